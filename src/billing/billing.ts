@@ -170,19 +170,19 @@ class StoreBilling implements Billing {
     return limits;
   }
 
-  walletOf(accountId: string): Promise<WalletState> {
+  readWalletState(accountId: string): Promise<WalletState> {
     return this.#holds.wallet(accountId, this.#now());
   }
 
-  quotaOf(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState> {
+  readQuotaState(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState> {
     return this.#holds.quota(caller, this.#now());
   }
 
-  async limitsOf(caller: Caller): Promise<LimitState> {
+  async readLimitState(caller: Caller): Promise<LimitState> {
     return this.#limits.state(caller, this.#now());
   }
 
-  async limitsUsageOf(caller: Caller): Promise<LimitsUsage> {
+  async readLimitsUsage(caller: Caller): Promise<LimitsUsage> {
     const [running, budget] = await Promise.all([
       this.#limits.running(caller),
       this.#holds.budget(caller, this.#now()),

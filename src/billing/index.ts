@@ -18,5 +18,12 @@ export { type DaySpan, type Period, periods, spanDaysMax } from "./usage/buckets
 export { readUsage } from "./usage/read-usage.ts";
 export type { UsageFigures, UsageSum, UsageSums } from "./usage/sum-usage.ts";
 export { type Verification, verifyLedger } from "./verify.ts";
-export { type Credit, type CreditResult, creditWallet, type Overdrawn, readOverdrawn, walletOf } from "./wallet.ts";
+export {
+  type Credit,
+  type CreditResult,
+  creditWallet,
+  type Overdrawn,
+  readOverdrawn,
+  readWalletState,
+} from "./wallet.ts";
 export { withTimeout } from "./with-timeout.ts";

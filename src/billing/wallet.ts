@@ -63,7 +63,7 @@ async function move(db: Transaction<Database>, accountId: string, nanodollars: n
 }
 
 /** A wallet as it is written: its balance, and what calls that are running now hold of it. */
-export async function walletOf(store: Store, accountId: string): Promise<WalletState> {
+export async function readWalletState(store: Store, accountId: string): Promise<WalletState> {
   const row = await store.db
     .selectNoFrom((select) => [
       select.selectFrom("wallets").select("balance_nanodollars").where("account_id", "=", accountId).as("balance"),

@@ -178,8 +178,8 @@ export interface Ledger {
    * @throws {GatewayError} `rate_limit_exceeded`
    */
   countRequest(callId: string, caller: Caller): Promise<LimitState>;
-  walletOf(accountId: string): Promise<WalletState>;
-  quotaOf(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState>;
-  limitsOf(caller: Caller): Promise<LimitState>;
-  limitsUsageOf(caller: Caller): Promise<LimitsUsage>;
+  readWalletState(accountId: string): Promise<WalletState>;
+  readQuotaState(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState>;
+  readLimitState(caller: Caller): Promise<LimitState>;
+  readLimitsUsage(caller: Caller): Promise<LimitsUsage>;
 }

@@ -2,7 +2,7 @@ import type { Capability, ChatChunk, ChatCompletion, GatewayError, ProviderPlugi
 import type { AnswerOf, RequestOf } from "../../src/kernel/exchange.ts";
 import { runCall } from "../../src/kernel/pipeline.ts";
 import type { Reply } from "../support/reply.ts";
-import { benchOf, callOf, type FakeFetch, type FakeLedger } from "../unit/kernel/support.ts";
+import { callOf, createBench, type FakeFetch, type FakeLedger } from "../unit/kernel/support.ts";
 
 /** A request as a provider would have got it: JSON, or the fields of a form. */
 export interface Sent {
@@ -45,7 +45,7 @@ export async function serveBy<C extends Capability>(
 ): Promise<Outcome<AnswerOf<C>>> {
   const sent: Sent[] = [];
   const chunks: ChatChunk[] = [];
-  const { kernel, ledger } = benchOf([plugin], { fetch: networkOf(reply, sent, pieces) });
+  const { kernel, ledger } = createBench([plugin], { fetch: networkOf(reply, sent, pieces) });
   const sink = {
     open: () => undefined,
     write(chunk: ChatChunk) {

@@ -12,7 +12,7 @@ export interface Case extends Plan {
 /** Every recording that can be put to the gateway, with its plugin. */
 export const cases: Case[] = recordingsOf(...providers).flatMap((recording) => {
   const plan = planOf(recording);
-  return plan === undefined ? [] : [{ ...plan, plugin: pluginOf(plan.provider) }];
+  return plan === undefined ? [] : [{ ...plan, plugin: createPlugin(plan.provider) }];
 });
 
 /** Everything about chat, answers and errors. */
@@ -34,7 +34,7 @@ export function requestOf({ body }: Case, stream: boolean): ChatRequest {
   return stream ? { ...rest, stream, stream_options: { include_usage: true } } : rest;
 }
 
-function pluginOf(name: string): ProviderPlugin {
+function createPlugin(name: string): ProviderPlugin {
   const plugin = builtIns.find((one) => one.name === name);
   if (plugin === undefined) throw new Error(`No plugin ${name}`);
   return plugin;

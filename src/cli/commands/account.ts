@@ -1,5 +1,5 @@
 import { commandLine, makeTemporaryPassword, readRoles, recordAudit, roles } from "../../accounts/index.ts";
-import { walletOf } from "../../billing/index.ts";
+import { readWalletState } from "../../billing/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toAccountJson, toWalletJson } from "../lib/format.ts";
@@ -53,7 +53,7 @@ export const accountShow = defineCommand({
   async run(_context, { args, config }) {
     const json = await withStore(config, async ({ store, accounts }) => {
       const account = await findAccount(accounts, args.A);
-      const wallet = toWalletJson(await walletOf(store, account.id));
+      const wallet = toWalletJson(await readWalletState(store, account.id));
       const { length: keys } = await accounts.listKeys(account.id);
       const role = (await readRoles(store, account.id)).get(account.id) ?? null;
       return { ...toAccountJson(account), role, ...wallet, keys };

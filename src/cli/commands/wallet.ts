@@ -1,5 +1,5 @@
 import { createAudited } from "../../accounts/index.ts";
-import { creditWallet, walletOf } from "../../billing/index.ts";
+import { creditWallet, readWalletState } from "../../billing/index.ts";
 import type { Config } from "../../config/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { type CommandResult, defineCommand } from "../command.ts";
@@ -41,7 +41,7 @@ export const walletShow = defineCommand({
   async run(_context, { flags, config }) {
     const wallet = await withStore(config, async ({ store, accounts }) => {
       const { id } = await findAccount(accounts, flags.account);
-      return walletOf(store, id);
+      return readWalletState(store, id);
     });
     const json = toWalletJson(wallet);
     return { json, text: `balance ${json.balance_usd} USD, held ${json.held_usd} USD` };
@@ -69,7 +69,7 @@ async function bookEntry(config: Config, entry: Entry, kind: "credit" | "debit")
         return result.repeated ? undefined : { ...entry, detail: { usd: formatUsd(usd), note } };
       },
     );
-    return { wallet: await walletOf(store, accountId), repeated };
+    return { wallet: await readWalletState(store, accountId), repeated };
   });
   const json = toWalletJson(wallet);
   const verb = kind === "credit" ? "Credited" : "Debited";

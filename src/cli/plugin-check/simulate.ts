@@ -139,10 +139,10 @@ function createLedger(settlements: Settlement[]): Ledger {
     extend: async ({ holdNanodollars, holdTokens }) => ({ heldNanodollars: holdNanodollars, heldTokens: holdTokens }),
     countRequest: async () => limits,
     settle: async (settlement) => void settlements.push(settlement),
-    walletOf: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
-    quotaOf: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),
-    limitsOf: async () => limits,
-    limitsUsageOf: async () => ({ calls: { limit: undefined, running: 0 } }),
+    readWalletState: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
+    readQuotaState: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),
+    readLimitState: async () => limits,
+    readLimitsUsage: async () => ({ calls: { limit: undefined, running: 0 } }),
   };
 }
 

@@ -83,10 +83,10 @@ export function keyController(deps: HttpDeps) {
     "/key",
     async ({ call: { id, httpRequest, caller } }) => {
       const [limits, bounds, quota, wallet] = await Promise.all([
-        ledger.limitsOf(caller),
-        ledger.limitsUsageOf(caller),
-        ledger.quotaOf(caller),
-        ledger.walletOf(caller.accountId),
+        ledger.readLimitState(caller),
+        ledger.readLimitsUsage(caller),
+        ledger.readQuotaState(caller),
+        ledger.readWalletState(caller.accountId),
       ]);
       const headers = { ...dataHeaders(httpRequest), ...limitHeaders(limits), "x-request-id": id };
       return Response.json(toKeyJson(caller, { limits, bounds, quota, wallet }), { headers });

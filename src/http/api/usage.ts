@@ -72,8 +72,8 @@ export function usageController(deps: HttpDeps) {
     const query = readUsageQuery(parseUrl(request).searchParams, deps.now());
     const [sums, quota, wallet] = await Promise.all([
       readUsage(deps.store, accountId, query),
-      deps.ledger.quotaOf({ accountId, freeTokensPerDay }),
-      deps.ledger.walletOf(accountId),
+      deps.ledger.readQuotaState({ accountId, freeTokensPerDay }),
+      deps.ledger.readWalletState(accountId),
     ]);
     const headers = { ...dataHeaders(request), "x-request-id": makeCallId(deps.now()) };
     return jsonForPage(request, toRecord(query, sums, { quota, wallet }), headers);

@@ -40,8 +40,8 @@ export function meController(deps: HttpDeps) {
     }) => {
       const limit = freeTokensPerDay ?? config.freeTokensPerDay;
       const [wallet, quota, latest] = await Promise.all([
-        ledger.walletOf(accountId),
-        ledger.quotaOf({ accountId, freeTokensPerDay: limit }),
+        ledger.readWalletState(accountId),
+        ledger.readQuotaState({ accountId, freeTokensPerDay: limit }),
         seen === undefined || passwordIsTemporary
           ? undefined
           : readLatestCalls(store, accountId, { limit: pageSize, seen }),

@@ -46,8 +46,8 @@ export function adminAccountController(deps: HttpDeps) {
       const { freeTokensPerDay = deps.config.freeTokensPerDay } = account;
       const [user, wallet, quota] = await Promise.all([
         findUser(store, id),
-        deps.ledger.walletOf(id),
-        deps.ledger.quotaOf({ accountId: id, freeTokensPerDay }),
+        deps.ledger.readWalletState(id),
+        deps.ledger.readQuotaState({ accountId: id, freeTokensPerDay }),
       ]);
       const sessions = user === undefined ? [] : await listSessions(store, user.id, now());
       const signIn = { role: user?.role ?? null, second_factor: user?.secondFactor ?? false };

@@ -19,7 +19,7 @@ export async function checkEarly(deps: HttpDeps, body: unknown, call: HttpCall):
   if (isRecord(body) && typeof body.model === "string") findModel(deps, body.model, call, body.stream === true);
   const length = call.httpRequest.headers.get("content-length");
   if (length !== null && Number(length) < largeBytes) return;
-  const { limitRequests, remainingRequests, resetRequestsMs } = await deps.ledger.limitsOf(caller);
+  const { limitRequests, remainingRequests, resetRequestsMs } = await deps.ledger.readLimitState(caller);
   if (remainingRequests >= 1 || resetRequestsMs <= 0) return;
   const retryAfterMs = Math.min(resetRequestsMs, Math.ceil(60_000 / limitRequests));
   const sentence = `Request limit reached: ${limitRequests} requests a minute; try again in ${Math.ceil(retryAfterMs / 100) / 10} s`;

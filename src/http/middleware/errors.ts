@@ -74,7 +74,7 @@ function toProtocolError(error: GatewayError, url: string, id: string) {
 /** An error is answered even when the limits cannot be read. */
 async function readLimitHeaders(deps: HttpDeps, caller: Caller): Promise<ResponseHeaders> {
   try {
-    return limitHeaders(await deps.ledger.limitsOf(caller));
+    return limitHeaders(await deps.ledger.readLimitState(caller));
   } catch (error) {
     deps.log.error("limits_unknown", { error });
     return {};

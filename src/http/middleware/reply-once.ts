@@ -33,7 +33,7 @@ export function replyOnce<Body>(deps: HttpDeps, reply: (handled: Handled<Body>) 
     const key = call.httpRequest.headers.get("idempotency-key");
     if (key === null) return await reply({ call, body });
     // Writing a claim is work, which the limit of requests bounds also for those who are refused afterwards.
-    const { remainingRequests } = await deps.ledger.limitsOf(call.caller);
+    const { remainingRequests } = await deps.ledger.readLimitState(call.caller);
     if (remainingRequests < 1) await deps.ledger.countRequest(call.id, call.caller);
     const request = await identify(deps, call, key, body);
     const replayed = await claimOrReplay(deps, call, request);

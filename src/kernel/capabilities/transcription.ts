@@ -13,7 +13,7 @@ import type { CapabilityHandler } from "../types.ts";
 export const transcriptionHandler: CapabilityHandler<"transcription"> = {
   async validate({ request, modelEntry: { model }, caller }, kernel) {
     checkLanguage(request.language, model);
-    const { remainingRequests } = await kernel.ledger.limitsOf(caller);
+    const { remainingRequests } = await kernel.ledger.readLimitState(caller);
     // A caller over its limit is refused by the admission, whatever the length.
     if (remainingRequests < 1) return;
     Object.assign(request, await readAudioLength(request.file));

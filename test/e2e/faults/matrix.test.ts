@@ -16,7 +16,7 @@ const mebibyte = 1 << 20;
 const bytes = { answerBytesMax: 4 * mebibyte, streamBytesMax: 4 * mebibyte };
 /** And those of time, as small as a test can wait for: for faults that are about time, and no other's. */
 const times = { firstByteMsMax: 700, idleMsMax: 700, beginMsMax: 2000, callMsMax: 3500 };
-const limitsUsageOf = (promised: Promised[]) =>
+const readLimitsUsage = (promised: Promised[]) =>
   promised.some(({ code }) => code === "upstream_timeout") ? { ...bytes, ...times } : bytes;
 
 const toStop: (() => Promise<unknown>)[] = [];
@@ -26,7 +26,7 @@ afterEach(async () => {
 
 async function startGateway(baseUrl: string, promised: Promised[]): Promise<InProcessGateway> {
   const env = { OPENAI_API_KEY: "sk-upstream", OPENAI_BASE_URL: baseUrl };
-  const gateway = await startInProcess({ env, bounds: limitsUsageOf(promised) });
+  const gateway = await startInProcess({ env, bounds: readLimitsUsage(promised) });
   toStop.push(() => gateway.stop());
   return gateway;
 }

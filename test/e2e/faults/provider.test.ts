@@ -21,13 +21,14 @@ beforeAll(async () => {
 afterAll(() => bench.stop(), hookMsMax);
 
 const ask = (fields: Record<string, unknown>) => bench.gateway.post("/chat/completions", { messages, ...fields });
-const walletOf = async () => (await (await bench.gateway.ask("/key")).json()) as { wallet: Record<string, string> };
+const readWalletState = async () =>
+  (await (await bench.gateway.ask("/key")).json()) as { wallet: Record<string, string> };
 
 /** What was not answered costs nothing and holds nothing. */
 async function expectReleased(call: CallRow): Promise<void> {
   expect(call).toMatchObject({ state: "released", usage_source: "none" });
   expect([call.charged_nanodollars ?? 0, call.quota_tokens ?? 0, call.output_tokens ?? 0]).toEqual([0, 0, 0]);
-  expect((await walletOf()).wallet.held_usd).toBe("0");
+  expect((await readWalletState()).wallet.held_usd).toBe("0");
 }
 
 const refusals: [string, Reply, { status: number; code?: string }][] = [

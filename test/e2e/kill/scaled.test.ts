@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { walletOf } from "../../../src/billing/index.ts";
+import { readWalletState } from "../../../src/billing/index.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
 import { isLong, rounds, timeoutMs } from "../../support/long.ts";
@@ -131,7 +131,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("two gatew
       // PostgreSQL away is 503; for Redis and for a killed gateway nobody gets an error.
       expect([...clients.statuses.keys()].filter((status) => ![200, 503, 0].includes(status))).toEqual([]);
       const account = await store.db.selectFrom("accounts").select("id").executeTakeFirstOrThrow();
-      const written = await walletOf(store, account.id);
+      const written = await readWalletState(store, account.id);
       const nanodollars = (usd: string | undefined) => Math.round(Number(usd) * 1e9);
       for (const gateway of gateways) {
         let answer = await gateway.ask("/key");

@@ -58,7 +58,7 @@ afterAll(async () => {
   rmSync(home, { recursive: true, force: true });
 }, hookMsMax);
 
-const walletOf = () =>
+const readWalletState = () =>
   gateway.cli<{ balance_usd: string; held_usd: string }>("wallet", "show", "--account", ownerEmail);
 
 async function callRows() {
@@ -97,7 +97,7 @@ test.each([
     const decoder = new TextDecoder();
     let text = decoder.decode((await reader.read()).value);
     // All but what it holds, and a bit.
-    const { balance_usd } = await walletOf();
+    const { balance_usd } = await readWalletState();
     const usd = (Number(balance_usd) - (nanodollarsPerToken * 3 * firstPart) / 1e9).toFixed(9);
     await gateway.cli("wallet", "debit", "--account", ownerEmail, "--usd", usd, "--note", "elsewhere");
     for (let next = await reader.read(); !next.done; next = await reader.read()) text += decoder.decode(next.value);
@@ -108,7 +108,7 @@ test.each([
     const deadline = Date.now() + untilMsMax;
     while (provider.left === left && Date.now() < deadline) await Bun.sleep(10);
     expect(provider.left).toBe(left + 1);
-    const wallet = await walletOf();
+    const wallet = await readWalletState();
     expect(Number(wallet.held_usd)).toBe(0);
     expect(Number(wallet.balance_usd)).toBeGreaterThanOrEqual(0);
     const call = (await callRows()).at(-1);
@@ -134,7 +134,7 @@ test("a gateway killed with -9 in the middle of a stream charges nothing, and re
   const read = (async () => {
     while (!(await reader.read()).done);
   })().catch(() => undefined);
-  const heldOf = async () => Number((await walletOf()).held_usd) * 1e9;
+  const heldOf = async () => Number((await readWalletState()).held_usd) * 1e9;
   const deadline = Date.now() + untilMsMax;
   while ((await heldOf()) < nanodollarsPerToken * 3 * firstPart && Date.now() < deadline) await Bun.sleep(10);
   process.kill(gateway.pid, "SIGKILL");
@@ -144,5 +144,5 @@ test("a gateway killed with -9 in the middle of a stream charges nothing, and re
   const call = (await callRows()).at(-1);
   expect(call).toMatchObject({ state: "abandoned", charged_nanodollars: null });
   expect(call?.hold_nanodollars).toBeGreaterThanOrEqual(nanodollarsPerToken * 3 * firstPart);
-  expect(await walletOf()).toMatchObject({ balance_usd: "1", held_usd: "0" });
+  expect(await readWalletState()).toMatchObject({ balance_usd: "1", held_usd: "0" });
 }, 60_000);

@@ -8,7 +8,7 @@ import { openStore, type Store } from "../../../src/db/index.ts";
 import { buildRegistry } from "../../../src/kernel/index.ts";
 import { createLog } from "../../../src/observability/log.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
-import { pluginOf } from "../../unit/kernel/support.ts";
+import { createPlugin } from "../../unit/kernel/support.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { startWebhook } from "./webhook-sink.ts";
 
@@ -31,7 +31,7 @@ export async function ground({ store: given, differences = [] }: { store?: Store
   const config = readConfig({ ALERT_NETWORKS: "127.0.0.0/8" });
   const log = createLog("silent", () => undefined);
   const now = () => clock.now;
-  const { registry } = buildRegistry([pluginOf({ chat: async () => completionOf("Hello") })], () => ({
+  const { registry } = buildRegistry([createPlugin({ chat: async () => completionOf("Hello") })], () => ({
     keys: ["k1", "k2"],
   }));
   const deps = {

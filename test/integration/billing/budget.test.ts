@@ -35,7 +35,7 @@ async function pay(
 }
 
 const budgetOf = async ({ ledger }: Pick<BillingFixture, "ledger">, fields: AdmissionFields = {}) =>
-  (await ledger.limitsUsageOf(createAdmission({ keyLimits, ...fields }).caller)).budget;
+  (await ledger.readLimitsUsage(createAdmission({ keyLimits, ...fields }).caller)).budget;
 
 async function monthsOf({ store }: BillingFixture) {
   const rows = await store.db
@@ -226,10 +226,10 @@ describe.each(engineNames)("%s engine", (name) => {
       expect(error.message).toBe(
         "Token limit reached: 1000 tokens a minute for this key, and this request has 100; try again in 6 s",
       );
-      expect((await made.ledger.limitsOf(createAdmission(narrow).caller)).remainingTokens).toBe(0);
-      expect((await made.ledger.limitsOf(createAdmission({ keyId: "key_2" }).caller)).remainingTokens).toBeGreaterThan(
-        1000,
-      );
+      expect((await made.ledger.readLimitState(createAdmission(narrow).caller)).remainingTokens).toBe(0);
+      expect(
+        (await made.ledger.readLimitState(createAdmission({ keyId: "key_2" }).caller)).remainingTokens,
+      ).toBeGreaterThan(1000);
     });
 
     test("let so many calls run at once and no more, beside those of other keys", async () => {
@@ -241,7 +241,7 @@ describe.each(engineNames)("%s engine", (name) => {
         "Concurrency limit reached: 1 calls at once for this key; try again when one of them has ended",
       );
       await made.ledger.admit(createAdmission({ ...free, keyId: "key_2" }));
-      expect((await made.ledger.limitsUsageOf(running.caller)).calls).toEqual({ limit: 1, running: 1 });
+      expect((await made.ledger.readLimitsUsage(running.caller)).calls).toEqual({ limit: 1, running: 1 });
       await made.ledger.settle(createSettlement(running.callId, { quotaTokens: 0 }));
       await made.ledger.admit(createAdmission(narrow));
     });

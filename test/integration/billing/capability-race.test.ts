@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import {
   type Caller,
   type Capability,
@@ -12,7 +12,7 @@ import {
 import type { RequestOf } from "../../../src/kernel/exchange.ts";
 import { CallContext, makeCallId, runCall } from "../../../src/kernel/index.ts";
 import { wavOf } from "../../support/wav.ts";
-import { benchOf, chatModel, pluginOf } from "../../unit/kernel/support.ts";
+import { chatModel, createBench, createPlugin } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, type BillingFixture, dayMs, ledgerGround, newYear } from "./ground.ts";
 
@@ -75,7 +75,7 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
   async function race(capability: Capability, premium: boolean, caller: Partial<Caller>) {
     const { request, handlers, model } = sizes[capability] as NonNullable<(typeof sizes)["chat"]>;
     const row: Model = { ...chatModel, id: "m", capability, premium, ...model };
-    const { kernel, log } = benchOf([pluginOf(handlers, { models: [row] })]);
+    const { kernel, log } = createBench([createPlugin(handlers, { models: [row] })]);
     const limits = { requestsPerMinute: 1e6, tokensPerMinute: 1e12 };
     const by: Caller = { accountId: "acc_1", keyId: "key_1", limits, freeTokensPerDay: 10_000, ...caller };
     const outcomes = await Promise.all(
@@ -103,7 +103,7 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
       await addAccount(fixture.store, "acc_1", cent);
       const outcomes = await race(capability, true, {});
       expect(new Set(outcomes)).toEqual(new Set(["served", "insufficient_balance"]));
-      const { balanceNanodollars } = await walletOf(fixture.store, "acc_1");
+      const { balanceNanodollars } = await readWalletState(fixture.store, "acc_1");
       expect(balanceNanodollars).toBeGreaterThanOrEqual(0);
       expect(balanceNanodollars).toBeLessThan(cent);
     },
@@ -114,7 +114,7 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
     await addAccount(fixture.store, "acc_1", 100 * cent);
     const outcomes = await race("chat", true, { keyLimits: { budgetNanodollars: cent } });
     expect(new Set(outcomes)).toEqual(new Set(["served", "budget_exceeded"]));
-    expect((await walletOf(fixture.store, "acc_1")).balanceNanodollars).toBeGreaterThanOrEqual(99 * cent);
+    expect((await readWalletState(fixture.store, "acc_1")).balanceNanodollars).toBeGreaterThanOrEqual(99 * cent);
   });
 
   test("chat never takes an account beyond its daily quota", async () => {
@@ -122,7 +122,7 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
     await addAccount(fixture.store, "acc_1");
     const caller = { accountId: "acc_1", freeTokensPerDay: 10_000 };
     expect(new Set(await race("chat", false, caller))).toEqual(new Set(["served", "quota_exceeded"]));
-    const { usedTokens } = await fixture.ledger.quotaOf(caller);
+    const { usedTokens } = await fixture.ledger.readQuotaState(caller);
     expect(usedTokens).toBeLessThanOrEqual(10_000);
     expect(usedTokens).toBeGreaterThan(9_000);
     fixture.clock.time += dayMs;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
-import { creditWallet, giveDemoCredit, takeDemoCredit, walletOf } from "../../../src/billing/index.ts";
+import { creditWallet, giveDemoCredit, readWalletState, takeDemoCredit } from "../../../src/billing/index.ts";
 import { moveWallet, type Store } from "../../../src/db/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
@@ -13,7 +13,7 @@ async function openAccount() {
   return { store, id };
 }
 
-const balanceOf = async (store: Store, id: string) => (await walletOf(store, id)).balanceNanodollars;
+const balanceOf = async (store: Store, id: string) => (await readWalletState(store, id)).balanceNanodollars;
 const charge = (store: Store, id: string, nanodollars: number) =>
   store.change((db) => moveWallet(db, id, -nanodollars));
 

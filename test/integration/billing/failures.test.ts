@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createBilling, verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { createBilling, readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import type { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { readOnlyDisk } from "./disks.ts";
@@ -17,9 +17,9 @@ describe("when the disk takes no writes", () => {
       expect(error.message).toBe("The call could not be written down, so it was not made; try again");
       expect((error.cause as Error).message).toContain("readonly");
     }
-    expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 0 });
-    expect(await ledger.quotaOf(createAdmission().caller)).toMatchObject({ usedTokens: 0, heldTokens: 0 });
-    expect(await ledger.limitsOf(createAdmission().caller)).toMatchObject({
+    expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 0 });
+    expect(await ledger.readQuotaState(createAdmission().caller)).toMatchObject({ usedTokens: 0, heldTokens: 0 });
+    expect(await ledger.readLimitState(createAdmission().caller)).toMatchObject({
       remainingRequests: 1e6,
       remainingTokens: 1e9,
     });
@@ -42,12 +42,12 @@ describe("when the disk takes no writes", () => {
     }
     expect(await errorOf(ledger.settle(createSettlement(claims[0]?.callId as string)))).toBeDefined();
     expect(await ledger.sync()).toBe(2);
-    expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
-    expect(await ledger.quotaOf(createAdmission().caller)).toMatchObject({ usedTokens: 10, heldTokens: 0 });
+    expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+    expect(await ledger.readQuotaState(createAdmission().caller)).toMatchObject({ usedTokens: 10, heldTokens: 0 });
     await readOnly(false);
     expect(await ledger.sync()).toBe(0);
     await ledger.settle(createSettlement(claims[0]?.callId as string));
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
     expect((await verifyLedger(store)).differences).toEqual([]);
   });
 
@@ -59,11 +59,11 @@ describe("when the disk takes no writes", () => {
     await readOnly(true);
     await errorOf(ledger.settle(createSettlement(admission.callId)));
     store.bumpRevision();
-    expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBe(90);
+    expect((await ledger.readWalletState("acc_1")).balanceNanodollars).toBe(90);
     await readOnly(false);
     await ledger.sync();
     store.bumpRevision();
-    expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBe(90);
+    expect((await ledger.readWalletState("acc_1")).balanceNanodollars).toBe(90);
   });
 
   test("closing says which charges could not be written", async () => {
@@ -86,7 +86,7 @@ test("a call whose id the books have already takes no other call of its batch wi
   const others = [createAdmission(), createAdmission()];
   const outcomes = await Promise.allSettled([taken, ...others].map((admission) => ledger.admit(admission)));
   expect(outcomes.map((outcome) => outcome.status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
-  expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 20 });
+  expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 20 });
 });
 
 test("a closed ledger admits nothing and still settles what runs", async () => {
@@ -97,7 +97,7 @@ test("a closed ledger admits nothing and still settles what runs", async () => {
   await ledger.close();
   expect(((await errorOf(ledger.admit(createAdmission()))) as GatewayError).code).toBe("unavailable");
   await ledger.settle(createSettlement(admission.callId));
-  expect((await walletOf(store, "acc_1")).balanceNanodollars).toBe(90);
+  expect((await readWalletState(store, "acc_1")).balanceNanodollars).toBe(90);
 });
 
 test("an account that cannot be read is 503 and not a refusal of money", async () => {
@@ -115,7 +115,7 @@ test("accounts beyond the bound are forgotten when idle, and kept while they hol
   for (let i = 2; i < 50; i++) {
     await ledger.admit(createAdmission({ accountId: `acc_${i}`, premium: false, requestsPerMinute: 1 }));
   }
-  expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(10);
+  expect((await ledger.readWalletState("acc_1")).heldNanodollars).toBe(10);
   const again = createAdmission({ accountId: "acc_9", premium: false, requestsPerMinute: 1 });
   expect(((await errorOf(ledger.admit(again))) as GatewayError).code).toBe("rate_limit_exceeded");
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import { type Extension, GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { type AdmissionFields, createAdmission, createSettlement } from "./admissions.ts";
@@ -35,14 +35,14 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
     expect(await ledger.extend(createExtension(callId, 160, 61))).toEqual({ heldNanodollars: 100, heldTokens: 0 });
     const refused = await errorOf(ledger.extend(createExtension(callId, 160, 101)));
     expect((refused as GatewayError).code).toBe("insufficient_balance");
-    expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 100 });
+    expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 100 });
     // SQLite writes it with the next batch, for which nothing waits.
     for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 100 });
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 100 });
     const settlement = createSettlement(callId, { costNanodollars: 70 });
     await Promise.all([ledger.settle(settlement), ledger.settle(settlement)]);
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 30, heldNanodollars: 0 });
-    expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 30, heldNanodollars: 0 });
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 30, heldNanodollars: 0 });
+    expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 30, heldNanodollars: 0 });
     expect((await verifyLedger(store)).differences).toEqual([]);
     const ended = await errorOf(ledger.extend(createExtension(callId, 200)));
     expect(ended.message).toContain("it does not run");
@@ -61,7 +61,7 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
     expect((refused as GatewayError).code).toBe("budget_exceeded");
     await ledger.settle(createSettlement(callId, { costNanodollars: 40 }));
     await ledger.settle(createSettlement(other.callId));
-    expect((await ledger.limitsUsageOf(admission.caller)).budget).toMatchObject({
+    expect((await ledger.readLimitsUsage(admission.caller)).budget).toMatchObject({
       spentNanodollars: 50,
       heldNanodollars: 0,
     });
@@ -82,7 +82,7 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
     );
     await ledger.settle(createSettlement(callId, { quotaTokens: 85 }));
     await ledger.settle(createSettlement(other.callId));
-    expect(await ledger.quotaOf(admission.caller)).toMatchObject({ usedTokens: 95, heldTokens: 0 });
+    expect(await ledger.readQuotaState(admission.caller)).toMatchObject({ usedTokens: 95, heldTokens: 0 });
     expect((await verifyLedger(store)).differences).toEqual([]);
   });
 
@@ -109,8 +109,8 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
     await ledger.settle(createSettlement(admission.callId, spent));
     await ledger.settle(createSettlement(other.callId));
     const of = admission.caller;
-    if (admission.premium) expect((await ledger.limitsUsageOf(of)).budget?.spentNanodollars).toBe(95);
-    else expect(await ledger.quotaOf(of)).toMatchObject({ usedTokens: 95, heldTokens: 0 });
+    if (admission.premium) expect((await ledger.readLimitsUsage(of)).budget?.spentNanodollars).toBe(95);
+    else expect(await ledger.readQuotaState(of)).toMatchObject({ usedTokens: 95, heldTokens: 0 });
     expect((await verifyLedger(store)).differences).toEqual([]);
   });
 
@@ -120,13 +120,13 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
     const { caller, callId } = admission;
     await ledger.admit(admission);
     await ledger.extend(createExtension(callId, 20, 20, 70));
-    expect((await ledger.limitsOf(caller)).remainingTokens).toBe(30);
+    expect((await ledger.readLimitState(caller)).remainingTokens).toBe(30);
     await ledger.extend(createExtension(callId, 30, 30, 170));
-    expect((await ledger.limitsOf(caller)).remainingTokens).toBe(0);
+    expect((await ledger.readLimitState(caller)).remainingTokens).toBe(0);
     const refused = await errorOf(ledger.admit(createAdmission({ tokensPerMinute: 100 })));
     expect((refused as GatewayError).code).toBe("rate_limit_exceeded");
     await ledger.settle(createSettlement(callId, { meters: { inputToken: 10, outputToken: 30 } }));
-    expect((await ledger.limitsOf(caller)).remainingTokens).toBe(60);
+    expect((await ledger.readLimitState(caller)).remainingTokens).toBe(60);
   });
 
   test("a call that ends while it is extended gives all of it back", async () => {
@@ -135,8 +135,8 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
     await ledger.admit(admission);
     const extending = ledger.extend(createExtension(admission.callId, 80));
     await Promise.all([extending, ledger.settle(createSettlement(admission.callId))]);
-    expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+    expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
     expect((await verifyLedger(store)).differences).toEqual([]);
   });
 
@@ -154,9 +154,9 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
         const { store, ledger } = await ground(150);
         const caller = createAdmission({ keyLimits: { budgetNanodollars: budget } }).caller;
         const check = async () => {
-          const { balanceNanodollars, heldNanodollars } = await ledger.walletOf("acc_1");
+          const { balanceNanodollars, heldNanodollars } = await ledger.readWalletState("acc_1");
           expect(heldNanodollars).toBeLessThanOrEqual(balanceNanodollars);
-          const { usedTokens, heldTokens } = await ledger.quotaOf(caller);
+          const { usedTokens, heldTokens } = await ledger.readQuotaState(caller);
           expect(usedTokens + heldTokens).toBeLessThanOrEqual(100);
         };
         const running = calls.map(async ({ key: keyId, premium, steps, share, waits }) => {
@@ -185,10 +185,10 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
           );
         });
         await Promise.all(running);
-        const { balanceNanodollars, heldNanodollars } = await ledger.walletOf("acc_1");
+        const { balanceNanodollars, heldNanodollars } = await ledger.readWalletState("acc_1");
         expect(balanceNanodollars).toBeGreaterThanOrEqual(0);
         expect(heldNanodollars).toBe(0);
-        expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars, heldNanodollars });
+        expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars, heldNanodollars });
         for (const { spent_nanodollars } of await store.db.selectFrom("key_budget_usage").selectAll().execute()) {
           expect(spent_nanodollars).toBeLessThanOrEqual(budget);
         }

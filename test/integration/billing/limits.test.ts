@@ -33,7 +33,7 @@ describe.each(engineNames)("%s engine", (name) => {
       expect((await ground.ledger.countRequest("repeat_2", running.caller)).remainingRequests).toBe(0);
       const error = (await errorOf(ground.ledger.countRequest("repeat_3", running.caller))) as GatewayError;
       expect(error.code).toBe("rate_limit_exceeded");
-      expect((await ground.ledger.limitsUsageOf(running.caller)).calls.running).toBe(1);
+      expect((await ground.ledger.readLimitsUsage(running.caller)).calls.running).toBe(1);
       await ground.ledger.settle(createSettlement(running.callId, { quotaTokens: 0, meters: {} }));
       const calls = await ground.store.db.selectFrom("calls").select("id").execute();
       expect(calls.map(({ id }) => id)).toEqual([running.callId]);
@@ -129,7 +129,7 @@ describe.each(engineNames)("%s engine", (name) => {
       await ground.ledger.settle(
         createSettlement(admission.callId, { meters: { inputToken: 98, cacheReadToken: 20, outputToken: 1400 } }),
       );
-      expect((await ground.ledger.limitsOf(admission.caller)).remainingTokens).toBe(0);
+      expect((await ground.ledger.readLimitState(admission.caller)).remainingTokens).toBe(0);
       const error = (await errorOf(free(ground, { ...limit, limitTokens: 0 }))) as GatewayError;
       expect(error.retryAfterMs).toBe(30_000);
     });
@@ -145,7 +145,7 @@ describe.each(engineNames)("%s engine", (name) => {
       const admission = createAdmission({ premium: false, ...limit, limitTokens: 100 });
       await ground.ledger.admit(admission);
       await ground.ledger.settle(createSettlement(admission.callId, fields));
-      expect((await ground.ledger.limitsOf(admission.caller)).remainingTokens).toBe(remaining);
+      expect((await ground.ledger.readLimitState(admission.caller)).remainingTokens).toBe(remaining);
     });
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { createBilling, verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { createBilling, readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import type { LedgerWrite, Store } from "../../../src/db/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
@@ -25,9 +25,9 @@ test("a charge whose answer was lost stands once, also where the account was rea
   await ledger.admit(admission);
   await errorOf(ledger.settle(createSettlement(admission.callId)));
   store.bumpRevision();
-  await ledger.walletOf("acc_1");
+  await ledger.readWalletState("acc_1");
   expect(await ledger.sync()).toBe(0);
-  expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
-  expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+  expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+  expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
   expect((await verifyLedger(store)).ok).toBe(true);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
-import { createPruner, verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { createPruner, readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import {
   addAccount,
   type BillingFixture,
@@ -71,7 +71,7 @@ test("calls older than the retention go, whole days of them, and the books still
   expect(await idsOf(ground)).toBe(14);
   expect(await pruneAll(ground, newYear + 93 * dayMs)).toBe(9);
   expect((await verifyLedger(ground.store)).counts).toMatchObject({ calls: 5, pruned: 13, open: 1 });
-  expect(await walletOf(ground.store, "acc_1")).toMatchObject({ balanceNanodollars: 950, heldNanodollars: 10 });
+  expect(await readWalletState(ground.store, "acc_1")).toMatchObject({ balanceNanodollars: 950, heldNanodollars: 10 });
 });
 
 test("roll-ups and movements of money stay", async () => {

@@ -11,7 +11,8 @@ async function draw({ ledger, clock }: Pick<BillingFixture, "ledger" | "clock">,
   await ledger.settle(createSettlement(admission.callId, { quotaTokens: tokens }));
 }
 
-const quotaOf = async ({ ledger }: Pick<BillingFixture, "ledger">) => ledger.quotaOf(createAdmission().caller);
+const readQuotaState = async ({ ledger }: Pick<BillingFixture, "ledger">) =>
+  ledger.readQuotaState(createAdmission().caller);
 
 const engines = useEngines();
 
@@ -38,7 +39,7 @@ describe.each(engineNames)("%s engine", (name) => {
       ground.clock.time = newYear + dayMs - 1;
       expect(await errorOf(draw(ground, 1))).toBeDefined();
       ground.clock.time += 1;
-      expect(await quotaOf(ground)).toEqual({
+      expect(await readQuotaState(ground)).toEqual({
         limitTokens: 100,
         usedTokens: 0,
         heldTokens: 0,
@@ -53,9 +54,9 @@ describe.each(engineNames)("%s engine", (name) => {
       const admission = createAdmission({ premium: false, holdTokens: 60, openedAt: ground.clock.time });
       await ground.ledger.admit(admission);
       ground.clock.time += 2;
-      expect((await quotaOf(ground)).heldTokens).toBe(0);
+      expect((await readQuotaState(ground)).heldTokens).toBe(0);
       await ground.ledger.settle(createSettlement(admission.callId, { quotaTokens: 70 }));
-      expect((await quotaOf(ground)).usedTokens).toBe(0);
+      expect((await readQuotaState(ground)).usedTokens).toBe(0);
       const days = await ground.store.db.selectFrom("daily_quota_usage").select(["day", "used_tokens"]).execute();
       expect(days.map((row) => ({ ...row }))).toEqual([{ day: newYear / dayMs, used_tokens: 70 }]);
       expect((await verifyLedger(ground.store)).differences).toEqual([]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import { GatewayError, type Hold } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
@@ -26,7 +26,7 @@ describe.each(engineNames)("%s engine", (name) => {
       const refused = outcomes.flatMap((outcome) => (outcome.status === "rejected" ? [outcome.reason.code] : []));
       expect(refused).toEqual(Array.from({ length: 53 }, () => "insufficient_balance"));
       await Promise.all(claims.slice(0, 11).map(({ callId }) => ledger.settle(createSettlement(callId))));
-      expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
+      expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
       expect((await verifyLedger(store)).differences).toEqual([]);
     });
 
@@ -49,7 +49,7 @@ describe.each(engineNames)("%s engine", (name) => {
           await ledger.settle(settlement);
         }),
       );
-      expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 360, heldNanodollars: 0 });
+      expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 360, heldNanodollars: 0 });
       expect((await verifyLedger(store)).differences).toEqual([]);
     });
   });
@@ -62,7 +62,7 @@ describe.each(engineNames)("%s engine", (name) => {
     expect((await errorOf(ledger.admit(admission))).message).toContain(
       `Cannot admit call ${admission.callId}: it is already running`,
     );
-    expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(10);
+    expect((await ledger.readWalletState("acc_1")).heldNanodollars).toBe(10);
   });
 
   test("whatever calls cost of what they hold, a wallet and a budget are never overdrawn", async () => {
@@ -93,7 +93,7 @@ describe.each(engineNames)("%s engine", (name) => {
           await ledger.settle(createSettlement(admission.callId, { costNanodollars }));
         });
         await Promise.all(running);
-        expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBeGreaterThanOrEqual(0);
+        expect((await ledger.readWalletState("acc_1")).balanceNanodollars).toBeGreaterThanOrEqual(0);
         for (const { spent_nanodollars } of await store.db.selectFrom("key_budget_usage").selectAll().execute()) {
           expect(spent_nanodollars).toBeLessThanOrEqual(budget);
         }
@@ -130,7 +130,7 @@ describe.each(engineNames)("%s engine", (name) => {
           const keyLimits = key === "plain" ? undefined : { budgetNanodollars: budget };
           const holds = { premium, holdNanodollars: hold, holdTokens: hold };
           const admission = createAdmission({ accountId: account, keyId, keyLimits, ...holds });
-          const before = await ledger.walletOf(account);
+          const before = await ledger.readWalletState(account);
           const outcome = await ledger.admit(admission).catch((error: unknown) => error);
           if (outcome instanceof GatewayError) return;
           if (outcome instanceof Error) throw outcome;
@@ -149,7 +149,7 @@ describe.each(engineNames)("%s engine", (name) => {
             keyId,
             keyLimits: { budgetNanodollars: budget },
           }).caller;
-          expect((await ledger.limitsUsageOf(caller)).budget).toMatchObject({
+          expect((await ledger.readLimitsUsage(caller)).budget).toMatchObject({
             spentNanodollars: sum,
             heldNanodollars: 0,
           });
@@ -158,8 +158,8 @@ describe.each(engineNames)("%s engine", (name) => {
         const written = new Map(months.map((row) => [row.key_id, row.spent_nanodollars]));
         expect(written).toEqual(new Map([...paid].filter(([, sum]) => sum > 0)));
         for (const [id, sum] of spent) {
-          expect(await ledger.walletOf(id)).toEqual({ balanceNanodollars: 200 - sum, heldNanodollars: 0 });
-          expect(await walletOf(store, id)).toEqual({ balanceNanodollars: 200 - sum, heldNanodollars: 0 });
+          expect(await ledger.readWalletState(id)).toEqual({ balanceNanodollars: 200 - sum, heldNanodollars: 0 });
+          expect(await readWalletState(store, id)).toEqual({ balanceNanodollars: 200 - sum, heldNanodollars: 0 });
         }
         expect((await verifyLedger(store)).differences).toEqual([]);
         await store.close();

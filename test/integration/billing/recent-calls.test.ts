@@ -4,8 +4,8 @@ import {
   readRecentCalls,
   readStatement,
   readUsage,
+  readWalletState,
   verifyLedger,
-  walletOf,
 } from "../../../src/billing/index.ts";
 import type { Store } from "../../../src/db/index.ts";
 import { chargeOf } from "../db/facts.ts";
@@ -30,7 +30,7 @@ describe("a call that was written is there at once", () => {
   const counted: [string, (store: Store) => Promise<number>][] = [
     ["the latest calls", async (store) => (await readRecentCalls(store, account, { limit: 50 })).length],
     ["the sums of usage", async (store) => (await usageOf(store)).requests],
-    ["the wallet", async (store) => (await walletOf(store, account)).balanceNanodollars / -10],
+    ["the wallet", async (store) => (await readWalletState(store, account)).balanceNanodollars / -10],
     ["the statement", async (store) => (await readStatement(store, account)).length],
     ["the export", async (store) => (await Array.fromAsync(exportCalls(store, { from: 0, until: 9 }))).flat().length],
     ["ledger verify", async (store) => (await verifyLedger(store)).counts.calls],

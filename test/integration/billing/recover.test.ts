@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
-import { createBilling, creditWallet, verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { createBilling, creditWallet, readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { addAccount, createAdmission, createSettlement, ledgerGround } from "./ground.ts";
 
@@ -22,7 +22,7 @@ describe("recover", () => {
     await dead.ledger.settle(createSettlement("c"));
     const store = await temporaryStore(file);
     const ledger = createBilling({ store, now: () => 77 });
-    expect((await walletOf(store, "acc_1")).heldNanodollars).toBe(30);
+    expect((await readWalletState(store, "acc_1")).heldNanodollars).toBe(30);
     expect(await ledger.recover()).toEqual({
       settled: 0,
       released: 2,
@@ -30,7 +30,7 @@ describe("recover", () => {
       heldTokens: 40,
       callIds: ["a", "b"],
     });
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
     const call = await store.db.selectFrom("calls").selectAll().where("id", "=", "a").executeTakeFirstOrThrow();
     expect(call).toMatchObject({ state: "abandoned", settled_at: 77, usage_source: null, cost_nanodollars: null });
     expect(await verifyLedger(store)).toMatchObject({ ok: true, counts: { open: 0, abandoned: 2 } });
@@ -47,7 +47,7 @@ describe("recover", () => {
     await createBilling({ store }).recover();
     await alive.ledger.settle(createSettlement(admission.callId));
     await alive.ledger.settle(createSettlement(admission.callId));
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
     expect(await verifyLedger(store)).toMatchObject({ ok: true, counts: { abandoned: 0 } });
   });
 
@@ -73,7 +73,7 @@ test("credits made beside a process under load are all counted, and so are its c
   expect(verification.differences).toEqual([]);
   const charges = verification.counts.entries - 51;
   expect(charges).toBeGreaterThan(0);
-  expect((await walletOf(store, "acc_1")).balanceNanodollars).toBe(1e12 + 50_000 - 10 * charges);
+  expect((await readWalletState(store, "acc_1")).balanceNanodollars).toBe(1e12 + 50_000 - 10 * charges);
 }, 60_000);
 
 test("killed with -9 under load, five times over, the books hold every charge that was told, once", async () => {
@@ -105,7 +105,7 @@ test("killed with -9 under load, five times over, the books hold every charge th
     const verification = await verifyLedger(store);
     expect(verification.differences).toEqual([]);
     expect(verification.counts.open).toBe(0);
-    expect((await walletOf(store, "acc_1")).balanceNanodollars).toBe(1e12 - 10 * written.size);
+    expect((await readWalletState(store, "acc_1")).balanceNanodollars).toBe(1e12 - 10 * written.size);
     await store.close();
   }
   expect(told.size).toBeGreaterThan(100);

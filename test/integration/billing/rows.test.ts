@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
@@ -78,10 +78,10 @@ async function tell(ground: BillingFixture, story: string): Promise<void> {
 }
 
 async function figure({ ledger }: BillingFixture, verb: string): Promise<number> {
-  const wallet = await ledger.walletOf("acc_1");
+  const wallet = await ledger.readWalletState("acc_1");
   if (verb === "balance") return wallet.balanceNanodollars;
   if (verb === "held") return wallet.heldNanodollars;
-  if (verb === "used") return (await ledger.quotaOf(createAdmission().caller)).usedTokens;
+  if (verb === "used") return (await ledger.readQuotaState(createAdmission().caller)).usedTokens;
   throw new Error(`No step is called ${verb}`);
 }
 
@@ -92,9 +92,9 @@ describe.each(engineNames)("%s engine", (name) => {
     const ground = await ledgerGround(undefined, make);
     await addAccount(ground.store, "acc_1", 100);
     await tell(ground, story);
-    const inMemory = await ground.ledger.walletOf("acc_1");
+    const inMemory = await ground.ledger.readWalletState("acc_1");
     await ground.ledger.close();
-    expect(await walletOf(ground.store, "acc_1")).toEqual(inMemory);
+    expect(await readWalletState(ground.store, "acc_1")).toEqual(inMemory);
     expect((await verifyLedger(ground.store)).differences).toEqual([]);
   });
 
@@ -130,7 +130,7 @@ describe.each(engineNames)("%s engine", (name) => {
     await ledger.admit(admission);
     expect(await errorOf(ledger.settle(createSettlement(admission.callId, fields)))).toBeInstanceOf(RangeError);
     await ledger.settle(createSettlement(admission.callId));
-    expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
+    expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
   });
 
   test.each([{ holdNanodollars: -1 }, { holdTokens: 0.5 }, { limitTokens: Number.POSITIVE_INFINITY }])(
@@ -139,7 +139,7 @@ describe.each(engineNames)("%s engine", (name) => {
       const { store, ledger } = await ledgerGround(undefined, make);
       await addAccount(store, "acc_1", 100);
       expect(await errorOf(ledger.admit(createAdmission(fields)))).toBeInstanceOf(RangeError);
-      expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(0);
+      expect((await ledger.readWalletState("acc_1")).heldNanodollars).toBe(0);
     },
   );
 });

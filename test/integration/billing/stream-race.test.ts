@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import { type Caller, type ChatChunk, GatewayError, type Model } from "../../../src/contract/index.ts";
 import { CallContext, makeCallId, runCall } from "../../../src/kernel/index.ts";
-import { benchOf, chatModel, pluginOf, startMs } from "../../unit/kernel/support.ts";
+import { chatModel, createBench, createPlugin, startMs } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, type BillingFixture, ledgerGround, newYear } from "./ground.ts";
 
@@ -34,13 +34,13 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
   async function race(fields: { n?: number; premium?: boolean; piecesPerChunk?: number; caller?: Partial<Caller> }) {
     const { n = 1, premium = true, piecesPerChunk = 4, caller } = fields;
     const row: Model = { ...chatModel, id: "m", premium, contextTokens: 200_000, outputTokensMax };
-    const plugin = pluginOf(
+    const plugin = createPlugin(
       {
         chat: async ({ request }) => stream(request.n ?? 1, request.max_tokens ?? outputTokensMax, piecesPerChunk),
       },
       { models: [row], maxChoices: { chat: 128 } },
     );
-    const { kernel, log } = benchOf([plugin]);
+    const { kernel, log } = createBench([plugin]);
     const limits = { requestsPerMinute: 1e6, tokensPerMinute: 1e12 };
     const by: Caller = { accountId: "acc_1", keyId: "key_1", limits, freeTokensPerDay: 100_000, ...caller };
     const outcomes = await Promise.all(
@@ -63,7 +63,7 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
     expect((await verifyLedger(fixture.store)).differences).toEqual([]);
     const rows = await fixture.store.db.selectFrom("calls").select(["state", "hold_nanodollars"]).execute();
     expect(rows.filter(({ state }) => state === "open")).toEqual([]);
-    expect((await fixture.ledger.walletOf("acc_1")).heldNanodollars).toBe(0);
+    expect((await fixture.ledger.readWalletState("acc_1")).heldNanodollars).toBe(0);
     return outcomes;
   }
 
@@ -82,7 +82,7 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
     expect([...codesOf(outcomes)].filter((code) => code !== "served")).toEqual(["insufficient_balance"]);
     // Some had begun, and ended when nothing was left.
     if (hasBegun) expect(outcomes.some(({ outcome, chunks }) => outcome !== "served" && chunks > 0)).toBe(true);
-    const { balanceNanodollars } = await walletOf(fixture.store, "acc_1");
+    const { balanceNanodollars } = await readWalletState(fixture.store, "acc_1");
     expect(balanceNanodollars).toBeGreaterThanOrEqual(0);
     expect(balanceNanodollars).toBeLessThan(10 * cent);
   });
@@ -92,7 +92,7 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
     await addAccount(fixture.store, "acc_1", 2 * cent);
     const outcomes = await race({});
     expect(outcomes.length).toBe(64);
-    const { balanceNanodollars } = await walletOf(fixture.store, "acc_1");
+    const { balanceNanodollars } = await readWalletState(fixture.store, "acc_1");
     expect(balanceNanodollars).toBeGreaterThanOrEqual(0);
   });
 
@@ -102,7 +102,7 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
     const outcomes = await race({ caller: { keyLimits: { budgetNanodollars: 10 * cent } } });
     expect([...codesOf(outcomes)].filter((code) => code !== "served")).toEqual(["budget_exceeded"]);
     expect(outcomes.some(({ outcome, chunks }) => outcome !== "served" && chunks > 0)).toBe(true);
-    expect((await walletOf(fixture.store, "acc_1")).balanceNanodollars).toBeGreaterThanOrEqual(990 * cent);
+    expect((await readWalletState(fixture.store, "acc_1")).balanceNanodollars).toBeGreaterThanOrEqual(990 * cent);
   });
 
   test("a daily quota is never exceeded", async () => {
@@ -111,7 +111,10 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
     const outcomes = await race({ premium: false });
     expect([...codesOf(outcomes)].filter((code) => code !== "served")).toEqual(["quota_exceeded"]);
     expect(outcomes.some(({ outcome, chunks }) => outcome !== "served" && chunks > 0)).toBe(true);
-    const { usedTokens, heldTokens } = await fixture.ledger.quotaOf({ accountId: "acc_1", freeTokensPerDay: 100_000 });
+    const { usedTokens, heldTokens } = await fixture.ledger.readQuotaState({
+      accountId: "acc_1",
+      freeTokensPerDay: 100_000,
+    });
     expect(heldTokens).toBe(0);
     expect(usedTokens).toBeLessThanOrEqual(100_000);
     expect(usedTokens).toBeGreaterThan(10_000);

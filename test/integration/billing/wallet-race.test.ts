@@ -4,8 +4,8 @@ import {
   createBilling,
   creditWallet,
   openRedisLimits,
+  readWalletState,
   verifyLedger,
-  walletOf,
 } from "../../../src/billing/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
@@ -101,7 +101,7 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
         const start = affordable * hold + rest;
         if (round % 2 === 0) await addAccount(store(), accountId, start);
         else {
-          const { balanceNanodollars } = await walletOf(store(), accountId);
+          const { balanceNanodollars } = await readWalletState(store(), accountId);
           const nanodollars = start - balanceNanodollars;
           await creditWallet(store(), { accountId, nanodollars, note: "again" });
           for (const each of stores) each.bumpRevision();
@@ -113,7 +113,10 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
         expect(refusals).toEqual(["insufficient_balance"]);
         await Promise.all(letIn.map(({ ledger, callId }) => ledger.settle(createSettlement(callId))));
         const overdraft = rest === 0 ? 0 : hold - rest;
-        expect(await walletOf(store(), accountId)).toEqual({ balanceNanodollars: 0 - overdraft, heldNanodollars: 0 });
+        expect(await readWalletState(store(), accountId)).toEqual({
+          balanceNanodollars: 0 - overdraft,
+          heldNanodollars: 0,
+        });
       }
       expect((await verifyLedger(store())).differences).toEqual([]);
     },
@@ -135,7 +138,7 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
         });
         expect(letIn.length).toBeGreaterThanOrEqual(affordable);
         expect(refusals.filter((code) => code !== "insufficient_balance")).toEqual([]);
-        const { balanceNanodollars, heldNanodollars } = await walletOf(store(), accountId);
+        const { balanceNanodollars, heldNanodollars } = await readWalletState(store(), accountId);
         expect([balanceNanodollars, heldNanodollars]).toEqual([affordable * hold - spent, 0]);
         expect(balanceNanodollars).toBeGreaterThan(-hold);
       }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { creditWallet, verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { creditWallet, readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engine, temporaryFile, temporaryStore } from "../db/temporary-store.ts";
@@ -20,7 +20,7 @@ describe("creditWallet", () => {
       "credit 70 top-up",
       "debit -100 mistake",
     ]);
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: -30, heldNanodollars: 0 });
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: -30, heldNanodollars: 0 });
     expect((await verifyLedger(store)).differences).toEqual([]);
   });
 
@@ -67,13 +67,13 @@ describe("creditWallet", () => {
     const error = await errorOf(creditWallet(store, { ...credit, ...fields }));
     expect(error).toBeInstanceOf(GatewayError);
     expect(error.message).toStartWith(`Cannot move the wallet: ${reason}`);
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 70, heldNanodollars: 0 });
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 70, heldNanodollars: 0 });
   });
 
   test("takes up to 2^53 - 1 nanodollars exactly", async () => {
     const store = await temporaryStore();
     await addAccount(store, "acc_1", Number.MAX_SAFE_INTEGER);
-    expect((await walletOf(store, "acc_1")).balanceNanodollars).toBe(Number.MAX_SAFE_INTEGER);
+    expect((await readWalletState(store, "acc_1")).balanceNanodollars).toBe(Number.MAX_SAFE_INTEGER);
   });
 
   test("refuses an unknown account", async () => {
@@ -105,7 +105,7 @@ describe("a ledger whose store another process writes to", () => {
     }
     await ledger.sync();
     await ledger.admit(createAdmission());
-    expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 80, heldNanodollars: 20 });
-    expect(await walletOf(outside, "acc_1")).toEqual({ balanceNanodollars: 80, heldNanodollars: 20 });
+    expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 80, heldNanodollars: 20 });
+    expect(await readWalletState(outside, "acc_1")).toEqual({ balanceNanodollars: 80, heldNanodollars: 20 });
   });
 });

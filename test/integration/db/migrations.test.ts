@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createBilling, verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { createBilling, readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { migrations } from "../../../src/db/migrations/index.ts";
 import { newDatabase, queryPostgres, whyNoPostgres } from "../../support/postgres.ts";
@@ -38,7 +38,7 @@ test.each(released)(
     const versions = await store.db.selectFrom("schema_versions").select("version").orderBy("version").execute();
     expect(versions.map(({ version }) => version)).toEqual(migrations.map(({ version }) => version));
     expect(await verifyLedger(store)).toMatchObject({ differences: [], counts: { calls: 4, entries: 2, open: 1 } });
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 87, heldNanodollars: 15 });
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 87, heldNanodollars: 15 });
     const calls = await store.db.selectFrom("calls").select("capability").orderBy("id").execute();
     expect(calls.map(({ capability }) => capability)).toEqual(["chat", "embeddings", "images", "speech"]);
     const people = await store.db.selectFrom("users").select(["id", "two_factor_enabled"]).execute();

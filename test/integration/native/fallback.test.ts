@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import type { CallRow } from "../../support/books.ts";
 import { chatReply, claude, eventsOf, gpt, type NativeBench, type Seen, startNative, streamOf } from "./ground.ts";
 
@@ -71,7 +71,7 @@ describe("a call whose first model fails", () => {
     expect(facts(second).slice(0, 2)).toEqual([gpt, "settled"]);
     expect(second?.charged_nanodollars).toBe(second?.cost_nanodollars as number);
     expect(second?.charged_nanodollars).toBeGreaterThan(0);
-    const { heldNanodollars } = await walletOf(bench.gateway.store, await accountOf(bench));
+    const { heldNanodollars } = await readWalletState(bench.gateway.store, await accountOf(bench));
     expect(heldNanodollars).toBe(0);
   });
 

@@ -5,7 +5,7 @@ import { isAmount, meterNames } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { runs } from "../../support/hostile.ts";
 import { completionOf, finishChunk, Sink, textChunk, usageChunk } from "../../unit/kernel/streams.ts";
-import { benchOf, callOf, chatModel, pluginOf } from "../../unit/kernel/support.ts";
+import { callOf, chatModel, createBench, createPlugin } from "../../unit/kernel/support.ts";
 
 const bad = fc.constantFrom(
   -1,
@@ -47,7 +47,7 @@ const model = chatModel.id;
 /** A call of each kind whose provider reports the given usage. */
 const kinds: Record<
   string,
-  (usage: ChatUsage) => { plugin: Parameters<typeof pluginOf>; call: ReturnType<typeof callOf> }
+  (usage: ChatUsage) => { plugin: Parameters<typeof createPlugin>; call: ReturnType<typeof callOf> }
 > = {
   chat: (usage) => ({
     plugin: [{ chat: async () => completionOf("Hello", usage) }],
@@ -84,8 +84,8 @@ describe.each(Object.entries(kinds))("a usage report of %s", (_, toCase) => {
           call,
         } = toCase(usage);
         const models = [row(call.capability, premium)];
-        const plugin: ProviderPlugin = pluginOf(handlers, { ...changes, models });
-        const { kernel, ledger } = benchOf([plugin]);
+        const plugin: ProviderPlugin = createPlugin(handlers, { ...changes, models });
+        const { kernel, ledger } = createBench([plugin]);
         await runCall(kernel, call);
         const { outcome, meters, quotaTokens, costNanodollars } = ledger.settlement;
         expect(outcome).toBe("settled");

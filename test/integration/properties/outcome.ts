@@ -5,7 +5,7 @@ import { expectPrototypesClean, thrownBy } from "../../support/hostile.ts";
 import { wavFile } from "../../support/wav.ts";
 import { fetchOf } from "../../unit/kernel/fake-fetch.ts";
 import { Sink } from "../../unit/kernel/streams.ts";
-import { benchOf, newCall } from "../../unit/kernel/support.ts";
+import { createBench, newCall } from "../../unit/kernel/support.ts";
 
 const messages = [{ role: "user", content: "Hello" }];
 const requests: Partial<Record<Capability, object>> = {
@@ -24,7 +24,10 @@ export async function outcomeOf(
   stream = false,
 ) {
   const model = plugin.models.find((row) => row.capability === capability)?.id as string;
-  const bench = benchOf([plugin], { fetch: fetchOf(response), credentials: { [plugin.name]: { keys: ["key-a"] } } });
+  const bench = createBench([plugin], {
+    fetch: fetchOf(response),
+    credentials: { [plugin.name]: { keys: ["key-a"] } },
+  });
   const request = { model, ...requests[capability], ...(stream && { stream: true }) };
   const sink = stream || capability === "speech" ? new Sink() : undefined;
   const error = await thrownBy(() => runCall(bench.kernel, newCall().setRequest(capability, request as never, sink)));

@@ -4,7 +4,7 @@ import type { Capability } from "../../../src/contract/index.ts";
 import { expectPrototypesClean } from "../../support/hostile.ts";
 import { httpOf } from "../../unit/http/support.ts";
 import { fetchOf } from "../../unit/kernel/fake-fetch.ts";
-import { benchOf } from "../../unit/kernel/support.ts";
+import { createBench } from "../../unit/kernel/support.ts";
 import { exemplarOf } from "./exemplars.ts";
 import { mutantsOf } from "./mutants.ts";
 
@@ -89,7 +89,7 @@ test.each(cases)(
     const { path, body } = requests[capability] as { path: string; body: object };
     const answer = JSON.stringify(exemplarOf(name, capability)?.whole ?? {});
     const headers = { "content-type": "application/json" };
-    const bench = benchOf([plugin], {
+    const bench = createBench([plugin], {
       fetch: fetchOf(() => new Response(answer, { headers })),
       credentials: { [plugin.name]: { keys: ["key-a"] } },
     });

@@ -6,7 +6,7 @@ import {
   redeemVoucher,
   voidVoucher,
 } from "../../../src/accounts/index.ts";
-import { verifyLedger, walletOf } from "../../../src/billing/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
@@ -36,7 +36,7 @@ describe("a voucher", () => {
     const { id, code } = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
     expect(code).toMatch(/^([0-9A-HJKMNP-TV-Z]{5}-){3}[0-9A-HJKMNP-TV-Z]{5}$/);
     expect(await redeem(` ${code.toLowerCase().replaceAll("-", " ")} `)).toEqual({ nanodollars: fiveUsd });
-    expect((await walletOf(store, ada.id)).balanceNanodollars).toBe(fiveUsd);
+    expect((await readWalletState(store, ada.id)).balanceNanodollars).toBe(fiveUsd);
     expect(await refusalOf(redeem(code))).toMatch(/^conflict: This voucher was already redeemed/);
     expect(await listVouchers(store)).toEqual([
       {
@@ -60,7 +60,7 @@ describe("a voucher", () => {
     );
     expect(outcomes.filter(({ status }) => status === "fulfilled")).toHaveLength(1);
     const balances = await Promise.all(
-      [ada, ben].map(async ({ id }) => (await walletOf(store, id)).balanceNanodollars),
+      [ada, ben].map(async ({ id }) => (await readWalletState(store, id)).balanceNanodollars),
     );
     expect(balances.sort()).toEqual([0, fiveUsd]);
   });
@@ -73,7 +73,7 @@ describe("a voucher", () => {
     expect(await refusalOf(redeem(expired.code))).toMatch(/^conflict: This voucher has expired/);
     expect(await refusalOf(redeem(voided.code))).toMatch(/^conflict: This voucher was voided/);
     expect(await refusalOf(redeem("x".repeat(10_000)))).toMatch(/^not_found: /);
-    expect((await walletOf(store, ada.id)).balanceNanodollars).toBe(0);
+    expect((await readWalletState(store, ada.id)).balanceNanodollars).toBe(0);
     expect(await redeem((await createVoucher(store, { nanodollars: 1, expiresAt: 2001 }, 1000)).code)).toEqual({
       nanodollars: 1,
     });

@@ -9,7 +9,7 @@ import { createHttp } from "../../../src/http/server.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";
 import { Providers } from "../../../src/providers/index.ts";
 import { completionOf } from "../kernel/streams.ts";
-import { benchOf, caller, pluginOf } from "../kernel/support.ts";
+import { caller, createBench, createPlugin } from "../kernel/support.ts";
 
 export const goodKey = "sk-mg-good";
 export const config = readConfig({});
@@ -45,7 +45,7 @@ const noCatalogue: HttpDeps["catalogue"] = {
 };
 
 /** A plugin that answers every chat with "Hello". */
-export const helloPlugin = pluginOf({ chat: async () => completionOf("Hello") });
+export const helloPlugin = createPlugin({ chat: async () => completionOf("Hello") });
 
 /** The HTTP side over a store, with fakes of the ledger, the providers and the files, and one good key. */
 export function httpOf(
@@ -53,7 +53,7 @@ export function httpOf(
   changes: Partial<HttpDeps> = {},
   givenFiles?: ReturnType<typeof fakeFiles>,
 ) {
-  const bench = benchOf(plugins);
+  const bench = createBench(plugins);
   const { log } = bench;
   const { now } = bench.clock;
   const tokens: string[] = [];

@@ -3,11 +3,11 @@ import { type Call, type ChatCompletion, type ChatRequest, UpstreamFault } from 
 import { describeRoutes, runCall } from "../../../src/kernel/index.ts";
 import { failedBy, fetchOf, json, refused, settled, silence } from "./fake-fetch.ts";
 import { completionOf, Sink } from "./streams.ts";
-import { benchOf, chatCall, chatModel, pluginOf, rejectionOf } from "./support.ts";
+import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
 
 const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
-const acme = pluginOf({ chat });
-const backup = pluginOf({ chat }, { name: "backup", models: [{ ...chatModel, priority: 200 }] });
+const acme = createPlugin({ chat });
+const backup = createPlugin({ chat }, { name: "backup", models: [{ ...chatModel, priority: 200 }] });
 const good = json(completionOf("Hello"));
 const hostsOf = (fetch: ReturnType<typeof fetchOf>) =>
   fetch.asked.map(({ url }) => new URL(url).hostname.split(".")[0]);
@@ -19,7 +19,7 @@ describe("the only route", () => {
     ["not to be connected to", failedBy("ECONNREFUSED")],
   ])("is tried once more when it is %s, for one charge", async (_, failure) => {
     const fetch = fetchOf(failure, good);
-    const { kernel, ledger, pauses } = benchOf([acme], { fetch, random: () => 0.5 });
+    const { kernel, ledger, pauses } = createBench([acme], { fetch, random: () => 0.5 });
     const call = chatCall();
     await runCall(kernel, call);
     expect(call.attempts).toBe(2);
@@ -29,7 +29,7 @@ describe("the only route", () => {
 
   test("is not tried a third time", async () => {
     const fetch = fetchOf(refused(503));
-    const { kernel, ledger } = benchOf([acme], { fetch });
+    const { kernel, ledger } = createBench([acme], { fetch });
     expect((await rejectionOf(runCall(kernel, chatCall()))).code).toBe("upstream_error");
     expect(fetch.asked).toHaveLength(2);
     expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
@@ -40,7 +40,7 @@ describe("the only route", () => {
     ["60", 1, []],
   ])("is tried again when its retry-after of %s s is short", async (seconds, asked, waits) => {
     const fetch = fetchOf(refused(503, {}, { "retry-after": seconds }));
-    const { kernel, pauses } = benchOf([acme], { fetch, random: () => 0 });
+    const { kernel, pauses } = createBench([acme], { fetch, random: () => 0 });
     await rejectionOf(runCall(kernel, chatCall()));
     expect(fetch.asked).toHaveLength(asked);
     expect(pauses).toEqual(waits);
@@ -52,7 +52,7 @@ describe("the only route", () => {
     ["a gateway that gave it up", refused(504)],
   ])("is not tried again when it is %s: it may be at work on the request", async (_, failure) => {
     const fetch = fetchOf(failure, good);
-    const { kernel, pauses, ledger } = benchOf([acme], { fetch });
+    const { kernel, pauses, ledger } = createBench([acme], { fetch });
     expect((await rejectionOf(runCall(kernel, chatCall()))).code).toMatch(/^upstream_(error|timeout)$/);
     expect([fetch.asked.length, pauses]).toEqual([1, []]);
     expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
@@ -60,13 +60,13 @@ describe("the only route", () => {
 
   test.each([400, 401, 404, 429])("is not tried again after %d", async (status) => {
     const fetch = fetchOf(refused(status));
-    await rejectionOf(runCall(benchOf([acme], { fetch }).kernel, chatCall()));
+    await rejectionOf(runCall(createBench([acme], { fetch }).kernel, chatCall()));
     expect(fetch.asked).toHaveLength(1);
   });
 
   test("takes the next key for its second try", async () => {
     const fetch = fetchOf(refused(503), good);
-    await runCall(benchOf([acme], { fetch, credentials: { acme: { keys: ["a", "b"] } } }).kernel, chatCall());
+    await runCall(createBench([acme], { fetch, credentials: { acme: { keys: ["a", "b"] } } }).kernel, chatCall());
     expect(fetch.asked.map(({ key }) => key)).toEqual(["a", "b"]);
   });
 });
@@ -76,7 +76,7 @@ describe("a route that is silent", () => {
 
   test("is cancelled at its deadline, and nobody else is asked: it may be at work on the request", async () => {
     const fetch = fetchOf(silence, good);
-    const { kernel, clock, ledger } = benchOf([acme, backup], { fetch, bounds });
+    const { kernel, clock, ledger } = createBench([acme, backup], { fetch, bounds });
     const done = rejectionOf(runCall(kernel, chatCall()));
     await settled();
     clock.pass(1000);
@@ -90,8 +90,8 @@ describe("a route that is silent", () => {
     const waiting: (() => void)[] = [];
     const busy = () => new Promise<Response>((resolve) => waiting.push(() => resolve(refused(503))));
     const fetch = fetchOf(busy, busy, silence);
-    const third = pluginOf({ chat }, { name: "third", models: [{ ...chatModel, priority: 300 }] });
-    const { kernel, clock } = benchOf([acme, backup, third], { fetch, bounds });
+    const third = createPlugin({ chat }, { name: "third", models: [{ ...chatModel, priority: 300 }] });
+    const { kernel, clock } = createBench([acme, backup, third], { fetch, bounds });
     const done = rejectionOf(runCall(kernel, chatCall()));
     for (const ms of [900, 900, 700]) {
       await settled();
@@ -104,8 +104,8 @@ describe("a route that is silent", () => {
   });
 
   test("ends a handler that never does", async () => {
-    const endless = pluginOf({ chat: () => new Promise<never>(() => undefined) });
-    const { kernel, clock, ledger } = benchOf([endless], { bounds });
+    const endless = createPlugin({ chat: () => new Promise<never>(() => undefined) });
+    const { kernel, clock, ledger } = createBench([endless], { bounds });
     const done = rejectionOf(runCall(kernel, chatCall()));
     await settled();
     clock.pass(2500);
@@ -118,7 +118,7 @@ describe("a route that goes on failing", () => {
   test("rests after five faults, is probed by one call, and comes back", async () => {
     let isDown = true;
     const fetch = fetchOf(({ url }) => (isDown && url.includes("acme") ? refused(503) : (good.clone() as Response)));
-    const { kernel, clock, log } = benchOf([acme, backup], { fetch });
+    const { kernel, clock, log } = createBench([acme, backup], { fetch });
     const states = () => describeRoutes(kernel.registry.byName("chat-1")!, clock.nowMs).map(({ state }) => state);
     const ask = async () => {
       fetch.asked.length = 0;
@@ -146,14 +146,14 @@ describe("a route that begins and then breaks off", () => {
     ["the provider", () => new UpstreamFault("bad_response", "The line is dead")],
     ["the plugin", () => new TypeError("x is undefined")],
   ])("by the fault of %s rests after five times", async (_, fault) => {
-    const breaking = pluginOf({
+    const breaking = createPlugin({
       chat: async () =>
         (async function* () {
           yield piece;
           throw fault();
         })(),
     });
-    const { kernel, clock } = benchOf([breaking]);
+    const { kernel, clock } = createBench([breaking]);
     const modelEntry = kernel.registry.byName("chat-1")!;
     const stateAfter = async () => {
       await rejectionOf(runCall(kernel, chatCall({ stream: true }, { sink: new Sink() })));
@@ -166,11 +166,11 @@ describe("a route that begins and then breaks off", () => {
 });
 
 test("two routes of one weight share the calls", async () => {
-  const equal = pluginOf({ chat }, { name: "equal" });
+  const equal = createPlugin({ chat }, { name: "equal" });
   const fetch = fetchOf(good);
   const draws = [0.1, 0.9, 0.9, 0.1];
   let drawn = 0;
-  const { kernel } = benchOf([acme, equal], { fetch, random: () => draws[drawn++ % 4] as number });
+  const { kernel } = createBench([acme, equal], { fetch, random: () => draws[drawn++ % 4] as number });
   for (let call = 0; call < 4; call++) await runCall(kernel, chatCall());
   expect(hostsOf(fetch)).toEqual(["equal", "acme", "equal", "acme"]);
 });

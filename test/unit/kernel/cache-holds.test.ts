@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf } from "./streams.ts";
-import { benchOf, chatCall, chatModel, pluginOf } from "./support.ts";
+import { chatCall, chatModel, createBench, createPlugin } from "./support.ts";
 
 const perMillion = (usd: string) => ({ usd, per: 1_000_000 });
 const price = { ...chatModel.price, cacheWriteToken: perMillion("1.25"), cacheWrite1hToken: perMillion("2") };
@@ -15,7 +15,9 @@ function benchWriting(written: number, hourly: number) {
     completion_tokens: 1,
     prompt_tokens_details: { cache_write_tokens: written, cache_write_1h_tokens: hourly },
   };
-  return benchOf([pluginOf({ chat: async () => completionOf("Hello", usage) }, { models: [{ ...chatModel, price }] })]);
+  return createBench([
+    createPlugin({ chat: async () => completionOf("Hello", usage) }, { models: [{ ...chatModel, price }] }),
+  ]);
 }
 const content = "x".repeat(1000 - 6);
 const part = { type: "text", text: content };

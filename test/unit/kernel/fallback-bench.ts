@@ -1,7 +1,7 @@
 import { type Handlers, type Model, UpstreamFault, type VirtualModelRow } from "../../../src/contract/index.ts";
 import { createVirtualModel } from "../../../src/kernel/index.ts";
 import { completionOf, finishChunk, textChunk, usageChunk } from "./streams.ts";
-import { type Bench, benchOf, chatCall, chatModel, pluginOf } from "./support.ts";
+import { type Bench, chatCall, chatModel, createBench, createPlugin } from "./support.ts";
 
 export type Chat = NonNullable<Handlers["chat"]>;
 
@@ -17,9 +17,9 @@ export const works: Chat = async ({ request, model }) => {
 
 /** A plugin for each model, with the model's name. */
 export function bench(chats: Record<string, Chat>, rows: Record<string, Partial<Model>> = {}): Bench {
-  return benchOf(
+  return createBench(
     Object.entries(chats).map(([id, chat]) =>
-      pluginOf({ chat }, { name: id, models: [{ ...chatModel, id, ...rows[id] }] }),
+      createPlugin({ chat }, { name: id, models: [{ ...chatModel, id, ...rows[id] }] }),
     ),
   );
 }

@@ -3,7 +3,7 @@ import { GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { bench, type Chat, listed, unavailable, works } from "./fallback-bench.ts";
 import { Sink, textChunk, textOf } from "./streams.ts";
-import { benchOf, caller, chatModel, pluginOf, rejectionOf } from "./support.ts";
+import { caller, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
 
 describe("a list of models", () => {
   test("is tried in order; each model is held and settled on its own, and only the one that serves is charged", async () => {
@@ -75,8 +75,8 @@ describe("a list of models", () => {
       await call.upstream.json("/chat", {}).catch(() => undefined);
       throw fault;
     };
-    const plugins = ["a", "b"].map((id) => pluginOf({ chat }, { name: id, models: [{ ...chatModel, id }] }));
-    const { kernel, ledger } = benchOf(plugins, { fetch: async () => Response.json({}) });
+    const plugins = ["a", "b"].map((id) => createPlugin({ chat }, { name: id, models: [{ ...chatModel, id }] }));
+    const { kernel, ledger } = createBench(plugins, { fetch: async () => Response.json({}) });
     await rejectionOf(runCall(kernel, listed(["a", "b"])));
     expect(asked).toEqual(["a"]);
     expect(ledger.settlements).toHaveLength(1);

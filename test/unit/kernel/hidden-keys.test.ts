@@ -4,14 +4,14 @@ import { GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { KeyPool } from "../../../src/kernel/routing/health.ts";
 import { fetchOf, json, refused } from "./fake-fetch.ts";
-import { benchOf, chatCall, pluginOf, rejectionOf } from "./support.ts";
+import { chatCall, createBench, createPlugin, rejectionOf } from "./support.ts";
 
 const key = "no-known-form-0123456789";
 const other = "another-0123456789";
 const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
 
 function ask(handler: (call: Call<ChatRequest>) => Promise<ChatCompletion>, ...answers: Response[]) {
-  const bench = benchOf([pluginOf({ chat: handler })], {
+  const bench = createBench([createPlugin({ chat: handler })], {
     fetch: fetchOf(...answers),
     credentials: { acme: { keys: [key, other] } },
   });

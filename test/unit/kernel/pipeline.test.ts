@@ -2,12 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { type ChatRequest, GatewayError } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
-import { benchOf, caller, chatCall, chatModel, pluginOf, rejectionOf, startMs } from "./support.ts";
+import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf, startMs } from "./support.ts";
 
 /** A bench whose steps are written down in order. */
 function tracedBench(failure?: Error) {
   const steps: string[] = [];
-  const plugin = pluginOf({
+  const plugin = createPlugin({
     async chat(call) {
       steps.push("ask");
       if (failure !== undefined) throw failure;
@@ -20,7 +20,7 @@ function tracedBench(failure?: Error) {
       })();
     },
   });
-  const bench = benchOf([plugin]);
+  const bench = createBench([plugin]);
   bench.ledger.onStep = (step) => steps.push(step);
   return { ...bench, steps };
 }
@@ -103,7 +103,9 @@ describe("runCall", () => {
 
   test("claims the worst case of a free call in tokens, and charges tokens", async () => {
     const free = { ...chatModel, premium: false };
-    const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("Hi") }, { models: [free] })]);
+    const { kernel, ledger } = createBench([
+      createPlugin({ chat: async () => completionOf("Hi") }, { models: [free] }),
+    ]);
     await runCall(kernel, chatCall());
     expect(ledger.claims[0]).toMatchObject({ premium: false, holdNanodollars: 0, holdTokens: 1015, minTokens: 271 });
     expect(ledger.settlement).toMatchObject({ quotaTokens: 120, costNanodollars: 100 * 1000 + 20 * 2000 });
@@ -115,7 +117,7 @@ describe("runCall", () => {
       sent.push(request);
       return completionOf("Hi");
     };
-    const { kernel, ledger } = benchOf([pluginOf({ chat })]);
+    const { kernel, ledger } = createBench([createPlugin({ chat })]);
     const admit = ledger.admit.bind(ledger);
     // What is left pays the prompt and 300 tokens of output.
     ledger.admit = async (admission) => ({ ...(await admit(admission)), heldNanodollars: 15 * 1000 + 300 * 2000 });

@@ -2,14 +2,14 @@ import { describe, expect, test } from "bun:test";
 import { type ChatChunk, type ChatCompletion, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
-import { benchOf, chatCall, pluginOf, rejectionOf } from "./support.ts";
+import { chatCall, createBench, createPlugin, rejectionOf } from "./support.ts";
 
 const broken = new UpstreamFault("bad_response", "The line is dead");
 
 /** Serves one streamed call whose provider does these steps, and says how it ended. */
 async function stream(...steps: (ChatChunk | Error | "hang")[]) {
   const source = new FakeStream<ChatChunk>(...steps);
-  const bench = benchOf([pluginOf({ chat: async () => source })]);
+  const bench = createBench([createPlugin({ chat: async () => source })]);
   const sink = new Sink<ChatChunk>();
   const call = chatCall({ stream: true }, { sink });
   return { ...bench, source, sink, call, done: runCall(bench.kernel, call) };
@@ -77,7 +77,7 @@ describe("whatever happens, a call is settled once", () => {
 
   test("when the outlet fails, and the provider's stream is let go", async () => {
     const source = new FakeStream<ChatChunk>(textChunk("Hello"), finishChunk());
-    const { kernel, ledger } = benchOf([pluginOf({ chat: async () => source })]);
+    const { kernel, ledger } = createBench([createPlugin({ chat: async () => source })]);
     const sink = new Sink<ChatChunk>();
     sink.reader = () => {
       throw new Error("Socket closed");
@@ -107,7 +107,7 @@ describe("a call that is cut", () => {
   });
 
   test("before its first piece is released, though the handler ignores its signal", async () => {
-    const bench = benchOf([pluginOf({ chat: () => new Promise(() => undefined) })]);
+    const bench = createBench([createPlugin({ chat: () => new Promise(() => undefined) })]);
     const call = chatCall();
     const done = runCall(bench.kernel, call);
     while (call.attempts === 0) await Promise.resolve();
@@ -123,7 +123,7 @@ describe("a call that is cut", () => {
       asked++;
       return completionOf("Hello");
     };
-    const { kernel, ledger } = benchOf([pluginOf({ chat })]);
+    const { kernel, ledger } = createBench([createPlugin({ chat })]);
     const call = chatCall();
     ledger.onStep = (step) => step === "admit" && call.cancel("client_disconnected");
     await rejectionOf(runCall(kernel, call));
@@ -133,7 +133,7 @@ describe("a call that is cut", () => {
 
   test("while its reader is behind settles at once", async () => {
     const source = new FakeStream<ChatChunk>(textChunk("Hello"), textChunk(" world"), finishChunk());
-    const { kernel, ledger } = benchOf([pluginOf({ chat: async () => source })]);
+    const { kernel, ledger } = createBench([createPlugin({ chat: async () => source })]);
     const sink = new Sink<ChatChunk>();
     sink.reader = () => new Promise(() => undefined);
     const call = chatCall({ stream: true }, { sink });
@@ -163,7 +163,7 @@ describe("a call that is cut", () => {
       yield await late.promise;
       yield usageChunk();
     }
-    const { kernel, ledger } = benchOf([pluginOf({ chat: async () => chunks() })]);
+    const { kernel, ledger } = createBench([createPlugin({ chat: async () => chunks() })]);
     const sink = new Sink<ChatChunk>();
     const call = chatCall({ stream: true }, { sink });
     const done = runCall(kernel, call);
@@ -186,7 +186,7 @@ describe("a call that is cut", () => {
 
 test("a slow reader holds the provider back", async () => {
   const source = new FakeStream<ChatChunk>(textChunk("a"), textChunk("b"), textChunk("c"), finishChunk());
-  const { kernel } = benchOf([pluginOf({ chat: async () => source })]);
+  const { kernel } = createBench([createPlugin({ chat: async () => source })]);
   const sink = new Sink<ChatChunk>();
   const waiting: (() => void)[] = [];
   sink.reader = () => new Promise((resolve) => waiting.push(resolve));

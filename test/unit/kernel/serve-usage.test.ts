@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { ChatChunk, Meters, Settlement } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, usage, usageChunk } from "./streams.ts";
-import { benchOf, chatCall, chatModel, pluginOf, rejectionOf } from "./support.ts";
+import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
 
 /** What the prompt comes to when it is counted here: 3 tokens, and 6 for being a message. */
 const estimatedInput = 9;
@@ -53,7 +53,7 @@ function usdOf({ costNanodollars }: Settlement): number | undefined {
 
 describe("usage reported by a provider", () => {
   test.each(reports)("%s: a whole answer", async (_, reported, source, meters) => {
-    const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("Hello world", reported) })]);
+    const { kernel, ledger } = createBench([createPlugin({ chat: async () => completionOf("Hello world", reported) })]);
     const answer = await runCall(kernel, chatCall());
     expect(ledger.settlement).toMatchObject({ usageSource: source, outcome: "settled" });
     expect(ledger.settlement.meters).toEqual(meters);
@@ -76,7 +76,7 @@ describe("usage reported by a provider", () => {
 
   test("of nothing for an answer of nothing costs nothing", async () => {
     const nothing = { prompt_tokens: 0, completion_tokens: 0 };
-    const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("", nothing) })]);
+    const { kernel, ledger } = createBench([createPlugin({ chat: async () => completionOf("", nothing) })]);
     await runCall(kernel, chatCall());
     expect(ledger.settlement).toMatchObject({ usageSource: "reported", costNanodollars: 0 });
   });
@@ -88,7 +88,7 @@ describe("usage reported by a provider", () => {
 
   test("of a prompt with an empty answer stands", async () => {
     const empty = { prompt_tokens: 100, completion_tokens: 0 };
-    const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("", empty) })]);
+    const { kernel, ledger } = createBench([createPlugin({ chat: async () => completionOf("", empty) })]);
     await runCall(kernel, chatCall());
     expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters: { inputToken: 100, outputToken: 0 } });
   });
@@ -123,9 +123,9 @@ describe("usage reported several times in a stream", () => {
 });
 
 test("usage is told in a stream only when it was asked for", async () => {
-  const plugin = pluginOf({ chat: async () => stream([textChunk("Hi"), finishChunk(), usageChunk()]) });
+  const plugin = createPlugin({ chat: async () => stream([textChunk("Hi"), finishChunk(), usageChunk()]) });
   const sink = new Sink<ChatChunk>();
-  await runCall(benchOf([plugin]).kernel, chatCall({ stream: true }, { sink }));
+  await runCall(createBench([plugin]).kernel, chatCall({ stream: true }, { sink }));
   expect(sink.pieces.every((chunk) => !("usage" in chunk) && chunk.choices.length > 0)).toBe(true);
 });
 
@@ -138,7 +138,9 @@ test("when asked for, every piece carries usage and only the last a figure", asy
 test("n answers of a provider that makes one at a time pay the prompt n times", async () => {
   const price = { inputToken: { usd: "1", per: 1_000_000 }, outputToken: { usd: "0", per: 1 } };
   const changes = { maxChoices: { chat: 1 }, models: [{ ...chatModel, price }] };
-  const { kernel, ledger } = benchOf([pluginOf({ chat: async () => completionOf("Hello", undefined) }, changes)]);
+  const { kernel, ledger } = createBench([
+    createPlugin({ chat: async () => completionOf("Hello", undefined) }, changes),
+  ]);
   await runCall(kernel, chatCall({ n: 3 }));
   expect(ledger.claims[0]?.holdNanodollars).toBe(3 * 15 * 1000);
   expect(ledger.settlement.meters).toEqual({ inputToken: 3 * estimatedInput, outputToken: 3 });
@@ -146,8 +148,8 @@ test("n answers of a provider that makes one at a time pay the prompt n times", 
 
 test("n answers of a provider that makes them at once pay the prompt once, whatever other routes can", async () => {
   const chat = async () => completionOf("Hello", undefined);
-  const atOnce = pluginOf({ chat }, { name: "at-once", models: [{ ...chatModel, priority: 1 }] });
-  const { kernel, ledger } = benchOf([atOnce, pluginOf({ chat }, { maxChoices: { chat: 1 } })]);
+  const atOnce = createPlugin({ chat }, { name: "at-once", models: [{ ...chatModel, priority: 1 }] });
+  const { kernel, ledger } = createBench([atOnce, createPlugin({ chat }, { maxChoices: { chat: 1 } })]);
   await runCall(kernel, chatCall({ n: 3 }));
   expect(ledger.settlement).toMatchObject({ route: "at-once", meters: { inputToken: estimatedInput } });
 });
@@ -161,7 +163,7 @@ async function* stream(steps: (ChatChunk | Error)[]): AsyncGenerator<ChatChunk> 
 
 /** Serves a stream that wants usage, and hands back what came of it. */
 async function streamed(...steps: (ChatChunk | Error)[]) {
-  const { kernel, ledger } = benchOf([pluginOf({ chat: async () => stream(steps) })]);
+  const { kernel, ledger } = createBench([createPlugin({ chat: async () => stream(steps) })]);
   const sink = new Sink<ChatChunk>();
   const done = runCall(kernel, chatCall({ stream: true, stream_options: { include_usage: true } }, { sink }));
   if (steps.some((step) => step instanceof Error)) await rejectionOf(done);

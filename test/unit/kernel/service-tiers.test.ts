@@ -3,7 +3,7 @@ import { compilePrice, type Model } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { definePlugin, openai } from "../../../src/sdk/index.ts";
 import { completionOf, Sink } from "./streams.ts";
-import { benchOf, chatCall, chatModel } from "./support.ts";
+import { chatCall, chatModel, createBench } from "./support.ts";
 
 const million = 1_000_000;
 const rates = (usd: string) => ({ inputToken: { usd, per: million }, outputToken: { usd, per: million } });
@@ -21,7 +21,7 @@ function tierBench(served: string | undefined, models = [row]) {
     models,
     handlers: openai({ chat: {} }),
   });
-  const bench = benchOf([plugin], {
+  const bench = createBench([plugin], {
     fetch: async (_, init) => {
       const body = JSON.parse(init.body as string) as Record<string, unknown>;
       sent.push(body);

@@ -3,7 +3,7 @@ import { type ChatChunk, type ChatRequest, GatewayError, type Model } from "../.
 import { chunkTokensMax } from "../../../src/kernel/growing-hold.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
-import { benchOf, chatCall, chatModel, pluginOf, rejectionOf } from "./support.ts";
+import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
 
 const row: Model = { ...chatModel, contextTokens: 200_000, outputTokensMax: 128_000 };
 const promptTokens = 15;
@@ -13,7 +13,7 @@ function bench(model: Partial<Model> = {}, ...steps: (ChatChunk | Error | "hang"
   const source = new FakeStream<ChatChunk>(...steps);
   const signals: AbortSignal[] = [];
   const sent: ChatRequest[] = [];
-  const plugin = pluginOf(
+  const plugin = createPlugin(
     {
       async chat({ request, signal }) {
         signals.push(signal);
@@ -25,7 +25,7 @@ function bench(model: Partial<Model> = {}, ...steps: (ChatChunk | Error | "hang"
   );
   const sink = new Sink<ChatChunk>();
   const call = (request: Record<string, unknown> = {}) => chatCall({ stream: true, ...request }, { sink });
-  return { ...benchOf([plugin]), source, signals, sent, sink, call };
+  return { ...createBench([plugin]), source, signals, sent, sink, call };
 }
 
 const shortAnswer = [textChunk("Hello"), finishChunk(), usageChunk()];

@@ -95,19 +95,19 @@ export class FakeLedger implements Ledger {
     return limitState;
   }
 
-  async walletOf() {
+  async readWalletState() {
     return { balanceNanodollars: 5_000_000_000, heldNanodollars: 1_000_000_000 };
   }
 
-  async quotaOf() {
+  async readQuotaState() {
     return { limitTokens: 250_000, usedTokens: 1000, heldTokens: 500, resetsAt: Date.UTC(2026, 10, 22) };
   }
 
-  async limitsOf() {
+  async readLimitState() {
     return limitState;
   }
 
-  async limitsUsageOf(): Promise<LimitsUsage> {
+  async readLimitsUsage(): Promise<LimitsUsage> {
     return { calls: { limit: undefined, running: 1 } };
   }
 
@@ -153,7 +153,7 @@ export const chatModel: Model = {
 };
 
 /** A plugin of one model, `chat-1` unless told otherwise. */
-export function pluginOf(handlers: Handlers, changes: Partial<PluginDefinition> = {}): ProviderPlugin {
+export function createPlugin(handlers: Handlers, changes: Partial<PluginDefinition> = {}): ProviderPlugin {
   const baseUrl = `https://${changes.name ?? "acme"}.example/v1`;
   return definePlugin({ name: "acme", baseUrl, models: [chatModel], handlers, ...changes });
 }
@@ -178,7 +178,7 @@ interface BenchOptions {
 export type FakeFetch = (url: string, init: RequestInit) => Promise<Response>;
 
 /** A kernel over fakes. Every plugin has one key, `key-a`, unless `credentials` names others. */
-export function benchOf(plugins: readonly ProviderPlugin[], options: BenchOptions = {}): Bench {
+export function createBench(plugins: readonly ProviderPlugin[], options: BenchOptions = {}): Bench {
   const clock = new FakeClock();
   const ledger = new FakeLedger();
   const log = keepLog();

@@ -4,14 +4,14 @@ import { SsrfGuard } from "../../../src/kernel/upstream/ssrf-guard.ts";
 import { BoundUpstream } from "../../../src/kernel/upstream/upstream.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { fetchOf, json } from "./fake-fetch.ts";
-import { benchOf, newCall, pluginOf } from "./support.ts";
+import { createBench, createPlugin, newCall } from "./support.ts";
 
 const chat = () => Promise.reject(new Error("not asked"));
-const plugin = pluginOf({ chat }, { hosts: ["files.acme.example"] });
-const route = benchOf([plugin]).kernel.registry.byName("chat-1")?.routes[0] as Route;
+const plugin = createPlugin({ chat }, { hosts: ["files.acme.example"] });
+const route = createBench([plugin]).kernel.registry.byName("chat-1")?.routes[0] as Route;
 
 function upstreamOf(fetch: ReturnType<typeof fetchOf>, addresses = ["93.184.216.34"]) {
-  const { network, clock } = benchOf([plugin], { fetch });
+  const { network, clock } = createBench([plugin], { fetch });
   const call = newCall();
   const guard = new SsrfGuard(async () => addresses, clock.now);
   return { upstream: new BoundUpstream({ ...network, guard }, route, "key-a", call), call };

@@ -6,7 +6,7 @@ import { CallMetrics } from "../../../src/observability/metrics/call-metrics.ts"
 import { addCommitMetrics } from "../../../src/observability/metrics/gateway-metrics.ts";
 import { httpOf } from "../http/support.ts";
 import { Sink } from "../kernel/streams.ts";
-import { chatCall, newCall, pluginOf } from "../kernel/support.ts";
+import { chatCall, createPlugin, newCall } from "../kernel/support.ts";
 import { type MetricLine, readScrape, sampleOf } from "./prometheus-text.ts";
 
 const request = { model: "chat-1", messages: [{ role: "user" as const, content: "Say hello" }] };
@@ -80,7 +80,7 @@ describe("CallMetrics", () => {
   test("distinguish failures of a provider from those of a plugin, and count released calls", async () => {
     const faults = [new UpstreamFault("overloaded", "Down"), new TypeError("Broken code")];
     const { lines, call } = observedGateway([
-      pluginOf({
+      createPlugin({
         async chat() {
           throw faults.shift() ?? new UpstreamFault("bad_request", "Wrong");
         },

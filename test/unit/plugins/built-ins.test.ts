@@ -6,9 +6,9 @@ import { recordingAt, recordingsMissing } from "../../support/recordings.ts";
 import { fakeCall } from "../sdk/fake-call.ts";
 
 const names = ["groq", "openai", "together"];
-const pluginOf = (name: string) => builtIns.find((plugin) => plugin.name === name) as (typeof builtIns)[number];
+const createPlugin = (name: string) => builtIns.find((plugin) => plugin.name === name) as (typeof builtIns)[number];
 const rowOf = (name: string, upstreamId: string) =>
-  pluginOf(name).models.find((row) => row.upstreamId === upstreamId) as Model;
+  createPlugin(name).models.find((row) => row.upstreamId === upstreamId) as Model;
 const messages: ChatRequest["messages"] = [
   { role: "system", content: "Be brief" },
   { role: "user", content: "Hi" },
@@ -28,7 +28,7 @@ describe("the built-in plugins", () => {
   });
 
   test.each(names)("%s carries its key as a bearer token and names only its own host", (name) => {
-    const { authorize, credential, hosts, models } = pluginOf(name);
+    const { authorize, credential, hosts, models } = createPlugin(name);
     expect(authorize("k")).toEqual({ authorization: "Bearer k" });
     expect([credential, hosts]).toEqual(["key", []]);
     expect(models.length).toBeGreaterThan(0);
@@ -39,7 +39,7 @@ async function chatBody(name: string, upstreamId: string, request: object) {
   const json = { choices: [{ index: 0, message: { content: "Yes" }, finish_reason: "stop" }] };
   const model = rowOf(name, upstreamId);
   const { call, asked } = fakeCall({ model: model.id, messages, ...request } as ChatRequest, { json }, model);
-  await pluginOf(name).handlers.chat?.(call);
+  await createPlugin(name).handlers.chat?.(call);
   return asked[0]?.body as Record<string, unknown>;
 }
 
@@ -89,7 +89,7 @@ describe("groq", () => {
       n: 1,
       stop: "x",
     });
-    expect(pluginOf("groq").maxChoices).toEqual({ chat: 1 });
+    expect(createPlugin("groq").maxChoices).toEqual({ chat: 1 });
   });
 
   test("sends legacy functions as tools", async () => {
@@ -107,7 +107,7 @@ describe("groq", () => {
       new TextDecoder().decode(recordingAt("groq/reasoning/gpt-oss-120b-service-tier.json").body),
     );
     const { call } = fakeCall<ChatRequest>({ model: "m", messages }, { json }, rowOf("groq", "openai/gpt-oss-120b"));
-    const answer = (await pluginOf("groq").handlers.chat?.(call)) as ChatCompletion;
+    const answer = (await createPlugin("groq").handlers.chat?.(call)) as ChatCompletion;
     const fields = ["choices", "created", "id", "model", "object", "system_fingerprint", "usage"];
     expect(Object.keys(answer).sort()).toEqual(fields);
     expect(Object.keys(answer.usage as object).sort()).toEqual([
@@ -121,7 +121,7 @@ describe("groq", () => {
 });
 
 test("together embeds without dimensions, format and user, which it does not know", async () => {
-  const { handlers, models } = pluginOf("together");
+  const { handlers, models } = createPlugin("together");
   const [model] = models as [Model];
   const request = { model: model.id, input: "a", dimensions: 768, encoding_format: "base64" as const, user: "u" };
   const { call, asked } = fakeCall(request, { json: { data: [{ index: 0, embedding: [1] }] } }, model);

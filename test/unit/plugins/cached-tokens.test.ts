@@ -3,7 +3,7 @@ import { builtIns } from "../../../plugins/index.ts";
 import { type ChatChunk, costNanodollars, type Meters } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { Sink } from "../kernel/streams.ts";
-import { benchOf, chatCall } from "../kernel/support.ts";
+import { chatCall, createBench } from "../kernel/support.ts";
 
 /** A call of a model whose provider gives this answer, and what it was asked. */
 async function callOf(plugin: string, request: Record<string, unknown>, answer: () => Response) {
@@ -12,7 +12,7 @@ async function callOf(plugin: string, request: Record<string, unknown>, answer: 
     sent.push(JSON.parse(String(body)));
     return answer();
   };
-  const bench = benchOf(
+  const bench = createBench(
     builtIns.filter(({ name }) => name === plugin),
     { fetch },
   );

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { type Billing, createBilling, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
+import { type Billing, createBilling, readWalletState, verifyLedger } from "../../../../src/billing/index.ts";
 import { openStore, type Store } from "../../../../src/db/index.ts";
 import { rounds, timeoutMs } from "../../../support/long.ts";
 import { newDatabase, queryPostgres, startPostgres } from "../../../support/postgres.ts";
@@ -71,7 +71,7 @@ postgresTest(
     // It says nothing either, but its connection stands: it is busy, or cut off.
     expect(await recoverFor(2 * deadAfterMs, [ledgers[0]])).toEqual([]);
     expect(await known(url)).toEqual([keyLimits, living].sort());
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 10 });
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 10 });
   },
   timeoutMs(60_000),
 );
@@ -96,9 +96,9 @@ postgresTest(
         await say(url, "other");
         expect(await recoverFor(deadAfterMs / 4, [ledger])).toEqual([]);
       }
-      expect((await walletOf(store, "acc_1")).heldNanodollars).toBe(90);
+      expect((await readWalletState(store, "acc_1")).heldNanodollars).toBe(90);
       expect(await recoverFor(3 * deadAfterMs, [ledger])).toEqual(["of other"]);
-      expect((await walletOf(store, "acc_1")).heldNanodollars).toBe(0);
+      expect((await readWalletState(store, "acc_1")).heldNanodollars).toBe(0);
     } finally {
       await store.close();
       await server.remove();
@@ -137,7 +137,7 @@ postgresTest(
       expect(third).toBe("insufficient_balance");
       await there.settle(createSettlement(running.callId, { costNanodollars: 9e8 }));
       await here.settle(createSettlement(second.callId, { costNanodollars: 1e8 }));
-      expect(await walletOf(stores[0], "acc_1")).toEqual({ balanceNanodollars: 0, heldNanodollars: 0 });
+      expect(await readWalletState(stores[0], "acc_1")).toEqual({ balanceNanodollars: 0, heldNanodollars: 0 });
       expect(await verifyLedger(stores[0])).toMatchObject({ ok: true, counts: { abandoned: 0 } });
     } finally {
       for (const stop of stops) stop();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { sql } from "kysely";
-import { type Billing, createBilling, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
+import { type Billing, createBilling, readWalletState, verifyLedger } from "../../../../src/billing/index.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import { openStore, type Store } from "../../../../src/db/index.ts";
 import {
@@ -75,8 +75,8 @@ async function expectWhole({ store, ledger }: BillingFixture): Promise<void> {
     .select((select) => select.fn.countAll<number>().as("count"))
     .where("state", "=", "settled")
     .executeTakeFirstOrThrow();
-  expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 1e9 - 10 * count, heldNanodollars: 0 });
-  expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 1e9 - 10 * count, heldNanodollars: 0 });
+  expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 1e9 - 10 * count, heldNanodollars: 0 });
+  expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 1e9 - 10 * count, heldNanodollars: 0 });
   await ledger.close();
   await store.close();
 }
@@ -141,7 +141,7 @@ describe("PostgreSQL", () => {
       expect(await ledger.settle(createSettlement(running.callId)).catch(expectUnavailable)).toBeUndefined();
       await expectRefusals(ledger);
       // Its hold stands until the charge does.
-      expect((await ledger.walletOf("acc_1")).heldNanodollars).toBe(10);
+      expect((await ledger.readWalletState("acc_1")).heldNanodollars).toBe(10);
       await readOnly(url, false);
       await expectWhole(parts);
     },

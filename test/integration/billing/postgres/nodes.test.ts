@@ -1,6 +1,12 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
-import { type Billing, createBilling, createPruner, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
+import {
+  type Billing,
+  createBilling,
+  createPruner,
+  readWalletState,
+  verifyLedger,
+} from "../../../../src/billing/index.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import { newDatabase } from "../../../support/postgres.ts";
 import { node, postgresTest, until } from "../../db/postgres/ground.ts";
@@ -46,7 +52,7 @@ postgresTest(
       ]);
       expect(new Set(refused)).toEqual(new Set(["insufficient_balance"]));
       await Promise.all(admitted.map(({ admission, ledger }) => ledger.settle(createSettlement(admission.callId))));
-      expect(await walletOf(store, accountId)).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
+      expect(await readWalletState(store, accountId)).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
     }
     expect((await verifyLedger(store)).differences).toEqual([]);
   },
@@ -79,7 +85,7 @@ postgresTest(
       await ledger.settle(createSettlement(admission.callId, { costNanodollars: hold.heldNanodollars }));
     }
     for (const ledger of [here, there]) {
-      expect((await ledger.limitsUsageOf(createAdmission({ keyLimits }).caller)).budget).toMatchObject({
+      expect((await ledger.readLimitsUsage(createAdmission({ keyLimits }).caller)).budget).toMatchObject({
         spentNanodollars: 96,
         heldNanodollars: 0,
       });
@@ -112,7 +118,7 @@ postgresTest("a call waits for no other node's calls that have ended: what they 
   await here.admit(all);
   const refusal = await there.admit(createAdmission()).catch((error: GatewayError) => error);
   expect((refusal as GatewayError).message).toContain("the wallet has 0.0000001 USD, of which 0.0000001 USD is held");
-  expect(await there.walletOf("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 100 });
+  expect(await there.readWalletState("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 100 });
   await here.settle(createSettlement(all.callId, { costNanodollars: 30 }));
   expect((await there.admit(createAdmission({ holdNanodollars: 90 }))).heldNanodollars).toBe(70);
 });
@@ -132,7 +138,7 @@ postgresTest(
     await Promise.all(
       admitted.flatMap(({ admission }) => ledgers.map((it) => it.settle(createSettlement(admission.callId)))),
     );
-    for (const id of accounts) expect((await walletOf(store, id)).balanceNanodollars).toBe(1e6 - 1200);
+    for (const id of accounts) expect((await readWalletState(store, id)).balanceNanodollars).toBe(1e6 - 1200);
     expect((await verifyLedger(store)).differences).toEqual([]);
   },
 );
@@ -149,7 +155,7 @@ postgresTest(
     await other.close();
     expect(await here.recover()).toMatchObject({ released: 1, heldNanodollars: 60, callIds: ["theirs"] });
     expect((await here.recover()).released).toBe(0);
-    expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 10 });
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 10 });
   },
 );
 
@@ -187,7 +193,7 @@ postgresTest(
     const written = new Set(settled.map(({ id }) => id));
     expect([...told].filter((id) => !written.has(id))).toEqual([]);
     expect(told.size).toBeGreaterThan(100);
-    expect((await walletOf(store, "acc_1")).balanceNanodollars).toBe(1e12 - 10 * written.size);
+    expect((await readWalletState(store, "acc_1")).balanceNanodollars).toBe(1e12 - 10 * written.size);
     expect((await verifyLedger(store)).differences).toEqual([]);
   },
   60_000,

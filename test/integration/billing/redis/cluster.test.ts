@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { openRedisLimits, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
+import { openRedisLimits, readWalletState, verifyLedger } from "../../../../src/billing/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { startCluster, type TestCluster } from "../../../support/redis-cluster.ts";
@@ -54,8 +54,8 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
       expect(await race()).toEqual(accounts.map(() => 3));
       for (const id of accounts) {
         const wallet = { balanceNanodollars: -5, heldNanodollars: 0 };
-        for (const { ledger } of nodes) expect(await ledger.walletOf(id)).toEqual(wallet);
-        expect(await walletOf(store, id)).toEqual(wallet);
+        for (const { ledger } of nodes) expect(await ledger.readWalletState(id)).toEqual(wallet);
+        expect(await readWalletState(store, id)).toEqual(wallet);
       }
       const free = { premium: false, holdTokens: 10, freeTokensPerDay: 25 };
       expect(await race(free)).toEqual(accounts.map(() => 3));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { verifyLedger, walletOf } from "../../../../src/billing/index.ts";
+import { readWalletState, verifyLedger } from "../../../../src/billing/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
 import { rounds, timeoutMs } from "../../../support/long.ts";
 import { startRedis, type TestRedis } from "../../../support/redis.ts";
@@ -67,7 +67,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       const store = slowlyWriting((await databaseNode(url)).store);
       const { ledger } = await startNode(store, redis);
       const claims = (count: number) => Array.from({ length: count }, () => createAdmission({ openedAt: Date.now() }));
-      await ledger.walletOf("acc_1");
+      await ledger.readWalletState("acc_1");
       const byRedis = claims(6).map((admission) => ledger.admit(admission));
       await Bun.sleep(20);
       await signal(redis, "SIGSTOP");
@@ -82,7 +82,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       ]);
       await signal(redis, "SIGCONT");
       await Promise.all(held.map(({ callId }) => ledger.settle(createSettlement(callId))));
-      expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
+      expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
     },
     testMsMax,
   );
@@ -101,15 +101,15 @@ describe.skipIf(!canShare)("a Redis", () => {
         expect(Math.max(...times)).toBeLessThan(hangMsMax);
       }
       expect(a.limits.problems()[0]).toStartWith("Redis cannot be used (");
-      expect(await b.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 9390, heldNanodollars: 100 });
+      expect(await b.ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 9390, heldNanodollars: 100 });
       await mend(redis);
       await until(() => nodes.every(({ limits }) => limits.problems().length === 0));
       for (const { ledger } of nodes) {
-        expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 9390, heldNanodollars: 100 });
+        expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 9390, heldNanodollars: 100 });
       }
       await a.ledger.settle(createSettlement(lasting.callId, { costNanodollars: 60 }));
       for (const { ledger } of nodes) {
-        expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 9330, heldNanodollars: 0 });
+        expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 9330, heldNanodollars: 0 });
       }
       expect((await verifyLedger(a.store)).differences).toEqual([]);
       expect(a.reports).toEqual(["redis_up", "redis_down", "redis_up"]);
@@ -127,11 +127,11 @@ describe.skipIf(!canShare)("a Redis", () => {
         await Promise.all([redis.command("FLUSHALL"), ...nodes.map((each) => makeCall(each))]);
       }
       for (const { ledger, store } of nodes) {
-        expect(await ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 600, heldNanodollars: 300 });
-        expect(await walletOf(store, "acc_1")).toEqual({ balanceNanodollars: 600, heldNanodollars: 300 });
+        expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 600, heldNanodollars: 300 });
+        expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 600, heldNanodollars: 300 });
       }
       await node.ledger.settle(createSettlement(lasting.callId, { costNanodollars: 250 }));
-      expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 350, heldNanodollars: 0 });
+      expect(await node.ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 350, heldNanodollars: 0 });
       expect((await verifyLedger(node.store)).differences).toEqual([]);
     },
     testMsMax,
@@ -143,7 +143,7 @@ describe.skipIf(!canShare)("a Redis", () => {
     await redis.command("SCRIPT", "FLUSH");
     await Promise.all(Array.from({ length: 10 }, () => makeCall(node)));
     expect(node.limits.problems()).toEqual([]);
-    expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 890, heldNanodollars: 0 });
+    expect(await node.ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 890, heldNanodollars: 0 });
   });
 
   test("that is away at the start is used as soon as it is there", async () => {
@@ -154,7 +154,7 @@ describe.skipIf(!canShare)("a Redis", () => {
     await startRedis({ port: redis.port });
     await until(() => node.limits.problems().length === 0);
     await makeCall(node);
-    expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 980, heldNanodollars: 0 });
+    expect(await node.ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 980, heldNanodollars: 0 });
   });
 
   test(
@@ -185,7 +185,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       expect(ended).toEqual([]);
       await there.ledger.settle(createSettlement(running.callId, { costNanodollars: 9e8 }));
       await here.ledger.settle(createSettlement(second.callId, { costNanodollars: 1e8 }));
-      expect(await walletOf(here.store, "acc_1")).toEqual({ balanceNanodollars: 0, heldNanodollars: 0 });
+      expect(await readWalletState(here.store, "acc_1")).toEqual({ balanceNanodollars: 0, heldNanodollars: 0 });
       expect(await verifyLedger(here.store)).toMatchObject({ ok: true, counts: { abandoned: 0 } });
     },
     timeoutMs(testMsMax),
@@ -209,7 +209,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       const keys = said.split("\r\n").filter((word) => word.startsWith("modelgate:"));
       expect(keys.length).toBeGreaterThan(0);
       for (const key of keys) await redis.command("DEL", key);
-      expect(await here.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 1000, heldNanodollars: 400 });
+      expect(await here.ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 1000, heldNanodollars: 400 });
       // The budget has 100 left, which one call may have in part.
       const last = createAdmission({ keyLimits: { budgetNanodollars: 500 }, holdNanodollars: 200 });
       expect((await here.ledger.admit(last)).heldNanodollars).toBe(100);
@@ -217,7 +217,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       expect(await here.ledger.admit(beyond).catch((error) => error.code)).toBe("budget_exceeded");
       await here.ledger.settle(createSettlement(last.callId, { outcome: "released" }));
       // That of this node is renewed and that of the dead one is not.
-      await until(async () => (await here.ledger.limitsUsageOf(mine.caller)).calls.running === 1);
+      await until(async () => (await here.ledger.readLimitsUsage(mine.caller)).calls.running === 1);
       await Bun.sleep(1200);
       const next = createAdmission({ ...claims.most, holdNanodollars: 1 });
       await here.ledger.admit(next);
@@ -226,7 +226,7 @@ describe.skipIf(!canShare)("a Redis", () => {
       );
       await here.ledger.settle(createSettlement(next.callId, { costNanodollars: 1 }));
       await here.ledger.settle(createSettlement(mine.callId, { costNanodollars: 200 }));
-      expect(await walletOf(here.store, "acc_1")).toEqual({ balanceNanodollars: 799, heldNanodollars: 200 });
+      expect(await readWalletState(here.store, "acc_1")).toEqual({ balanceNanodollars: 799, heldNanodollars: 200 });
       expect((await verifyLedger(here.store)).differences).toEqual([]);
     },
     testMsMax,

@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import { creditWallet, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
+import { creditWallet, readWalletState, verifyLedger } from "../../../../src/billing/index.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import { node as databaseNode } from "../../db/postgres/ground.ts";
 import { type AdmissionFields, addAccount, createAdmission, createSettlement } from "../ground.ts";
@@ -32,7 +32,7 @@ describe.skipIf(!canShare)("two nodes", () => {
       expect(held).toEqual([5, ...Array.from({ length: 10 }, () => 10)]);
       expect(refusals).toEqual(["insufficient_balance"]);
       await Promise.all(admitted.map(({ node: { ledger }, hold }) => ledger.settle(createSettlement(hold.callId))));
-      expect(await node.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
+      expect(await node.ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: -5, heldNanodollars: 0 });
       await creditWallet(node.store, { accountId: "acc_1", nanodollars: 110, note: "again" });
     }
     expect((await verifyLedger(node.store)).differences).toEqual([]);
@@ -56,11 +56,11 @@ describe.skipIf(!canShare)("two nodes", () => {
 
   test("see a credit of another process at once", async () => {
     const { url, nodes } = await startNodes(2, 10);
-    for (const { ledger } of nodes) await ledger.walletOf("acc_1");
+    for (const { ledger } of nodes) await ledger.readWalletState("acc_1");
     const elsewhere = (await databaseNode(url)).store;
     await creditWallet(elsewhere, { accountId: "acc_1", nanodollars: 90, note: "by hand" });
     for (const { ledger } of nodes) {
-      expect((await ledger.walletOf("acc_1")).balanceNanodollars).toBe(100);
+      expect((await ledger.readWalletState("acc_1")).balanceNanodollars).toBe(100);
     }
   });
 
@@ -110,11 +110,11 @@ describe.skipIf(!canShare)("two nodes", () => {
           keyLimits: { budgetNanodollars: 150 },
         });
         for (const { ledger } of nodes) {
-          expect(await ledger.walletOf(accountId)).toEqual(wallet);
-          const { budget, calls } = await ledger.limitsUsageOf(caller);
+          expect(await ledger.readWalletState(accountId)).toEqual(wallet);
+          const { budget, calls } = await ledger.readLimitsUsage(caller);
           expect([budget?.spentNanodollars, budget?.heldNanodollars, calls.running]).toEqual([spent, 0, 0]);
         }
-        expect(await walletOf(store, accountId)).toEqual(wallet);
+        expect(await readWalletState(store, accountId)).toEqual(wallet);
       }),
       { numRuns: 40 },
     );
@@ -140,7 +140,7 @@ describe.skipIf(!canShare)("two nodes", () => {
     expect((await third.ledger.recover()).released).toBe(0);
     await dead.store.close();
     expect((await third.ledger.recover()).callIds).toEqual([lost.callId]);
-    expect(await third.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 40 });
+    expect(await third.ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 40 });
     // The place of the dead among calls at once is free when its lease is over; that of the living is kept.
     const next = createAdmission(most);
     await until(async () => {
@@ -158,7 +158,7 @@ describe.skipIf(!canShare)("two nodes", () => {
     ]);
     await third.ledger.settle(createSettlement(next.callId));
     await alive.ledger.settle(createSettlement(kept.callId));
-    expect(await walletOf(third.store, "acc_1")).toEqual({ balanceNanodollars: 80, heldNanodollars: 0 });
+    expect(await readWalletState(third.store, "acc_1")).toEqual({ balanceNanodollars: 80, heldNanodollars: 0 });
   });
 
   test("count the quota of a day on from what SQL has of it, also when Redis has lost all and what still runs", async () => {
@@ -180,7 +180,7 @@ describe.skipIf(!canShare)("two nodes", () => {
     await there.ledger.settle(createSettlement(running.callId, { quotaTokens: 5 }));
     expect((await there.ledger.admit(free(15))).heldTokens).toBe(15);
     for (const { ledger } of nodes) {
-      expect(await ledger.quotaOf(running.caller)).toMatchObject({ usedTokens: 35, heldTokens: 65 });
+      expect(await ledger.readQuotaState(running.caller)).toMatchObject({ usedTokens: 35, heldTokens: 65 });
     }
   });
 });

@@ -52,8 +52,8 @@ test.skipIf(!canShare)("the nodes of two databases share a Redis and see nothing
   const other = await startNode(url, redis);
   const admission = createAdmission({ concurrentCalls: 1 });
   await node.ledger.admit(admission);
-  expect(await other.ledger.limitsUsageOf(admission.caller)).toMatchObject({ calls: { running: 0 } });
+  expect(await other.ledger.readLimitsUsage(admission.caller)).toMatchObject({ calls: { running: 0 } });
   await other.ledger.admit(createAdmission({ concurrentCalls: 1 }));
   await makeCall(node);
-  expect(await other.ledger.walletOf("acc_1")).toEqual({ balanceNanodollars: 500, heldNanodollars: 10 });
+  expect(await other.ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 500, heldNanodollars: 10 });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
-import { createBilling, verifyLedger, walletOf } from "../../../../src/billing/index.ts";
+import { createBilling, readWalletState, verifyLedger } from "../../../../src/billing/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
 import { temporaryFile, temporaryStore } from "../../db/temporary-store.ts";
 import { addAccount, createAdmission, createSettlement } from "../ground.ts";
@@ -33,7 +33,7 @@ test("a full disk refuses calls with 503, charges nothing twice and loses nothin
   const admission = createAdmission();
   await ledger.admit(admission);
   await ledger.settle(createSettlement(admission.callId));
-  expect(await walletOf(store, "acc_1")).toEqual({
+  expect(await readWalletState(store, "acc_1")).toEqual({
     balanceNanodollars: 1e9 - 10 * (outcomes.settled + 1),
     heldNanodollars: 0,
   });

@@ -117,7 +117,7 @@ describe("key", () => {
   });
 
   const bounds = ["budget_usd", "requests_per_minute", "tokens_per_minute", "concurrent_calls"];
-  const limitsUsageOf = async () => {
+  const readLimitsUsage = async () => {
     const [key] = await bench.json<Record<string, unknown>[]>("key", "list");
     return bounds.map((name) => key?.[name]);
   };
@@ -126,12 +126,12 @@ describe("key", () => {
     await create();
     const limits = ["--requests-per-minute", "60", "--tokens-per-minute", "9000", "--concurrent-calls", "4"];
     const { id, key } = await makeKey("--budget-usd", "5.00", ...limits);
-    expect(await limitsUsageOf()).toEqual(["5", 60, 9000, 4]);
+    expect(await readLimitsUsage()).toEqual(["5", 60, 9000, 4]);
     const changed = { id, budget_usd: "7.000000001", requests_per_minute: null };
     expect(
       await bench.json("key", "set", key, "--budget-usd", "7.000000001", "--requests-per-minute", "none"),
     ).toMatchObject(changed);
-    expect(await limitsUsageOf()).toEqual(["7.000000001", null, 9000, 4]);
+    expect(await readLimitsUsage()).toEqual(["7.000000001", null, 9000, 4]);
     expect((await bench.run("key", "list")).stdout).toContain("0 of 7.000000001 USD this month");
   });
 
@@ -160,7 +160,7 @@ describe("key", () => {
     const { code, stderr } = await bench.run("key", "set", ...argv.map((word) => (word === "ID" ? id : word)));
     expect([code, stderr.trim().split("\n").length]).toEqual([2, 1]);
     expect(stderr).toContain(sentence);
-    expect(await limitsUsageOf()).toEqual(["1", null, null, null]);
+    expect(await readLimitsUsage()).toEqual(["1", null, null, null]);
   });
 
   test("revoke ends it, by its id or the key itself, and says when there is none", async () => {

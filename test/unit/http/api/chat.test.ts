@@ -4,7 +4,7 @@ import { expectError } from "../../../support/expect-error.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { settled } from "../../kernel/fake-fetch.ts";
 import { completionOf, FakeStream, finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";
-import { pluginOf } from "../../kernel/support.ts";
+import { createPlugin } from "../../kernel/support.ts";
 import { goodKey, httpOf, messages } from "../support.ts";
 
 const chat = { model: "chat-1", messages };
@@ -13,7 +13,7 @@ const streamed = { ...chat, stream: true };
 /** A gateway whose provider does these steps in a stream. */
 function streaming(...steps: (ChatChunk | Error | "hang")[]) {
   const source = new FakeStream<ChatChunk>(...steps);
-  return { ...httpOf([pluginOf({ chat: async () => source })]), source };
+  return { ...httpOf([createPlugin({ chat: async () => source })]), source };
 }
 
 describe("POST /chat/completions", () => {
@@ -57,7 +57,7 @@ describe("POST /chat/completions", () => {
 
   test("hands on fields that it does not know", async () => {
     const seen: ChatRequest[] = [];
-    const plugin = pluginOf({
+    const plugin = createPlugin({
       async chat({ request }) {
         seen.push(request);
         return completionOf("Hi");
@@ -168,7 +168,7 @@ describe("a client that leaves", () => {
 
   test("before anything was sent to a provider pays nothing", async () => {
     let call: Call<ChatRequest> | undefined;
-    const plugin = pluginOf({
+    const plugin = createPlugin({
       chat(given) {
         call = given;
         return new Promise(() => undefined);
@@ -191,7 +191,7 @@ describe("a client that leaves", () => {
   test("while it waits for a whole answer pays for that answer, which is made all the same", async () => {
     const made = Promise.withResolvers<ReturnType<typeof completionOf>>();
     const asked = Promise.withResolvers<void>();
-    const plugin = pluginOf({
+    const plugin = createPlugin({
       chat() {
         asked.resolve();
         return made.promise;

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type Call, type ChatChunk, type ChatRequest, UpstreamFault } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf, FakeStream, finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";
-import { pluginOf } from "../../kernel/support.ts";
+import { createPlugin } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
 
 const ask = { model: "chat-1", prompt: "Say hello" };
@@ -16,7 +16,7 @@ function gateway(...answers: unknown[]) {
     if (answer instanceof Error) throw answer;
     return answer as ReturnType<typeof completionOf>;
   };
-  return { ...httpOf([pluginOf({ chat })]), asked };
+  return { ...httpOf([createPlugin({ chat })]), asked };
 }
 
 describe("POST /completions", () => {

@@ -1,13 +1,13 @@
 import { expect, test } from "bun:test";
 import { expectError } from "../../../support/expect-error.ts";
-import { chatModel, pluginOf } from "../../kernel/support.ts";
+import { chatModel, createPlugin } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row = { ...plain, id: "embed-1", capability: "embeddings" as const, dimensions: { default: 2, min: 2, max: 2 } };
 const embeddings = async () => ({ vectors: [[0.5, 1]], usage: { prompt_tokens: 3 } });
 const gateway = () =>
-  httpOf([pluginOf({ embeddings }, { models: [{ ...row, price: { inputToken: { usd: "1", per: 1 } } }] })]);
+  httpOf([createPlugin({ embeddings }, { models: [{ ...row, price: { inputToken: { usd: "1", per: 1 } } }] })]);
 
 test("POST /embeddings answers a list, with what it cost", async () => {
   const response = await gateway().post("embeddings", { model: "embed-1", input: "Hello" });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type GeneratedImage, UpstreamFault } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
-import { chatModel, pluginOf } from "../../kernel/support.ts";
+import { chatModel, createPlugin } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
 
 const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47]);
@@ -11,7 +11,7 @@ const row = { ...plain, id: "image-1", capability: "images" as const, price: { i
 const ask = { model: "image-1", prompt: "A cat" };
 
 function gateway(...images: GeneratedImage[]) {
-  return httpOf([pluginOf({ images: async () => ({ images }) }, { models: [row] })]);
+  return httpOf([createPlugin({ images: async () => ({ images }) }, { models: [row] })]);
 }
 
 const asBytes: GeneratedImage = { data: png, mediaType: "image/png", revisedPrompt: "A fine cat" };
@@ -83,7 +83,7 @@ describe("POST /images/generations", () => {
       [{ input_tokens: "5" }, undefined],
     ] as const) {
       const images = async () => ({ images: [asText], usage: reported });
-      const { post } = httpOf([pluginOf({ images }, { models: [row] })]);
+      const { post } = httpOf([createPlugin({ images }, { models: [row] })]);
       const text = await (await post("images/generations", { ...ask, stream })).text();
       expect(JSON.parse(stream ? (text.split("data: ")[1] as string) : text).usage).toEqual(shown);
     }
@@ -91,7 +91,7 @@ describe("POST /images/generations", () => {
 
   test("says which fields were ignored, of those that were sent and of the route that answered", async () => {
     const warned = (name: string, ...fields: string[]) =>
-      pluginOf(
+      createPlugin(
         {
           async images({ warn }) {
             warn("Left out", fields);

@@ -38,7 +38,7 @@ describe("GET /key", () => {
     const { ask, ledger } = httpOf();
     const usd = 1_000_000_000;
     const used = { spentNanodollars: 3.5 * usd, heldNanodollars: 2 * usd, resetsAt: Date.UTC(2026, 11, 1) };
-    ledger.limitsUsageOf = async () => ({
+    ledger.readLimitsUsage = async () => ({
       calls: { limit: 4, running: 3 },
       budget: { limitNanodollars: 5 * usd, ...used },
     });
@@ -56,8 +56,8 @@ describe("GET /key", () => {
 
   test("never tells less than nothing", async () => {
     const { ask, ledger } = httpOf();
-    ledger.walletOf = async () => ({ balanceNanodollars: -2_500_000_000, heldNanodollars: 0 });
-    ledger.quotaOf = async () => ({ limitTokens: 10, usedTokens: 20, heldTokens: 0, resetsAt: 0 });
+    ledger.readWalletState = async () => ({ balanceNanodollars: -2_500_000_000, heldNanodollars: 0 });
+    ledger.readQuotaState = async () => ({ limitTokens: 10, usedTokens: 20, heldTokens: 0, resetsAt: 0 });
     expect(await (await ask("key")).json()).toMatchObject({
       quota: { remaining: 0 },
       wallet: { balance_usd: "-2.5", available_usd: "0" },

@@ -3,7 +3,7 @@ import { type ChatChunk, type ChatRequest, GatewayError, UpstreamFault } from ".
 import { parseEvents } from "../../../support/sse.ts";
 import { settled } from "../../kernel/fake-fetch.ts";
 import { completionOf, FakeStream, finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";
-import { pluginOf } from "../../kernel/support.ts";
+import { createPlugin } from "../../kernel/support.ts";
 import { goodKey, httpOf, messages } from "../support.ts";
 
 const asked = { model: "chat-1", max_tokens: 50, messages };
@@ -12,7 +12,7 @@ const tools = [{ name: "add", input_schema: { type: "object" } }];
 
 /** A gateway whose provider does these steps in a stream. */
 function streaming(...steps: (ChatChunk | Error | "hang")[]) {
-  return httpOf([pluginOf({ chat: async () => new FakeStream<ChatChunk>(...steps) })]);
+  return httpOf([createPlugin({ chat: async () => new FakeStream<ChatChunk>(...steps) })]);
 }
 
 /** A completion that calls the tool `add`. */
@@ -49,7 +49,7 @@ describe("POST /messages", () => {
 
   test("sends the provider no temperature that nobody asked for", async () => {
     const seen: ChatRequest[] = [];
-    const plugin = pluginOf({
+    const plugin = createPlugin({
       async chat({ request }) {
         seen.push(request);
         return completionOf("Hi");
@@ -61,7 +61,7 @@ describe("POST /messages", () => {
   });
 
   test("gives a tool call as a block", async () => {
-    const { post } = httpOf([pluginOf({ chat: async () => toolCall() })]);
+    const { post } = httpOf([createPlugin({ chat: async () => toolCall() })]);
     expect(await (await post("messages", { ...asked, tools })).json()).toMatchObject({
       content: [{ type: "tool_use", id: "call_1", name: "add", input: { a: 1 } }],
       stop_reason: "tool_use",
@@ -103,7 +103,7 @@ describe("a streamed message", () => {
   });
 
   test("gives a tool call of a provider that does not stream", async () => {
-    const { post } = httpOf([pluginOf({ chat: async () => toolCall() })]);
+    const { post } = httpOf([createPlugin({ chat: async () => toolCall() })]);
     const { events } = parseEvents(await (await post("messages", { ...streamed, tools })).text());
     expect(events[1]).toMatchObject({ content_block: { type: "tool_use", id: "call_1", name: "add", input: {} } });
     expect(events[2]).toMatchObject({ delta: { type: "input_json_delta", partial_json: '{"a":1}' } });
@@ -226,7 +226,7 @@ describe("a message that is refused", () => {
 
 describe("POST /messages/count_tokens", () => {
   test("counts without a charge and without a provider", async () => {
-    const { post, ledger } = httpOf([pluginOf({ chat: () => Promise.reject(new Error("It was asked")) })]);
+    const { post, ledger } = httpOf([createPlugin({ chat: () => Promise.reject(new Error("It was asked")) })]);
     const count = async (content: string) => {
       const response = await post("messages/count_tokens", { model: "chat-1", messages: [{ role: "user", content }] });
       return (await response.json()) as { input_tokens: number };

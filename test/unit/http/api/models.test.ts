@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf } from "../../kernel/streams.ts";
-import { caller, chatModel, pluginOf } from "../../kernel/support.ts";
+import { caller, chatModel, createPlugin } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
 
 const rows: Model[] = [
@@ -11,7 +11,7 @@ const rows: Model[] = [
   { ...chatModel, id: "a b%c" },
   { ...chatModel, id: "accounts/acme/models/llama" },
 ];
-const { ask } = httpOf([pluginOf({ chat: () => Promise.reject(new Error("not asked")) }, { models: rows })]);
+const { ask } = httpOf([createPlugin({ chat: () => Promise.reject(new Error("not asked")) }, { models: rows })]);
 
 describe("GET /models", () => {
   test.each(["models", "v1/models", "/v1/models", "/v1/v1/models"])("at %s lists what can be served", async (path) => {
@@ -40,7 +40,7 @@ describe("GET /models", () => {
       ...httpOf().deps.accounts,
       authenticate: () => ({ ...caller, allowedModels: new Set(["plain"]) }),
     };
-    const plugin = pluginOf({ chat: () => Promise.reject(new Error("not asked")) }, { models: rows });
+    const plugin = createPlugin({ chat: () => Promise.reject(new Error("not asked")) }, { models: rows });
     const { data } = await (await httpOf([plugin], { accounts }).ask("models")).json();
     expect(data.map(({ id }: { id: string }) => id)).toEqual(["plain"]);
   });
@@ -78,7 +78,7 @@ describe("GET /models", () => {
   });
 
   test("dates a model of any age", async () => {
-    const plugin = pluginOf(
+    const plugin = createPlugin(
       { chat: () => Promise.reject(new Error("not asked")) },
       { models: [{ ...chatModel, created: Number.MAX_SAFE_INTEGER }] },
     );
@@ -99,7 +99,7 @@ describe("GET /models", () => {
       { ...chatModel, id: "followed", retiredOn: "2026-09-01", successor: "new", whenRetired: "successor" as const },
       { ...chatModel, id: "new", features: ["vision" as const], reasoning: true },
     ];
-    const http = httpOf([pluginOf({ chat: () => Promise.resolve(completionOf("Hi")) }, { models })]);
+    const http = httpOf([createPlugin({ chat: () => Promise.resolve(completionOf("Hi")) }, { models })]);
     const { data } = await (await http.ask("models")).json();
     expect(data.map(({ id, retirement, successor }: Record<string, string>) => [id, retirement, successor])).toEqual([
       ["soon", "soon", "new"],

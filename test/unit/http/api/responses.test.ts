@@ -4,7 +4,7 @@ import { expectError } from "../../../support/expect-error.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { settled } from "../../kernel/fake-fetch.ts";
 import { completionOf, FakeStream, finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";
-import { pluginOf } from "../../kernel/support.ts";
+import { createPlugin } from "../../kernel/support.ts";
 import { httpOf, messages } from "../support.ts";
 
 const asked = { model: "chat-1", input: "Say hello" };
@@ -13,7 +13,7 @@ const tools = [{ type: "function", name: "add", parameters: { type: "object" } }
 
 /** A gateway whose provider does these steps in a stream. */
 function streaming(...steps: (ChatChunk | Error | "hang")[]) {
-  return httpOf([pluginOf({ chat: async () => new FakeStream<ChatChunk>(...steps) })]);
+  return httpOf([createPlugin({ chat: async () => new FakeStream<ChatChunk>(...steps) })]);
 }
 
 /** A completion that calls the tool `add`. */
@@ -50,7 +50,7 @@ describe("POST /responses", () => {
 
   test("sends the provider no temperature that nobody asked for", async () => {
     const seen: ChatRequest[] = [];
-    const plugin = pluginOf({
+    const plugin = createPlugin({
       async chat({ request }) {
         seen.push(request);
         return completionOf("Hi");
@@ -62,7 +62,7 @@ describe("POST /responses", () => {
   });
 
   test("gives a tool call as an item", async () => {
-    const { post } = httpOf([pluginOf({ chat: async () => toolCall() })]);
+    const { post } = httpOf([createPlugin({ chat: async () => toolCall() })]);
     expect(await (await post("responses", { ...asked, tools })).json()).toMatchObject({
       output: [{ type: "function_call", call_id: "call_1", name: "add", arguments: '{"a":1}' }],
     });
@@ -103,7 +103,7 @@ describe("a streamed response", () => {
   });
 
   test("gives a tool call of a provider that does not stream", async () => {
-    const { post } = httpOf([pluginOf({ chat: async () => toolCall() })]);
+    const { post } = httpOf([createPlugin({ chat: async () => toolCall() })]);
     const { events } = parseEvents(await (await post("responses", { ...streamed, tools })).text());
     const call = { type: "function_call", call_id: "call_1", name: "add", arguments: '{"a":1}' };
     expect(events.at(-2)).toMatchObject({ type: "response.output_item.done", item: call });
@@ -221,7 +221,7 @@ describe("a response that is refused", () => {
 
 describe("POST /responses/input_tokens", () => {
   test("counts without a charge and without a provider", async () => {
-    const { post, ledger } = httpOf([pluginOf({ chat: () => Promise.reject(new Error("It was asked")) })]);
+    const { post, ledger } = httpOf([createPlugin({ chat: () => Promise.reject(new Error("It was asked")) })]);
     const count = async (input: string) => {
       const counted = await (await post("responses/input_tokens", { model: "chat-1", input })).json();
       expect(counted.object).toBe("response.input_tokens");

@@ -4,7 +4,7 @@ import { writeWav } from "../../../../src/sdk/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { FakeStream } from "../../kernel/streams.ts";
-import { chatModel, pluginOf } from "../../kernel/support.ts";
+import { chatModel, createPlugin } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
@@ -13,7 +13,8 @@ const row = { ...plain, id: "speak-1", capability: "speech" as const, price, voi
 const bytes = (text: string) => new TextEncoder().encode(text);
 const order = { model: "speak-1", input: "Hello" };
 
-const gateway = (wav: unknown) => httpOf([pluginOf({ speech: async () => ({ wav }) as Speech }, { models: [row] })]);
+const gateway = (wav: unknown) =>
+  httpOf([createPlugin({ speech: async () => ({ wav }) as Speech }, { models: [row] })]);
 
 describe("POST /audio/speech", () => {
   test.each([
@@ -36,7 +37,7 @@ describe("POST /audio/speech", () => {
     const wav = writeWav({ pcm, sampleRate: 16_000, channels: 1, bitsPerSample: 16 });
     const speech = async () => ({ wav: response_format === "pcm" ? wav : bytes(sent) }) as Speech;
     const models = [{ ...row, voiceDefault: "tara", audioFormats: ["mp3" as const, "opus" as const] }];
-    const { post } = httpOf([pluginOf({ speech }, { models })]);
+    const { post } = httpOf([createPlugin({ speech }, { models })]);
     const response = await post("audio/speech", { ...order, voice: "alloy", response_format });
     expect([await response.text(), response.headers.get("content-type")]).toEqual([sent, mediaType]);
     expect(response.headers.get("x-modelgate-ignored")).toBe("voice");
@@ -49,7 +50,7 @@ describe("POST /audio/speech", () => {
       asked.push(request);
       return { wav: new FakeStream(head, bytes("data")) } as Speech;
     };
-    const { post, ledger } = httpOf([pluginOf({ speech }, { models: [row] })]);
+    const { post, ledger } = httpOf([createPlugin({ speech }, { models: [row] })]);
     const response = await post("audio/speech", { ...order, stream_format: "sse" });
     const event = (type: string, fields = {}) => `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
     const deltas = [head, bytes("data")].map((part) => {

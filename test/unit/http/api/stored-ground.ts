@@ -5,7 +5,7 @@ import type { ChatCompletion, ChatRequest } from "../../../../src/contract/index
 import type { Store } from "../../../../src/db/index.ts";
 import { temporaryStore } from "../../../integration/db/temporary-store.ts";
 import { completionOf } from "../../kernel/streams.ts";
-import { caller, pluginOf } from "../../kernel/support.ts";
+import { caller, createPlugin } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
 
 export const asked = { model: "chat-1", input: "Say hello" };
@@ -24,7 +24,7 @@ export function gatewayOf(
   answer: () => ChatCompletion = () => completionOf("Hello"),
 ) {
   const asks: ChatRequest[] = [];
-  const plugin = pluginOf({
+  const plugin = createPlugin({
     async chat({ request }) {
       asks.push(request);
       return answer();

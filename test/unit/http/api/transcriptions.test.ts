@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { audioFileBytesMax, type Transcript, type TranscriptionRequest } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { wavFile } from "../../../support/wav.ts";
-import { chatModel, pluginOf } from "../../kernel/support.ts";
+import { chatModel, createPlugin } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
@@ -11,7 +11,7 @@ const row = { ...plain, id: "famW-large-v3-turbo", capability: "transcription" a
 
 function gateway(answer: Transcript = { text: "Hello" }) {
   const asked: TranscriptionRequest[] = [];
-  const plugin = pluginOf(
+  const plugin = createPlugin(
     {
       async transcription({ request }) {
         asked.push(request);

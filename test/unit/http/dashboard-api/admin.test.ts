@@ -3,7 +3,7 @@ import { createAccounts } from "../../../../src/accounts/index.ts";
 import { recordAudit } from "../../../../src/accounts/record-audit.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf } from "../../kernel/streams.ts";
-import { chatModel, pluginOf } from "../../kernel/support.ts";
+import { chatModel, createPlugin } from "../../kernel/support.ts";
 import { dashboardHttp, origin, password } from "../dashboard-http.ts";
 import { goodKey, messages } from "../support.ts";
 
@@ -119,7 +119,7 @@ describe("an administrator", () => {
 
   test("sees a call while it is running and not afterwards", async () => {
     const answer = Promise.withResolvers<void>();
-    const slow = pluginOf({
+    const slow = createPlugin({
       async chat() {
         await answer.promise;
         return completionOf("Hello");

@@ -5,7 +5,7 @@ import { type InProcessGateway, startInProcess } from "../../../support/in-proce
 import { enterAs } from "../../../support/session-cookie.ts";
 import { until } from "../../../support/until.ts";
 import { completionOf } from "../../kernel/streams.ts";
-import { chatModel, pluginOf } from "../../kernel/support.ts";
+import { chatModel, createPlugin } from "../../kernel/support.ts";
 
 const secretKey = "sk-upstream-0123456789abcdef";
 const messages = [{ role: "user", content: "Say hello" }];
@@ -20,7 +20,7 @@ const handlers: Handlers = {
     throw new UpstreamFault("overloaded", `Account org-7 with ${secretKey} waits`, { status: 503 });
   },
 };
-const plugin = pluginOf(handlers, { models: [{ ...chatModel, premium: false }] });
+const plugin = createPlugin(handlers, { models: [{ ...chatModel, premium: false }] });
 
 type Who = "member" | "other" | "admin";
 let gateway: InProcessGateway;

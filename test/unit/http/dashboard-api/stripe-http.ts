@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll } from "bun:test";
 import Stripe from "stripe";
 import { openStripe } from "../../../../src/accounts/payments/stripe.ts";
-import { walletOf } from "../../../../src/billing/index.ts";
+import { readWalletState } from "../../../../src/billing/index.ts";
 import { dashboardHttp } from "../dashboard-http.ts";
 import { helloPlugin } from "../support.ts";
 
@@ -51,7 +51,7 @@ export async function ground() {
     const payload = JSON.stringify(event);
     return hook(payload, await webhooks.generateTestHeaderStringAsync({ payload, secret: webhookSecret }));
   };
-  const balance = async () => (await walletOf(parts.store, ada.account.id)).balanceNanodollars;
+  const balance = async () => (await readWalletState(parts.store, ada.account.id)).balanceNanodollars;
   return { ...parts, ada, hook, tell, balance };
 }
 

@@ -4,7 +4,7 @@ import { fetchImages } from "../../../../src/sdk/multimodal.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { fetchOf } from "../../kernel/fake-fetch.ts";
 import { completionOf } from "../../kernel/streams.ts";
-import { benchOf, caller, pluginOf } from "../../kernel/support.ts";
+import { caller, createBench, createPlugin } from "../../kernel/support.ts";
 import { httpOf, messages } from "../support.ts";
 
 const mebibyte = 2 ** 20;
@@ -145,7 +145,7 @@ test.each([
 });
 
 test("files that are fetched for a call count as its body does, until it ends", async () => {
-  const plugin = pluginOf({
+  const plugin = createPlugin({
     chat: async ({ request, upstream }) => {
       await fetchImages(request.messages, upstream);
       return completionOf("Fine");
@@ -153,7 +153,7 @@ test("files that are fetched for a call count as its body does, until it ends", 
   });
   const bodies = new BodyMemoryLimiter(8 * mebibyte);
   const file = new Response(new Uint8Array(mebibyte), { headers: { "content-type": "image/png" } });
-  const { kernel } = benchOf([plugin], { fetch: fetchOf(file) });
+  const { kernel } = createBench([plugin], { fetch: fetchOf(file) });
   const { post } = httpOf([plugin], { bodies, kernel });
   const images = (count: number) => {
     const url = (index: number) => ({ url: `https://93.184.216.34/${index}.png` });

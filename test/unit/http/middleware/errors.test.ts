@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, errorTable, GatewayError } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
-import { pluginOf } from "../../kernel/support.ts";
+import { createPlugin } from "../../kernel/support.ts";
 import { goodKey, helloPlugin, httpOf, messages } from "../support.ts";
 
 const chat = { model: "chat-1", messages };
@@ -60,7 +60,7 @@ describe("an error answer", () => {
 
   test("is told even when the limits cannot be", async () => {
     const { post, ledger } = httpOf();
-    ledger.limitsOf = () => Promise.reject(new Error("The books are closed"));
+    ledger.readLimitState = () => Promise.reject(new Error("The books are closed"));
     await expectError(await post("chat/completions", {}), { status: 400, param: "model" });
   });
 
@@ -72,7 +72,7 @@ describe("an error answer", () => {
   });
 
   test("of a call has the id under which the books and the log know it", async () => {
-    const plugin = pluginOf({ chat: () => Promise.reject(new GatewayError("invalid_request", "No")) });
+    const plugin = createPlugin({ chat: () => Promise.reject(new GatewayError("invalid_request", "No")) });
     const { post, ledger, log } = httpOf([plugin]);
     const id = (await post("chat/completions", chat)).headers.get("x-request-id") as string;
     expect(ledger.settlement.callId).toBe(id);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type ChatChunk, GatewayError } from "../../../../src/contract/index.ts";
 import { executeCall, HttpCall } from "../../../../src/http/middleware/handle-call.ts";
 import { completionOf, Sink } from "../../kernel/streams.ts";
-import { newCall, pluginOf } from "../../kernel/support.ts";
+import { createPlugin, newCall } from "../../kernel/support.ts";
 import { goodKey, helloPlugin, httpOf } from "../support.ts";
 
 /** A request over a server that remembers how long sockets may be idle. */
@@ -19,7 +19,7 @@ describe("executeCall", () => {
   test("keeps the socket open while the provider thinks, and only then", async () => {
     const { call, idleSeconds } = contextOf();
     const during: number[][] = [];
-    const plugin = pluginOf({
+    const plugin = createPlugin({
       async chat() {
         during.push([...idleSeconds]);
         return completionOf("Hello");
@@ -52,7 +52,7 @@ describe("executeCall", () => {
   });
 
   test("tells the log how often it tried, and what a plugin noted", async () => {
-    const failing = pluginOf({
+    const failing = createPlugin({
       async chat(call) {
         call.warn("top_k was left out");
         throw new GatewayError("invalid_request", "No");

@@ -6,7 +6,7 @@ import { type ChatChunk, GatewayError, type Ledger, UpstreamFault } from "../../
 import { openStore } from "../../../../src/db/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf, FakeStream, finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";
-import { pluginOf } from "../../kernel/support.ts";
+import { createPlugin } from "../../kernel/support.ts";
 import { helloPlugin, httpOf, messages } from "../support.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-http-"));
@@ -65,7 +65,7 @@ test.each(["", "a".repeat(256), "\u00e9"])("the key '%s' is refused", async (key
 
 test("a stream is sent piece by piece and replayed as equal bytes", async () => {
   const source = new FakeStream<ChatChunk>(textChunk("Hel"), textChunk("lo"), finishChunk(), usageChunk());
-  const { post, ledger } = httpOf([pluginOf({ chat: async () => source })], { store });
+  const { post, ledger } = httpOf([createPlugin({ chat: async () => source })], { store });
   const key = newKey();
   const text = await (await post("chat/completions", streamed, key)).text();
   expect(text).toEndWith("data: [DONE]\n\n");
@@ -82,7 +82,7 @@ test("a stream whose client leaves goes on, and a repeated request joins it", as
     await goOn.promise;
     yield* [textChunk("lo"), finishChunk(), usageChunk()];
   }
-  const { post, ledger } = httpOf([pluginOf({ chat: async () => chunks() })], { store });
+  const { post, ledger } = httpOf([createPlugin({ chat: async () => chunks() })], { store });
   const key = newKey();
   const reader = ((await post("chat/completions", streamed, key)).body as ReadableStream<Uint8Array>).getReader();
   const { value } = await reader.read();
@@ -98,7 +98,7 @@ test("a stream whose client leaves goes on, and a repeated request joins it", as
 
 test("16 equal requests at once are one call with 16 equal answers", async () => {
   let calls = 0;
-  const plugin = pluginOf({
+  const plugin = createPlugin({
     async chat() {
       calls++;
       await Bun.sleep(20);
@@ -115,7 +115,7 @@ test("16 equal requests at once are one call with 16 equal answers", async () =>
 
 test("a failure that costs nothing is not stored: the same request may be tried again", async () => {
   let calls = 0;
-  const plugin = pluginOf({
+  const plugin = createPlugin({
     async chat() {
       if (calls++ === 0) throw new UpstreamFault("rate_limited", "Slow down");
       return completionOf("Hello");
@@ -138,7 +138,7 @@ test("a refused request may be corrected under the same key", async () => {
 
 test("a stream that fails after it was charged is replayed with its failure", async () => {
   const source = new FakeStream<ChatChunk>(textChunk("Hello"), new UpstreamFault("bad_response", "The line is dead"));
-  const { post, ledger } = httpOf([pluginOf({ chat: async () => source })], { store });
+  const { post, ledger } = httpOf([createPlugin({ chat: async () => source })], { store });
   const key = newKey();
   const text = await (await post("chat/completions", streamed, key)).text();
   expect(text).toContain("The line is dead");
@@ -160,7 +160,7 @@ test.each([
   ["that asks not to be stored", { ...chat, store: false }, "Hello"],
   ["larger than 8 MB", chat, "a".repeat(9 * 2 ** 20)],
 ])("an answer %s is sent once; the repeated request is refused and not charged", async (_, body, text) => {
-  const { post, ledger } = httpOf([pluginOf({ chat: async () => completionOf(text) })], { store });
+  const { post, ledger } = httpOf([createPlugin({ chat: async () => completionOf(text) })], { store });
   const key = newKey();
   const first = await post("chat/completions", body, key);
   expect((await first.json()).choices[0].message.content).toBe(text);
@@ -188,8 +188,8 @@ test("a caller without money cannot have claims written beyond the limit of requ
   const { post, ledger } = httpOf([helloPlugin], { store });
   ledger.refusal = new GatewayError("insufficient_balance", "The wallet is empty");
   let left = 2;
-  const limits = await ledger.limitsOf();
-  ledger.limitsOf = async () => ({ ...limits, remainingRequests: left });
+  const limits = await ledger.readLimitState();
+  ledger.readLimitState = async () => ({ ...limits, remainingRequests: left });
   ledger.countRequest = async () => {
     if (left-- < 1) throw new GatewayError("rate_limit_exceeded", "Too many requests");
     return limits;
@@ -200,7 +200,7 @@ test("a caller without money cannot have claims written beyond the limit of requ
 });
 
 test("a request that runs for longer than the wait is answered with when to ask again", async () => {
-  const { post, clock } = httpOf([pluginOf({ chat: async () => new Promise(() => undefined) })], { store });
+  const { post, clock } = httpOf([createPlugin({ chat: async () => new Promise(() => undefined) })], { store });
   const key = newKey();
   void post("chat/completions", chat, key);
   const second = post("chat/completions", chat, key);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../../src/contract/index.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
 import { completionOf, FakeStream, Sink } from "../streams.ts";
-import { benchOf, callOf, pluginOf, rejectionOf } from "../support.ts";
+import { callOf, createBench, createPlugin, rejectionOf } from "../support.ts";
 
 const tools = [{ type: "custom", custom: { name: "apply_patch" } }];
 const called = { id: "call_1", type: "custom", custom: { name: "apply_patch", input: "*** Begin" } };
@@ -19,7 +19,7 @@ function ask(request: object, answer: unknown, takes = true) {
     asked.push(request);
     return answer as ChatCompletion;
   };
-  const bench = benchOf([pluginOf({ chat }, takes ? { takes: ["customTools"] } : {})]);
+  const bench = createBench([createPlugin({ chat }, takes ? { takes: ["customTools"] } : {})]);
   const sink = new Sink<ChatChunk>();
   const isStream = "stream" in request;
   const whole = { model: "chat-1", messages: [messages[0]], ...request } as unknown as ChatRequest;

@@ -12,7 +12,7 @@ import {
 
 import { runCall } from "../../../../src/kernel/index.ts";
 import { floatsToBase64 } from "../../../../src/sdk/index.ts";
-import { benchOf, callOf, chatModel, pluginOf, rejectionOf } from "../support.ts";
+import { callOf, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
@@ -29,7 +29,7 @@ function ask(request: Partial<EmbeddingsBody>, answer: unknown = { vectors: [[1,
     if (answer instanceof Error) throw answer;
     return answer as Embeddings;
   };
-  const bench = benchOf([pluginOf({ embeddings }, { models: [{ ...row, ...changes }] })]);
+  const bench = createBench([createPlugin({ embeddings }, { models: [{ ...row, ...changes }] })]);
   return {
     ...bench,
     done: runCall(bench.kernel, callOf("embeddings", { model: "embed-1", input: "Hello", ...request })),
@@ -179,7 +179,7 @@ describe("inputs of tokens", () => {
       };
     };
     const parts = { models: [{ ...row, ...changes }], ...(takes && { takes: ["tokenInput" as const] }) };
-    const bench = benchOf([pluginOf({ embeddings }, parts)]);
+    const bench = createBench([createPlugin({ embeddings }, parts)]);
     return { ...bench, asked, done: runCall(bench.kernel, callOf("embeddings", { model: "embed-1", input })) };
   }
 

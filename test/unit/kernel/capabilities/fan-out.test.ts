@@ -10,7 +10,7 @@ import { fanOutMax } from "../../../../src/kernel/capabilities/fan-out.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
 import { settled } from "../fake-fetch.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "../streams.ts";
-import { benchOf, chatCall, pluginOf, rejectionOf } from "../support.ts";
+import { chatCall, createBench, createPlugin, rejectionOf } from "../support.ts";
 
 const parts = (cached: number): ChatUsage => ({
   prompt_tokens: 10,
@@ -28,7 +28,7 @@ function single(answer: (index: number, call: Call<ChatRequest>) => unknown, max
     calls.push(call.request);
     return (await answer(asked++, call)) as never;
   };
-  return { ...benchOf([pluginOf({ chat }, { maxChoices: { chat: maxChoices } })]), calls };
+  return { ...createBench([createPlugin({ chat }, { maxChoices: { chat: maxChoices } })]), calls };
 }
 
 describe("several choices from a provider that makes one", () => {

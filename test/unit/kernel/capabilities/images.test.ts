@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { GeneratedImages, ImagesRequest, Model } from "../../../../src/contract/index.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
-import { benchOf, callOf, chatModel, pluginOf, rejectionOf } from "../support.ts";
+import { callOf, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const price = { image: { usd: "0.04", per: 1 }, markupPercent: 15 };
@@ -10,7 +10,7 @@ const picture = { data: "AAAA", mediaType: "image/png" };
 
 function ask(request: Partial<ImagesRequest>, answer: (asked: number) => unknown, maxChoices?: number) {
   const requests: ImagesRequest[] = [];
-  const plugin = pluginOf(
+  const plugin = createPlugin(
     {
       async images(call) {
         requests.push(call.request);
@@ -19,7 +19,7 @@ function ask(request: Partial<ImagesRequest>, answer: (asked: number) => unknown
     },
     { models: [row], ...(maxChoices !== undefined && { maxChoices: { images: maxChoices } }) },
   );
-  const bench = benchOf([plugin]);
+  const bench = createBench([plugin]);
   const call = callOf("images", { model: "image-1", prompt: "A cat", ...request });
   return { ...bench, requests, done: runCall(bench.kernel, call) };
 }

@@ -4,7 +4,7 @@ import { splitText } from "../../../../src/kernel/audio/split-text.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
 import { readWav, writeWav } from "../../../../src/sdk/index.ts";
 import { FakeStream, Sink } from "../streams.ts";
-import { benchOf, callOf, chatModel, pluginOf, rejectionOf } from "../support.ts";
+import { callOf, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
@@ -31,7 +31,7 @@ function wavBytes(sampleBytes: number): Bytes {
 
 function ask(request: Partial<SpeechRequest> = {}, wav: unknown = bytes("RIFF...."), changes: Partial<Model> = {}) {
   const asked: SpeechRequest[] = [];
-  const plugin = pluginOf(
+  const plugin = createPlugin(
     {
       async speech(call) {
         asked.push(call.request);
@@ -40,7 +40,7 @@ function ask(request: Partial<SpeechRequest> = {}, wav: unknown = bytes("RIFF...
     },
     { models: [{ ...row, ...changes }] },
   );
-  const bench = benchOf([plugin]);
+  const bench = createBench([plugin]);
   const sink = new Sink<Bytes>();
   const call = callOf("speech", { model: "speak-1", input: "नमस्ते", ...request }, { sink });
   const text = () => Buffer.concat(sink.pieces).toString();
@@ -164,7 +164,7 @@ describe("speech", () => {
 
   test("takes any voice of a model whose voices are not known", async () => {
     const { voices: ___, voiceDefault: ____, ...bare } = row;
-    const bench = benchOf([pluginOf({ speech: async () => ({ wav: bytes("RIFF") }) }, { models: [bare] })]);
+    const bench = createBench([createPlugin({ speech: async () => ({ wav: bytes("RIFF") }) }, { models: [bare] })]);
     const call = callOf("speech", { model: "speak-1", input: "a", voice: "any" }, { sink: new Sink() });
     await runCall(bench.kernel, call);
   });
@@ -246,7 +246,7 @@ describe("a text that is too long for the model", () => {
       const wav = writeWav({ pcm, sampleRate: index === rateAt ? 8000 : 16_000, channels: 1, bitsPerSample: 16 });
       return { wav: new FakeStream<Bytes>(wav.slice(0, 44), wav.slice(44)) } as unknown as Speech;
     };
-    const bench = benchOf([pluginOf({ speech }, { models: [{ ...row, inputCharactersMax: 11 }] })]);
+    const bench = createBench([createPlugin({ speech }, { models: [{ ...row, inputCharactersMax: 11 }] })]);
     const sink = new Sink<Bytes>();
     const call = callOf("speech", { model: "speak-1", input, ...request }, { sink });
     return { ...bench, asked, sink, bytes: () => Buffer.concat(sink.pieces), done: runCall(bench.kernel, call) };

@@ -8,7 +8,7 @@ import {
 import { runCall } from "../../../../src/kernel/index.ts";
 import { chunk, fileOf, flacHead, wavHead } from "../../../support/audio-files.ts";
 import { wavFile } from "../../../support/wav.ts";
-import { benchOf, callOf, chatModel, FakeLedger, pluginOf, rejectionOf } from "../support.ts";
+import { callOf, chatModel, createBench, createPlugin, FakeLedger, rejectionOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
@@ -31,7 +31,7 @@ function ask(
   changes: Partial<Model> = {},
 ) {
   const transcription = async () => answer as Transcript;
-  const bench = benchOf([pluginOf({ transcription }, { models: [{ ...row, ...changes }] })]);
+  const bench = createBench([createPlugin({ transcription }, { models: [{ ...row, ...changes }] })]);
   const call = callOf("transcription", { model: "hear-1", file: new File(["x".repeat(2000)], "a.mp3"), ...request });
   return { ...bench, done: runCall(bench.kernel, call) };
 }
@@ -107,8 +107,10 @@ test("the length is read after the cheap refusals, and not for a caller over its
   });
   expect((await rejectionOf(ask({ file: unread, model: "nobody" }).done)).code).toBe("model_not_found");
   expect((await rejectionOf(ask({ file: unread, language: "de" }).done)).param).toBe("language");
-  const { kernel, ledger } = benchOf([pluginOf({ transcription: async () => ({ text: "" }) }, { models: [row] })]);
-  ledger.limitsOf = async () => ({ ...(await new FakeLedger().limitsOf()), remainingRequests: 0 });
+  const { kernel, ledger } = createBench([
+    createPlugin({ transcription: async () => ({ text: "" }) }, { models: [row] }),
+  ]);
+  ledger.readLimitState = async () => ({ ...(await new FakeLedger().readLimitState()), remainingRequests: 0 });
   ledger.refusal = new GatewayError("rate_limit_exceeded", "Too many requests");
   const limited = runCall(kernel, callOf("transcription", { model: "hear-1", file: unread }));
   expect((await rejectionOf(limited)).code).toBe("rate_limit_exceeded");
@@ -118,7 +120,7 @@ test("the length is read after the cheap refusals, and not for a caller over its
 });
 
 test("fields that no transcription takes are named to the caller, under names that a header can hold", async () => {
-  const bench = benchOf([pluginOf({ transcription: async () => ({ text: "" }) }, { models: [row] })]);
+  const bench = createBench([createPlugin({ transcription: async () => ({ text: "" }) }, { models: [row] })]);
   const unknownFields = ["include[]", "chunking_strategy", "a\r\nb", "x".repeat(65)];
   const call = callOf("transcription", { model: "hear-1", file, unknownFields });
   await runCall(bench.kernel, call);

@@ -4,15 +4,18 @@ import { runCall } from "../../../../src/kernel/index.ts";
 import { attemptsMax } from "../../../../src/kernel/routing/failover.ts";
 import { failedBy, fetchOf, json, liveBody, refused, settled } from "../fake-fetch.ts";
 import { completionOf, Sink, textChunk } from "../streams.ts";
-import { benchOf, chatCall, chatModel, pluginOf, rejectionOf } from "../support.ts";
+import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
 
 const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
-const acme = pluginOf({ chat });
-const backup = pluginOf({ chat }, { name: "backup", models: [{ ...chatModel, upstreamId: "other", priority: 200 }] });
+const acme = createPlugin({ chat });
+const backup = createPlugin(
+  { chat },
+  { name: "backup", models: [{ ...chatModel, upstreamId: "other", priority: 200 }] },
+);
 const good = json(completionOf("Hello"));
 
 function ask(fetch: ReturnType<typeof fetchOf>, keys: string[] = ["a", "b", "c"], plugins = [acme, backup]) {
-  const bench = benchOf(plugins, { fetch, credentials: { acme: { keys }, backup: { keys: ["z"] } } });
+  const bench = createBench(plugins, { fetch, credentials: { acme: { keys }, backup: { keys: ["z"] } } });
   const call = chatCall();
   return { ...bench, call, done: runCall(bench.kernel, call) };
 }
@@ -95,7 +98,7 @@ describe("attempt", () => {
   });
 
   test("takes the next route after a plugin's own failure, and logs it", async () => {
-    const bad = pluginOf({
+    const bad = createPlugin({
       chat: () => {
         throw new TypeError("x is undefined");
       },
@@ -112,7 +115,7 @@ describe("attempt", () => {
 
   test("asks nobody else after a plugin's own failure behind an answer", async () => {
     const fetch = fetchOf(good);
-    const bad = pluginOf({
+    const bad = createPlugin({
       chat: async ({ upstream }) => {
         await upstream.json("/chat", {});
         throw new TypeError("x is undefined");
@@ -165,7 +168,7 @@ describe("attempt", () => {
 
   test("lets a refused key rest, and takes it again afterwards", async () => {
     const fetch = fetchOf(refused(429, {}, { "retry-after": "20" }), good, good, good, good);
-    const { kernel, clock } = benchOf([acme], { fetch, credentials: { acme: { keys: ["a", "b"] } } });
+    const { kernel, clock } = createBench([acme], { fetch, credentials: { acme: { keys: ["a", "b"] } } });
     for (let call = 0; call < 3; call++) await runCall(kernel, chatCall());
     expect(keysOf(fetch)).toEqual(["a", "b", "b", "b"]);
     clock.nowMs += 20_000;
@@ -175,15 +178,15 @@ describe("attempt", () => {
 
   test("shares calls among the keys", async () => {
     const fetch = fetchOf(good);
-    const { kernel } = benchOf([acme], { fetch, credentials: { acme: { keys: ["a", "b"] } } });
+    const { kernel } = createBench([acme], { fetch, credentials: { acme: { keys: ["a", "b"] } } });
     for (let call = 0; call < 4; call++) await runCall(kernel, chatCall());
     expect(keysOf(fetch)).toEqual(["a", "b", "a", "b"]);
   });
 
   test("asks a provider that needs no key without one", async () => {
     const fetch = fetchOf(refused(429), good);
-    const free = pluginOf({ chat }, { credential: "none" });
-    const bench = benchOf([free, backup], { fetch, credentials: { acme: { keys: [] }, backup: { keys: ["z"] } } });
+    const free = createPlugin({ chat }, { credential: "none" });
+    const bench = createBench([free, backup], { fetch, credentials: { acme: { keys: [] }, backup: { keys: ["z"] } } });
     await runCall(bench.kernel, chatCall());
     expect(keysOf(fetch)).toEqual([undefined, "z"]);
   });
@@ -194,10 +197,10 @@ describe("attempt", () => {
       seen.push(request.temperature);
       return completionOf("Hello");
     };
-    await runCall(benchOf([pluginOf({ chat: note })]).kernel, chatCall());
-    await runCall(benchOf([pluginOf({ chat: note })]).kernel, chatCall({ temperature: 0 }));
-    const strict = pluginOf({ chat: note }, { models: [{ ...chatModel, omit: ["temperature"] }] });
-    await runCall(benchOf([strict]).kernel, chatCall());
+    await runCall(createBench([createPlugin({ chat: note })]).kernel, chatCall());
+    await runCall(createBench([createPlugin({ chat: note })]).kernel, chatCall({ temperature: 0 }));
+    const strict = createPlugin({ chat: note }, { models: [{ ...chatModel, omit: ["temperature"] }] });
+    await runCall(createBench([strict]).kernel, chatCall());
     expect(seen).toEqual([0.7, 0, undefined]);
   });
 });
@@ -205,15 +208,15 @@ describe("attempt", () => {
 describe("a streamed attempt", () => {
   /** Two routes: the first streams these pieces and then fails. */
   function failing(...pieces: ChatChunk[]) {
-    const first = pluginOf({
+    const first = createPlugin({
       chat: async () =>
         (async function* () {
           yield* pieces;
           throw new TypeError("boom");
         })(),
     });
-    const second = pluginOf({ chat: async () => completionOf("from the second") }, { name: "second" });
-    const bench = benchOf([first, second]);
+    const second = createPlugin({ chat: async () => completionOf("from the second") }, { name: "second" });
+    const bench = createBench([first, second]);
     const sink = new Sink<ChatChunk>();
     return { ...bench, sink, done: runCall(bench.kernel, chatCall({ stream: true }, { sink })) };
   }
@@ -231,9 +234,9 @@ describe("a streamed attempt", () => {
   });
 
   test("that ends without a word goes to the next route too", async () => {
-    const empty = pluginOf({ chat: async () => (async function* () {})() });
-    const second = pluginOf({ chat: async () => completionOf("Hi") }, { name: "second" });
-    const { kernel, ledger } = benchOf([empty, second]);
+    const empty = createPlugin({ chat: async () => (async function* () {})() });
+    const second = createPlugin({ chat: async () => completionOf("Hi") }, { name: "second" });
+    const { kernel, ledger } = createBench([empty, second]);
     await runCall(kernel, chatCall({ stream: true }, { sink: new Sink() }));
     expect(ledger.settlement.route).toBe("second");
   });
@@ -252,8 +255,8 @@ describe("a streamed attempt", () => {
       if (how === "end") setImmediate(live.fail);
       return new Response(live.body, { headers: { "content-type": "text/event-stream" } });
     }, good);
-    const [first, second] = [pluginOf({ chat: eventsOf }), pluginOf({ chat: eventsOf }, { name: "second" })];
-    const { kernel, clock } = benchOf([first, second], { fetch, bounds: { idleMsMax: 1000 } });
+    const [first, second] = [createPlugin({ chat: eventsOf }), createPlugin({ chat: eventsOf }, { name: "second" })];
+    const { kernel, clock } = createBench([first, second], { fetch, bounds: { idleMsMax: 1000 } });
     const done = rejectionOf(runCall(kernel, chatCall({ stream: true }, { sink: new Sink() })));
     await settled();
     if (how === "stall") clock.pass(1000);

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import type { Model, ProviderPlugin } from "../../../../src/contract/index.ts";
 import { buildRegistry, type RegistryMemory } from "../../../../src/kernel/index.ts";
-import { caller, chatModel, pluginOf } from "../support.ts";
+import { caller, chatModel, createPlugin } from "../support.ts";
 
 const handlers = {
   chat: () => Promise.reject(new Error("not asked")),
   embeddings: () => Promise.reject(new Error("not asked")),
 };
 const named = (name: string, ...models: Partial<Model>[]): ProviderPlugin =>
-  pluginOf(handlers, { name, models: models.map((changes) => ({ ...chatModel, ...changes })) });
+  createPlugin(handlers, { name, models: models.map((changes) => ({ ...chatModel, ...changes })) });
 const withKeys = () => ({ keys: ["k"] });
 const build = (...plugins: ProviderPlugin[]) => buildRegistry(plugins, withKeys);
 
@@ -109,7 +109,7 @@ describe("a registry", () => {
   });
 
   test.each([undefined, { keys: [] }])("leaves out a plugin without a key (%p), unless it needs none", (credential) => {
-    const free = pluginOf(handlers, { name: "free", credential: "none", models: [{ ...chatModel, id: "free-1" }] });
+    const free = createPlugin(handlers, { name: "free", credential: "none", models: [{ ...chatModel, id: "free-1" }] });
     const { registry, refused } = buildRegistry([named("acme", {}), free], () => credential);
     expect([...registry.modelEntries].map(({ model }) => model.id)).toEqual(["free-1"]);
     expect(refused).toEqual([]);

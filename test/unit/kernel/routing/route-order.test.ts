@@ -3,9 +3,9 @@ import { routeCircuitOptions } from "../../../../src/kernel/routing/build-regist
 import { CircuitBreaker, KeyPool, PluginHealth } from "../../../../src/kernel/routing/health.ts";
 import { orderRoutes, type Route } from "../../../../src/kernel/routing/registry.ts";
 import { randomBelow } from "../../../support/random.ts";
-import { chatModel, pluginOf } from "../support.ts";
+import { chatModel, createPlugin } from "../support.ts";
 
-const plugin = pluginOf({ chat: () => Promise.reject(new Error("not asked")) });
+const plugin = createPlugin({ chat: () => Promise.reject(new Error("not asked")) });
 
 function routeOf(id: string, changes: { priority?: number; weight?: number; rests?: boolean } = {}): Route {
   const { rests, ...row } = changes;

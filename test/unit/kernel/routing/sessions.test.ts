@@ -2,14 +2,14 @@ import { expect, test } from "bun:test";
 import { UpstreamFault } from "../../../../src/contract/index.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
 import { completionOf } from "../streams.ts";
-import { benchOf, caller, chatCall, chatModel, pluginOf } from "../support.ts";
+import { caller, chatCall, chatModel, createBench, createPlugin } from "../support.ts";
 
 const names = ["acme", "bolt", "core"];
 
 /** A model served by three plugins with three keys each, of which a call gives plugin and key back. */
 function gateway(rows: Record<string, object> = {}, broken: readonly string[] = []) {
   const plugins = names.map((name) =>
-    pluginOf(
+    createPlugin(
       {
         async chat({ upstream }) {
           if (broken.includes(name)) throw new UpstreamFault("overloaded", "Busy", { status: 503 });
@@ -22,7 +22,7 @@ function gateway(rows: Record<string, object> = {}, broken: readonly string[] = 
   const credentials = Object.fromEntries(names.map((name) => [name, { keys: [1, 2, 3].map((at) => `${name}-${at}`) }]));
   const fetch = async (_: string, { headers }: RequestInit) =>
     Response.json({ key: new Headers(headers).get("authorization")?.slice("Bearer ".length) });
-  const { kernel } = benchOf(plugins, { credentials, fetch, random: Math.random });
+  const { kernel } = createBench(plugins, { credentials, fetch, random: Math.random });
   return async (session?: string, accountId = "account-1") => {
     const call = chatCall({}, { caller: { ...caller, accountId } });
     call.session = session;

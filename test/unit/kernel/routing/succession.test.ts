@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import type { Caller, Model } from "../../../../src/contract/index.ts";
 import { buildRegistry } from "../../../../src/kernel/routing/build-registry.ts";
-import { chatModel, pluginOf } from "../support.ts";
+import { chatModel, createPlugin } from "../support.ts";
 
 const endsAt = Date.parse("2027-01-14");
 const caller = { accountId: "a", keyId: "k" } as Caller;
 
 function registryOf(...rows: Partial<Model>[]) {
   const models = rows.map((changes) => ({ ...chatModel, ...changes }) as Model);
-  const plugin = pluginOf({ chat: () => Promise.reject(new Error("not asked")) }, { models });
+  const plugin = createPlugin({ chat: () => Promise.reject(new Error("not asked")) }, { models });
   return buildRegistry([plugin], () => ({ keys: ["k"] })).registry;
 }
 const find = (registry: ReturnType<typeof registryOf>, name: string, openedAt: number, by = caller) =>

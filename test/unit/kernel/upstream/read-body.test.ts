@@ -6,7 +6,7 @@ import { readEvents } from "../../../../src/sdk/sse.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { answerOf, type RawServer, startRaw } from "../../../support/raw-server.ts";
 import { until } from "../../../support/until.ts";
-import { limitsOf, openClient, requestTo } from "./requests.ts";
+import { openClient, readLimitState, requestTo } from "./requests.ts";
 
 const toStop: { stop(): Promise<void> }[] = [];
 afterEach(async () => {
@@ -20,7 +20,7 @@ async function start(...answers: Parameters<typeof startRaw>): Promise<RawServer
 }
 
 const { client } = openClient();
-const limits = limitsOf(new TimeoutScheduler());
+const limits = readLimitState(new TimeoutScheduler());
 const mebibyte = 1 << 20;
 
 /** Answers with a compressed body, in pieces. */
@@ -54,7 +54,7 @@ describe("an answer that a provider compressed although it was asked not to", ()
   test("is bounded by what it decompresses to, be it a bomb of 200 MB", async () => {
     const server = await startCompressed("gzip", bomb);
     const response = await client.request(requestTo(server.baseUrl));
-    const error = await errorOf(readText(response, limitsOf(limits.timeouts, mebibyte)));
+    const error = await errorOf(readText(response, readLimitState(limits.timeouts, mebibyte)));
     expect(error.message).toBe(`The provider's answer is longer than ${mebibyte} bytes`);
     await until(() => server.open.size === 0);
   });
@@ -91,7 +91,7 @@ describe("a whole answer", () => {
   ])("that is too long is refused %s, and its connection closed", async (_, answer) => {
     const server = await start((socket) => void socket.write(answer));
     const response = await client.request(requestTo(server.baseUrl));
-    const error = await errorOf(readText(response, limitsOf(limits.timeouts, 100)));
+    const error = await errorOf(readText(response, readLimitState(limits.timeouts, 100)));
     expect(error.message).toBe("The provider's answer is longer than 100 bytes");
   });
 

@@ -21,7 +21,7 @@ export const requestText = async (client: HttpClient, baseUrl: string, changes: 
   (await client.request(requestTo(baseUrl, changes))).text();
 
 /** Limits for the reading of a body, wide unless told otherwise. */
-export function limitsOf(timeouts: TimeoutScheduler, bytesMax = Number.MAX_SAFE_INTEGER): BodyLimits {
+export function readLimitState(timeouts: TimeoutScheduler, bytesMax = Number.MAX_SAFE_INTEGER): BodyLimits {
   const toFault = (error: unknown) => error as Error;
   return { timeouts, now: monotonicNow, idleMsMax: 60_000, bytesMax, onIdle: () => undefined, toFault };
 }

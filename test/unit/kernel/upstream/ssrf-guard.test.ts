@@ -3,7 +3,7 @@ import { routeCircuitOptions } from "../../../../src/kernel/routing/build-regist
 import { CircuitBreaker, KeyPool, PluginHealth } from "../../../../src/kernel/routing/health.ts";
 import type { Route } from "../../../../src/kernel/routing/registry.ts";
 import { SsrfGuard } from "../../../../src/kernel/upstream/ssrf-guard.ts";
-import { chatModel, pluginOf } from "../support.ts";
+import { chatModel, createPlugin } from "../support.ts";
 
 const publicAddress = "93.184.216.34";
 
@@ -21,7 +21,7 @@ function guardOf(addresses: Record<string, readonly string[]> = {}) {
 }
 
 function routeOf(pluginUrl: string, { hosts = [] as string[], baseUrl = pluginUrl } = {}): Route {
-  const plugin = pluginOf({ chat: () => Promise.reject(new Error("not asked")) }, { baseUrl: pluginUrl, hosts });
+  const plugin = createPlugin({ chat: () => Promise.reject(new Error("not asked")) }, { baseUrl: pluginUrl, hosts });
   return {
     plugin,
     model: chatModel,

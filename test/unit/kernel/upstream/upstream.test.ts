@@ -6,13 +6,13 @@ import { HttpClient } from "../../../../src/kernel/upstream/http-client.ts";
 import type { UpstreamBounds } from "../../../../src/kernel/upstream/network.ts";
 import { BoundUpstream } from "../../../../src/kernel/upstream/upstream.ts";
 import { fetchOf, json, liveBody, refused, settled, silence } from "../fake-fetch.ts";
-import { benchOf, faultOf, newCall, pluginOf } from "../support.ts";
+import { createBench, createPlugin, faultOf, newCall } from "../support.ts";
 
-const plugin = pluginOf({ chat: () => Promise.reject(new Error("not asked")) });
-const route = benchOf([plugin]).kernel.registry.byName("chat-1")?.routes[0] as Route;
+const plugin = createPlugin({ chat: () => Promise.reject(new Error("not asked")) });
+const route = createBench([plugin]).kernel.registry.byName("chat-1")?.routes[0] as Route;
 
 function upstreamOf(fetch: ReturnType<typeof fetchOf>, bounds: Partial<UpstreamBounds> = {}) {
-  const { network, clock } = benchOf([plugin], { fetch, bounds });
+  const { network, clock } = createBench([plugin], { fetch, bounds });
   const call = newCall();
   return { upstream: new BoundUpstream(network, route, "key-a", call), clock, call };
 }
@@ -130,7 +130,7 @@ test("a compressed answer without a length is read by the platform's fetch", asy
     port: 0,
     fetch: () => new Response(streamOf(gzipSync('{"fine":true}')), { headers: { "content-encoding": "gzip" } }),
   });
-  const { network } = benchOf([plugin]);
+  const { network } = createBench([plugin]);
   const here = { ...route, baseUrl: `http://127.0.0.1:${server.port}` };
   const upstream = new BoundUpstream({ ...network, client: new HttpClient(fetch, Date.now) }, here, "a", newCall());
   expect(await upstream.json<unknown>("/a", {})).toEqual({ fine: true });
