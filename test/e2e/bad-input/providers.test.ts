@@ -118,9 +118,9 @@ const others: [string, string, Json, Omit<PromisedError, "status">][] = [
   ["/audio/speech", "a pace out of its range", { model: "famF-tts", pace: 2.9 }, { param: "pace", says: "0.5 to 2" }],
   [
     "/audio/speech",
-    "a text too long for it",
-    { model: "famT/v1-english", input: "a".repeat(201) },
-    { param: "input", says: "200" },
+    "a text of more than fifty parts of what it takes at once",
+    { model: "famT/v1-english", input: "a".repeat(10_001) },
+    { param: "input", says: "50 parts" },
   ],
   ["/images/generations", "a size that is none", { prompt: "A kite", size: "huge" }, { param: "size", says: "auto" }],
   [
