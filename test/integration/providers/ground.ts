@@ -63,7 +63,11 @@ export async function useNode(node: Node, cookie: string) {
       headers: { cookie, origin: node.origin, "content-type": "application/json" },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-  const list = async () => (await (await send("GET", "")).json()) as ProviderList;
+  const list = async () => {
+    const response = await send("GET", "");
+    if (!response.ok) throw new Error(`The providers were not listed: ${response.status} ${await response.text()}`);
+    return (await response.json()) as ProviderList;
+  };
   const find = async (name: string) => (await list()).data.find((provider) => provider.name === name);
   return { send, list, find };
 }
