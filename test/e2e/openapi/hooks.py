@@ -46,6 +46,10 @@ def before_call(_context, case, _kwargs):
     if case.operation.path.endswith("/files/{id}") and case.meta.generation.mode.is_positive:
         case.path_parameters = {"id": PICTURE.path.rsplit("/", 1)[1]}
         case.query = dict(parse_qsl(PICTURE.query))
+    # Deletions get other ids, so that this one stays.
+    is_stored = "/responses/{id}" in case.operation.path and case.operation.method.upper() == "GET"
+    if is_stored and case.meta.generation.mode.is_positive:
+        case.path_parameters = {"id": os.environ["RESPONSE_ID"]}
     talk = next((talk for path, talk in CONVERSATIONS.items() if case.operation.path.endswith(path)), None)
     # The rest of the coverage phase tries how what does not fit is refused.
     is_plain = case.meta.phase.name == "fuzzing" or len(str(case.body)) % 2 == 0
