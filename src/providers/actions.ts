@@ -17,7 +17,8 @@ export interface ActionsDeps {
   readonly now: () => number;
   /** The folder into which manifests are written. */
   readonly folder: string;
-  readonly snapshot: () => Pick<PluginSnapshot, "states" | "plugins">;
+  /** Absent until the plugins were loaded for the first time. */
+  readonly snapshot: () => Pick<PluginSnapshot, "states" | "plugins"> | undefined;
   /** Puts committed changes in force in this process. */
   apply(): Promise<void>;
 }
@@ -133,12 +134,12 @@ async function saveRow({ db }: TransactionScope, row: Database["providers"]): Pr
 }
 
 function expectKnown({ snapshot }: ActionsDeps, name: string): void {
-  if (snapshot().plugins.some((plugin) => plugin.name === name)) return;
+  if (snapshot()?.plugins.some((plugin) => plugin.name === name)) return;
   throw new GatewayError("not_found", `No provider is called '${name.slice(0, 60)}'`);
 }
 
 function expectFreeName({ settings, snapshot }: ActionsDeps, name: string): void {
-  if (name === "sandbox" || snapshot().states.some((state) => state.name === name)) {
+  if (name === "sandbox" || snapshot()?.states.some((state) => state.name === name)) {
     const sentence = `There is a provider called ${name} already; set its key, or choose another name`;
     throw new GatewayError("conflict", sentence, { param: "name" });
   }

@@ -24,7 +24,8 @@ export interface WindowSum {
 
 /** Attempts of the last fifteen minutes, in bounded memory. */
 export class AttemptWindow {
-  readonly #minutes: Minute[] = [];
+  /** One place for each minute of the window; those without an attempt are empty. */
+  readonly #minutes: (Minute | undefined)[] = [];
 
   add(nowMs: number, ms: number, isError: boolean): void {
     const minute = this.#minuteAt(nowMs);
@@ -46,7 +47,7 @@ export class AttemptWindow {
     const durations = new Array<number>(classes).fill(0);
     let [calls, errors] = [0, 0];
     for (const minute of this.#minutes) {
-      if (minute.minute < first) continue;
+      if (minute === undefined || minute.minute < first) continue;
       calls += minute.calls;
       errors += minute.errors;
       minute.durations.forEach((count, index) => {

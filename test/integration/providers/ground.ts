@@ -65,7 +65,7 @@ export async function useNode(node: Node, cookie: string) {
     });
   const list = async () => {
     const response = await send("GET", "");
-    if (!response.ok) throw new Error(`The providers were not listed: ${response.status} ${await response.text()}`);
+    if (!response.ok) throw new Error(`The providers were not listed: ${response.status} ${node.lines.at(-1)}`);
     return (await response.json()) as ProviderList;
   };
   const find = async (name: string) => (await list()).data.find((provider) => provider.name === name);

@@ -31,3 +31,9 @@ test("an answer that broke off is an error of a call that was counted", () => {
   window.addLateError(minute);
   expect(window.sum(minute)).toMatchObject({ calls: 1, errors: 1 });
 });
+
+test("minutes without an attempt are none, whenever the process began", () => {
+  const window = new AttemptWindow();
+  window.add(16 * 60_000, 100, false);
+  expect(window.sum(17 * 60_000)).toMatchObject({ calls: 1, errors: 0 });
+});
