@@ -1,7 +1,6 @@
 import { clearInterval, setInterval } from "node:timers";
 import { type AdmissionRequest, type Caller, GatewayError, type LimitState } from "../../contract/index.ts";
-import type { CallEnded, CallOpened, Store } from "../../db/index.ts";
-import { startOfDay } from "../../db/index.ts";
+import { type CallEnded, type CallOpened, type Store, startOfDay } from "../../db/index.ts";
 import { type CountedCall, ProcessLimits, type RunningCalls } from "../call-limits.ts";
 import { additionalTokens, type Held } from "../call-record.ts";
 import { accountNotRead } from "../embedded-holds.ts";
