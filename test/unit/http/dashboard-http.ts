@@ -1,3 +1,5 @@
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { createAccounts, type Payments } from "../../../src/accounts/index.ts";
 import { openPayments, openSignIn } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/index.ts";
@@ -19,13 +21,14 @@ export async function dashboardHttp(
   const bench = httpOf();
   const { now } = bench.clock;
   const store = await temporaryStore(undefined, now);
-  const config = readConfig(env);
+  const config = readConfig({ MODELGATE_HOME: join(tmpdir(), "modelgate-dashboard-test"), ...env });
   const { log } = bench;
   const http = httpOf(plugins, {
     ...(await openSignIn({ config, store, log }, now)),
     ...openPayments({ config, log }, payments, now),
     ...{ config, store, log, now },
   });
+  await http.deps.providers.load();
   // One clock for points in time and for durations.
   Object.assign(http.kernel, { now });
   /** As the gateway has them, but with the true check of keys. */

@@ -65,6 +65,8 @@ export function httpOf(
   };
   const report = (error: unknown) => log.error("reported", { error });
   const store = changes.store ?? sharedStore;
+  const snapshot = () => ({ plugins, states: [], sandbox: false, warnings: [] });
+  const manager = { load: async () => snapshot(), fingerprint: () => "" } as never;
   const deps: HttpDeps = {
     config,
     version: "1.2.3",
@@ -75,14 +77,14 @@ export function httpOf(
     beginPayment: createCheckout({ payments: undefined, publicOrigin: "http://gateway.example", now, report }),
     ledger: bench.ledger,
     kernel: bench.kernel,
-    snapshot: () => ({ plugins, states: [], sandbox: false, warnings: [] }),
+    snapshot,
     catalogue: noCatalogue,
     loadShedder: new LoadShedder(),
     bodies: new BodyMemoryLimiter(2 ** 28),
     heartbeat: new SseHeartbeat(0),
     sealKey: new Uint8Array(32),
     signingSecret: "a secret for tests",
-    providers: new Providers({ config, store, log, now, createManager: () => undefined as never }),
+    providers: new Providers({ config: changes.config ?? config, store, log, now, createManager: () => manager }),
     readinessProblems: async () => [],
     ...changes,
     store: Object.create(store, { blobs: { value: files } }),
