@@ -17,5 +17,9 @@ export {
   type SessionUser,
 } from "./sessions.ts";
 export { createSignIn, type SignIn } from "./sign-in.ts";
+export { listPeople, type Person, type TeamActor } from "./teams/people.ts";
+export { listTeams, type Team } from "./teams/switch-account.ts";
+export { teamActions } from "./teams/team-actions.ts";
+export { listTeamInvitations, readTeamInvitation } from "./teams/team-invitations.ts";
 export { findUser, hasOwner, makeTemporaryPassword } from "./users.ts";
 export { createVoucher, listVouchers, redeemedVouchers, redeemVoucher, type Voucher, voidVoucher } from "./vouchers.ts";

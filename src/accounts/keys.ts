@@ -24,6 +24,8 @@ export interface ApiKey {
   revokedAt: number | undefined;
   /** Accurate to a few seconds; absent when the key was never used. */
   lastUsedAt: number | undefined;
+  /** The account of the person who made it, or `cli`; absent when it is unknown. */
+  createdBy: string | undefined;
 }
 
 /** The fields of a new key. */
@@ -72,6 +74,7 @@ export async function createKey(
     expires_at: fields.expiresAt ?? null,
     revoked_at: null,
     last_used_at: null,
+    created_by: fields.by ?? null,
   };
   try {
     await store.change(async (db) => {
@@ -169,6 +172,7 @@ function toApiKey(row: Selectable<Database["keys"]> & { spent_nanodollars: numbe
     expiresAt: row.expires_at ?? undefined,
     revokedAt: row.revoked_at ?? undefined,
     lastUsedAt: row.last_used_at ?? undefined,
+    createdBy: row.created_by ?? undefined,
   };
 }
 

@@ -1,11 +1,13 @@
 import type { Store } from "../db/index.ts";
 import { recordAudit } from "./record-audit.ts";
+import { beginInChosenAccount } from "./teams/switch-account.ts";
 
-/** Writes the sign-ins of those who may see more than their own account; members sign in too often to keep them all. */
+/** Begins a session in the account that its user chose last, and writes the sign-ins of those who may see more than their own account; members sign in too often to keep them all. */
 export function recordSignIns({ store, now }: { readonly store: Store; readonly now: () => number }) {
-  return async ({ userId }: { userId: string }, context: { path?: string } | null): Promise<void> => {
+  return async ({ id, userId }: { id: string; userId: string }, context: { path?: string } | null): Promise<void> => {
     // It replaces the session of the user who is signed in already.
     if (context?.path === "/change-password") return;
+    await beginInChosenAccount(store, { id, userId });
     const user = await store.db
       .selectFrom("users")
       .select(["account_id", "role"])

@@ -1,26 +1,37 @@
 import { GatewayError } from "../contract/index.ts";
-import type { Role, Store } from "../db/index.ts";
+import type { Role, Store, TeamRole } from "../db/index.ts";
 
 /** A signed-in user. */
 export interface SessionUser {
   readonly userId: string;
   readonly sessionId: string;
+  /** The account in which the session acts: the user's own, or a team's. */
   readonly accountId: string;
+  readonly accountEmail: string;
+  readonly accountName: string | undefined;
+  /** What the user may do in that account. */
+  readonly teamRole: TeamRole;
+  /** The user's own account, by whose id a person is known. */
+  readonly ownAccountId: string;
   readonly email: string;
   readonly name: string;
+  /** What the user may do in the whole gateway, whichever account the session acts in. */
   readonly role: Role;
   /** The password was set by somebody else and has to be changed. */
   readonly passwordIsTemporary: boolean;
   /** Whether sign-in needs a code after the password. */
   readonly secondFactor: boolean;
-  /** The account's own daily free quota; absent when the configured one applies. */
+  /** The own daily free quota of the account in which the session acts; absent when the configured one applies. */
   readonly freeTokensPerDay: number | undefined;
 }
 
 /** How often the last use of a session is written. */
 const lastUsedMs = 300_000;
 
-/** Reads the user of a session with their account; `undefined` when the account is disabled or the user was deleted. */
+/**
+ * Reads the user of a session with the account in which it acts; `undefined` when that account or the user's own is disabled,
+ * the user does not belong to it any more, or was deleted.
+ */
 export async function readSessionUser(
   { db }: Store,
   { id: sessionId, userId }: { id: string; userId: string },
@@ -28,23 +39,34 @@ export async function readSessionUser(
 ): Promise<SessionUser | undefined> {
   const row = await db
     .selectFrom("users")
-    .innerJoin("accounts", "accounts.id", "users.account_id")
     .innerJoin("sessions", "sessions.user_id", "users.id")
+    .innerJoin("accounts as own", "own.id", "users.account_id")
+    .innerJoin("accounts", (join) =>
+      join.on((where) => where("accounts.id", "=", where.fn.coalesce("sessions.account_id", "users.account_id"))),
+    )
+    .leftJoin("memberships", (join) =>
+      join.onRef("memberships.account_id", "=", "accounts.id").onRef("memberships.user_id", "=", "users.id"),
+    )
+    .select(["own.email", "own.name", "own.disabled_at as own_disabled_at", "memberships.role as team_role"])
     .select([
+      "accounts.id",
       "sessions.last_used_at",
       "users.account_id",
       "users.role",
       "users.password_is_temporary",
       "users.two_factor_enabled",
-      "accounts.email",
-      "accounts.name",
+      "accounts.email as account_email",
+      "accounts.name as account_name",
       "accounts.free_tokens_per_day",
       "accounts.disabled_at",
     ])
     .where("users.id", "=", userId)
     .where("sessions.id", "=", sessionId)
     .executeTakeFirst();
-  if (row === undefined || row.disabled_at !== null) return undefined;
+  if (row === undefined || row.disabled_at !== null || row.own_disabled_at !== null) return undefined;
+  const isOwn = row.id === row.account_id;
+  const teamRole = isOwn ? "admin" : row.team_role;
+  if (teamRole === null) return undefined;
   if (row.last_used_at === null || row.last_used_at <= now - lastUsedMs) {
     const use = db.updateTable("sessions").set({ last_used_at: now }).where("id", "=", sessionId);
     // Nothing depends on it, so a request does not fail for it.
@@ -53,7 +75,11 @@ export async function readSessionUser(
   return {
     userId,
     sessionId,
-    accountId: row.account_id,
+    accountId: row.id,
+    accountEmail: row.account_email,
+    accountName: row.account_name ?? undefined,
+    teamRole,
+    ownAccountId: row.account_id,
     email: row.email,
     name: row.name ?? row.email,
     role: row.role,
@@ -138,12 +164,16 @@ export async function pruneSignIn({ db }: Store, now: number): Promise<number> {
       .where("token_hash", "in", expired.limit(pruneChunkMax))
       .executeTakeFirstOrThrow();
   };
+  const teamInvitations = () => {
+    const expired = db.selectFrom("team_invitations").select("id").where("expires_at", "<=", now).limit(pruneChunkMax);
+    return db.deleteFrom("team_invitations").where("id", "in", expired).executeTakeFirstOrThrow();
+  };
   const attempts = () => {
     const expired = db.selectFrom("sign_in_attempts").select("key").where("ends_at", "<=", now).limit(pruneChunkMax);
     return db.deleteFrom("sign_in_attempts").where("key", "in", expired).executeTakeFirstOrThrow();
   };
   let pruned = 0;
-  for (const prune of [sessions, verifications, invitations, attempts]) {
+  for (const prune of [sessions, verifications, invitations, teamInvitations, attempts]) {
     for (let chunk = 0; chunk < chunksMax; chunk++) {
       const { numDeletedRows } = await prune();
       pruned += Number(numDeletedRows);

@@ -129,7 +129,7 @@ export function createSignIn(options: SignInOptions): SignIn {
       }
       const response = await callBetterAuth(toAuthRequest(request, path, body));
       if (sessionUser === undefined) return response;
-      if (path === "change-password") await finishPasswordChange(store, sessionUser, now());
+      if (path === "change-password") await finishPasswordChange(store, sessionUser, body, now());
       return path === "two-factor/enable"
         ? withBody(response, withAccountLabel(sessionUser.email, await response.json()))
         : response;
@@ -166,11 +166,21 @@ function checkPasswordChange({ passwordIsTemporary }: SessionUser, path: string,
   if (passwordIsTemporary) body.revokeOtherSessions = true;
 }
 
-async function finishPasswordChange(store: Store, user: SessionUser, now: number): Promise<void> {
+async function finishPasswordChange(
+  store: Store,
+  user: SessionUser,
+  { revokeOtherSessions }: Record<string, unknown>,
+  now: number,
+): Promise<void> {
+  const account_id = user.accountId === user.ownAccountId ? null : user.accountId;
   await store.db.transaction().execute(async (db) => {
+    // One new session has then replaced all others.
+    if (revokeOtherSessions) {
+      await db.updateTable("sessions").set({ account_id }).where("user_id", "=", user.userId).execute();
+    }
     await db.updateTable("users").set({ password_is_temporary: 0 }).where("id", "=", user.userId).execute();
-    await endOtherAccess(db, user);
-    const entry = { accountId: user.accountId, action: "user.password", subject: user.accountId, detail: {} };
+    await endOtherAccess(db, { accountId: user.ownAccountId, userId: user.userId });
+    const entry = { accountId: user.ownAccountId, action: "user.password", subject: user.ownAccountId, detail: {} };
     await recordAudit({ db }, entry, now);
   });
 }

@@ -6,7 +6,9 @@ import { missing, toSignInAddress } from "./auth-http.ts";
 import type { AuthOptions } from "./better-auth.ts";
 import { lockAccount, unknownAccount } from "./lock-account.ts";
 import { hashPassword, makePassword, passwordLengthMax, passwordLengthMin } from "./password.ts";
+import { recordAudit } from "./record-audit.ts";
 import { removeSecondFactor } from "./second-factor.ts";
+import { expectInvited, readTeamInvitation, takeTeamInvitation } from "./teams/team-invitations.ts";
 
 /** A password for the user of an account, who is created if missing. */
 export interface NewPassword {
@@ -170,29 +172,45 @@ interface SignUpOptions extends Pick<AuthOptions, "passwords"> {
 
 /**
  * Creates an account with its user and password, and nobody is signed in. Where the e-mail has an account already,
- * nothing changes, and neither the result nor the work tells it.
+ * nothing changes, and neither the result nor the work tells it. An invitation to a team is permission where sign-up is
+ * closed, and is taken; the new account has no free quota of its own then.
  *
- * @throws {GatewayError} `forbidden` where sign-up is closed, `invalid_request`
+ * @throws {GatewayError} `forbidden` where sign-up is closed, `not_found` for the invitation, `invalid_request`
  */
 export async function signUp(
   { store, signUp, now, passwords }: SignUpOptions,
-  { email, password, name }: Record<string, unknown>,
+  { email, password, name, invitation }: Record<string, unknown>,
 ): Promise<void> {
-  if (signUp === "closed") {
+  const token = typeof invitation === "string" ? invitation : undefined;
+  if (signUp === "closed" && token === undefined) {
     throw new GatewayError("forbidden", "Sign-up is closed; ask the operator of this gateway for an invitation");
   }
   if (typeof email !== "string") throw missing("email");
   if (typeof password !== "string") throw missing("password");
   checkPassword(password);
-  const account = newAccountRow({ email, name: typeof name === "string" ? name : undefined }, now());
+  const row = newAccountRow({ email, name: typeof name === "string" ? name : undefined }, now());
+  const account = { ...row, free_tokens_per_day: signUp === "closed" ? 0 : null };
+  // Hashing a password takes a lot of CPU, so unknown tokens are refused first.
+  if (token !== undefined) expectInvited(await readTeamInvitation(store, token, now()), account.email);
   const hash = await (passwords?.hash ?? hashPassword)(password);
   const write = { accountId: account.id, hash, temporary: false, role: "member", claimed: true } as const;
   try {
     await store.db.transaction().execute(async (db) => {
       await db.insertInto("accounts").values(account).execute();
       await writePassword(db, write, now());
+      if (token !== undefined) await joinAtSignUp(db, { token, personId: account.id }, now());
     });
   } catch (error) {
     if (!isConstraintError(error)) throw error;
   }
+}
+
+async function joinAtSignUp(
+  db: Transaction<Database>,
+  invitation: { token: string; personId: string },
+  now: number,
+): Promise<void> {
+  const { accountId, joinedAs } = await takeTeamInvitation(db, invitation, now);
+  const detail = { role: joinedAs ?? null };
+  await recordAudit({ db }, { accountId: invitation.personId, action: "team.join", subject: accountId, detail }, now);
 }

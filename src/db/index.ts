@@ -21,3 +21,4 @@ export {
   type TransactionScope,
 } from "./store.ts";
 export { createStoredResponses, type StoredResponses } from "./stored-responses.ts";
+export type { TeamRole } from "./team-tables.ts";

@@ -4,6 +4,7 @@ import type { AlertTables } from "./alert-tables.ts";
 import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
 import type { RefusalsTable } from "./refusals-table.ts";
 import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
+import type { MembershipsTable, TeamInvitationsTable } from "./team-tables.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
@@ -37,6 +38,8 @@ export interface Database extends AlertTables {
   /** One-time values of better-auth. */
   verifications: Record<"id" | "identifier" | "value" | "expires_at" | "created_at" | "updated_at", string>;
   invitations: InvitationsTable;
+  memberships: MembershipsTable;
+  team_invitations: TeamInvitationsTable;
   /** Attempts of sign-ins in a time window, by what is limited; `key` has no e-mail address in clear text. */
   sign_in_attempts: { key: string; attempts: number; ends_at: number };
   vouchers: VouchersTable;
@@ -87,6 +90,8 @@ interface KeysTable {
   revoked_at: number | null;
   /** Accurate to a few seconds; null: never. */
   last_used_at: number | null;
+  /** The account of the person who made it, or `cli`; null: unknown. */
+  created_by: Generated<string | null>;
 }
 
 /** The column of each meter, the same in `calls` and in the usage tables. */
@@ -201,7 +206,7 @@ export const isSeen = sql<SqlBool>`seen_at >= floor(extract(epoch from clock_tim
  */
 export type Role = "owner" | "admin" | "viewer" | "member";
 
-/** People who sign in, one per account. In this and the next four tables better-auth writes times as ISO text. */
+/** People who sign in, each the holder of an account. In this and the next four tables better-auth writes times as ISO text. */
 interface UsersTable {
   id: string;
   account_id: string;
@@ -214,6 +219,8 @@ interface UsersTable {
   two_factor_enabled: Generated<number>;
   email_verified: number;
   image: string | null;
+  /** The team in which the next session begins; null: the own account. */
+  current_account_id: Generated<string | null>;
   created_at: string;
   updated_at: string;
 }
@@ -258,6 +265,8 @@ interface SessionsTable {
   updated_at: string;
   /** Milliseconds since 1970, accurate to a few minutes; null: not used since it began. */
   last_used_at: Generated<number | null>;
+  /** The account in which it acts; null: the own one. */
+  account_id: Generated<string | null>;
 }
 
 /** Links for setting an account's password once. */

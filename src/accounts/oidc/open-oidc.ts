@@ -7,6 +7,7 @@ import { newAccountRow } from "../account-admin.ts";
 import { toSignInAddress } from "../auth-http.ts";
 import { type AuthOptions, authOptions } from "../better-auth.ts";
 import { recordSignIns } from "../record-sign-ins.ts";
+import { isInvited } from "../teams/team-invitations.ts";
 import { createUser } from "../users.ts";
 import { type Identity, type OidcOptions, readIdentity } from "./identity-provider.ts";
 import { changeRoleAtSignIn } from "./role-claim.ts";
@@ -75,7 +76,7 @@ function toUserInfo({ id, email, emailVerified, name }: Identity) {
 
 /**
  * Creates the user of a verified e-mail where there is none: for the account of that e-mail, or for a new account where
- * sign-up is open. Otherwise there is no user, and better-auth refuses the sign-in.
+ * sign-up is open or a team has invited the address. Otherwise there is no user, and better-auth refuses the sign-in.
  */
 async function admitIdentity(
   store: Store,
@@ -91,11 +92,12 @@ async function admitIdentity(
     .executeTakeFirst();
   if (known !== undefined) return;
   const account = await store.db.selectFrom("accounts").select("id").where("email", "=", email).executeTakeFirst();
-  if (account === undefined && signUp === "closed") return;
+  const isClosed = signUp === "closed";
+  if (account === undefined && isClosed && !(await isInvited(store, email, now))) return;
   await store.db.transaction().execute(async (db) => {
     let accountId = account?.id;
     if (accountId === undefined) {
-      const row = newAccountRow({ email, name }, now);
+      const row = { ...newAccountRow({ email, name }, now), free_tokens_per_day: isClosed ? 0 : null };
       await db.insertInto("accounts").values(row).execute();
       accountId = row.id;
     }

@@ -35,7 +35,7 @@ export function meController(deps: HttpDeps) {
   return new Elysia().use(withAnySession(deps)).get(
     "/me",
     async ({
-      user: { accountId, email, name, role, passwordIsTemporary, secondFactor, freeTokensPerDay },
+      user: { accountId, email, name, role, passwordIsTemporary, secondFactor, freeTokensPerDay, ...user },
       query: { calls: seen },
     }) => {
       const limit = freeTokensPerDay ?? config.freeTokensPerDay;
@@ -49,7 +49,9 @@ export function meController(deps: HttpDeps) {
       const person = { email, name, role, password_is_temporary: passwordIsTemporary, second_factor: secondFactor };
       const money = { wallet: toWalletJson(wallet), quota: toQuotaJson(quota) };
       const calls = latest === undefined ? null : toLatestCallsJson(latest);
-      return { account: accountId, ...person, ...money, calls };
+      const team = { team_role: user.teamRole, own_account: user.ownAccountId };
+      const account = { account: accountId, account_name: user.accountName ?? user.accountEmail, ...team };
+      return { ...account, ...person, ...money, calls };
     },
     { query: MeQuery },
   );

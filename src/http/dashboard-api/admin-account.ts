@@ -6,15 +6,8 @@ import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
-import {
-  PageQuery,
-  toAccountJson,
-  toKeyJson,
-  toQuotaJson,
-  toSessionJson,
-  toStatementPage,
-  toWalletJson,
-} from "./serializers.ts";
+import { toKeysJson } from "./keys.ts";
+import { PageQuery, toAccountJson, toQuotaJson, toSessionJson, toStatementPage, toWalletJson } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";
 
 /** Absent fields are unchanged; `null` removes the name. */
@@ -67,7 +60,7 @@ export function adminAccountController(deps: HttpDeps) {
     )
     .get("/keys", async ({ params: { id } }) => {
       await getAccount(id);
-      return { data: (await accounts.listKeys(id)).map(toKeyJson) };
+      return { data: await toKeysJson(store, await accounts.listKeys(id)) };
     })
     .get(
       "/entries",

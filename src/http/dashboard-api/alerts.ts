@@ -23,7 +23,7 @@ import { formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
 import { toIso } from "./serializers.ts";
-import { withAdminSession, withSession } from "./session.ts";
+import { withAdminSession, withTeamSession } from "./session.ts";
 
 const RuleChange = formBody({
   enabled: Type.Boolean(),
@@ -169,7 +169,7 @@ export function alertsController(deps: HttpDeps) {
   const actions = alertActions(deps);
   const { store, sealKey: key, now, config, log } = deps;
   return new Elysia({ prefix: "/alerts" })
-    .use(withSession(deps))
+    .use(withTeamSession(deps))
     .get("", async ({ user: { accountId } }) => {
       const hasMail = (await findSmtp({ store, key, now, config, log })) !== undefined;
       return { ...(await actions.read(accountId)), has_mail: hasMail };

@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { acceptInvitation } from "../../accounts/index.ts";
+import { acceptInvitation, readTeamInvitation } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { expectStore } from "../middleware/store-timeout.ts";
 import { formBody } from "../middleware/validation-errors.ts";
@@ -14,15 +14,17 @@ import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
 import { publicRoutes } from "./session.ts";
 import { systemStatusController } from "./system-status.ts";
+import { adminTeamController, teamController, teamsController } from "./team.ts";
 
 const Invitation = formBody({
   token: Type.String({ minLength: 1, maxLength: 100 }),
   password: Type.String({ maxLength: 1000 }),
 });
+const TeamInvitation = formBody({ token: Type.String({ minLength: 1, maxLength: 100 }) });
 
 /**
  * The dashboard's own API below /dashboard/api. All of it needs a session, except what the sign-in page shows and the
- * acceptance of an invitation, which is authorized by its token.
+ * acceptance of an invitation, or the look at one to a team, which are authorized by its token.
  */
 export function dashboardApi(deps: HttpDeps) {
   // Not in the API's documentation.
@@ -32,6 +34,9 @@ export function dashboardApi(deps: HttpDeps) {
     .use(keysController(deps))
     .use(requestsController(deps))
     .use(sessionsController(deps))
+    .use(teamController(deps))
+    .use(teamsController(deps))
+    .use(adminTeamController(deps))
     .use(checkoutController(deps))
     .use(adminAccountsController(deps))
     .use(adminAccountController(deps))
@@ -55,6 +60,15 @@ function publicController(deps: HttpDeps) {
         return await acceptInvitation(deps.store, body, deps.now());
       },
       { body: Invitation },
+    )
+    .post(
+      "/invitations/team",
+      async ({ body: { token } }) => {
+        await expectStore(deps);
+        const { team, role, email } = await readTeamInvitation(deps.store, token, deps.now());
+        return { team, role, email: email ?? null };
+      },
+      { body: TeamInvitation },
     );
 }
 

@@ -1,7 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { RateLimiter } from "../../accounts/index.ts";
+import { type ApiKey, emailsOf, RateLimiter, type SessionUser } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
+import type { Store } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
 import { readBudget, readMoment } from "./read-fields.ts";
@@ -36,24 +37,39 @@ const KeyChange = formBody({
 /** Each change is written to the database and announced to all nodes. */
 const changesPerMinuteMax = 60;
 
+/** Keys with the e-mails of those who made them, as far as these are people. */
+export async function toKeysJson(store: Store, keys: readonly ApiKey[]) {
+  const emails = await emailsOf(
+    store,
+    keys.flatMap(({ createdBy }) => createdBy ?? []),
+  );
+  return keys.map((key) => ({ ...toKeyJson(key), created_by: emails.get(key.createdBy ?? "") ?? null }));
+}
+
 /** The API keys of the user's account. */
 export function keysController(deps: HttpDeps) {
   const { accounts } = deps;
   const changes = new RateLimiter(changesPerMinuteMax, deps.now, { what: "key changes" });
-  const expectOwn = async (accountId: string, id: string) => {
-    const isOwn = (await accounts.listKeys(accountId)).some((key) => key.id === id);
-    if (!isOwn) throw new GatewayError("not_found", "No API key of this account has this id");
+  /** Members of a team change the keys that they made, and its admins all of them. */
+  const expectOwn = async ({ accountId, ownAccountId, teamRole }: SessionUser, id: string) => {
+    const found = (await accounts.listKeys(accountId)).find((key) => key.id === id);
+    if (found === undefined) throw new GatewayError("not_found", "No API key of this account has this id");
+    if (teamRole === "admin" || found.createdBy === ownAccountId) return;
+    throw new GatewayError("forbidden", "Somebody else made this key; an admin of the team can change or revoke it");
   };
   return new Elysia({ prefix: "/keys" })
     .use(withSession(deps))
-    .get("", async ({ user }) => ({ data: (await accounts.listKeys(user.accountId)).map(toKeyJson) }))
+    .get("", async ({ user }) => {
+      const keys = await accounts.listKeys(user.accountId);
+      return { data: await toKeysJson(deps.store, keys) };
+    })
     .post(
       "",
       ({ user, body }) => {
         changes.take(user.accountId);
         return accounts.createKey({
           accountId: user.accountId,
-          by: user.accountId,
+          by: user.ownAccountId,
           name: body.name,
           expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at, "expires_at"),
           allowedModels: body.allowed_models,
@@ -71,7 +87,7 @@ export function keysController(deps: HttpDeps) {
       "/:id",
       async ({ user, params: { id }, body }) => {
         changes.take(user.accountId);
-        await expectOwn(user.accountId, id);
+        await expectOwn(user, id);
         const { expires_at: expires, budget_usd: budget } = body;
         await accounts.changeKey(
           id,
@@ -86,7 +102,7 @@ export function keysController(deps: HttpDeps) {
               concurrentCalls: body.concurrent_calls,
             },
           },
-          user.accountId,
+          user.ownAccountId,
         );
         return { id };
       },
@@ -94,8 +110,8 @@ export function keysController(deps: HttpDeps) {
     )
     .delete("/:id", async ({ user, params: { id } }) => {
       changes.take(user.accountId);
-      await expectOwn(user.accountId, id);
-      await accounts.revokeKey(id, user.accountId);
+      await expectOwn(user, id);
+      await accounts.revokeKey(id, user.ownAccountId);
       return { id };
     });
 }

@@ -39,6 +39,18 @@ export function withSession(deps: HttpDeps) {
   return guardedRoutes(deps, sessionGuard(deps, find));
 }
 
+/** As {@link withSession}, and members of a team only read. */
+export function withTeamSession(deps: HttpDeps) {
+  const find = async (_: HttpDeps, request: Request) => {
+    const user = await readUser(deps, request);
+    if (isRead(request)) return user;
+    if (user.role === "viewer") throw readOnly();
+    if (user.teamRole === "admin") return user;
+    throw new GatewayError("forbidden", "Only admins of the team do this; ask one of them");
+  };
+  return guardedRoutes(deps, sessionGuard(deps, find));
+}
+
 /** Routes of users' own sign-in, the same for every role. */
 export function withOwnSession(deps: HttpDeps) {
   return guardedRoutes(deps, sessionGuard(deps, readUser));
@@ -58,7 +70,10 @@ export function withAdminSession(deps: HttpDeps, readBody = readSmallJson) {
       ? readOnly()
       : new GatewayError("forbidden", "This is for administrators of this gateway");
   });
-  return guardedRoutes(deps, admit, readBody).derive({ as: "scoped" }, ({ user }) => ({ admin: user }));
+  return guardedRoutes(deps, admit, readBody).derive({ as: "scoped" }, ({ user }) => ({
+    // Administrators act for the gateway, whichever account their session is in.
+    admin: { ...user, accountId: user.ownAccountId },
+  }));
 }
 
 function isRead({ method }: Request): boolean {

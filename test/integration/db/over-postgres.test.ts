@@ -37,7 +37,9 @@ const suites = [
     "vouchers",
   ].map((name) => `test/unit/accounts/${name}.test.ts`),
   ...["alerts", "channels"].map((name) => `test/integration/alerts/${name}.test.ts`),
-  ...["audit", "payments", "reversals"].map((name) => `test/unit/http/dashboard-api/${name}.test.ts`),
+  ...["audit", "payments", "reversals", "team", "team-invitations"].map(
+    (name) => `test/unit/http/dashboard-api/${name}.test.ts`,
+  ),
   ...["previous-response", "stored-responses"].map((name) => `test/unit/http/api/${name}.test.ts`),
   ...["page-addresses", "page-mutants", "issuer-mutants"].map((name) => `test/integration/properties/${name}.test.ts`),
 ];

@@ -5,23 +5,25 @@ interface Parts<Row> {
   session(status: number, row?: { body?: unknown; id?: () => string | Promise<string> }): Row;
   own(status: number, row: { body?: unknown; id?: () => string | Promise<string> }): Row;
   admin(status: number, row?: { body?: unknown; id?: () => string | Promise<string> }): Row;
+  /** The row with another status for a member of the member's team who is no admin of it. */
+  forTeam(row: Row, status: number): Row;
 }
 
 /** The routes of alerts, for the table of authorization. */
 export function alertRows<Row>(
-  { session, own, admin }: Parts<Row>,
+  { session, own, admin, forTeam }: Parts<Row>,
   newChannel: (owner: "member" | "gateway") => Promise<string>,
 ): Record<string, Row> {
   return {
     "GET /dashboard/api/alerts": session(200),
-    "PUT /dashboard/api/alerts/rules/:id": session(200, {
-      id: () => "budget",
-      body: { enabled: true, threshold: "80" },
-    }),
-    "POST /dashboard/api/alerts/webhooks": session(200, { body: { url: "https://hooks.example.com/a" } }),
-    "POST /dashboard/api/alerts/emails": session(200),
-    "DELETE /dashboard/api/alerts/channels/:id": own(200, { id: () => newChannel("member") }),
-    "POST /dashboard/api/alerts/channels/:id/test": own(200, { id: () => newChannel("member") }),
+    "PUT /dashboard/api/alerts/rules/:id": forTeam(
+      session(200, { id: () => "budget", body: { enabled: true, threshold: "80" } }),
+      403,
+    ),
+    "POST /dashboard/api/alerts/webhooks": forTeam(session(200, { body: { url: "https://hooks.example.com/a" } }), 403),
+    "POST /dashboard/api/alerts/emails": forTeam(session(200), 403),
+    "DELETE /dashboard/api/alerts/channels/:id": forTeam(own(200, { id: () => newChannel("member") }), 403),
+    "POST /dashboard/api/alerts/channels/:id/test": forTeam(own(200, { id: () => newChannel("member") }), 403),
     "GET /dashboard/api/admin/alerts": admin(200),
     "PUT /dashboard/api/admin/alerts/rules/:id": admin(200, { id: () => "budget", body: { enabled: true } }),
     "POST /dashboard/api/admin/alerts/webhooks": admin(200, { body: { url: "https://hooks.example.com/a" } }),

@@ -7,6 +7,7 @@ import { chargeOf } from "../db/facts.ts";
 import { addDeadChannel, alertRows } from "./alert-rows.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
 import { providerRoutes } from "./provider-routes.ts";
+import { teamRows } from "./team-rows.ts";
 
 type Statuses = { readonly others: number } & { readonly [name in Caller]?: number };
 
@@ -21,7 +22,7 @@ interface Row {
 let gateway: InProcessGateway;
 let origin: string;
 let headers: Record<Caller, Record<string, string>>;
-let ids: Record<"member" | "other member" | "admin", string>;
+let ids: Record<"member" | "other member" | "team member" | "mate" | "admin", string>;
 const models: Record<string, string> = {};
 
 const open = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({ ...row, statuses: { others: status } });
@@ -54,9 +55,17 @@ const ownSignIn = ({ statuses, ...row }: Row): Row => ({
   ...row,
   statuses: { ...statuses, viewer: statuses.owner as number },
 });
+/** What somebody in the member's team gets who is no admin of it; otherwise the same as members of other accounts. */
+const forTeam = ({ statuses, ...row }: Row, status: number): Row => ({
+  ...row,
+  statuses: { ...statuses, "team member": status },
+});
 /** Viewers read what owners read, and write nothing. */
 const statusOfViewer = (route: string, { owner, viewer, others }: Statuses) =>
   viewer ?? (owner === undefined ? others : route.startsWith("GET ") ? owner : 403);
+
+const statusOf = (caller: Caller, statuses: Statuses) =>
+  statuses[caller] ?? (caller === "team member" ? statuses["other member"] : undefined) ?? statuses.others;
 
 const newKey = async () => (await gateway.app.accounts.createKey({ accountId: ids.member, name: "a key" })).id;
 const newRequest = async () => {
@@ -118,15 +127,26 @@ const rows: Record<string, Row> = {
   "POST /webhooks/stripe": open(404),
   "POST /dashboard/api/vouchers/redeem": session(404, { body: { code: "UNKNOWN" } }),
   "POST /dashboard/api/keys": session(200, { body: { name: "new" } }),
-  "PATCH /dashboard/api/keys/:id": own(200, { body: { name: "changed" }, id: newKey }),
-  "DELETE /dashboard/api/keys/:id": own(200, { id: newKey }),
+  // The member made it.
+  "PATCH /dashboard/api/keys/:id": forTeam(own(200, { body: { name: "changed" }, id: newKey }), 403),
+  "DELETE /dashboard/api/keys/:id": forTeam(own(200, { id: newKey }), 403),
   "GET /dashboard/api/requests/:id": {
-    statuses: { others: 401, member: 200, "other member": 404, viewer: 200, admin: 200, owner: 200 },
+    statuses: {
+      others: 401,
+      member: 200,
+      "team member": 200,
+      "other member": 404,
+      viewer: 200,
+      admin: 200,
+      owner: 200,
+    },
     id: newRequest,
   },
   "DELETE /dashboard/api/sessions/:id": ownSignIn(own(200, { id: newSession })),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
-  ...alertRows({ session, own, admin }, (owner) => addDeadChannel(gateway.store, ids.member, owner)),
+  ...teamRows({ session, own, admin, ownSignIn, forTeam }, { store: () => gateway.store, ids: () => ids }),
+  "POST /dashboard/api/invitations/team": open(404, { body: { token: "unknown" } }),
+  ...alertRows({ session, own, admin, forTeam }, (owner) => addDeadChannel(gateway.store, ids.member, owner)),
   "POST /dashboard/api/admin/accounts": admin(200, { body: () => ({ email: `${crypto.randomUUID()}@example.org` }) }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
   "POST /dashboard/api/admin/accounts/:id/credit": admin(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
@@ -165,7 +185,8 @@ afterAll(() => gateway.stop(), hookMsMax);
 
 async function send(route: string, caller: Caller, body?: unknown, id = ""): Promise<Response> {
   const [method, pattern] = route.split(" ") as [string, string];
-  const path = pattern.replace(/:\w+|\*/, id);
+  const parts = id.split(" ");
+  const path = pattern.replace(/:\w+|\*/g, (part) => parts.shift() ?? part);
   const form = body instanceof FormData;
   const json = body === undefined || form ? {} : { "content-type": "application/json" };
   return await fetch(origin + path, {
@@ -208,7 +229,7 @@ describe("authorization", () => {
       for (const caller of callers) {
         const given = typeof body === "function" ? body() : body;
         const { status } = await send(route, caller, given, await id?.());
-        const expected = caller === "viewer" ? statusOfViewer(route, statuses) : (statuses[caller] ?? statuses.others);
+        const expected = caller === "viewer" ? statusOfViewer(route, statuses) : statusOf(caller, statuses);
         if (status !== expected) wrong.push(`${route} as ${caller}: ${status} instead of ${expected}`);
       }
     }
@@ -227,6 +248,8 @@ describe("authorization", () => {
     for (const route of writes.filter((write) => !write.includes("/admin/"))) {
       const { body, id } = rows[route] as Row;
       for (const [name, value] of Object.entries(fields)) {
+        // The role in the own team, which is no role of the gateway.
+        if (name === "role" && route.includes("/team/")) continue;
         const { ok } = await send(route, "member", { ...(body as object | undefined), [name]: value }, await id?.());
         if (ok && body !== undefined) accepted.push(`${route} with ${name}`);
       }

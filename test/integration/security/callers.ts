@@ -1,9 +1,11 @@
+import { teamActions } from "../../../src/accounts/index.ts";
 import { creditWallet } from "../../../src/billing/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import type { Role } from "../../../src/db/index.ts";
 import { openObservability } from "../../../src/observability/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
+import { joinTeam } from "./team-rows.ts";
 
 /** Every kind of caller that the authorization table tells apart. */
 export const callers = [
@@ -18,6 +20,8 @@ export const callers = [
   "wrong session",
   "member",
   "other member",
+  "team member",
+  "removed member",
   "viewer",
   "admin",
   "owner",
@@ -64,6 +68,12 @@ export async function createCallers({ app: { accounts }, baseUrl, key, store }: 
   await accounts.revokeKey(revoked.id);
   const valid = await bearer(adaId);
   const member = await session(adaId);
+  const [teamId, removedId, mateId] = [await create(), await create(), await create()];
+  const [team, removed] = [await session(teamId), await session(removedId), await session(mateId)];
+  for (const id of [teamId, removedId]) await joinTeam(store, adaId, id);
+  const operator = { accountId: "cli", role: "owner", isOperator: true } as const;
+  const removal = { accountId: adaId, personId: removedId, revokesKeys: false };
+  await teamActions(store, Date.now).remove(operator, removal);
   const headers: Record<Caller, Record<string, string>> = {
     nobody: {},
     "wrong key": { authorization: `${valid.headers.authorization.slice(0, -1)}!` },
@@ -76,6 +86,8 @@ export async function createCallers({ app: { accounts }, baseUrl, key, store }: 
     "wrong session": { cookie: `${member.cookie}x`, origin },
     member,
     "other member": await session(benId),
+    "team member": team,
+    "removed member": removed,
     viewer: await session(await create(), "viewer"),
     admin: await session(zoeId, "admin"),
     owner: await session(await create(), "owner"),
@@ -83,5 +95,6 @@ export async function createCallers({ app: { accounts }, baseUrl, key, store }: 
     operator: { authorization: `Bearer ${metricsToken}` },
   };
   await accounts.setDisabled(danId, true);
-  return { headers, ids: { member: adaId, "other member": benId, admin: zoeId } };
+  const ids = { member: adaId, "other member": benId, "team member": teamId, mate: mateId, admin: zoeId };
+  return { headers, ids };
 }

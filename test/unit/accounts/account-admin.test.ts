@@ -133,6 +133,7 @@ describe("keys", () => {
         expiresAt: 2000,
         revokedAt: 1000,
         lastUsedAt: undefined,
+        createdBy: undefined,
       },
     ]);
   });

@@ -8,7 +8,7 @@ const api = "/dashboard/api";
 setDefaultTimeout(60_000);
 
 /** For who is not signed in yet. */
-const open = [`${api}/gateway`, `${api}/invitations/accept`];
+const open = [`${api}/gateway`, `${api}/invitations/accept`, `${api}/invitations/team`];
 
 describe("every dashboard route", () => {
   test("returns 401 without a session and admin routes 403 to a member, without changes", async () => {
@@ -89,6 +89,10 @@ describe("every route with an id", () => {
     [`PUT ${api}/alerts/rules/:id`]: async () => "circuit_open",
     [`DELETE ${api}/alerts/channels/:id`]: channelOfBen,
     [`POST ${api}/alerts/channels/:id/test`]: channelOfBen,
+    [`DELETE ${api}/team/invitations/:id`]: async ({ ben }) =>
+      (await (await ben.post(`${api}/team/invitations`, { role: "member" })).json()).id,
+    [`PATCH ${api}/team/people/:id`]: async ({ ben }) => ben.account.id,
+    [`DELETE ${api}/team/people/:id`]: async ({ ben }) => ben.account.id,
     [`DELETE ${api}/sessions/:id`]: async ({ ben }) => (await (await ben.get(`${api}/sessions`)).json()).data[0].id,
   };
 
@@ -110,7 +114,9 @@ describe("every route with an id", () => {
         const refused = await send(path.replace(/:\w+/, given as string), {
           method,
           headers: { origin, cookie: ada.cookie, "content-type": "application/json" },
-          ...(method === "PATCH" && { body: JSON.stringify({ requests_per_minute: 1 }) }),
+          ...(method === "PATCH" && {
+            body: JSON.stringify(path.includes("/people/") ? { role: "member" } : { requests_per_minute: 1 }),
+          }),
           ...(method === "PUT" && { body: JSON.stringify({ enabled: true }) }),
         });
         // A null character can be in no id: it is refused before one is looked for.

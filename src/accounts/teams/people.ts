@@ -1,0 +1,154 @@
+import type { Transaction } from "kysely";
+import { GatewayError } from "../../contract/index.ts";
+import type { Database, Role, Store, TeamRole } from "../../db/index.ts";
+import { type Actor, lockManaged } from "../roles.ts";
+
+/** Somebody who works in an account. */
+export interface Person {
+  /** The id of their own account, by which they are known everywhere. */
+  readonly id: string;
+  readonly email: string;
+  readonly name: string | undefined;
+  readonly teamRole: TeamRole;
+  /** Whether this is their own account, which nobody else can take from them. */
+  readonly isHolder: boolean;
+  /** What they may do in the whole gateway. */
+  readonly role: Role;
+  /** Milliseconds since 1970; absent for the holder. */
+  readonly joinedAt: number | undefined;
+  readonly isDisabled: boolean;
+}
+
+/** Lists the people of an account, the holder first and then in the order in which they joined. */
+export async function listPeople({ db }: Pick<Store, "db">, accountId: string): Promise<Person[]> {
+  const members = db.selectFrom("memberships").select("user_id").where("account_id", "=", accountId);
+  const rows = await db
+    .selectFrom("users")
+    .innerJoin("accounts", "accounts.id", "users.account_id")
+    .leftJoin("memberships", (join) =>
+      join.onRef("memberships.user_id", "=", "users.id").on("memberships.account_id", "=", accountId),
+    )
+    .select(["accounts.id", "accounts.email", "accounts.name", "accounts.disabled_at", "users.role"])
+    .select(["memberships.role as team_role", "memberships.joined_at"])
+    .where((where) => where.or([where("users.account_id", "=", accountId), where("users.id", "in", members)]))
+    .execute();
+  const people = rows.map((row) => ({
+    id: row.id,
+    email: row.email,
+    name: row.name ?? undefined,
+    teamRole: row.team_role ?? "admin",
+    isHolder: row.id === accountId,
+    role: row.role,
+    joinedAt: row.joined_at ?? undefined,
+    isDisabled: row.disabled_at !== null,
+  }));
+  return people.sort((one, other) => (one.joinedAt ?? 0) - (other.joinedAt ?? 0));
+}
+
+/** Who changes a team: one of its admins, or an operator of the gateway. */
+export interface TeamActor extends Actor {
+  readonly isOperator: boolean;
+}
+
+/**
+ * Locks an account and checks that the actor may change its team now.
+ *
+ * @throws {GatewayError} `not_found`, `forbidden`
+ */
+export async function lockTeam(db: Transaction<Database>, actor: TeamActor, accountId: string): Promise<void> {
+  if (actor.isOperator) return void (await lockManaged(db, actor, accountId));
+  await lockManaged(db, { ...actor, role: "owner" }, accountId);
+  const people = await listPeople({ db }, accountId);
+  if (people.some(({ id, teamRole }) => id === actor.accountId && teamRole === "admin")) return;
+  throw new GatewayError("forbidden", "Only admins of the team do this; ask one of them");
+}
+
+interface PersonOfTeam {
+  readonly accountId: string;
+  readonly personId: string;
+}
+
+/** Gives a person of a team another role. Call {@link lockTeam} before. @throws {GatewayError} `not_found`, `conflict` */
+export async function setTeamRole(
+  db: Transaction<Database>,
+  { accountId, personId, role }: PersonOfTeam & { role: TeamRole },
+): Promise<Person> {
+  const person = await findMember(db, { accountId, personId });
+  if (role === "member") await expectAnotherAdmin(db, { accountId, personId });
+  await db
+    .updateTable("memberships")
+    .set({ role })
+    .where("account_id", "=", accountId)
+    .where("user_id", "in", userOf(db, personId))
+    .execute();
+  if (role === "member") await endInvitationsBy(db, { accountId, personId });
+  return person;
+}
+
+/**
+ * Removes a person from a team with the invitations that they made. Their sessions in it end, or go on in their own account
+ * when they leave by themselves. Their keys belong to the account and stay, unless `revokeKeysAt` is set; then call this
+ * by `Store.change`. The account is locked already.
+ *
+ * @throws {GatewayError} `not_found`, `conflict` for the holder, and for the last admin unless an operator removes them.
+ */
+export async function removePerson(
+  db: Transaction<Database>,
+  { accountId, personId, revokeKeysAt, actor }: PersonOfTeam & { revokeKeysAt: number | undefined; actor: TeamActor },
+): Promise<Person> {
+  const person = await findMember(db, { accountId, personId });
+  if (!actor.isOperator) await expectAnotherAdmin(db, { accountId, personId });
+  const user = userOf(db, personId);
+  await db.deleteFrom("memberships").where("account_id", "=", accountId).where("user_id", "in", user).execute();
+  if (actor.accountId === personId) {
+    const sessions = db.updateTable("sessions").set({ account_id: null }).where("account_id", "=", accountId);
+    await sessions.where("user_id", "in", user).execute();
+  } else {
+    await db.deleteFrom("sessions").where("account_id", "=", accountId).where("user_id", "in", user).execute();
+  }
+  await endInvitationsBy(db, { accountId, personId });
+  await db
+    .updateTable("users")
+    .set({ current_account_id: null })
+    .where("account_id", "=", personId)
+    .where("current_account_id", "=", accountId)
+    .execute();
+  if (revokeKeysAt === undefined) return person;
+  await db
+    .updateTable("keys")
+    .set({ revoked_at: revokeKeysAt })
+    .where("account_id", "=", accountId)
+    .where("created_by", "=", personId)
+    .where("revoked_at", "is", null)
+    .execute();
+  return person;
+}
+
+async function findMember(db: Transaction<Database>, { accountId, personId }: PersonOfTeam): Promise<Person> {
+  const person = (await listPeople({ db }, accountId)).find(({ id }) => id === personId);
+  if (person === undefined) throw new GatewayError("not_found", "Nobody with this id is in the team");
+  if (!person.isHolder) return person;
+  throw new GatewayError("conflict", "This is the person's own account: they stay an admin of it");
+}
+
+async function expectAnotherAdmin(db: Transaction<Database>, { accountId, personId }: PersonOfTeam): Promise<void> {
+  const people = await listPeople({ db }, accountId);
+  const isAnother = ({ id, teamRole, isDisabled }: Person) => id !== personId && teamRole === "admin" && !isDisabled;
+  const isAdmin = people.some(({ id, teamRole }) => id === personId && teamRole === "admin");
+  if (!isAdmin || people.some(isAnother)) return;
+  throw new GatewayError("conflict", "This is the last admin of the team; make somebody else an admin first");
+}
+
+/** Somebody who is no admin any more must not come back with a link that they kept. */
+async function endInvitationsBy(db: Transaction<Database>, { accountId, personId }: PersonOfTeam): Promise<void> {
+  await db
+    .deleteFrom("team_invitations")
+    .where("account_id", "=", accountId)
+    .where("created_by", "=", personId)
+    .where("used_by", "is", null)
+    .execute();
+}
+
+function userOf(db: Transaction<Database>, personId: string) {
+  return db.selectFrom("users").select("id").where("account_id", "=", personId);
+}

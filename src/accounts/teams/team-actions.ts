@@ -1,0 +1,101 @@
+import type { Transaction } from "kysely";
+import type { Database, Store, TeamRole } from "../../db/index.ts";
+import { lockAccount } from "../lock-account.ts";
+import { recordAudit } from "../record-audit.ts";
+import type { SessionUser } from "../sessions.ts";
+import { lockTeam, removePerson, setTeamRole, type TeamActor } from "./people.ts";
+import { switchAccount } from "./switch-account.ts";
+import {
+  createTeamInvitation,
+  deleteTeamInvitation,
+  type NewTeamInvitation,
+  takeTeamInvitation,
+} from "./team-invitations.ts";
+
+interface TeamEntry {
+  readonly by: string;
+  readonly action: string;
+  readonly accountId: string;
+  readonly detail?: Record<string, string | boolean | null>;
+}
+
+/** Changes of teams, each with its audit entry in the same transaction. */
+export function teamActions(store: Store, now: () => number) {
+  const audited =
+    <Result>(
+      work: (db: Transaction<Database>) => Promise<Result>,
+      toEntry: (result: Result) => TeamEntry | undefined,
+    ) =>
+    async (db: Transaction<Database>): Promise<Result> => {
+      const result = await work(db);
+      const entry = toEntry(result);
+      if (entry === undefined) return result;
+      const { by, action, accountId, detail = {} } = entry;
+      await recordAudit({ db }, { accountId: by, action: `team.${action}`, subject: accountId, detail }, now());
+      return result;
+    };
+  /** No cached key depends on it, unlike on what `store.change` writes. */
+  const write = <Result>(...change: Parameters<typeof audited<Result>>) =>
+    store.db.transaction().execute(audited(...change));
+  return {
+    invite: (by: TeamActor, fields: Omit<NewTeamInvitation, "by">) =>
+      write(
+        async (db) => {
+          await lockTeam(db, by, fields.accountId);
+          return await createTeamInvitation(db, { ...fields, by: by.accountId }, now());
+        },
+        () => {
+          const { accountId, role, email = null } = fields;
+          return { by: by.accountId, action: "invite", accountId, detail: { role, email } };
+        },
+      ),
+    deleteInvitation: (by: TeamActor, accountId: string, id: string) =>
+      write(
+        async (db) => {
+          await lockTeam(db, by, accountId);
+          await deleteTeamInvitation(db, accountId, id);
+        },
+        () => ({ by: by.accountId, action: "invitation_delete", accountId }),
+      ),
+    setRole: (by: TeamActor, { accountId, ...person }: { accountId: string; personId: string; role: TeamRole }) =>
+      write(
+        async (db) => {
+          await lockTeam(db, by, accountId);
+          return await setTeamRole(db, { accountId, ...person });
+        },
+        ({ email }) => ({ by: by.accountId, action: "role", accountId, detail: { email, role: person.role } }),
+      ),
+    /** Removes a person from a team; everybody may remove themselves. */
+    remove: (by: TeamActor, person: { accountId: string; personId: string; revokesKeys: boolean }) => {
+      const { accountId, personId, revokesKeys } = person;
+      const remove = audited(
+        async (db) => {
+          if (personId === by.accountId && !by.isOperator) await lockAccount(db, accountId);
+          else await lockTeam(db, by, accountId);
+          const revokeKeysAt = revokesKeys ? now() : undefined;
+          return await removePerson(db, { accountId, personId, revokeKeysAt, actor: by });
+        },
+        ({ email }) => ({
+          ...{ by: by.accountId, action: "remove", accountId, detail: { email, keys_revoked: revokesKeys } },
+        }),
+      );
+      return revokesKeys ? store.change(remove) : store.db.transaction().execute(remove);
+    },
+    /** Takes an invitation for the user of a session, which then acts in the team. */
+    join: (user: SessionUser, token: string) =>
+      write(
+        async (db) => {
+          const taken = await takeTeamInvitation(db, { token, personId: user.ownAccountId }, now());
+          await switchAccount(db, user, taken.accountId);
+          return taken;
+        },
+        ({ accountId, joinedAs: role }) =>
+          role === undefined ? undefined : { by: user.ownAccountId, action: "join", accountId, detail: { role } },
+      ),
+    switch: (user: SessionUser, accountId: string) =>
+      write(
+        (db) => switchAccount(db, user, accountId),
+        () => ({ by: user.ownAccountId, action: "switch", accountId }),
+      ),
+  };
+}

@@ -1,0 +1,28 @@
+/** What somebody may do in a team: an `admin` also manages its people, invitations, alerts and the keys of others. */
+export type TeamRole = "admin" | "member";
+
+/** People of an account besides its holder, who is always an admin of it. */
+export interface MembershipsTable {
+  account_id: string;
+  user_id: string;
+  role: TeamRole;
+  joined_at: number;
+}
+
+/** Links with which one person joins the team of an account. */
+export interface TeamInvitationsTable {
+  /** Public, for lists. */
+  id: string;
+  /** SHA-256 of the token in the link, hex. */
+  token_hash: string;
+  account_id: string;
+  role: TeamRole;
+  /** Lower case; only the person with this address may take it. Null: whoever has the link. */
+  email: string | null;
+  /** The account of the person who made it, or `cli`. */
+  created_by: string;
+  created_at: number;
+  expires_at: number;
+  /** The user who took it; null: nobody has. */
+  used_by: string | null;
+}

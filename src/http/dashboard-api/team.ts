@@ -1,0 +1,174 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import {
+  emailsOf,
+  listPeople,
+  listTeamInvitations,
+  listTeams,
+  type Person,
+  RateLimiter,
+  type SessionUser,
+  type TeamActor,
+  teamActions,
+} from "../../accounts/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import { toIso } from "./serializers.ts";
+import { withAdminSession, withOwnSession, withSession, withTeamSession } from "./session.ts";
+
+const TeamRole = Type.Union([Type.Literal("admin"), Type.Literal("member")]);
+const Invitation = formBody({
+  role: TeamRole,
+  email: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
+  days: Type.Optional(Type.Integer({ minimum: 1, maximum: 30 })),
+});
+const RoleChange = formBody({ role: TeamRole });
+const Removal = Type.Object({ keys: Type.Optional(Type.Literal("revoke")) });
+const Switch = formBody({ account: Type.String({ minLength: 1, maxLength: 100 }) });
+const Join = formBody({ token: Type.String({ minLength: 1, maxLength: 100 }) });
+
+const changesPerMinuteMax = 60;
+
+/** What team admins do with their own team, and administrators of the gateway with any. */
+function createTeamHandlers({ store, now }: HttpDeps) {
+  const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of teams" });
+  const actions = teamActions(store, now);
+  return {
+    read: async (accountId: string, isAdmin: boolean) => {
+      const invitations = isAdmin ? await listTeamInvitations(store, accountId, now()) : [];
+      const emails = await emailsOf(
+        store,
+        invitations.map(({ createdBy }) => createdBy),
+      );
+      return {
+        people: (await listPeople(store, accountId)).map(toPersonJson),
+        invitations: invitations.map(({ id, role, email, createdBy, expiresAt }) => ({
+          ...{
+            id,
+            role,
+            email: email ?? null,
+            created_by: emails.get(createdBy) ?? null,
+            expires_at: toIso(expiresAt),
+          },
+        })),
+      };
+    },
+    invite: async (by: TeamActor, accountId: string, { role, email, days }: Static<typeof Invitation>) => {
+      changes.take(by.accountId);
+      const created = await actions.invite(by, { accountId, role, email, days });
+      return { id: created.id, token: created.token, expires_at: new Date(created.expiresAt).toISOString() };
+    },
+    deleteInvitation: async (by: TeamActor, accountId: string, id: string) => {
+      changes.take(by.accountId);
+      await actions.deleteInvitation(by, accountId, id);
+      return { id };
+    },
+    setRole: async (by: TeamActor, accountId: string, change: { id: string } & Static<typeof RoleChange>) => {
+      changes.take(by.accountId);
+      const { id, role } = change;
+      await actions.setRole(by, { accountId, personId: id, role });
+      return { id, role };
+    },
+    remove: async (by: TeamActor, accountId: string, { id, keys }: { id: string; keys: "revoke" | undefined }) => {
+      changes.take(by.accountId);
+      await actions.remove(by, { accountId, personId: id, revokesKeys: keys === "revoke" });
+      return { id };
+    },
+  };
+}
+
+/** The team of the account in which the session acts: its people and invitations. Everybody in it sees who they are. */
+export function teamController(deps: HttpDeps) {
+  const team = createTeamHandlers(deps);
+  const toActor = ({ ownAccountId, role }: SessionUser): TeamActor => {
+    return { accountId: ownAccountId, role, isOperator: false };
+  };
+  return new Elysia({ prefix: "/team" })
+    .use(withTeamSession(deps))
+    .get("", ({ user }) => team.read(user.accountId, user.teamRole === "admin" && user.role !== "viewer"))
+    .post("/invitations", ({ user, body }) => team.invite(toActor(user), user.accountId, body), { body: Invitation })
+    .delete("/invitations/:id", ({ user, params: { id } }) => team.deleteInvitation(toActor(user), user.accountId, id))
+    .patch(
+      "/people/:id",
+      ({ user, params: { id }, body: { role } }) => team.setRole(toActor(user), user.accountId, { id, role }),
+      { body: RoleChange },
+    )
+    .delete(
+      "/people/:id",
+      ({ user, params: { id }, query: { keys } }) => team.remove(toActor(user), user.accountId, { id, keys }),
+      { query: Removal },
+    );
+}
+
+/** The team of any account, for administrators. */
+export function adminTeamController(deps: HttpDeps) {
+  const team = createTeamHandlers(deps);
+  const toActor = (admin: SessionUser): TeamActor => {
+    return { accountId: admin.accountId, role: admin.role, isOperator: true };
+  };
+  return new Elysia({ prefix: "/admin/accounts/:id/team" })
+    .use(withAdminSession(deps))
+    .get("", ({ params: { id } }) => team.read(id, true))
+    .post("/invitations", ({ admin, params: { id }, body }) => team.invite(toActor(admin), id, body), {
+      body: Invitation,
+    })
+    .delete("/invitations/:invitation", ({ admin, params: { id, invitation } }) =>
+      team.deleteInvitation(toActor(admin), id, invitation),
+    )
+    .patch(
+      "/people/:person",
+      ({ admin, params: { id, person }, body: { role } }) => team.setRole(toActor(admin), id, { id: person, role }),
+      { body: RoleChange },
+    )
+    .delete(
+      "/people/:person",
+      ({ admin, params: { id, person }, query: { keys } }) => team.remove(toActor(admin), id, { id: person, keys }),
+      { query: Removal },
+    );
+}
+
+/** The accounts of the user: list them and switch, and join or leave a team. */
+export function teamsController(deps: HttpDeps) {
+  const { store, now } = deps;
+  const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of teams" });
+  const actions = teamActions(store, now);
+  const own = new Elysia()
+    .use(withOwnSession(deps))
+    .get("", async ({ user }) => ({
+      data: (await listTeams(store, user.userId)).map(({ accountId, email, name, teamRole, isOwn }) => ({
+        ...{ account: accountId, email, name: name ?? null, team_role: teamRole, is_own: isOwn },
+        is_current: accountId === user.accountId,
+      })),
+    }))
+    .post(
+      "/switch",
+      async ({ user, body: { account } }) => {
+        changes.take(user.userId);
+        await actions.switch(user, account);
+        return { account };
+      },
+      { body: Switch },
+    );
+  const joining = new Elysia()
+    .use(withSession(deps))
+    .post(
+      "/join",
+      async ({ user, body: { token } }) => {
+        changes.take(user.userId);
+        return { account: (await actions.join(user, token)).accountId };
+      },
+      { body: Join },
+    )
+    .post("/leave", async ({ user: { userId, ownAccountId, accountId, role } }) => {
+      changes.take(userId);
+      const by = { accountId: ownAccountId, role, isOperator: false };
+      await actions.remove(by, { accountId, personId: ownAccountId, revokesKeys: false });
+      return { account: accountId };
+    });
+  return new Elysia({ prefix: "/teams" }).use(own).use(joining);
+}
+
+function toPersonJson({ id, email, name, teamRole, isHolder, role, joinedAt, isDisabled }: Person) {
+  const team = { team_role: teamRole, is_holder: isHolder, joined_at: toIso(joinedAt) };
+  return { id, email, name: name ?? null, ...team, role, disabled: isDisabled };
+}
