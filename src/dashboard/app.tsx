@@ -1,10 +1,12 @@
 import { useEffect, useState } from "react";
 import { InvitationPage, useInvitation } from "./auth/invitation-page.tsx";
+import { JoinPage, useTeamInvitation } from "./auth/join-page.tsx";
 import { NewPassword } from "./auth/new-password.tsx";
 import { SignIn } from "./auth/sign-in.tsx";
 import { SignUp } from "./auth/sign-up.tsx";
 import { isUnauthorized } from "./data/api.ts";
 import { extendSession, useMe } from "./data/session.ts";
+import { useReloadOnSwitch } from "./shell/account-switch.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { LoadError } from "./ui/feedback.tsx";
 import { Toasts } from "./ui/toast.tsx";
@@ -26,7 +28,12 @@ export function App() {
 function Session() {
   const { data: me, error, mutate } = useMe();
   const [invitation, dismissInvitation] = useInvitation();
+  const [team, dismissTeam] = useTeamInvitation();
+  useReloadOnSwitch(me);
   if (invitation !== undefined) return <InvitationPage token={invitation} onDismiss={dismissInvitation} />;
+  if (team !== undefined && (isUnauthorized(error) || me?.password_is_temporary === false)) {
+    return <JoinPage token={team} me={isUnauthorized(error) ? undefined : me} onDismiss={dismissTeam} />;
+  }
   if (isUnauthorized(error)) return <SignedOut />;
   if (me !== undefined) return me.password_is_temporary ? <NewPassword me={me} /> : <Shell me={me} />;
   if (error === undefined) return null;

@@ -5,7 +5,13 @@ import { NewPasswordField, TextField } from "../ui/field.tsx";
 import { Form, Submit, useForm } from "../ui/form.tsx";
 import { AuthCard } from "./auth-card.tsx";
 
-async function signInAfterSignUp({ email, password }: { email: string; password: string }): Promise<"in" | "code"> {
+export async function signInAfterSignUp({
+  email,
+  password,
+}: {
+  email: string;
+  password: string;
+}): Promise<"in" | "code"> {
   try {
     return await signIn(email, password);
   } catch (error) {

@@ -59,7 +59,13 @@ export async function disableSecondFactor(password: string): Promise<void> {
 }
 
 /** The answer does not tell whether the e-mail had an account already; signing in does, with a wrong password. */
-export async function signUp(fields: { name: string; email: string; password: string }): Promise<void> {
+export async function signUp(fields: {
+  name: string;
+  email: string;
+  password: string;
+  /** The token of an invitation to a team. */
+  invitation?: string;
+}): Promise<void> {
   await fetchJson("/api/auth/sign-up/email", fields);
 }
 

@@ -7,6 +7,7 @@ import { Button } from "../ui/button.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Segmented } from "../ui/segmented.tsx";
 import { toastError } from "../ui/toast.tsx";
+import { AccountSwitch } from "./account-switch.tsx";
 import { adminPages, type PageEntry, userPages } from "./pages.tsx";
 
 const docsUrl = "https://github.com/modelgate/modelgate/tree/main/docs";
@@ -24,6 +25,7 @@ export function Navigation({ me }: { me: Me }) {
   return (
     <div className="side">
       <Brand />
+      <AccountSwitch me={me} />
       <nav aria-label="Pages" className="nav">
         <Links pages={userPages} path={path} />
         {maySeeAll(me.role) && adminPages.length > 0 && (

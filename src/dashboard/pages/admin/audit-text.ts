@@ -32,6 +32,13 @@ const sentences: Readonly<Record<string, (detail: Detail) => string>> = {
   "alert.channel": ({ to }) => `Added the alert channel ${to}`,
   "alert.channel_delete": () => "Deleted an alert channel",
   "alert.smtp": () => "Changed the mail server of alerts",
+  "team.invite": ({ role, email }) => `Invited ${email ?? "somebody"} to the team as ${toTeamRole(role)}`,
+  "team.invitation_delete": () => "Deleted an invitation to the team",
+  "team.role": ({ role, email }) => `Made ${email} ${toTeamRole(role)} of the team`,
+  "team.remove": ({ email, keys_revoked: revoked }) =>
+    `Removed ${email} from the team${revoked === true ? " and revoked their API keys" : ""}`,
+  "team.join": ({ role }) => `Joined the team as ${toTeamRole(role)}`,
+  "team.switch": () => "Switched to the account",
   "user.sign_in": () => "Signed in",
   "user.password": () => "Changed the password",
   "key.create": ({ name }) => `Created the API key “${name}”`,
@@ -60,6 +67,10 @@ function describeChange(detail: Detail): string {
     .filter(([field]) => field in detail)
     .map(([field, show]) => `${field} from ${show(detail[`${field}_before`])} to ${show(detail[field])}`);
   return `Changed the ${parts.join(", the ")}`;
+}
+
+function toTeamRole(role: Detail[string] | undefined): string {
+  return role === "admin" ? "an admin" : "a member";
 }
 
 function toUsd(value: Detail[string] | undefined): string {

@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from "react";
 import { mutate } from "swr";
 import { getKeyState, type Key, maskKey, revokeKey } from "../../data/keys.ts";
-import { useMayChange } from "../../data/roles.ts";
+import { useMe } from "../../data/session.ts";
 import { formatAge, formatCount, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -25,7 +25,7 @@ export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactN
       <Table
         rows={keys}
         rowKey={({ id }) => id}
-        columns={toColumns(setEditing, setRevoking, useMayChange())}
+        columns={toColumns(setEditing, setRevoking, useMayChangeKey())}
         empty={empty}
       />
       {editing !== undefined && <EditKeyDialog apiKey={editing} onClose={() => setEditing(undefined)} />}
@@ -46,10 +46,17 @@ export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactN
   );
 }
 
+/** Viewers change no key, and members of a team only those that they created. */
+function useMayChangeKey(): (key: Key) => boolean {
+  const { data: me } = useMe();
+  return ({ created_by }) =>
+    me !== undefined && me.role !== "viewer" && (me.team_role === "admin" || created_by === me.email);
+}
+
 function toColumns(
   onEdit: (key: Key) => void,
   onRevoke: (key: Key) => void,
-  mayChange: boolean,
+  mayChange: (key: Key) => boolean,
 ): readonly Column<Key>[] {
   return [
     {
@@ -94,14 +101,19 @@ function toColumns(
       name: "Created",
       className: "wide-only",
       sort: ({ created_at }) => created_at,
-      cell: ({ created_at }) => formatDay(created_at),
+      cell: ({ created_at, created_by }) => (
+        <>
+          {formatDay(created_at)}
+          {created_by !== null && <span className="sub cut">by {created_by}</span>}
+        </>
+      ),
     },
     {
       name: "Actions",
       className: "actions tight end",
       isUnnamed: true,
       cell: (key) =>
-        mayChange &&
+        mayChange(key) &&
         getKeyState(key) !== "revoked" && (
           <>
             <Button look="plain small" aria-label={`Edit ${key.name}`} onClick={() => onEdit(key)}>

@@ -4,6 +4,7 @@ import { useMe } from "../../data/session.ts";
 import { Form, Submit } from "../../ui/form.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { TeamSection } from "../team/team-section.tsx";
 import { AlertsSection } from "./alerts-section.tsx";
 import { SecondFactorSection } from "./second-factor-section.tsx";
 import { SessionsSection } from "./sessions-section.tsx";
@@ -11,6 +12,7 @@ import { SessionsSection } from "./sessions-section.tsx";
 export default function SettingsPage() {
   const { data: me } = useMe();
   if (me === undefined) return null;
+  const isTeamAdmin = me.team_role === "admin" && me.role !== "viewer";
   return (
     <>
       <PageHead title="Account settings" description="Your profile, password and sign-in security." />
@@ -27,10 +29,11 @@ export default function SettingsPage() {
             <dd className="mono">{me.account}</dd>
           </dl>
         </Section>
+        <TeamSection mayManage={isTeamAdmin} />
         <PasswordForm email={me.email} />
         <SecondFactorSection isOn={me.second_factor} />
         <SessionsSection />
-        <AlertsSection />
+        {isTeamAdmin && <AlertsSection />}
       </div>
     </>
   );

@@ -12,6 +12,7 @@ import { PageHead } from "../../../ui/page.tsx";
 import { toast } from "../../../ui/toast.tsx";
 import { useAction } from "../../../ui/use-action.ts";
 import { EntriesSection } from "../../billing/entries-section.tsx";
+import { TeamSection } from "../../team/team-section.tsx";
 import { AccountState } from "../accounts-page.tsx";
 import { KeysSection } from "./keys-section.tsx";
 import { CreditSection, LimitsSection } from "./money-sections.tsx";
@@ -50,7 +51,7 @@ function Account({ account }: { account: AccountDetail }) {
           </>
         }
       >
-        {mayManage && me.account !== account.id && <DisableButton account={account} />}
+        {mayManage && me.own_account !== account.id && <DisableButton account={account} />}
       </PageHead>
       <div className="stack">
         {account.disabled_at !== null && (
@@ -64,6 +65,7 @@ function Account({ account }: { account: AccountDetail }) {
           <LimitsSection account={account} mayChange={mayChange} />
         </div>
         {mayChange && <CreditSection account={account} />}
+        <TeamSection account={account.id} mayManage={mayManage} />
         <KeysSection accountId={account.id} />
         <UsageSection accountId={account.id} />
         <EntriesSection account={account.id} />

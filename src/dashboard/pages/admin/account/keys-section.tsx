@@ -22,12 +22,13 @@ const columns: readonly Column<AccountKey>[] = [
   {
     name: "Name",
     className: "name lead",
-    cell: ({ id, name }) => (
+    cell: ({ id, name, created_by }) => (
       <>
         <strong className="cut" title={name}>
           {name}
         </strong>
         <span className="sub mono">{maskKey(id)}</span>
+        {created_by !== null && <span className="sub cut">by {created_by}</span>}
       </>
     ),
   },

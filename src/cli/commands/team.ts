@@ -1,0 +1,121 @@
+import { commandLine, listPeople, listTeamInvitations, teamActions } from "../../accounts/index.ts";
+import { getPublicOrigin } from "../../config/index.ts";
+import { defineCommand, UsageError } from "../command.ts";
+import { columns } from "../lib/format.ts";
+import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
+
+const operator = { ...commandLine, isOperator: true };
+const person = { value: "P", description: "Id or e-mail of the person's own account", required: true } as const;
+
+export const teamList = defineCommand({
+  name: "team list",
+  description: "List the people of an account and its open invitations",
+  flags: {},
+  args: ["A"],
+  example: "team list ada@example.org",
+  async run(_context, { args, config, now }) {
+    const json = await withStore(config, async ({ store, accounts }) => {
+      const { id } = await findAccount(accounts, args.A);
+      const people = (await listPeople(store, id)).map(({ id, email, name, teamRole, isHolder, joinedAt }) => ({
+        ...{ id, email, name: name ?? null, team_role: teamRole, holder: isHolder, joined_at: toIso(joinedAt) },
+      }));
+      const invitations = (await listTeamInvitations(store, id, now)).map(({ id, role, email, expiresAt }) => ({
+        ...{ id, email: email ?? null, team_role: role, expires_at: toIso(expiresAt) },
+      }));
+      return { people, invitations };
+    });
+    const rows = [
+      ...json.people.map(({ email, team_role, holder }) => [email, team_role, holder ? "holder" : ""]),
+      ...json.invitations.map(({ email, team_role, expires_at }) => [
+        ...[email ?? "anybody with the link", team_role, `invited until ${expires_at?.slice(0, 16)} UTC`],
+      ]),
+    ];
+    return { json, text: rows.length === 0 ? "Nobody yet" : columns(rows) };
+  },
+});
+
+export const teamInvite = defineCommand({
+  name: "team invite",
+  description: "Create a link with which one person joins the team of an account",
+  flags: {
+    email: { value: "E", description: "Only the person with this e-mail can use the link" },
+    role: { value: "R", description: "What the person may do in the team: admin, member (default)" },
+    days: { value: "N", description: "Days until it expires, 1 to 30; default 7" },
+  },
+  args: ["A"],
+  example: "team invite team@example.org --role admin --email ada@example.org",
+  async run(_context, { flags, args, config, now }) {
+    const days = flags.days === undefined ? undefined : parseDays(flags.days);
+    const role = parseTeamRole(flags.role ?? "member");
+    const invite = async ({ store, accounts }: OpenedStore) => {
+      const { id: accountId } = await findAccount(accounts, args.A);
+      return await teamActions(store, () => now).invite(operator, { accountId, role, email: flags.email, days });
+    };
+    const { id, token, expiresAt } = await withStore(config, invite, now);
+    const url = `${getPublicOrigin(config, config.port)}/#team=${token}`;
+    const expires = new Date(expiresAt).toISOString();
+    const text = `${url}\nValid once, until ${expires.slice(0, 16)} UTC`;
+    return { json: { id, url, token, expires_at: expires }, text };
+  },
+});
+
+export const teamSet = defineCommand({
+  name: "team set",
+  description: "Change the role of a person in the team of an account",
+  flags: { person, role: { value: "R", description: "admin or member", required: true } },
+  args: ["A"],
+  example: "team set team@example.org --person ada@example.org --role admin",
+  async run(_context, { flags, args, config, now }) {
+    const role = parseTeamRole(flags.role);
+    const set = async ({ store, accounts }: OpenedStore) => {
+      const [{ id: accountId }, { id, email }] = [
+        await findAccount(accounts, args.A),
+        await findAccount(accounts, flags.person),
+      ];
+      await teamActions(store, () => now).setRole(operator, { accountId, personId: id, role });
+      return { id, email, team_role: role };
+    };
+    const json = await withStore(config, set, now);
+    return { json, text: `${json.email}  ${json.team_role}` };
+  },
+});
+
+export const teamRemove = defineCommand({
+  name: "team remove",
+  description: "Remove a person from the team of an account, and optionally revoke the keys they made",
+  flags: { person, keys: { value: "K", description: "revoke: also revoke the API keys that they made in it" } },
+  args: ["A"],
+  example: "team remove team@example.org --person ada@example.org --keys revoke",
+  async run(_context, { flags, args, config, now }) {
+    if (flags.keys !== undefined && flags.keys !== "revoke") {
+      throw new UsageError(`Cannot use --keys ${flags.keys}, expected revoke`);
+    }
+    const revokesKeys = flags.keys === "revoke";
+    const remove = async ({ store, accounts }: OpenedStore) => {
+      const [{ id: accountId }, { id, email }] = [
+        await findAccount(accounts, args.A),
+        await findAccount(accounts, flags.person),
+      ];
+      await teamActions(store, () => now).remove(operator, { accountId, personId: id, revokesKeys });
+      return { id, email, keys_revoked: revokesKeys };
+    };
+    const json = await withStore(config, remove, now);
+    return { json, text: `${json.email} is removed${revokesKeys ? ", and their keys are revoked" : ""}` };
+  },
+});
+
+function parseTeamRole(text: string): "admin" | "member" {
+  const role = text.toLowerCase();
+  if (role === "admin" || role === "member") return role;
+  throw new UsageError(`Cannot use --role ${text}, expected admin or member`);
+}
+
+function parseDays(text: string): number {
+  const days = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+  if (days >= 1 && days <= 30) return days;
+  throw new UsageError(`Cannot read --days ${text}, expected a whole number from 1 to 30`);
+}
+
+function toIso(at: number | undefined): string | null {
+  return at === undefined ? null : new Date(at).toISOString();
+}

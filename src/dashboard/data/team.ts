@@ -1,0 +1,100 @@
+import useSWR, { mutate } from "swr";
+import { api, request } from "./api.ts";
+import { endPlaygroundKey } from "./playground-key.ts";
+
+const getTeam = () => request(api.team.get());
+const getTeams = () => request(api.teams.get());
+
+export type Team = Awaited<ReturnType<typeof getTeam>>;
+export type Person = Team["people"][number];
+export type TeamInvitation = Team["invitations"][number];
+export type TeamRole = Person["team_role"];
+
+export const teamRoles: readonly (readonly [TeamRole, string])[] = [
+  ["member", "Member"],
+  ["admin", "Team admin"],
+];
+
+/** The accounts that the user can work in. */
+export function useTeams() {
+  return useSWR("teams", getTeams);
+}
+
+/** The team of an account for administrators of the gateway; without it, of the account in which the user works. */
+export function useTeam(account?: string) {
+  return useSWR(["team", account], () => (account === undefined ? getTeam() : request(adminTeam(account).get())), {
+    refreshInterval: 15_000,
+  });
+}
+
+const adminTeam = (id: string) => api.admin.accounts({ id }).team;
+
+/** Changes the team, and then loads it anew. */
+async function change<Result>(pending: Promise<Result>): Promise<Result> {
+  const result = await pending;
+  await mutate((key) => Array.isArray(key) && key[0] === "team");
+  return result;
+}
+
+/** Returns the link, which is shown only once. */
+export async function inviteToTeam(
+  account: string | undefined,
+  { role, email, days }: { role: TeamRole; email: string; days: number },
+): Promise<{ url: string; until: string }> {
+  const body = { role, days, ...(email !== "" && { email }) };
+  const post = () =>
+    account === undefined
+      ? request(api.team.invitations.post(body))
+      : request(adminTeam(account).invitations.post(body));
+  const { token, expires_at } = await change(post());
+  return { url: `${location.origin}/#team=${token}`, until: expires_at };
+}
+
+export function deleteTeamInvitation(account: string | undefined, id: string) {
+  return change(
+    account === undefined
+      ? request(api.team.invitations({ id }).delete())
+      : request(adminTeam(account).invitations({ invitation: id }).delete()),
+  );
+}
+
+export function setTeamRole(account: string | undefined, id: string, role: TeamRole) {
+  return change(
+    account === undefined
+      ? request(api.team.people({ id }).patch({ role }))
+      : request(adminTeam(account).people({ person: id }).patch({ role })),
+  );
+}
+
+export function removeFromTeam(account: string | undefined, id: string, revokesKeys: boolean) {
+  const query = revokesKeys ? ({ keys: "revoke" } as const) : {};
+  return change(
+    account === undefined
+      ? request(api.team.people({ id }).delete({}, { query }))
+      : request(adminTeam(account).people({ person: id }).delete({}, { query })),
+  );
+}
+
+/** Works in another account from now on. The page is loaded anew, as nothing that it knows is of that account. */
+export async function switchAccount(account: string): Promise<void> {
+  await endPlaygroundKey().catch(() => undefined);
+  await request(api.teams.switch.post({ account }));
+  location.assign("/");
+}
+
+export async function leaveTeam(): Promise<void> {
+  await endPlaygroundKey().catch(() => undefined);
+  await request(api.teams.leave.post());
+  location.assign("/");
+}
+
+/** Takes an invitation and works in that team from now on. */
+export async function joinTeam(token: string): Promise<void> {
+  await endPlaygroundKey().catch(() => undefined);
+  await request(api.teams.join.post({ token }));
+}
+
+/** What a link invites to. @throws {ApiError} For a link that cannot be used any more. */
+export function readTeamInvitation(token: string) {
+  return request(api.invitations.team.post({ token }));
+}

@@ -1,0 +1,108 @@
+import { useState } from "react";
+import { inviteToTeam, type Person, removeFromTeam, type TeamRole, teamRoles } from "../../data/team.ts";
+import { formatMoment } from "../../format.ts";
+import { Code } from "../../ui/copy.tsx";
+import { Dialog, DialogContent } from "../../ui/dialog.tsx";
+import { SelectField, TextField } from "../../ui/field.tsx";
+import { FormDialog, useForm } from "../../ui/form.tsx";
+import { toast } from "../../ui/toast.tsx";
+
+const lifetimes = [
+  ["1", "1 day"],
+  ["7", "7 days"],
+  ["30", "30 days"],
+] as const;
+
+/** Makes a link with which one person joins, and shows it once. */
+export function InviteDialog({ account, onClose }: { account: string | undefined; onClose: () => void }) {
+  const [created, setCreated] = useState<{ url: string; until: string }>();
+  const initial = { role: "member" as TeamRole, email: "", days: "7" };
+  const form = useForm(initial, async ({ role, email, days }) => {
+    setCreated(await inviteToTeam(account, { role, email: email.trim(), days: Number(days) }));
+  });
+  if (created !== undefined) {
+    return (
+      <Dialog title="Invitation created" isPersistent onClose={onClose}>
+        <DialogContent label="Done" onClose={onClose}>
+          <p className="soft">
+            Send this link to the person. It works once, until {formatMoment(created.until)}, and will not be shown
+            again.
+          </p>
+          <Code text={created.url} label="invitation link" />
+        </DialogContent>
+      </Dialog>
+    );
+  }
+  return (
+    <FormDialog
+      title="Invite to team"
+      description="Creates a link with which one person joins. They share its balance, keys and requests."
+      form={form}
+      label="Create link"
+      busyLabel="Creating…"
+      isComplete
+      onClose={onClose}
+    >
+      <TextField
+        label="Email (optional)"
+        inputMode="email"
+        autoComplete="off"
+        maxLength={254}
+        hint="Only the person with this address can use the link. Without it, anybody who has the link can."
+        {...form.field("email")}
+      />
+      <SelectField
+        label="Role in the team"
+        options={teamRoles}
+        value={form.values.role}
+        onText={(role) => form.set({ role })}
+        hint="Members use the account and manage the keys that they created. Team admins also manage people, alerts and all keys."
+      />
+      <SelectField
+        label="Valid for"
+        options={lifetimes}
+        value={form.values.days as "7"}
+        onText={(days) => form.set({ days })}
+      />
+    </FormDialog>
+  );
+}
+
+/** Asks whether the keys that the person made, and may have kept, end too. */
+export function RemoveDialog({
+  account,
+  person: { id, email },
+  onClose,
+}: {
+  account: string | undefined;
+  person: Person;
+  onClose: () => void;
+}) {
+  const form = useForm({ revokes: true }, async ({ revokes }) => {
+    await removeFromTeam(account, id, revokes);
+    toast(`${email} is removed from the team`);
+    onClose();
+  });
+  return (
+    <FormDialog
+      title={`Remove ${email}?`}
+      form={form}
+      label="Remove"
+      busyLabel="Removing…"
+      isComplete
+      onClose={onClose}
+    >
+      <p className="soft">
+        They are signed out of this account, and their open invitations end. Their own account stays.
+      </p>
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={form.values.revokes}
+          onChange={(event) => form.set({ revokes: event.target.checked })}
+        />
+        Revoke the API keys that they created
+      </label>
+    </FormDialog>
+  );
+}

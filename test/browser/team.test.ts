@@ -1,0 +1,99 @@
+import { describe, expect, test } from "bun:test";
+import { findViolations, hasChromium } from "./chromium.ts";
+import { createUser, ownPassword, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+
+describe.skipIf(!hasChromium)("a team", () => {
+  const dashboard = useDashboard({ SIGNUP: "closed" });
+
+  test(
+    "takes in a new person by a link, who switches between two accounts, and loses one when removed",
+    async () => {
+      await createUser(dashboard, "ada@example.org");
+      let link = "";
+      await dashboard.visit(async (page) => {
+        await signIn(page, "ada@example.org");
+        await page.goto("/settings");
+        await page.getByRole("button", { name: "Invite to team" }).click();
+        await page.getByLabel("Email (optional)").fill("ben@example.org");
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "Create link" }).click();
+        await page.getByText("Invitation created").waitFor();
+        link = (await page.locator(".dialog pre").textContent()) ?? "";
+        expect(link).toContain("/#team=");
+        await page.getByRole("button", { name: "Done" }).click();
+        await page.getByText("invited", { exact: true }).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+      });
+      await dashboard.visit(async (page) => {
+        await page.goto(link);
+        await seeHeading(page, "Join ada@example.org");
+        expect(await page.getByLabel("Email").inputValue()).toBe("ben@example.org");
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByLabel("Name").fill("Ben");
+        await page.getByLabel("Password", { exact: true }).fill(ownPassword);
+        await page.getByRole("button", { name: "Create and join" }).click();
+        await seeHeading(page, "Overview");
+        expect(new URL(page.url()).hash).toBe("");
+        const accounts = page.getByLabel("Account", { exact: true });
+        await accounts.waitFor();
+        expect(await accounts.locator("option").allTextContents()).toEqual(["Ben (own)", "ada@example.org"]);
+        expect(await accounts.locator("option:checked").textContent()).toBe("ada@example.org");
+        expect(await findViolations(page)).toEqual([]);
+        await page.goto("/settings");
+        await page.getByText("Holder of the account").waitFor();
+        expect(await page.getByRole("button", { name: "Invite to team" }).count()).toBe(0);
+
+        await accounts.selectOption("Ben (own)");
+        await seeHeading(page, "Overview");
+        await page.getByRole("option", { name: "Ben (own)", selected: true }).waitFor({ state: "attached" });
+        await accounts.selectOption("ada@example.org");
+        await page.getByRole("option", { name: "ada@example.org", selected: true }).waitFor({ state: "attached" });
+
+        await dashboard.visit(async (holder) => {
+          await signIn(holder, "ada@example.org");
+          await holder.goto("/settings");
+          await holder.getByRole("button", { name: "Remove ben@example.org" }).click();
+          await holder.getByLabel("Revoke the API keys").waitFor();
+          expect(await findViolations(holder)).toEqual([]);
+          await holder.getByRole("button", { name: "Remove", exact: true }).click();
+          await holder.getByText("ben@example.org is removed").waitFor();
+        });
+        // The session in the team has ended; a new one begins in the own account.
+        await page.getByLabel("Password", { exact: true }).waitFor();
+        await signIn(page, "ben@example.org");
+        expect(await page.getByLabel("Account", { exact: true }).count()).toBe(0);
+      });
+    },
+    testMsMax,
+  );
+
+  test(
+    "takes in a signed-in person, and shows administrators who is in it",
+    async () => {
+      const id = await createUser(dashboard, "dora@example.org");
+      await createUser(dashboard, "eve@example.org");
+      await dashboard.gateway.cli("account", "set", id, "--role", "owner");
+      await dashboard.visit(async (page) => {
+        await signIn(page, "eve@example.org");
+        const { url } = await dashboard.gateway.cli<{ url: string }>("team", "invite", "dora@example.org");
+        await page.goto(new URL(url).pathname + new URL(url).hash);
+        await seeHeading(page, "Join dora@example.org");
+        await page.getByRole("button", { name: "Join team" }).click();
+        await page.getByRole("option", { name: "dora@example.org", selected: true }).waitFor({ state: "attached" });
+        await page.goto("/settings");
+        await page.getByRole("button", { name: "Leave team" }).click();
+        await page.getByRole("dialog").getByRole("button", { name: "Leave team" }).click();
+        await seeHeading(page, "Overview");
+        await page.getByLabel("Account", { exact: true }).waitFor({ state: "detached" });
+      });
+      await dashboard.visit(async (page) => {
+        await signIn(page, "dora@example.org");
+        await page.goto(`/admin/accounts/${id}`);
+        await page.getByText("Holder of the account").waitFor();
+        await page.getByRole("button", { name: "Invite to team" }).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+      });
+    },
+    testMsMax,
+  );
+});
