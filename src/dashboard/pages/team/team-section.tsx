@@ -97,7 +97,7 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
         <>
           <strong className="cut" title={email}>
             {name ?? email}
-          </strong>
+          </strong>{" "}
           {id === own && <span className="badge">you</span>}
           {disabled && <span className="badge is-bad">disabled</span>}
           {name !== null && <span className="sub cut">{email}</span>}
@@ -116,10 +116,10 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
             onText={(role) => void set(person, role)}
           />
         ) : (
-          <>
+          <span>
             {person.is_holder ? "Holder of the account" : teamRoles.find(([role]) => role === person.team_role)?.[1]}
             {person.role !== "member" && <span className="sub">{toRoleName(person.role)} of the gateway</span>}
-          </>
+          </span>
         ),
     },
     { name: "Joined", cell: ({ joined_at }) => (joined_at === null ? "" : formatDay(joined_at)) },
