@@ -52,6 +52,8 @@ export function newAccountRow(fields: NewAccount, now: number): Selectable<Datab
     tokens_per_minute: null,
     created_at: now,
     disabled_at: null,
+    budget_nanodollars: null,
+    budget_period: null,
   };
 }
 

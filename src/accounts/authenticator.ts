@@ -161,6 +161,8 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
   };
   const keyLimits = readKeyLimits(record);
   if (keyLimits !== undefined) caller.keyLimits = keyLimits;
+  const { account_budget_nanodollars: limitNanodollars, account_budget_period: period } = record;
+  if (limitNanodollars !== null) caller.accountBudget = { limitNanodollars, period: period ?? "month" };
   if (record.allowed_models !== null) caller.allowedModels = new Set(JSON.parse(record.allowed_models) as string[]);
   return {
     revision,
@@ -179,6 +181,7 @@ function readKeyLimits(record: KeyRecord): KeyLimits | undefined {
     tokens_per_minute: record.key_tokens_per_minute,
     concurrent_calls: record.key_concurrent_calls,
     budget_nanodollars: record.budget_nanodollars,
+    budget_period: record.budget_period,
   });
   return Object.values(bounds).some((bound) => bound !== undefined) ? bounds : undefined;
 }

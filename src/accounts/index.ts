@@ -17,6 +17,7 @@ export {
   type SessionUser,
 } from "./sessions.ts";
 export { createSignIn, type SignIn } from "./sign-in.ts";
+export { readAccountBudget, type SpentBudget } from "./teams/account-budget.ts";
 export { listPeople, type Person, type TeamActor } from "./teams/people.ts";
 export { listTeams, type Team } from "./teams/switch-account.ts";
 export { teamActions } from "./teams/team-actions.ts";

@@ -36,9 +36,10 @@ export const columnOf = {
   tokensPerMinute: "tokens_per_minute",
   concurrentCalls: "concurrent_calls",
   budgetNanodollars: "budget_nanodollars",
+  budgetPeriod: "budget_period",
 } as const satisfies Record<keyof KeyLimits, keyof Database["keys"]>;
 
-type LimitColumns = Record<(typeof columnOf)[keyof KeyLimits], number | null>;
+type LimitColumns = Pick<Selectable<Database["keys"]>, (typeof columnOf)[keyof KeyLimits]>;
 
 export function limitColumns(bounds: KeyLimits): LimitColumns {
   return {
@@ -46,15 +47,17 @@ export function limitColumns(bounds: KeyLimits): LimitColumns {
     tokens_per_minute: bounds.tokensPerMinute ?? null,
     concurrent_calls: bounds.concurrentCalls ?? null,
     budget_nanodollars: bounds.budgetNanodollars ?? null,
+    budget_period: bounds.budgetPeriod ?? null,
   };
 }
 
-export function toKeyLimits(row: Pick<Selectable<Database["keys"]>, keyof LimitColumns>): KeyLimits {
+export function toKeyLimits(row: LimitColumns): KeyLimits {
   return {
     requestsPerMinute: row.requests_per_minute ?? undefined,
     tokensPerMinute: row.tokens_per_minute ?? undefined,
     concurrentCalls: row.concurrent_calls ?? undefined,
     budgetNanodollars: row.budget_nanodollars ?? undefined,
+    budgetPeriod: row.budget_nanodollars === null ? undefined : (row.budget_period ?? undefined),
   };
 }
 

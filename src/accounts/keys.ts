@@ -1,6 +1,6 @@
 import type { Selectable, Transaction } from "kysely";
 import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
-import { type Database, isConstraintError, monthOf, type Store } from "../db/index.ts";
+import { type Database, isConstraintError, isOfRunningPeriod, type Store } from "../db/index.ts";
 import { hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { checkKeyFields, columnOf, type KeyFields, limitColumns, toKeyLimits } from "./key-fields.ts";
 import { unknownAccount } from "./lock-account.ts";
@@ -16,7 +16,7 @@ export interface ApiKey {
   allowedModels: string[] | undefined;
   /** The key's own limits, in addition to those of its account. */
   bounds: KeyLimits;
-  /** Spent of its budget in this UTC month. */
+  /** Spent of its budget in the running period. */
   spentNanodollars: number;
   /** Milliseconds since 1970, like all times here. */
   createdAt: number;
@@ -123,7 +123,7 @@ export async function listKeys({ db }: Store, now: number, accountId?: string): 
       join
         .onRef("key_budget_usage.account_id", "=", "keys.account_id")
         .onRef("key_budget_usage.key_id", "=", "keys.id")
-        .on("key_budget_usage.month", "=", monthOf(now)),
+        .on(isOfRunningPeriod(now)),
     )
     .selectAll("keys")
     .select("key_budget_usage.spent_nanodollars")
@@ -186,7 +186,7 @@ export interface KeyChanges {
 }
 
 /**
- * Changes a key but not its secret. A new budget ignores earlier calls; changing a budget keeps what this month has already
+ * Changes a key but not its secret. A new budget ignores earlier calls; changing a budget keeps what this period has already
  * spent.
  *
  * @throws {GatewayError} `invalid_request` for an invalid value or an empty change, `not_found` for an unknown key,
@@ -201,7 +201,7 @@ export async function changeKey(
   const { name, expiresAt, allowedModels } = changes;
   const given = Object.entries(changes.bounds ?? {}).filter(([, value]) => value !== undefined) as [
     keyof KeyLimits,
-    number | null,
+    NonNullable<KeyLimits[keyof KeyLimits]> | null,
   ][];
   const bounds = Object.fromEntries(given.map(([bound, value]) => [bound, value ?? undefined])) as KeyLimits;
   checkKeyFields({ name, bounds, expiresAt: expiresAt ?? undefined, allowedModels: allowedModels ?? undefined }, now);

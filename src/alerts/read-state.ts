@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
-import { monthOf, type Store } from "../db/index.ts";
+import { firstDayOfPeriod, isOfRunningPeriod, type Store } from "../db/index.ts";
 import { makeCallId, type Registry } from "../kernel/index.ts";
 import { readLedgerCheck } from "./ledger-check.ts";
 import type { NodeState, SharedState } from "./rules.ts";
@@ -51,7 +51,7 @@ export async function readSharedState(store: Store, { walletBelow, accountIds, n
   const isOfAll = accountIds === undefined;
   return {
     wallets: await readWallets(store, { walletBelow, now, ...(accountIds && { accountIds }) }),
-    budgets: await readBudgets(store, now, accountIds),
+    budgets: [...(await readBudgets(store, now, accountIds)), ...(await readAccountBudgets(store, now, accountIds))],
     usage: isOfAll ? await readEstimates(store, now) : { calls: 0, estimated: 0 },
     ledger: isOfAll ? await readLedgerCheck(store) : undefined,
   };
@@ -91,8 +91,15 @@ async function readBudgets(
   const rows = await db
     .selectFrom("key_budget_usage")
     .innerJoin("keys", "keys.id", "key_budget_usage.key_id")
-    .select(["keys.id", "keys.name", "keys.account_id", "keys.budget_nanodollars", "spent_nanodollars"])
-    .where("month", "=", monthOf(now))
+    .select([
+      "keys.id",
+      "keys.name",
+      "keys.account_id",
+      "keys.budget_nanodollars",
+      "keys.budget_period",
+      "spent_nanodollars",
+    ])
+    .where(isOfRunningPeriod(now))
     .where("keys.revoked_at", "is", null)
     .where("keys.budget_nanodollars", ">", 0)
     // At least half of it; less tells nobody.
@@ -101,8 +108,35 @@ async function readBudgets(
     .orderBy("spent_nanodollars", "desc")
     .limit(accountIds === undefined ? subjectsMax : subjectsMax * 10)
     .execute();
-  return rows.map(({ id, name, account_id: accountId, budget_nanodollars: budget, spent_nanodollars: spent }) => ({
-    ...{ accountId, keyId: id, name, spentNanodollars: spent, budgetNanodollars: budget ?? 0 },
+  return rows.map(({ id, name, account_id: accountId, budget_nanodollars: budget, ...row }) => ({
+    ...{ accountId, keyId: id, name, spentNanodollars: row.spent_nanodollars, budgetNanodollars: budget ?? 0 },
+    period: row.budget_period ?? "month",
+  }));
+}
+
+async function readAccountBudgets(
+  { db }: Store,
+  now: number,
+  accountIds: readonly string[] | undefined,
+): Promise<SharedState["budgets"]> {
+  const rows = await db
+    .selectFrom("accounts")
+    .innerJoin("usage_days", "usage_days.account_id", "accounts.id")
+    .select(["accounts.id", "accounts.email", "accounts.budget_nanodollars", "accounts.budget_period"])
+    .select(({ fn }) => fn.sum<number>("charged_nanodollars").as("spent"))
+    .where("accounts.budget_nanodollars", ">", 0)
+    .where("accounts.disabled_at", "is", null)
+    .where("usage_days.day", ">=", firstDayOfPeriod("accounts", now))
+    .$if(accountIds !== undefined, (query) => query.where("accounts.id", "in", accountIds ?? []))
+    .groupBy(["accounts.id", "accounts.email", "accounts.budget_nanodollars", "accounts.budget_period"])
+    .having(({ eb, fn, ref }) =>
+      eb(eb(fn.sum("charged_nanodollars"), "*", 2), ">=", ref("accounts.budget_nanodollars")),
+    )
+    .limit(subjectsMax)
+    .execute();
+  return rows.map(({ id, email, budget_nanodollars: budget, budget_period: period, spent }) => ({
+    ...{ accountId: id, name: email, spentNanodollars: Number(spent), budgetNanodollars: budget ?? 0 },
+    period: period ?? "month",
   }));
 }
 

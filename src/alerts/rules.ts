@@ -1,4 +1,4 @@
-import { formatUsd, type Model } from "../contract/index.ts";
+import { type BudgetPeriod, formatUsd, type Model } from "../contract/index.ts";
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
@@ -59,18 +59,20 @@ export interface NodeState {
 /** What all nodes share. */
 export interface SharedState {
   readonly wallets: readonly { readonly accountId: string; readonly email: string; readonly nanodollars: number }[];
-  /** Of the keys that have one, in this month. */
-  readonly budgets: readonly KeyBudget[];
+  /** Of the keys and accounts that have one, in its running period. */
+  readonly budgets: readonly Budget[];
   /** Of the latest calls of a day. */
   readonly usage: { readonly calls: number; readonly estimated: number };
   /** Of the last verification; absent: there was none yet. */
   readonly ledger?: { readonly differences: number; readonly first?: string | undefined } | undefined;
 }
 
-export interface KeyBudget {
+export interface Budget {
   readonly accountId: string;
-  readonly keyId: string;
+  /** Absent for the budget of an account. */
+  readonly keyId?: string;
   readonly name: string;
+  readonly period: BudgetPeriod;
   readonly budgetNanodollars: number;
   readonly spentNanodollars: number;
 }
@@ -114,15 +116,16 @@ function findLowWallets({ wallets }: SharedState, threshold: number): Finding[] 
 }
 
 function findSpentBudgets({ budgets }: SharedState, threshold: number): Finding[] {
-  return budgets.flatMap(({ keyId, name, budgetNanodollars, spentNanodollars }) => {
+  return budgets.flatMap(({ accountId, keyId, name, period, budgetNanodollars, spentNanodollars }) => {
     // Of a budget of 0 there is nothing to spend, by intention.
     if (budgetNanodollars === 0) return [];
     const percent = Math.floor((spentNanodollars / budgetNanodollars) * 100);
     const level = [50, 80, 100].filter((step) => percent >= Math.max(step, threshold)).length;
     if (percent < threshold) return [];
     const spent = `${formatUsd(spentNanodollars)} of ${formatUsd(budgetNanodollars)} USD`;
-    const text = `The API key “${name}” (${keyId}) has spent ${percent} % of its budget of this month: ${spent}`;
-    return { rule: "budget", subject: keyId, level: Math.max(1, level), text };
+    const who = keyId === undefined ? `The account ${name}` : `The API key “${name}” (${keyId})`;
+    const text = `${who} has spent ${percent} % of its budget of this ${period}: ${spent}`;
+    return { rule: "budget", subject: keyId ?? accountId, level: Math.max(1, level), text };
   });
 }
 

@@ -1,4 +1,11 @@
-import type { AdmissionRequest, BudgetState, QuotaState, WalletState } from "../contract/index.ts";
+import type {
+  AccountBudget,
+  AdmissionRequest,
+  BudgetPeriod,
+  BudgetState,
+  QuotaState,
+  WalletState,
+} from "../contract/index.ts";
 import {
   type AccountBalance,
   type BudgetBalance,
@@ -6,13 +13,26 @@ import {
   type CallOpened,
   dayOf,
   type EmbeddedStore,
-  monthOf,
+  endOfPeriod,
   startOfDay,
+  startOfPeriod,
 } from "../db/index.ts";
 import { getBudgetLimit, type Held, type Taken } from "./call-record.ts";
 import { IdleMap } from "./idle-map.ts";
 import { KeyState } from "./key-state.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
+
+/** What a call asks the budgets of its key and its account for. */
+export interface BudgetsAsked {
+  readonly key?: { readonly keyId: string; readonly period: BudgetPeriod } | undefined;
+  readonly account?: BudgetPeriod | undefined;
+}
+
+interface Spent {
+  readonly since: number;
+  nanodollars: number;
+  revision: number | undefined;
+}
 
 /** Keys per account above which idle ones are evicted. */
 const keysMax = 1000;
@@ -33,6 +53,8 @@ export class AccountState {
   #openCalls = 0;
   /** Keys that have a budget; undefined until the first is seen. */
   #keys: IdleMap<KeyState> | undefined;
+  /** Charged for premium calls that began since a day; absent until an account's budget asks for it. */
+  #spent: Spent | undefined;
   /** The store's revision that was last read; absent before the first. */
   revision: number | undefined;
 
@@ -99,6 +121,7 @@ export class AccountState {
     this.#addHold(open, -1);
     this.#balance -= nanodollars;
     this.#unwritten += nanodollars;
+    if (this.#spent !== undefined && dayOf(open.openedAt) >= this.#spent.since) this.#spent.nanodollars += nanodollars;
     if (open.quotaDay !== this.#day) return;
     this.#usedTokens += quotaTokens;
     this.#unwrittenTokens += quotaTokens;
@@ -115,28 +138,43 @@ export class AccountState {
   /** Makes the account and the key be read again, because it is uncertain whether the call was written. */
   invalidate(open: CallOpened): void {
     this.revision = undefined;
+    if (this.#spent !== undefined) this.#spent.revision = undefined;
     const key = this.#budgetOf(open);
     if (key !== undefined) key.revision = undefined;
   }
 
   /** Whether the budget of a key as it is known holds for this moment. */
-  knowsBudget(keyId: string, revision: number, now: number): boolean {
-    return this.#keys?.get(keyId)?.knowsBudget(revision, now) === true;
+  knowsBudget({ keyId, period }: NonNullable<BudgetsAsked["key"]>, revision: number, now: number): boolean {
+    return this.#keys?.get(keyId)?.knowsBudget(revision, now, period) === true;
   }
 
-  /** Begins a new month for a key; `false` when nothing is known of its budget. */
-  turnBudget(keyId: string, month: number): boolean {
+  /** Begins a new period for a key; `false` when nothing is known of its budget. */
+  turnBudget({ keyId, period }: NonNullable<BudgetsAsked["key"]>, now: number): boolean {
     const key = this.#keys?.get(keyId);
     if (key?.revision === undefined) return false;
-    key.turnTo(month);
+    key.turnTo(startOfPeriod(now, period), period);
     return true;
   }
 
   /** Takes over what is written of a key's budget. */
-  refreshBudget(keyId: string, balance: BudgetBalance, at: { month: number; revision: number; now: number }): void {
+  refreshBudget(
+    { keyId, period }: NonNullable<BudgetsAsked["key"]>,
+    balance: BudgetBalance,
+    at: { revision: number; now: number },
+  ): void {
     const key = this.#keyOf(keyId, at.now);
-    key.refresh(balance, at.month);
+    key.refresh(balance, startOfPeriod(at.now, period), period);
     key.revision = at.revision;
+  }
+
+  /**
+   * Makes known what is spent since a day. What is charged and not written may be written while it is read: then it counts
+   * twice, and is read again at the next occasion.
+   */
+  refreshSpent(since: number, revision: number, read: () => number): void {
+    if (this.#spent?.since === since && this.#spent.revision === revision) return;
+    const isSettled = this.#unwritten === 0;
+    this.#spent = { since, nanodollars: read() + this.#unwritten, revision: isSettled ? revision : undefined };
   }
 
   /** Whether forgetting this account loses nothing. */
@@ -157,6 +195,13 @@ export class AccountState {
     return this.#keyOf(keyId, now).budget(limitNanodollars);
   }
 
+  /** The budget of the account, whose spending {@link refreshSpent} has made known. */
+  accountBudget({ limitNanodollars, period }: AccountBudget): BudgetState {
+    const { since, nanodollars } = this.#spent as Spent;
+    const resetsAt = endOfPeriod(since, period);
+    return { limitNanodollars, spentNanodollars: nanodollars, heldNanodollars: this.#held, resetsAt };
+  }
+
   #keyOf(keyId: string, now: number): KeyState {
     this.#keys ??= new IdleMap(keysMax, () => new KeyState());
     return this.#keys.getOrMake(keyId, now);
@@ -172,13 +217,17 @@ export class AccountState {
     const limit = getBudgetLimit(admission);
     const key = limit === undefined ? undefined : this.#keyOf(admission.caller.keyId, now);
     const inBudget = key === undefined || limit === undefined ? available : key.available(limit);
-    const left = Math.min(available, inBudget);
+    const ofAccount = admission.caller.accountBudget && this.accountBudget(admission.caller.accountBudget);
+    const inAccount = ofAccount === undefined ? available : toLeft(ofAccount);
+    const left = Math.min(available, inBudget, inAccount);
     const holdNanodollars = Math.min(left, admission.holdNanodollars);
     if (left <= 0 || holdNanodollars < admission.minNanodollars) {
-      if (key === undefined || limit === undefined || (inBudget > 0 && inBudget >= available)) {
-        throw balanceExceeded(admission, this.wallet());
+      const isScarce = (part: number) => part <= 0 || part < available;
+      if (key !== undefined && limit !== undefined && isScarce(inBudget) && (!ofAccount || inBudget <= inAccount)) {
+        throw budgetExceeded(admission, key.budget(limit), now);
       }
-      throw budgetExceeded(admission, key.budget(limit), now);
+      if (ofAccount !== undefined && isScarce(inAccount)) throw budgetExceeded(admission, ofAccount, now, "account");
+      throw balanceExceeded(admission, this.wallet());
     }
     this.#held += holdNanodollars;
     const budgetMonth = key === undefined ? null : key.take(holdNanodollars);
@@ -218,39 +267,52 @@ export class AccountStates {
 
   /**
    * The account as it stands now. While a write is under way it cannot be told whether the store's figures have it
-   * already, so that they are read at the next occasion. `budgetOf` is the id of a key whose budget is to be known too.
+   * already, so that they are read at the next occasion. `asked` are the budgets that are to be known too.
    */
-  get(accountId: string, now: number, isWriting: boolean, budgetOf?: string): AccountState {
-    const state = this.#states.get(accountId);
-    if (state === undefined) return this.#read(accountId, now, budgetOf);
-    const { revision } = this.#store;
-    const isKnown = state.revision === revision && dayOf(now) <= state.day;
-    if (isKnown && (budgetOf === undefined || state.knowsBudget(budgetOf, revision, now))) return state;
-    if (!isWriting) return this.#read(accountId, now, budgetOf);
-    state.turnTo(dayOf(now));
-    if (budgetOf !== undefined) this.#turnBudget(state, accountId, budgetOf, now);
+  get(accountId: string, now: number, isWriting: boolean, { key, account }: BudgetsAsked = {}): AccountState {
+    const state = this.#get(accountId, now, isWriting, key);
+    if (account === undefined) return state;
+    const since = startOfPeriod(now, account);
+    state.refreshSpent(since, this.#store.revision, () => this.#store.readSpent(accountId, since));
     return state;
   }
 
-  #read(accountId: string, now: number, budgetOf: string | undefined): AccountState {
+  #get(accountId: string, now: number, isWriting: boolean, key: BudgetsAsked["key"]): AccountState {
+    const state = this.#states.get(accountId);
+    if (state === undefined) return this.#read(accountId, now, key);
     const { revision } = this.#store;
-    const budgetQuery = budgetOf === undefined ? undefined : { keyId: budgetOf, month: monthOf(now) };
+    const isKnown = state.revision === revision && dayOf(now) <= state.day;
+    if (isKnown && (key === undefined || state.knowsBudget(key, revision, now))) return state;
+    if (!isWriting) return this.#read(accountId, now, key);
+    state.turnTo(dayOf(now));
+    if (key !== undefined) this.#turnBudget(state, accountId, key, now);
+    return state;
+  }
+
+  #read(accountId: string, now: number, key: BudgetsAsked["key"]): AccountState {
+    const { revision } = this.#store;
+    const budgetQuery = key && { keyId: key.keyId, month: startOfPeriod(now, key.period) };
     const balance = this.#store.readBalance(accountId, budgetQuery);
     const state = this.#states.getOrMake(accountId, now);
     state.refresh(balance, dayOf(now));
     state.revision = revision;
-    if (budgetQuery !== undefined && balance.budget !== undefined) {
-      state.refreshBudget(budgetQuery.keyId, balance.budget, { month: budgetQuery.month, revision, now });
+    if (key !== undefined && balance.budget !== undefined) {
+      state.refreshBudget(key, balance.budget, { revision, now });
     }
     return state;
   }
 
   /** A budget that was never read is read also in the middle of a write: nothing of it can be on its way. */
-  #turnBudget(state: AccountState, accountId: string, keyId: string, now: number): void {
-    const month = monthOf(now);
-    if (state.turnBudget(keyId, month)) return;
+  #turnBudget(state: AccountState, accountId: string, key: NonNullable<BudgetsAsked["key"]>, now: number): void {
+    if (state.turnBudget(key, now)) return;
     const { revision } = this.#store;
-    const { budget } = this.#store.readBalance(accountId, { keyId, month });
-    if (budget !== undefined) state.refreshBudget(keyId, budget, { month, revision, now });
+    const query = { keyId: key.keyId, month: startOfPeriod(now, key.period) };
+    const { budget } = this.#store.readBalance(accountId, query);
+    if (budget !== undefined) state.refreshBudget(key, budget, { revision, now });
   }
+}
+
+/** What is neither spent nor held of a budget. */
+function toLeft({ limitNanodollars, spentNanodollars, heldNanodollars }: BudgetState): number {
+  return limitNanodollars - spentNanodollars - heldNanodollars;
 }

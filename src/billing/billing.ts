@@ -183,11 +183,11 @@ class StoreBilling implements Billing {
   }
 
   async readLimitsUsage(caller: Caller): Promise<LimitsUsage> {
-    const [running, budget] = await Promise.all([
+    const [running, budgets] = await Promise.all([
       this.#limits.running(caller),
-      this.#holds.budget(caller, this.#now()),
+      this.#holds.budgets(caller, this.#now()),
     ]);
-    return { calls: narrowerCalls(caller, running), budget };
+    return { calls: narrowerCalls(caller, running), ...budgets };
   }
 
   recover(): Promise<Recovery> {

@@ -10,7 +10,7 @@ export interface Taken extends Held {
   readonly available: number;
 }
 
-/** The monthly budget that pays for a call; undefined without one. */
+/** The budget of the key that pays for a call; undefined without one. */
 export function getBudgetLimit({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">): number | undefined {
   return premium ? caller.keyLimits?.budgetNanodollars : undefined;
 }

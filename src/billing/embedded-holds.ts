@@ -1,6 +1,6 @@
-import type { AdmissionRequest, BudgetState, Caller, QuotaState, WalletState } from "../contract/index.ts";
+import type { AdmissionRequest, Caller, LimitsUsage, QuotaState, WalletState } from "../contract/index.ts";
 import type { CallEnded, CallOpened, EmbeddedStore } from "../db/index.ts";
-import { type AccountState, AccountStates } from "./account-state.ts";
+import { type AccountState, AccountStates, type BudgetsAsked } from "./account-state.ts";
 import { getBudgetLimit, type Held, type Taken, toCallOpened } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 import { billingUnavailable } from "./limit-errors.ts";
@@ -26,8 +26,8 @@ export interface CallHolds {
   written(end: CallEnded, wasRetried: boolean): void;
   wallet(accountId: string, now: number): Promise<WalletState>;
   quota(caller: Pick<Caller, "accountId" | "freeTokensPerDay">, now: number): Promise<QuotaState>;
-  /** Absent for a key without a budget. */
-  budget(caller: Caller, now: number): Promise<BudgetState | undefined>;
+  /** Of the key and the account of a caller; absent for what has none. */
+  budgets(caller: Caller, now: number): Promise<Pick<LimitsUsage, "budget" | "accountBudget">>;
 }
 
 /** A call that was admitted, and how much its hold could have been. */
@@ -97,19 +97,26 @@ export class EmbeddedHolds implements CallHolds {
     return this.#getAccount(accountId, now).quota(freeTokensPerDay);
   }
 
-  async budget({ accountId, keyId, keyLimits }: Caller, now: number): Promise<BudgetState | undefined> {
+  async budgets(caller: Caller, now: number): Promise<Pick<LimitsUsage, "budget" | "accountBudget">> {
+    const { keyId, keyLimits, accountBudget } = caller;
+    const account = this.#getPayer({ premium: true, caller }, now);
     const limit = keyLimits?.budgetNanodollars;
-    return limit === undefined ? undefined : this.#getAccount(accountId, now, keyId).budget(keyId, limit, now);
+    return {
+      budget: limit === undefined ? undefined : account.budget(keyId, limit, now),
+      accountBudget: accountBudget && account.accountBudget(accountBudget),
+    };
   }
 
-  #getPayer(admission: AdmissionRequest, now: number): AccountState {
-    const { accountId, keyId } = admission.caller;
-    return this.#getAccount(accountId, now, getBudgetLimit(admission) === undefined ? undefined : keyId);
+  #getPayer({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">, now: number): AccountState {
+    const { accountId, keyId, keyLimits, accountBudget } = caller;
+    const hasBudget = getBudgetLimit({ premium, caller }) !== undefined;
+    const key = hasBudget ? { keyId, period: keyLimits?.budgetPeriod ?? "month" } : undefined;
+    return this.#getAccount(accountId, now, { key, account: premium ? accountBudget?.period : undefined });
   }
 
-  #getAccount(accountId: string, now: number, budgetOf?: string): AccountState {
+  #getAccount(accountId: string, now: number, asked?: BudgetsAsked): AccountState {
     try {
-      return this.#accounts.get(accountId, now, this.#queue.writing, budgetOf);
+      return this.#accounts.get(accountId, now, this.#queue.writing, asked);
     } catch (error) {
       throw accountNotRead(error);
     }

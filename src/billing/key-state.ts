@@ -1,11 +1,12 @@
-import type { BudgetState } from "../contract/index.ts";
-import { type BudgetBalance, endOfMonth } from "../db/index.ts";
+import type { BudgetPeriod, BudgetState } from "../contract/index.ts";
+import { type BudgetBalance, endOfPeriod } from "../db/index.ts";
 import type { Held } from "./call-record.ts";
 
-/** What a key with a monthly budget has spent and holds of it, in memory. */
+/** What a key with a budget has spent and holds of it, in memory. A period, here month, is named by its first day. */
 export class KeyState {
-  /** Its first day. Never goes back, so that a clock that does mints no budget. */
+  /** Never goes back, so that a clock that does mints no budget. */
   #month = 0;
+  #period: BudgetPeriod = "month";
   #resetsAt = 0;
   #spent = 0;
   #held = 0;
@@ -15,21 +16,22 @@ export class KeyState {
   revision: number | undefined;
 
   /** Whether the budget as it is known holds for this moment. */
-  knowsBudget(revision: number, now: number): boolean {
-    return this.revision === revision && now < this.#resetsAt;
+  knowsBudget(revision: number, now: number, period: BudgetPeriod): boolean {
+    return this.revision === revision && now < this.#resetsAt && period === this.#period;
   }
 
   /** Takes over the written figures and keeps what is not written yet. */
-  refresh(balance: BudgetBalance, thisMonth: number): void {
-    this.turnTo(balance.month === undefined ? thisMonth : Math.max(thisMonth, balance.month));
+  refresh(balance: BudgetBalance, thisMonth: number, period: BudgetPeriod): void {
+    this.turnTo(balance.month === undefined ? thisMonth : Math.max(thisMonth, balance.month), period);
     this.#spent = this.#unwritten + (balance.month === this.#month ? balance.spentNanodollars : 0);
   }
 
   /** Begins a new month's budget; holds and unwritten charges of an older one no longer count. */
-  turnTo(month: number): void {
+  turnTo(month: number, period: BudgetPeriod): void {
+    this.#period = period;
+    this.#resetsAt = endOfPeriod(Math.max(month, this.#month), period);
     if (month <= this.#month) return;
     this.#month = month;
-    this.#resetsAt = endOfMonth(month);
     this.#spent = 0;
     this.#held = 0;
     this.#unwritten = 0;

@@ -56,11 +56,19 @@ export function quotaExceeded({ minTokens }: Least, quota: QuotaState, now: numb
   );
 }
 
-export function budgetExceeded({ minNanodollars }: Least, budget: BudgetState, now: number): GatewayError {
-  const { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt } = budget;
+const periodNames = { day: "Daily", week: "Weekly", month: "Monthly" };
+
+export function budgetExceeded(
+  { minNanodollars, caller }: Least & Pick<AdmissionRequest, "caller">,
+  { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt }: BudgetState,
+  now: number,
+  owner: Owner = "key",
+): GatewayError {
+  const period = owner === "key" ? caller.keyLimits?.budgetPeriod : caller.accountBudget?.period;
+  const cure = owner === "key" ? "raise the budget, or use another key or" : "raise the budget, or use";
   return new GatewayError(
     "budget_exceeded",
-    `Monthly budget of this key reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; it resets at ${new Date(resetsAt).toISOString()}; until then raise the budget, or use another key or a model that is not premium`,
+    `${periodNames[period ?? "month"]} budget of this ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; it resets at ${new Date(resetsAt).toISOString()}; until then ${cure} a model that is not premium`,
     { retryAfterMs: Math.max(0, resetsAt - now) },
   );
 }

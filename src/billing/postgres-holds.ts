@@ -1,8 +1,9 @@
 import type {
+  AccountBudget,
   AdmissionRequest,
-  BudgetState,
   Caller,
   GatewayError,
+  LimitsUsage,
   QuotaState,
   WalletState,
 } from "../contract/index.ts";
@@ -10,11 +11,11 @@ import {
   type AccountBalance,
   type CallOpened,
   dayOf,
-  endOfMonth,
+  endOfPeriod,
   type HoldDecision,
-  monthOf,
   type Store,
   startOfDay,
+  startOfPeriod,
 } from "../db/index.ts";
 import { getBudgetLimit, type Held, type Taken, toCallOpened } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
@@ -87,26 +88,46 @@ export class PostgresHolds implements CallHolds {
     };
   }
 
-  async budget({ accountId, keyId, keyLimits }: Caller, now: number): Promise<BudgetState | undefined> {
-    const limitNanodollars = keyLimits?.budgetNanodollars;
-    if (limitNanodollars === undefined) return undefined;
-    const requested = { keyId, month: monthOf(now) };
-    const { budget } = await this.#read(accountId, requested);
-    return {
-      limitNanodollars,
+  async budgets(
+    { accountId, keyId, keyLimits, accountBudget }: Caller,
+    now: number,
+  ): Promise<Pick<LimitsUsage, "budget" | "accountBudget">> {
+    const { budgetNanodollars: limit, budgetPeriod: period } = keyLimits ?? {};
+    if (limit === undefined && accountBudget === undefined) return {};
+    const requested = { keyId, month: startOfPeriod(now, period) };
+    const since = accountBudget && startOfPeriod(now, accountBudget.period);
+    const [{ budget, held }, spent] = await Promise.all([
+      this.#read(accountId, requested),
+      since === undefined ? 0 : this.#store.readSpent(accountId, since),
+    ]);
+    const ofKey = limit !== undefined && {
+      limitNanodollars: limit,
       spentNanodollars: budget === undefined ? 0 : budget.spentNanodollars,
       heldNanodollars: budget === undefined ? 0 : budget.othersNanodollars,
-      resetsAt: endOfMonth(budget?.month ?? requested.month),
+      resetsAt: endOfPeriod(budget?.month ?? requested.month, period),
     };
+    const ofAccount = accountBudget && {
+      limitNanodollars: accountBudget.limitNanodollars,
+      spentNanodollars: spent,
+      heldNanodollars: held === undefined ? 0 : held.nanodollars,
+      resetsAt: endOfPeriod(since as number, accountBudget.period),
+    };
+    return { budget: ofKey || undefined, accountBudget: ofAccount };
   }
 
   /** Read beside the hold, whose decision tells it only if it refuses: it bounds what may be asked of the provider. */
   async #leftOfBudget(admission: AdmissionRequest, now: number): Promise<number> {
-    if (getBudgetLimit(admission) === undefined) return Number.POSITIVE_INFINITY;
-    const budget = await this.budget(admission.caller, now).catch(() => undefined);
+    const hasOne = getBudgetLimit(admission) !== undefined || admission.caller.accountBudget !== undefined;
+    if (!admission.premium || !hasOne) return Number.POSITIVE_INFINITY;
+    const budgets = await this.budgets(admission.caller, now).catch(() => undefined);
     // Unknown: the call keeps to what it holds.
-    if (budget === undefined) return 0;
-    return budget.limitNanodollars - budget.spentNanodollars - budget.heldNanodollars;
+    if (budgets === undefined) return 0;
+    const left = [budgets.budget, budgets.accountBudget].map((budget) =>
+      budget === undefined
+        ? Number.POSITIVE_INFINITY
+        : budget.limitNanodollars - budget.spentNanodollars - budget.heldNanodollars,
+    );
+    return Math.min(...left);
   }
 
   async #read(accountId: string, requested?: { keyId: string; month: number }): Promise<AccountBalance> {
@@ -126,11 +147,16 @@ function undecidedHold(admission: AdmissionRequest, now: number): CallOpened {
     quotaDay: premium ? null : dayOf(now),
     holdNanodollars: premium ? holdNanodollars : 0,
     holdTokens: premium ? 0 : holdTokens,
-    budgetMonth: budgetLimit === undefined ? null : monthOf(now),
+    budgetMonth: budgetLimit === undefined ? null : startOfPeriod(now, caller.keyLimits?.budgetPeriod),
   };
   return toCallOpened(admission, wanted, {
     quotaLimit: caller.freeTokensPerDay,
     budgetLimit,
+    ...(premium &&
+      caller.accountBudget !== undefined && {
+        accountLimit: caller.accountBudget.limitNanodollars,
+        accountFrom: startOfPeriod(now, caller.accountBudget.period),
+      }),
     minHold: premium ? minNanodollars : minTokens,
   });
 }
@@ -146,8 +172,20 @@ function toGatewayError(
     case "budget": {
       const { spentNanodollars, heldNanodollars, month } = decision;
       const limitNanodollars = getBudgetLimit(admission) as number;
-      const budget = { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt: endOfMonth(month) };
+      const budget = {
+        limitNanodollars,
+        spentNanodollars,
+        heldNanodollars,
+        resetsAt: endOfPeriod(month, admission.caller.keyLimits?.budgetPeriod),
+      };
       return budgetExceeded(admission, budget, now);
+    }
+    case "account_budget": {
+      const { limitNanodollars, period } = admission.caller.accountBudget as AccountBudget;
+      const { spentNanodollars, heldNanodollars } = decision;
+      const resetsAt = endOfPeriod(startOfPeriod(now, period), period);
+      const budget = { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt };
+      return budgetExceeded(admission, budget, now, "account");
     }
     case "quota": {
       const { usedTokens, heldTokens, day } = decision;

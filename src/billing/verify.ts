@@ -87,18 +87,18 @@ const quotaCalls: SumsQuery = {
 
 const budgetMonths: SumsQuery = {
   columns: ["spent_nanodollars"],
-  from: sql`select 'key ' || key_id || ' in the month from day ' || month as subject, spent_nanodollars
+  from: sql`select 'key ' || key_id || ' in the period from day ' || month as subject, spent_nanodollars
     from key_budget_usage ${opening} key_budget_usage.account_id where before_day is null or month >= before_day`,
 };
 const budgetCalls: SumsQuery = {
   columns: ["spent_nanodollars"],
-  from: sql`select 'key ' || key_id || ' in the month from day ' || budget_month as subject,
+  from: sql`select 'key ' || key_id || ' in the period from day ' || budget_month as subject,
     sum(calls.charged_nanodollars) as spent_nanodollars
     from calls ${opening} calls.account_id
     where budget_month is not null and calls.charged_nanodollars <> 0
       and (before_day is null or budget_month >= before_day)
     group by key_id, budget_month`,
-  calls: sql`select 'key ' || key_id || ' in the month from day ' || budget_month as subject, id
+  calls: sql`select 'key ' || key_id || ' in the period from day ' || budget_month as subject, id
     from calls where budget_month is not null and charged_nanodollars <> 0`,
 };
 

@@ -9,14 +9,25 @@ export interface Limits {
   concurrentCalls?: number | undefined;
 }
 
+/** When a budget begins anew, in UTC; a week begins on Monday. */
+export type BudgetPeriod = "day" | "week" | "month";
+
+/** The most that premium calls of an account, with all of its keys, may cost in a period. */
+export interface AccountBudget {
+  readonly limitNanodollars: number;
+  readonly period: BudgetPeriod;
+}
+
 /** Bounds that a key has of its own and beside those of its account; an absent one does not bind. */
 export interface KeyLimits {
   requestsPerMinute?: number | undefined;
   tokensPerMinute?: number | undefined;
   /** Calls of the key that may run at once. */
   concurrentCalls?: number | undefined;
-  /** The most that premium calls of the key may cost in a UTC month. Calls that cost the account nothing draw nothing. */
+  /** The most that premium calls of the key may cost in a period. Calls that cost the account nothing draw nothing. */
   budgetNanodollars?: number | undefined;
+  /** Of the budget; absent: `month`. */
+  budgetPeriod?: BudgetPeriod | undefined;
 }
 
 /** Who is calling: what a checked API key stands for. */
@@ -28,6 +39,8 @@ export interface Caller {
   limits: Limits;
   /** Absent for a key that has none, which is most. */
   keyLimits?: KeyLimits | undefined;
+  /** Absent for an account without one. */
+  accountBudget?: AccountBudget | undefined;
   /** Tokens of the daily free quota (UTC day). */
   freeTokensPerDay: number;
 }
@@ -132,12 +145,12 @@ export interface CallsState {
   running: number;
 }
 
-/** The budget of a key in the running UTC month. */
+/** A budget in its running period. */
 export interface BudgetState {
   limitNanodollars: number;
   spentNanodollars: number;
   heldNanodollars: number;
-  /** Milliseconds since 1970 of the next month's begin. */
+  /** Milliseconds since 1970 of the next period's begin. */
   resetsAt: number;
 }
 
@@ -146,6 +159,8 @@ export interface LimitsUsage {
   calls: CallsState;
   /** Absent for a key without a budget. */
   budget?: BudgetState | undefined;
+  /** Absent for an account without one. */
+  accountBudget?: BudgetState | undefined;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Kysely } from "kysely";
+import type { BudgetPeriod } from "../contract/index.ts";
 import type { Database } from "./schema.ts";
 
 /** A key with what its account says about it, as one look-up. */
@@ -14,6 +15,9 @@ export interface KeyRecord {
   key_tokens_per_minute: number | null;
   key_concurrent_calls: number | null;
   budget_nanodollars: number | null;
+  budget_period: BudgetPeriod | null;
+  account_budget_nanodollars: number | null;
+  account_budget_period: BudgetPeriod | null;
   account_requests_per_minute: number | null;
   account_tokens_per_minute: number | null;
   free_tokens_per_day: number | null;
@@ -35,6 +39,9 @@ export function keyQuery(db: Kysely<Database>) {
       "keys.tokens_per_minute as key_tokens_per_minute",
       "keys.concurrent_calls as key_concurrent_calls",
       "keys.budget_nanodollars",
+      "keys.budget_period",
+      "accounts.budget_nanodollars as account_budget_nanodollars",
+      "accounts.budget_period as account_budget_period",
       "accounts.requests_per_minute as account_requests_per_minute",
       "accounts.tokens_per_minute as account_tokens_per_minute",
       "accounts.free_tokens_per_day",

@@ -12,7 +12,7 @@ export interface CallOpened {
   readonly openedAt: number;
   /** Days since 1970; `null` for a premium call. */
   readonly quotaDay: number | null;
-  /** The month whose budget of the key pays, as its first day since 1970; `null` without one. */
+  /** The period whose budget of the key pays, as its first day since 1970; `null` without one. */
   readonly budgetMonth: number | null;
   readonly holdNanodollars: number;
   readonly holdTokens: number;
@@ -24,11 +24,18 @@ export interface CallOpened {
   /**
    * Lets a shared store decide about the hold by what all processes wrote. The amounts are then a request, and its
    * day and month are the earliest that may pay. `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key
-   * in nanodollars where `budgetMonth` says that it pays, `minHold` the least in tokens or nanodollars that the call must
+   * in nanodollars where `budgetMonth` says that it pays, `accountLimit` that of the account for calls that began since the day
+   * `accountFrom`, `minHold` the least in tokens or nanodollars that the call must
    * be able to hold. Absent if Redis has decided already, and ignored by the embedded store.
    */
   readonly guard?:
-    | { readonly quotaLimit: number; readonly budgetLimit?: number | undefined; readonly minHold: number }
+    | {
+        readonly quotaLimit: number;
+        readonly budgetLimit?: number | undefined;
+        readonly accountLimit?: number | undefined;
+        readonly accountFrom?: number | undefined;
+        readonly minHold: number;
+      }
     | undefined;
 }
 
@@ -45,6 +52,7 @@ export type HoldDecision =
       readonly heldNanodollars: number;
       readonly month: number;
     }
+  | { readonly refused: "account_budget"; readonly spentNanodollars: number; readonly heldNanodollars: number }
   | { readonly refused: "quota"; readonly usedTokens: number; readonly heldTokens: number; readonly day: number };
 
 /**

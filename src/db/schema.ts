@@ -1,10 +1,10 @@
 import { type Generated, type SqlBool, sql } from "kysely";
-import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
+import type { BudgetPeriod, Capability, MeterName, UsageSource } from "../contract/index.ts";
 import type { AlertTables } from "./alert-tables.ts";
 import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
 import type { RefusalsTable } from "./refusals-table.ts";
 import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
-import type { MembershipsTable, TeamInvitationsTable } from "./team-tables.ts";
+import type { InvitationsTable, MembershipsTable, TeamInvitationsTable } from "./team-tables.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
@@ -20,7 +20,7 @@ export interface Database extends AlertTables {
   wallets: { account_id: string; balance_nanodollars: number };
   /** Free quota used, one row per account and day. */
   daily_quota_usage: { account_id: string; day: number; used_tokens: number };
-  /** Spent from the budgets of keys, one row per key and month. */
+  /** Spent from the budgets of keys, one row per key and period; `month` is the first day of the period. */
   key_budget_usage: { account_id: string; key_id: string; month: number; spent_nanodollars: number };
   /** Usage by account, model and the hour in which the calls began. */
   usage_hours: UsageColumns & { account_id: string; hour: number; model: string };
@@ -68,6 +68,9 @@ interface AccountsTable {
   created_at: number;
   /** Its keys and users are refused; null: they are not. */
   disabled_at: number | null;
+  /** The most that its premium calls may cost in a period; both are null without a budget. */
+  budget_nanodollars: Generated<number | null>;
+  budget_period: Generated<BudgetPeriod | null>;
 }
 
 /** API keys. A limit that is null does not apply to the key. */
@@ -83,8 +86,10 @@ interface KeysTable {
   requests_per_minute: number | null;
   tokens_per_minute: number | null;
   concurrent_calls: number | null;
-  /** The most that premium calls of the key may cost in a UTC month. */
+  /** The most that premium calls of the key may cost in a period. */
   budget_nanodollars: number | null;
+  /** Null: `month`. */
+  budget_period: Generated<BudgetPeriod | null>;
   created_at: number;
   expires_at: number | null;
   revoked_at: number | null;
@@ -148,7 +153,7 @@ interface CallsTable extends MeterColumns<number | null> {
   error_code: string | null;
   first_byte_ms: number | null;
   duration_ms: number | null;
-  /** The month whose key budget pays; null: the key has no budget. */
+  /** The first day of the period whose key budget pays; null: the key has no budget. */
   budget_month: number | null;
   /** Written by version 0.1 only. */
   partial: number | null;
@@ -267,16 +272,6 @@ interface SessionsTable {
   last_used_at: Generated<number | null>;
   /** The account in which it acts; null: the own one. */
   account_id: Generated<string | null>;
-}
-
-/** Links for setting an account's password once. */
-interface InvitationsTable {
-  /** SHA-256 of the token in the link, hex. */
-  token_hash: string;
-  account_id: string;
-  created_at: number;
-  expires_at: number;
-  used_at: number | null;
 }
 
 /** Codes worth money, each redeemed once. */

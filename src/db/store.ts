@@ -49,6 +49,8 @@ export interface Store {
    * were requested before and none that come later. `budgetQuery` also reads the budget of one key.
    */
   readBalance(accountId: string, budgetQuery?: BudgetQuery): AccountBalance | Promise<AccountBalance>;
+  /** Reads what premium calls of an account cost that began since a UTC day; synchronously and in order as the balance. */
+  readSpent(accountId: string, sinceDay: number): number | Promise<number>;
   /**
    * Runs a query that a call waits for: unlike {@link Store.db}, it fails once it takes longer than a call may wait.
    */
@@ -101,6 +103,7 @@ export type Synchronous = "full" | "normal";
 export interface EmbeddedStore extends Store {
   readonly shared: false;
   readBalance(accountId: string, budgetQuery?: BudgetQuery): AccountBalance;
+  readSpent(accountId: string, sinceDay: number): number;
 }
 
 export function isEmbedded(store: Store): store is EmbeddedStore {

@@ -26,3 +26,13 @@ export interface TeamInvitationsTable {
   /** The user who took it; null: nobody has. */
   used_by: string | null;
 }
+
+/** Links for setting an account's password once. */
+export interface InvitationsTable {
+  /** SHA-256 of the token in the link, hex. */
+  token_hash: string;
+  account_id: string;
+  created_at: number;
+  expires_at: number;
+  used_at: number | null;
+}

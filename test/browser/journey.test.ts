@@ -79,10 +79,10 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
 
         await page.getByRole("link", { name: "API keys" }).click();
         await page.getByRole("button", { name: "Edit laptop" }).click();
-        await page.getByLabel("Monthly budget (USD)").fill("much");
+        await page.getByLabel("Budget (USD)").fill("much");
         await page.getByRole("button", { name: "Save" }).click();
         await page.getByText("is not US dollars").waitFor();
-        await page.getByLabel("Monthly budget (USD)").fill("0.0026");
+        await page.getByLabel("Budget (USD)").fill("0.0026");
         await page.getByRole("button", { name: "Save" }).click();
         await page.getByText("“laptop” saved").waitFor();
         // Charges from before the budget was set do not count. What the first call leaves does not cover another.

@@ -1,8 +1,10 @@
 import type { Transaction } from "kysely";
+import { type AccountBudget, formatUsd } from "../../contract/index.ts";
 import type { Database, Store, TeamRole } from "../../db/index.ts";
 import { lockAccount } from "../lock-account.ts";
 import { recordAudit } from "../record-audit.ts";
 import type { SessionUser } from "../sessions.ts";
+import { setAccountBudget } from "./account-budget.ts";
 import { lockTeam, removePerson, setTeamRole, type TeamActor } from "./people.ts";
 import { switchAccount } from "./switch-account.ts";
 import {
@@ -80,6 +82,20 @@ export function teamActions(store: Store, now: () => number) {
         }),
       );
       return revokesKeys ? store.change(remove) : store.db.transaction().execute(remove);
+    },
+    /** Sets the budget of the account, or removes it. */
+    setBudget: (by: TeamActor, accountId: string, budget: AccountBudget | undefined) => {
+      const set = audited(
+        async (db) => {
+          await lockTeam(db, by, accountId);
+          await setAccountBudget(db, accountId, budget);
+        },
+        () => {
+          const detail = { usd: budget ? formatUsd(budget.limitNanodollars) : null, period: budget?.period ?? null };
+          return { by: by.accountId, action: "budget", accountId, detail };
+        },
+      );
+      return store.change(set);
     },
     /** Takes an invitation for the user of a session, which then acts in the team. */
     join: (user: SessionUser, token: string) =>

@@ -28,7 +28,7 @@ import {
   providerTest,
 } from "./provider.ts";
 import { backup, config, health, serve, version } from "./system.ts";
-import { teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
+import { teamBudget, teamInvite, teamList, teamRemove, teamSet } from "./team.ts";
 import { voucherCreate, voucherList, voucherVoid } from "./voucher.ts";
 import { walletCredit, walletDebit, walletShow } from "./wallet.ts";
 
@@ -36,7 +36,7 @@ import { walletCredit, walletDebit, walletShow } from "./wallet.ts";
 export const commands: readonly Command[] = [
   serve,
   ...[accountCreate, accountList, accountShow, accountSet, accountInvite, accountPassword],
-  ...[teamList, teamInvite, teamSet, teamRemove],
+  ...[teamList, teamInvite, teamSet, teamRemove, teamBudget],
   ...[keyCreate, keyList, keySet, keyRevoke],
   ...[walletCredit, walletDebit, walletShow],
   ...[voucherCreate, voucherList, voucherVoid],

@@ -2,11 +2,12 @@ import type { ApiKey } from "../../accounts/index.ts";
 import { formatUsd, type KeyLimits } from "../../contract/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
-import { parseAllowedModels, parseBudget, parseExpiry, parseKeyId, parseLimit } from "../lib/parse.ts";
+import { parseAllowedModels, parseBudget, parseExpiry, parseKeyId, parseLimit, parsePeriod } from "../lib/parse.ts";
 import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const limitFlags = {
-  "budget-usd": { value: "5.00", description: "Budget for its premium calls per UTC month" },
+  "budget-usd": { value: "5.00", description: "Budget for its premium calls in a period" },
+  "budget-period": { value: "P", description: "Period of the budget in UTC: day, week or month (default)" },
   "requests-per-minute": { value: "N", description: "Requests per minute, in addition to the account's limit" },
   "tokens-per-minute": { value: "N", description: "Tokens per minute, in addition to the account's limit" },
   "concurrent-calls": { value: "N", description: "Concurrent calls" },
@@ -119,13 +120,17 @@ type LimitFlags = { readonly [Name in keyof typeof limitFlags]?: string | undefi
 function parseLimits<Value>(
   flags: LimitFlags,
   parse: (text: string, parseValue: (text: string) => number) => Value,
-): { [Name in keyof KeyLimits]: Value | undefined } {
-  const read = (flag: keyof LimitFlags, parseFlag: (flag: string, text: string) => number) => {
+): { [Name in Exclude<keyof KeyLimits, "budgetPeriod">]: Value | undefined } & Pick<KeyLimits, "budgetPeriod"> {
+  const read = (
+    flag: Exclude<keyof LimitFlags, "budget-period">,
+    parseFlag: (flag: string, text: string) => number,
+  ) => {
     const text = flags[flag];
     return text === undefined ? undefined : parse(text, (value) => parseFlag(`--${flag}`, value));
   };
   return {
     budgetNanodollars: read("budget-usd", parseBudget),
+    budgetPeriod: flags["budget-period"] === undefined ? undefined : parsePeriod(flags["budget-period"]),
     requestsPerMinute: read("requests-per-minute", parseLimit),
     tokensPerMinute: read("tokens-per-minute", parseLimit),
     concurrentCalls: read("concurrent-calls", parseLimit),
@@ -157,6 +162,7 @@ function toKeyJson(key: ApiKey, now: number) {
 function toLimitsJson(limits: KeyLimits) {
   return {
     budget_usd: limits.budgetNanodollars === undefined ? null : formatUsd(limits.budgetNanodollars),
+    budget_period: limits.budgetNanodollars === undefined ? null : (limits.budgetPeriod ?? "month"),
     requests_per_minute: limits.requestsPerMinute ?? null,
     tokens_per_minute: limits.tokensPerMinute ?? null,
     concurrent_calls: limits.concurrentCalls ?? null,
@@ -165,7 +171,10 @@ function toLimitsJson(limits: KeyLimits) {
 
 function formatBudget({ bounds, spentNanodollars }: ApiKey): string {
   const budget = bounds.budgetNanodollars;
-  return budget === undefined ? "no budget" : `${formatUsd(spentNanodollars)} of ${formatUsd(budget)} USD this month`;
+  const period = bounds.budgetPeriod ?? "month";
+  return budget === undefined
+    ? "no budget"
+    : `${formatUsd(spentNanodollars)} of ${formatUsd(budget)} USD this ${period}`;
 }
 
 function formatState({ revokedAt, expiresAt }: ApiKey, now: number): string {

@@ -1,7 +1,9 @@
 import { commandLine, listPeople, listTeamInvitations, teamActions } from "../../accounts/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
+import { formatUsd } from "../../contract/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
+import { parseBudget, parsePeriod } from "../lib/parse.ts";
 import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const operator = { ...commandLine, isOperator: true };
@@ -101,6 +103,30 @@ export const teamRemove = defineCommand({
     };
     const json = await withStore(config, remove, now);
     return { json, text: `${json.email} is removed${revokesKeys ? ", and their keys are revoked" : ""}` };
+  },
+});
+
+export const teamBudget = defineCommand({
+  name: "team budget",
+  description: "Set the budget that all keys of an account share; none removes it",
+  flags: {
+    usd: { value: "50.00", description: "Budget for premium calls in a period", required: true },
+    period: { value: "P", description: "Period in UTC: day, week or month (default)" },
+  },
+  args: ["A"],
+  example: "team budget team@example.org --usd 50.00 --period week",
+  async run(_context, { flags, args, config, now }) {
+    const period = parsePeriod(flags.period ?? "month");
+    const budget = flags.usd === "none" ? undefined : { limitNanodollars: parseBudget("--usd", flags.usd), period };
+    const set = async ({ store, accounts }: OpenedStore) => {
+      const { id, email } = await findAccount(accounts, args.A);
+      await teamActions(store, () => now).setBudget(operator, id, budget);
+      return { id, email };
+    };
+    const account = await withStore(config, set, now);
+    const usd = budget === undefined ? null : formatUsd(budget.limitNanodollars);
+    const text = usd === null ? `${account.email} has no budget` : `${account.email} may spend ${usd} USD a ${period}`;
+    return { json: { ...account, budget_usd: usd, budget_period: usd === null ? null : period }, text };
   },
 });
 

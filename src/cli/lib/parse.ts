@@ -1,5 +1,5 @@
 import { roles } from "../../accounts/index.ts";
-import { parseUsd } from "../../contract/index.ts";
+import { type BudgetPeriod, parseUsd } from "../../contract/index.ts";
 import { didYouMean } from "../../sdk/did-you-mean.ts";
 import { type CliContext, UsageError } from "../command.ts";
 import { toCatalogueRows } from "./catalogue.ts";
@@ -44,6 +44,13 @@ export function parseBudget(flag: string, text: string): number {
   const nanodollars = parseUsd(text);
   if (nanodollars !== undefined && nanodollars >= 0) return nanodollars;
   throw new UsageError(`Cannot read ${flag} ${text}, expected US dollars from 0 such as 5.00, at most nine decimals`);
+}
+
+/** Reads the period of a budget. @throws {UsageError} */
+export function parsePeriod(text: string): BudgetPeriod {
+  const period = (["day", "week", "month"] as const).find((known) => known === text.toLowerCase());
+  if (period !== undefined) return period;
+  throw new UsageError(`Cannot read the period ${text}, expected day, week or month`);
 }
 
 /** Reads US dollars above 0 as nanodollars. @throws {UsageError} */

@@ -31,11 +31,20 @@ export function getKeyState(key: Pick<Key, "revoked_at" | "expires_at">, now: nu
   return key.expires_at !== null && Date.parse(key.expires_at) <= now ? "expired" : "active";
 }
 
+export type BudgetPeriod = NonNullable<Key["budget_period"]>;
+
+export const budgetPeriods: readonly (readonly [BudgetPeriod, string])[] = [
+  ["day", "a day"],
+  ["week", "a week"],
+  ["month", "a month"],
+];
+
 export interface NewKey {
   readonly name: string;
   readonly expires_at?: string;
   readonly allowed_models?: string[];
   readonly budget_usd?: string;
+  readonly budget_period?: BudgetPeriod;
   readonly requests_per_minute?: number;
   readonly tokens_per_minute?: number;
   readonly concurrent_calls?: number;
@@ -52,6 +61,7 @@ export interface KeyChange {
   readonly expires_at?: string | null;
   readonly allowed_models?: string[] | null;
   readonly budget_usd?: string | null;
+  readonly budget_period?: BudgetPeriod;
   readonly requests_per_minute?: number | null;
   readonly tokens_per_minute?: number | null;
   readonly concurrent_calls?: number | null;

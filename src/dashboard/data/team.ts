@@ -1,5 +1,6 @@
 import useSWR, { mutate } from "swr";
 import { api, request } from "./api.ts";
+import type { BudgetPeriod } from "./keys.ts";
 import { endPlaygroundKey } from "./playground-key.ts";
 
 const getTeam = () => request(api.team.get());
@@ -8,6 +9,7 @@ const getTeams = () => request(api.teams.get());
 export type Team = Awaited<ReturnType<typeof getTeam>>;
 export type Person = Team["people"][number];
 export type TeamInvitation = Team["invitations"][number];
+export type TeamBudget = Team["budget"];
 export type TeamRole = Person["team_role"];
 
 export const teamRoles: readonly (readonly [TeamRole, string])[] = [
@@ -97,4 +99,12 @@ export async function joinTeam(token: string): Promise<void> {
 /** What a link invites to. @throws {ApiError} For a link that cannot be used any more. */
 export function readTeamInvitation(token: string) {
   return request(api.invitations.team.post({ token }));
+}
+
+/** Sets the budget that all keys of an account share; `null` removes it. */
+export function setBudget(account: string | undefined, usd: string | null, period: BudgetPeriod) {
+  const body = { budget_usd: usd, budget_period: period };
+  return change(
+    account === undefined ? request(api.team.budget.put(body)) : request(adminTeam(account).budget.put(body)),
+  );
 }

@@ -38,7 +38,14 @@ function ofWallet(open: CallOpened): string {
     asked,
     condition: "and key_id = given.key_id",
   };
-  const figures = `select given.id, null::bigint as day, month, spent, reserved, held,
+  const account =
+    guard?.accountLimit === undefined ? undefined : { limit: guard.accountLimit, from: guard.accountFrom };
+  const ofAccount =
+    account === undefined
+      ? "null::bigint"
+      : `coalesce((select sum(charged_nanodollars) from usage_days
+          where account_id = given.account_id and usage_days.day >= ${account.from}), 0)`;
+  const figures = `select given.id, null::bigint as day, month, spent, reserved, held, ${ofAccount} as of_account,
       coalesce((select balance_nanodollars from wallets where account_id = given.account_id), 0) as there
     from given,
     lateral (${sumOfOthers("hold_nanodollars", callId)}) as others,
@@ -47,7 +54,11 @@ function ofWallet(open: CallOpened): string {
       where account_id = given.account_id and key_id = given.key_id and key_budget_usage.month = paying.month) as paid,
     lateral (select coalesce(sum(hold_nanodollars), 0) as reserved from calls where account_id = given.account_id
       and state = 'open' and id <> given.id and key_id = given.key_id and budget_month = paying.month) as running`;
-  const left = { available: "there - held", budget: `${guard?.budgetLimit ?? "null::bigint"} - spent - reserved` };
+  const left = {
+    available: "there - held",
+    budget: `${guard?.budgetLimit ?? "null::bigint"} - spent - reserved`,
+    account: `${account?.limit ?? "null::bigint"} - of_account - held`,
+  };
   return decide(open, { figures, left, column: "hold_nanodollars", wanted: holdNanodollars });
 }
 
@@ -55,33 +66,38 @@ function ofQuota(open: CallOpened): string {
   const { callId, quotaDay: asked, holdTokens, guard } = open;
   const day = { held: "quota_day", table: "daily_quota_usage", column: "day", asked };
   const figures = `select given.id, day, null::bigint as month, null::bigint as spent, null::bigint as reserved, held,
+      null::bigint as of_account,
       coalesce((select used_tokens from daily_quota_usage as used
         where used.account_id = given.account_id and used.day = paying.day), 0) as there
     from given,
     lateral (${latest(day)}) as paying,
     lateral (${sumOfOthers("hold_tokens", callId)} and quota_day = paying.day) as others`;
-  const left = { available: `${guard?.quotaLimit} - there - held`, budget: "null::bigint" };
+  const left = { available: `${guard?.quotaLimit} - there - held`, budget: "null::bigint", account: "null::bigint" };
   return decide(open, { figures, left, column: "hold_tokens", wanted: holdTokens });
 }
 
 interface Parts {
   figures: string;
-  left: { available: string; budget: string };
+  left: { available: string; budget: string; account: string };
   column: string;
   wanted: number;
 }
 
 function decide({ callId, guard, premium }: CallOpened, { figures, left, column, wanted }: Parts): string {
-  const reason = premium ? "case when budget <= 0 or budget < available then 'budget' else 'balance' end" : "'quota'";
+  const reason = premium
+    ? `case when (budget <= 0 or budget < available) and (account is null or budget <= account) then 'budget'
+        when account <= 0 or account < available then 'account_budget' else 'balance' end`
+    : "'quota'";
   // least() ignores nulls: without a budget the wallet alone decides.
   return `with given as (select * from calls where id = ${text(callId)} and state = 'open'),
     figures as (${figures}),
-    amounts as (select *, ${left.available} as available, ${left.budget} as budget from figures),
-    decided as (select *, least(available, budget, ${wanted}) as hold, case when least(available, budget) <= 0
-      or least(available, budget, ${wanted}) < ${guard?.minHold} then ${reason} end as refused from amounts),
+    amounts as (select *, ${left.available} as available, ${left.budget} as budget,
+      ${left.account} as account from figures),
+    decided as (select *, least(available, budget, account, ${wanted}) as hold,
+      case when least(available, budget, account) <= 0 or least(available, budget, account, ${wanted}) < ${guard?.minHold} then ${reason} end as refused from amounts),
     extended as (update calls set ${column} = hold, quota_day = day, budget_month = month
       from decided where calls.id = decided.id and refused is null and state = 'open')
-    select id, refused, hold, day, month, case refused when 'budget' then spent else there end as there,
+    select id, refused, hold, day, month, case refused when 'budget' then spent when 'account_budget' then of_account else there end as there,
       case refused when 'budget' then reserved else held end as held from decided`;
 }
 

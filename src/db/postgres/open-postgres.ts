@@ -10,7 +10,7 @@ import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
 import { extendHold } from "./extend-hold.ts";
 import { connectionOptions, OrderedConnection, type OrderedConnectionOptions, shownUrl } from "./ordered-connection.ts";
-import { ask, createKeyReader, readBalance } from "./readers.ts";
+import { ask, createKeyReader, readBalance, readSpent } from "./readers.ts";
 import { writeBatch } from "./write-batch.ts";
 
 /** Keeps the whole call overhead below a quarter of a second. */
@@ -124,6 +124,7 @@ function createStore(parts: Parts, now: () => number): Store {
     writeLedger: (batch) => writeBatch(writes, nodeId, batch),
     extendHold: (open) => extendHold(writes, open),
     readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
+    readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),
     ask: (query) => ask(reads, query),
     readKey: (keyId, isUnproven = false) => (isUnproven ? readUnprovenKey : readKey)(keyId),
     abandonCalls: (at) => deadNodes.abandonCalls(at),

@@ -73,6 +73,16 @@ export async function readBalance(
   };
 }
 
+/** Like {@link readBalance} on the connection of the writes. */
+export async function readSpent(connection: OrderedConnection, accountId: string, sinceDay: number): Promise<number> {
+  const { rows } = await connection.query<{ spent: number }>({
+    name: "spent",
+    text: "select coalesce(sum(charged_nanodollars), 0)::bigint as spent from usage_days where account_id = $1 and day >= $2",
+    values: [accountId, sinceDay],
+  });
+  return (rows[0] as { spent: number }).spent;
+}
+
 const idsPerQuery = 500;
 const waitingMax = 5000;
 

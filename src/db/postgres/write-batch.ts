@@ -7,7 +7,7 @@ const transient = /^40/;
 /** A decision about a hold. */
 export interface DecisionRow {
   id: string;
-  refused: "balance" | "budget" | "quota" | null;
+  refused: "balance" | "budget" | "account_budget" | "quota" | null;
   /** The balance of the wallet, or what is spent of the budget or used of the quota. */
   there: number;
   /** What running calls hold of it. */
@@ -47,6 +47,7 @@ export function toDecision({ callId, premium, guard }: CallOpened, row: Decision
   const quotaLimit = (guard as NonNullable<typeof guard>).quotaLimit;
   if (refused === "balance") return { refused, balanceNanodollars: there, heldNanodollars: held };
   if (refused === "budget") return { refused, spentNanodollars: there, heldNanodollars: held, month };
+  if (refused === "account_budget") return { refused, spentNanodollars: there, heldNanodollars: held };
   if (refused === "quota") return { refused, usedTokens: there, heldTokens: held, day };
   return premium
     ? { quotaDay: null, budgetMonth: row.month, holdNanodollars: hold, holdTokens: 0, available: there - held }
@@ -102,6 +103,8 @@ function openRow(open: CallOpened) {
     // `undefined` is left out of the JSON.
     budget_month: open.budgetMonth ?? undefined,
     budget_limit: open.guard?.budgetLimit,
+    account_limit: open.guard?.accountLimit,
+    account_from: open.guard?.accountFrom,
     min_hold: open.guard?.minHold,
   };
 }

@@ -6,7 +6,7 @@ import type { LedgerWrite } from "../ledger-write.ts";
 import { type Database, isOpen } from "../schema.ts";
 import { type AbandonedCall, readSetting, type Store } from "../store.ts";
 import type { KyselyConnection } from "./kysely-connection.ts";
-import { prepareBalanceReader, prepareKeyReader } from "./readers.ts";
+import { prepareBalanceReader, prepareKeyReader, prepareSpentReader } from "./readers.ts";
 import { prepareLedgerStatements, writeBatch } from "./write-batch.ts";
 
 /** What an embedded store is made of. */
@@ -61,6 +61,7 @@ export function createSqliteStore({ database, connection, db, now, takeLock }: P
       return (await db.executeQuery(query)).rows;
     },
     readBalance: prepareBalanceReader(database),
+    readSpent: prepareSpentReader(database),
     readKey: prepareKeyReader(db, database),
     bumpRevision,
     pollExternalChange() {

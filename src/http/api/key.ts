@@ -25,6 +25,21 @@ const PerMinute = (what: string) =>
     { description: `${what} per minute, of the key or its account, whichever has fewer left` },
   );
 
+const Budget = (description: string) =>
+  Type.Union(
+    [
+      Type.Object({
+        limit_usd: Usd,
+        used_usd: Usd,
+        held_usd: Usd,
+        remaining_usd: Usd,
+        resets_at: Type.String({ format: "date-time" }),
+      }),
+      Type.Null(),
+    ],
+    { description },
+  );
+
 const KeyObject = Type.Object({
   object: Type.Literal("key"),
   id: Type.String(),
@@ -47,19 +62,8 @@ const KeyObject = Type.Object({
     { limit: Amount, used: Amount, held: Amount, remaining: Amount, resets_at: Type.String({ format: "date-time" }) },
     { description: "Free tokens of the account on this UTC day" },
   ),
-  budget: Type.Union(
-    [
-      Type.Object({
-        limit_usd: Usd,
-        used_usd: Usd,
-        held_usd: Usd,
-        remaining_usd: Usd,
-        resets_at: Type.String({ format: "date-time" }),
-      }),
-      Type.Null(),
-    ],
-    { description: "What premium calls of this key may cost in this UTC month; `null` without a budget" },
-  ),
+  budget: Budget("What premium calls of this key may cost in this UTC day, week or month; `null` without a budget"),
+  account_budget: Budget("The same of all keys of the account; `null` without a budget"),
   wallet: Type.Object(
     {
       balance_usd: Usd,
@@ -139,6 +143,7 @@ function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState):
       resets_at: new Date(quota.resetsAt).toISOString(),
     },
     budget: bounds.budget === undefined ? null : toBudgetJson(bounds.budget),
+    account_budget: bounds.accountBudget === undefined ? null : toBudgetJson(bounds.accountBudget),
     wallet: {
       balance_usd: formatUsd(balance),
       held_usd: formatUsd(held),

@@ -10,6 +10,7 @@ import { toKeyJson } from "./serializers.ts";
 import { withSession } from "./session.ts";
 
 const Budget = Type.String({ minLength: 1, maxLength: 30 });
+const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
 const Limit = Type.Integer({ minimum: 1 });
 const Name = Type.String({ minLength: 1, maxLength: 200 });
 const Moment = Type.String({ maxLength: 40 });
@@ -19,6 +20,7 @@ const NewKey = formBody({
   expires_at: Type.Optional(Moment),
   allowed_models: Type.Optional(Models),
   budget_usd: Type.Optional(Budget),
+  budget_period: Type.Optional(Period),
   requests_per_minute: Type.Optional(Limit),
   tokens_per_minute: Type.Optional(Limit),
   concurrent_calls: Type.Optional(Limit),
@@ -29,6 +31,7 @@ const KeyChange = formBody({
   expires_at: Type.Optional(Type.Union([Moment, Type.Null()])),
   allowed_models: Type.Optional(Type.Union([Models, Type.Null()])),
   budget_usd: Type.Optional(Type.Union([Budget, Type.Null()])),
+  budget_period: Type.Optional(Period),
   requests_per_minute: Type.Optional(Type.Union([Limit, Type.Null()])),
   tokens_per_minute: Type.Optional(Type.Union([Limit, Type.Null()])),
   concurrent_calls: Type.Optional(Type.Union([Limit, Type.Null()])),
@@ -75,6 +78,7 @@ export function keysController(deps: HttpDeps) {
           allowedModels: body.allowed_models,
           bounds: {
             budgetNanodollars: body.budget_usd === undefined ? undefined : readBudget(body.budget_usd),
+            budgetPeriod: body.budget_period,
             requestsPerMinute: body.requests_per_minute,
             tokensPerMinute: body.tokens_per_minute,
             concurrentCalls: body.concurrent_calls,
@@ -97,6 +101,7 @@ export function keysController(deps: HttpDeps) {
             allowedModels: body.allowed_models,
             bounds: {
               budgetNanodollars: typeof budget === "string" ? readBudget(budget) : budget,
+              budgetPeriod: body.budget_period,
               requestsPerMinute: body.requests_per_minute,
               tokensPerMinute: body.tokens_per_minute,
               concurrentCalls: body.concurrent_calls,

@@ -33,7 +33,8 @@ export function toKeyJson(key: ApiKey) {
     name: key.name,
     allowed_models: key.allowedModels ?? null,
     budget_usd: budget === undefined ? null : formatUsd(budget),
-    /** Spent of the budget in this UTC month. */
+    budget_period: budget === undefined ? null : (key.bounds.budgetPeriod ?? "month"),
+    /** Spent of the budget in its running period. */
     budget_used_usd: budget === undefined ? null : formatUsd(key.spentNanodollars),
     requests_per_minute: key.bounds.requestsPerMinute ?? null,
     tokens_per_minute: key.bounds.tokensPerMinute ?? null,

@@ -7,12 +7,16 @@ import {
   listTeams,
   type Person,
   RateLimiter,
+  readAccountBudget,
   type SessionUser,
+  type SpentBudget,
   type TeamActor,
   teamActions,
 } from "../../accounts/index.ts";
+import { formatUsd } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
+import { readBudget } from "./read-fields.ts";
 import { toIso } from "./serializers.ts";
 import { withAdminSession, withOwnSession, withSession, withTeamSession } from "./session.ts";
 
@@ -27,6 +31,12 @@ const Removal = Type.Object({ keys: Type.Optional(Type.Literal("revoke")) });
 const Switch = formBody({ account: Type.String({ minLength: 1, maxLength: 100 }) });
 const Join = formBody({ token: Type.String({ minLength: 1, maxLength: 100 }) });
 
+const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
+const Budget = formBody({
+  budget_usd: Type.Union([Type.String({ minLength: 1, maxLength: 30 }), Type.Null()]),
+  budget_period: Period,
+});
+
 const changesPerMinuteMax = 60;
 
 /** What team admins do with their own team, and administrators of the gateway with any. */
@@ -40,7 +50,9 @@ function createTeamHandlers({ store, now }: HttpDeps) {
         store,
         invitations.map(({ createdBy }) => createdBy),
       );
+      const budget = await readAccountBudget(store, accountId, now());
       return {
+        budget: budget === undefined ? null : toBudgetJson(budget),
         people: (await listPeople(store, accountId)).map(toPersonJson),
         invitations: invitations.map(({ id, role, email, createdBy, expiresAt }) => ({
           ...{
@@ -62,6 +74,12 @@ function createTeamHandlers({ store, now }: HttpDeps) {
       changes.take(by.accountId);
       await actions.deleteInvitation(by, accountId, id);
       return { id };
+    },
+    setBudget: async (by: TeamActor, accountId: string, { budget_usd: usd, budget_period }: Static<typeof Budget>) => {
+      changes.take(by.accountId);
+      const budget = usd === null ? undefined : { limitNanodollars: readBudget(usd), period: budget_period };
+      await actions.setBudget(by, accountId, budget);
+      return { budget_usd: usd };
     },
     setRole: async (by: TeamActor, accountId: string, change: { id: string } & Static<typeof RoleChange>) => {
       changes.take(by.accountId);
@@ -87,6 +105,7 @@ export function teamController(deps: HttpDeps) {
     .use(withTeamSession(deps))
     .get("", ({ user }) => team.read(user.accountId, user.teamRole === "admin" && user.role !== "viewer"))
     .post("/invitations", ({ user, body }) => team.invite(toActor(user), user.accountId, body), { body: Invitation })
+    .put("/budget", ({ user, body }) => team.setBudget(toActor(user), user.accountId, body), { body: Budget })
     .delete("/invitations/:id", ({ user, params: { id } }) => team.deleteInvitation(toActor(user), user.accountId, id))
     .patch(
       "/people/:id",
@@ -112,6 +131,7 @@ export function adminTeamController(deps: HttpDeps) {
     .post("/invitations", ({ admin, params: { id }, body }) => team.invite(toActor(admin), id, body), {
       body: Invitation,
     })
+    .put("/budget", ({ admin, params: { id }, body }) => team.setBudget(toActor(admin), id, body), { body: Budget })
     .delete("/invitations/:invitation", ({ admin, params: { id, invitation } }) =>
       team.deleteInvitation(toActor(admin), id, invitation),
     )
@@ -166,6 +186,11 @@ export function teamsController(deps: HttpDeps) {
       return { account: accountId };
     });
   return new Elysia({ prefix: "/teams" }).use(own).use(joining);
+}
+
+function toBudgetJson({ limitNanodollars, period, spentNanodollars, resetsAt }: SpentBudget) {
+  const amounts = { usd: formatUsd(limitNanodollars), used_usd: formatUsd(spentNanodollars) };
+  return { ...amounts, period, resets_at: new Date(resetsAt).toISOString() };
 }
 
 function toPersonJson({ id, email, name, teamRole, isHolder, role, joinedAt, isDisabled }: Person) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { gatewayOwner, writeRule } from "../../../src/alerts/index.ts";
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { creditWallet } from "../../../src/billing/index.ts";
-import { monthOf } from "../../../src/db/index.ts";
+import { startOfPeriod } from "../../../src/db/index.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { accountWith, ground, hour, minute, secondStore, usd } from "./ground.ts";
 
@@ -91,7 +91,7 @@ describe("an alert", () => {
       .insertInto("keys")
       .values({ ...keyRow, ...bounds, ...times })
       .execute();
-    const usage = { account_id: ada.id, key_id: "k1", month: monthOf(clock.now), spent_nanodollars: 8 * usd };
+    const usage = { account_id: ada.id, key_id: "k1", month: startOfPeriod(clock.now), spent_nanodollars: 8 * usd };
     await store.db.insertInto("key_budget_usage").values(usage).execute();
     expect((await round())[0]).toContain("The API key “bot” (k1) has spent 80 % of its budget");
   });

@@ -1,4 +1,4 @@
-import type { AdmissionRequest, KeyLimits, Settlement } from "../../../src/contract/index.ts";
+import type { AccountBudget, AdmissionRequest, KeyLimits, Settlement } from "../../../src/contract/index.ts";
 
 /** 2026-01-01T00:00:00Z. */
 export const newYear = Date.UTC(2026, 0, 1);
@@ -12,6 +12,7 @@ export interface AdmissionFields extends Partial<Omit<AdmissionRequest, "caller"
   concurrentCalls?: number;
   keyId?: string;
   keyLimits?: KeyLimits | undefined;
+  accountBudget?: AccountBudget | undefined;
 }
 
 let claims = 0;
@@ -25,6 +26,7 @@ export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest 
     concurrentCalls,
     keyId = "key_1",
     keyLimits,
+    accountBudget,
     ...rest
   } = fields;
   claims += 1;
@@ -34,6 +36,7 @@ export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest 
       accountId,
       keyId,
       keyLimits,
+      accountBudget,
       freeTokensPerDay,
       limits: { requestsPerMinute, tokensPerMinute, concurrentCalls },
     },

@@ -73,11 +73,11 @@ test.each([
   ],
   [
     "update key_budget_usage set spent_nanodollars = 9",
-    [`Budget of key key_1 in the month from day ${day}: spent_nanodollars is 9, calls sum to 10 (calls paid)`],
+    [`Budget of key key_1 in the period from day ${day}: spent_nanodollars is 9, calls sum to 10 (calls paid)`],
   ],
   [
     "delete from key_budget_usage",
-    [`Budget of key key_1 in the month from day ${day}: spent_nanodollars is 0, calls sum to 10 (calls paid)`],
+    [`Budget of key key_1 in the period from day ${day}: spent_nanodollars is 0, calls sum to 10 (calls paid)`],
   ],
   [
     "update usage_hours set requests = 3, failures = 0",

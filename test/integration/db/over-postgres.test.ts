@@ -13,6 +13,7 @@ const suites = [
     "limits",
     "quota",
     "budget",
+    "budget-periods",
     "limit-errors",
     "races",
     "hold-extension",

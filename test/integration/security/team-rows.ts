@@ -38,10 +38,12 @@ export function teamRows<Row>(
   const adminPath = "/dashboard/api/admin/accounts/:id/team";
   const inTeam = (of: () => Promise<string>) => async () => `${ids().member} ${await of()}`;
   const body = { role: "member" };
+  const budget = { budget_usd: null, budget_period: "month" };
   const elsewhere = { body: () => ({ account: ids().member }) };
   return {
     [`GET ${path}`]: session(200),
     [`POST ${path}/invitations`]: forTeam(session(200, { body }), 403),
+    [`PUT ${path}/budget`]: forTeam(session(200, { body: budget }), 403),
     [`DELETE ${path}/invitations/:id`]: forTeam(own(200, { id: invitation }), 403),
     [`PATCH ${path}/people/:id`]: forTeam(own(200, { id: mate, body }), 403),
     [`DELETE ${path}/people/:id`]: forTeam(own(200, { id: mate }), 403),
@@ -52,6 +54,7 @@ export function teamRows<Row>(
     "POST /dashboard/api/teams/leave": forTeam(session(409, { id: () => rejoin(store(), ids()) }), 200),
     [`GET ${adminPath}`]: admin(200, { id: () => ids().member }),
     [`POST ${adminPath}/invitations`]: admin(200, { id: () => ids().member, body }),
+    [`PUT ${adminPath}/budget`]: admin(200, { id: () => ids().member, body: budget }),
     [`DELETE ${adminPath}/invitations/:invitation`]: admin(200, { id: inTeam(invitation) }),
     [`PATCH ${adminPath}/people/:person`]: admin(200, { id: inTeam(mate), body }),
     [`DELETE ${adminPath}/people/:person`]: admin(200, { id: inTeam(mate) }),

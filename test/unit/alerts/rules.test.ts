@@ -15,7 +15,7 @@ const shared = (state: Partial<SharedState>, thresholds: object = all) =>
   checkShared({ ...sound, ...state }, thresholds);
 const wallet = (nanodollars: number) => [{ accountId: "acc_1", email: "ada@example.org", nanodollars }];
 const budget = (spentNanodollars: number, budgetNanodollars = 10 * usd) => [
-  { accountId: "acc_1", keyId: "k1", name: "bot", budgetNanodollars, spentNanodollars },
+  { accountId: "acc_1", keyId: "k1", period: "month" as const, name: "bot", budgetNanodollars, spentNanodollars },
 ];
 const route = (model: string, isOpen: boolean) => ({ plugin: "acme", model, isOpen });
 

@@ -37,6 +37,8 @@ const sentences: Readonly<Record<string, (detail: Detail) => string>> = {
   "team.role": ({ role, email }) => `Made ${email} ${toTeamRole(role)} of the team`,
   "team.remove": ({ email, keys_revoked: revoked }) =>
     `Removed ${email} from the team${revoked === true ? " and revoked their API keys" : ""}`,
+  "team.budget": ({ usd, period }) =>
+    usd === null ? "Removed the budget of the account" : `Set the budget of the account to ${toUsd(usd)} a ${period}`,
   "team.join": ({ role }) => `Joined the team as ${toTeamRole(role)}`,
   "team.switch": () => "Switched to the account",
   "user.sign_in": () => "Signed in",

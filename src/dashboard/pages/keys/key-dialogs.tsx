@@ -12,6 +12,7 @@ const newKey: KeyDraft = {
   expires_at: "never",
   day: "",
   budget_usd: "",
+  budget_period: "month",
   allowed_models: undefined,
   requests_per_minute: "",
   tokens_per_minute: "",
@@ -22,13 +23,13 @@ const newKey: KeyDraft = {
 export function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const [created, setCreated] = useState<{ key: string; model: string | undefined }>();
   const form = useForm(newKey, async (draft) => {
-    const { name, expires_at, day, budget_usd, allowed_models } = draft;
+    const { name, expires_at, day, budget_usd, budget_period, allowed_models } = draft;
     const limits = Object.entries(toLimits(draft)).filter(([, limit]) => limit !== null);
     const expiresAt = toExpiresAt(expires_at, day, Date.now());
     const { key } = await createKey({
       name: name.trim(),
       ...(expiresAt !== null && { expires_at: expiresAt }),
-      ...(budget_usd.trim() !== "" && { budget_usd: budget_usd.trim() }),
+      ...(budget_usd.trim() !== "" && { budget_usd: budget_usd.trim(), budget_period }),
       ...(allowed_models !== undefined && { allowed_models: [...allowed_models] }),
       ...Object.fromEntries(limits),
     });
@@ -59,17 +60,19 @@ export function EditKeyDialog({ apiKey, onClose }: { apiKey: Key; onClose: () =>
     expires_at: expires === null ? "never" : "keep",
     day: "",
     budget_usd: apiKey.budget_usd ?? "",
+    budget_period: apiKey.budget_period ?? "month",
     allowed_models: apiKey.allowed_models ?? undefined,
     requests_per_minute: String(apiKey.requests_per_minute ?? ""),
     tokens_per_minute: String(apiKey.tokens_per_minute ?? ""),
     concurrent_calls: String(apiKey.concurrent_calls ?? ""),
   };
   const form = useForm(present, async (draft) => {
-    const { name, expires_at, day, budget_usd, allowed_models } = draft;
+    const { name, expires_at, day, budget_usd, budget_period, allowed_models } = draft;
     await changeKey(apiKey.id, {
       name: name.trim(),
       ...(expires_at !== "keep" && { expires_at: toExpiresAt(expires_at, day, Date.now()) }),
       budget_usd: budget_usd.trim() === "" ? null : budget_usd.trim(),
+      budget_period,
       allowed_models: allowed_models === undefined ? null : [...allowed_models],
       ...toLimits(draft),
     });

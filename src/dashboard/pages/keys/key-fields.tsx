@@ -1,3 +1,4 @@
+import { type BudgetPeriod, budgetPeriods } from "../../data/keys.ts";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import type { useForm } from "../../ui/form.tsx";
 import { ModelPicker } from "./model-picker.tsx";
@@ -21,6 +22,7 @@ export interface KeyDraft {
   readonly day: string;
   /** Empty: no limit. */
   readonly budget_usd: string;
+  readonly budget_period: BudgetPeriod;
   /** Absent: all models. */
   readonly allowed_models: readonly string[] | undefined;
   /** Empty: no limit besides that of the account; so are the next two. */
@@ -80,13 +82,22 @@ export function KeyFields({
         {...field("expires_at")}
       />
       {values.expires_at === "day" && <TextField label="Valid through (UTC)" type="date" required {...field("day")} />}
-      <TextField
-        label="Monthly budget (USD)"
-        inputMode="decimal"
-        placeholder="No limit"
-        hint="Maximum cost of premium calls per calendar month (UTC)"
-        {...field("budget_usd")}
-      />
+      <div className="split">
+        <TextField
+          label="Budget (USD)"
+          inputMode="decimal"
+          placeholder="No limit"
+          hint="Maximum cost of premium calls"
+          {...field("budget_usd")}
+        />
+        <SelectField
+          label="Budget period"
+          options={budgetPeriods}
+          value={values.budget_period}
+          onText={(budget_period) => set({ budget_period })}
+          hint="In UTC; weeks begin on Monday"
+        />
+      </div>
       <ModelPicker
         selected={values.allowed_models}
         onSelect={(allowed_models) => set({ allowed_models })}

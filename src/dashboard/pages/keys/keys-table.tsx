@@ -137,11 +137,11 @@ export function listLimits({ requests_per_minute, tokens_per_minute, concurrent_
   return limits.flatMap(([limit, unit]) => (limit === null ? [] : [`${formatCount(limit)} ${unit}`]));
 }
 
-export function Budget({ apiKey: { budget_usd, budget_used_usd } }: { apiKey: Key }) {
+export function Budget({ apiKey: { budget_usd, budget_used_usd, budget_period } }: { apiKey: Key }) {
   if (budget_usd === null) return <span className="faint">no budget</span>;
   return (
-    <span title={`$${budget_used_usd} of $${budget_usd} this month`}>
-      {formatUsd(budget_used_usd ?? "0")} of {formatUsd(budget_usd)}
+    <span title={`$${budget_used_usd} of $${budget_usd} this ${budget_period}`}>
+      {formatUsd(budget_used_usd ?? "0")} of {formatUsd(budget_usd)} this {budget_period}
     </span>
   );
 }

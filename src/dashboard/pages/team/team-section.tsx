@@ -19,6 +19,7 @@ import { Select } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
+import { BudgetSection } from "./budget-form.tsx";
 import { InviteDialog, RemoveDialog } from "./team-dialogs.tsx";
 
 interface TeamProps {
@@ -47,7 +48,7 @@ export function TeamSection({ account, mayManage }: TeamProps) {
       }
     >
       <Loaded state={team} lines={3}>
-        {({ people, invitations }) => (
+        {({ people, invitations, budget }) => (
           <>
             <Table
               rows={people}
@@ -57,6 +58,7 @@ export function TeamSection({ account, mayManage }: TeamProps) {
               empty={noPeople}
             />
             <Invitations account={account} invitations={invitations} mayManage={mayManage} />
+            <BudgetSection account={account} budget={budget} mayManage={mayManage} />
           </>
         )}
       </Loaded>
