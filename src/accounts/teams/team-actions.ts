@@ -21,13 +21,12 @@ interface TeamEntry {
   readonly detail?: Record<string, string | boolean | null>;
 }
 
-/** Changes of teams, each with its audit entry in the same transaction. */
-export function teamActions(store: Store, now: () => number) {
-  const audited =
-    <Result>(
-      work: (db: Transaction<Database>) => Promise<Result>,
-      toEntry: (result: Result) => TeamEntry | undefined,
-    ) =>
+/** Wraps a change so that it writes its audit entry, if there is one, in its transaction. */
+function createAudited(now: () => number) {
+  return <Result>(
+    work: (db: Transaction<Database>) => Promise<Result>,
+    toEntry: (result: Result) => TeamEntry | undefined,
+  ) =>
     async (db: Transaction<Database>): Promise<Result> => {
       const result = await work(db);
       const entry = toEntry(result);
@@ -36,6 +35,11 @@ export function teamActions(store: Store, now: () => number) {
       await recordAudit({ db }, { accountId: by, action: `team.${action}`, subject: accountId, detail }, now());
       return result;
     };
+}
+
+/** Changes of teams, each with its audit entry in the same transaction. */
+export function teamActions(store: Store, now: () => number) {
+  const audited = createAudited(now);
   /** No cached key depends on it, unlike on what `store.change` writes. */
   const write = <Result>(...change: Parameters<typeof audited<Result>>) =>
     store.db.transaction().execute(audited(...change));
