@@ -1,6 +1,7 @@
 import type { AdmissionRequest, Caller, LimitsUsage, QuotaState, WalletState } from "../contract/index.ts";
 import type { CallEnded, CallOpened, EmbeddedStore } from "../db/index.ts";
-import { type AccountState, AccountStates, type BudgetsAsked } from "./account-state.ts";
+import type { AccountState, BudgetsAsked } from "./account-state.ts";
+import { AccountStates } from "./account-states.ts";
 import { getBudgetLimit, type Held, type Taken, toCallOpened } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 import { billingUnavailable } from "./limit-errors.ts";

@@ -3,6 +3,7 @@ import { gatewayOwner, writeRule } from "../../../src/alerts/index.ts";
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { creditWallet } from "../../../src/billing/index.ts";
 import { startOfPeriod } from "../../../src/db/index.ts";
+import { endOf, openOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { accountWith, ground, hour, minute, secondStore, usd } from "./ground.ts";
 
@@ -94,6 +95,24 @@ describe("an alert", () => {
     const usage = { account_id: ada.id, key_id: "k1", month: startOfPeriod(clock.now), spent_nanodollars: 8 * usd };
     await store.db.insertInto("key_budget_usage").values(usage).execute();
     expect((await round())[0]).toContain("The API key “bot” (k1) has spent 80 % of its budget");
+  });
+
+  test("tells of the budget of an account in its running period", async () => {
+    const { store, clock, channel, round } = await ground();
+    const { id: accountId } = await accountWith(store, "ada@example.org", 30 * usd, clock.now);
+    await channel();
+    const budget = { budget_nanodollars: 10 * usd, budget_period: "day" } as const;
+    await store.db.updateTable("accounts").set(budget).where("id", "=", accountId).execute();
+    const spend = async (openedAt: number, dollars: number) => {
+      const open = openOf(crypto.randomUUID(), { accountId, openedAt });
+      await store.writeLedger([open, endOf(open, { chargedNanodollars: dollars * usd })]);
+    };
+    await spend(clock.now - 86_400_000, 9);
+    expect(await round()).toEqual([]);
+    await spend(clock.now, 5);
+    expect((await round())[0]).toContain("The account ada@example.org has spent 50 % of its budget of this day: 5");
+    await spend(clock.now, 5);
+    expect((await round())[0]).toContain("100 % of its budget of this day: 10");
   });
 
   test("tells of differences that the daily verification of the ledger found", async () => {

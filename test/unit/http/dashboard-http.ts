@@ -45,6 +45,7 @@ export async function dashboardHttp(
       get: (path: string) => send(path, { headers: { cookie } }),
       post: (path: string, body: unknown = {}) => send(path, { method: "POST", headers, body: JSON.stringify(body) }),
       patch: (path: string, body: unknown) => send(path, { method: "PATCH", headers, body: JSON.stringify(body) }),
+      put: (path: string, body: unknown) => send(path, { method: "PUT", headers, body: JSON.stringify(body) }),
       remove: (path: string) => send(path, { method: "DELETE", headers: { cookie, origin } }),
     };
   };

@@ -79,6 +79,7 @@ describe("key", () => {
         expires_at: new Date(benchNow + 30 * 86_400_000).toISOString(),
         allowed_models: ["acme-1"],
         budget_usd: null,
+        budget_period: null,
         requests_per_minute: null,
         tokens_per_minute: null,
         concurrent_calls: null,

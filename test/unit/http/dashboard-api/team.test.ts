@@ -145,7 +145,7 @@ describe("a team", () => {
     await expectError(await carl.post(`${api}/teams/leave`), { status: 409, code: "conflict", says: "own account" });
     // An administrator of the gateway can make another.
     expect((await admin.remove(`${path}/people/${ben.account.id}`)).status).toBe(200);
-    expect(await (await admin.get(path)).json()).toEqual({ people: [], invitations: [] });
+    expect(await (await admin.get(path)).json()).toEqual({ budget: null, people: [], invitations: [] });
     clock.pass(31 * dayMs);
     expect(await pruneSignIn(store, clock.now())).toBeGreaterThan(0);
     expect(await store.db.selectFrom("team_invitations").selectAll().execute()).toEqual([]);
@@ -166,6 +166,28 @@ describe("a team", () => {
     expect((await admin.post(`${api}/admin/accounts`, { email: "new@example.org" })).status).toBe(200);
     const created = (await listAudit(store)).find(({ action }) => action === "account.create");
     expect(created).toMatchObject({ accountId: admin.account.id });
+  });
+
+  test("has a budget that its admins set, which its keys know at once", async () => {
+    const { ada, ben, join, accounts } = await teamOfAda();
+    await join(ben);
+    const { key } = (await (await ben.post(`${api}/keys`, { name: "of Ben" })).json()) as { key: string };
+    expect((await accounts.authenticate(key)).accountBudget).toBeUndefined();
+    const set = (who: typeof ben, body: object) => who.put(`${api}/team/budget`, body);
+    const weekly = { budget_usd: "5.00", budget_period: "week" };
+    await expectError(await set(ben, weekly), { status: 403, code: "forbidden" });
+    expect((await set(ada, weekly)).status).toBe(200);
+    expect((await ben.json(`${api}/team`)).budget).toMatchObject({ usd: "5", used_usd: "0", period: "week" });
+    const accountBudget = { limitNanodollars: 5_000_000_000, period: "week" };
+    expect((await accounts.authenticate(key)).accountBudget).toEqual(accountBudget as never);
+    for (const body of [
+      { ...weekly, budget_usd: "-1" },
+      { ...weekly, budget_period: "year" },
+    ]) {
+      expect((await set(ada, body)).status).toBe(400);
+    }
+    expect((await set(ada, { ...weekly, budget_usd: null })).status).toBe(200);
+    expect((await ada.json(`${api}/team`)).budget).toBeNull();
   });
 
   test("that is disabled, or whose member is, lets nobody act in it", async () => {
