@@ -117,6 +117,16 @@ export class Processes {
     }
   }
 
+  /** Asks a process to end and waits until it has done what it does then. */
+  async stop(pid: number): Promise<void> {
+    for (const child of this.#children) {
+      if (child.pid !== pid) continue;
+      child.kill("SIGTERM");
+      await child.exited;
+      this.#children.delete(child);
+    }
+  }
+
   async endAll(): Promise<void> {
     for (const child of this.#children) if (child.exitCode === null) killTree(child.pid);
     await Promise.all([...this.#children].map((child) => child.exited));

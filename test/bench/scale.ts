@@ -4,7 +4,7 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { fillStore, keyOfAccount, type StoreSize } from "./fill-store.ts";
+import { fillStore, keyOfAccount, keyPattern, type StoreSize } from "./fill-store.ts";
 import { runLoad, wrk } from "./load.ts";
 import { describeMachine } from "./machine.ts";
 import { formatScale } from "./print.ts";
@@ -33,10 +33,9 @@ const order = { kind: "json", connections: 32, seconds: 4, rounds: 5 } as const;
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 async function measure(processes: Processes): Promise<string> {
-  const upstream = await startUpstream(processes);
+  const upstream = await startUpstream(processes, true);
   const subjects: Subject[] = [await startBare(processes, upstream)];
   const starts: number[] = [];
-  const pattern = keyOfAccount(0).replace("0000000", "%07d");
   for (const [index, { accounts, calls, active }] of cases.entries()) {
     const home = `scale-${index}`;
     say(`filling: ${accounts} accounts, ${calls} calls`);
@@ -47,7 +46,7 @@ async function measure(processes: Processes): Promise<string> {
     const startMs = performance.now() - begun;
     for (const count of active) {
       const name = `${accounts} accounts, ${calls} calls, ${count} at work`;
-      subjects.push({ ...gate, name, key: keyOfAccount(1), keys: { pattern, count } });
+      subjects.push({ ...gate, name, key: keyOfAccount(1), keys: { pattern: keyPattern, count } });
       starts.push(startMs);
     }
   }
