@@ -34,14 +34,18 @@ export interface Gap {
   reason: string;
 }
 
-/** Every workload over all subjects, each in turn and alone at work. */
+export interface Found {
+  rows: Row[];
+  gaps: Gap[];
+}
+
+/** Every workload over all subjects, each in turn and alone at work; what is found is added to `found`. */
 export async function measureCalls(
   options: Options,
   processes: Processes,
-  { subjects, say }: { subjects: readonly Subject[]; say: (line: string) => void },
-): Promise<{ rows: Row[]; gaps: Gap[] }> {
-  const rows: Row[] = [];
-  const gaps: Gap[] = [];
+  { subjects, found, say }: { subjects: readonly Subject[]; found: Found; say: (line: string) => void },
+): Promise<void> {
+  const { rows, gaps } = found;
   for (const [kind, connections] of options.parts.flatMap((part) => plan[part] ?? [])) {
     const left = options.secondsMax - performance.now() / 1000;
     say(`${kind}: ${connections} connections (${left.toFixed(0)} s left)`);
@@ -68,5 +72,4 @@ export async function measureCalls(
     };
     rows.push(...(await runRounds(processes, able, order, leave)));
   }
-  return { rows, gaps };
 }

@@ -1,7 +1,7 @@
 /** `bun run bench`: what modelgate costs beside the barest proxy and other gateways. How to read it: docs/benchmarks.md. */
 import { join } from "node:path";
 import { measureAccounts } from "./accounts.ts";
-import { measureCalls } from "./calls.ts";
+import { type Found, measureCalls } from "./calls.ts";
 import { measureLatency } from "./latency.ts";
 import { describeMachine } from "./machine.ts";
 import { watchMemory, watchOpenStreams } from "./memory.ts";
@@ -20,25 +20,38 @@ const partsOfField: readonly Part[] = ["json", "stream", "prompts", "protocols",
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
-async function measure(options: Options, processes: Processes): Promise<Results> {
+async function measure(options: Options, processes: Processes, results: Results): Promise<void> {
   const has = (part: Part) => options.parts.includes(part);
-  const results: Results = { day: new Date().toISOString().slice(0, 10), machine: describeMachine() };
   if (has("translate")) {
     say("translate: streams of 100 chunks");
     results.translations = [...(await measureTranslation(options.rounds)), ...(await measureNative(options.rounds))];
     const { bytes, ...milliseconds } = await measureLargeRequest(200);
     say(`translate: a request of ${bytes} bytes on the native way, CPU in ms: ${JSON.stringify(milliseconds)}`);
   }
-  if (options.parts.every((part) => part === "translate")) return results;
+  if (options.parts.every((part) => part === "translate")) return;
   const upstream = await startUpstream(processes, !options.plain);
   if (options.parts.some((part) => partsOfField.includes(part))) {
     await measureField(options, processes, { upstream, results });
   }
-  if (has("accounts")) results.accounts = await measureAccounts(options, processes, { upstream, say });
-  if (has("memory")) await measureMemory(options, processes, { upstream, results });
-  if (has("profile")) results.profiles = await profileWorkloads(processes, { upstream, say });
-  results.seconds = performance.now() / 1000;
-  return results;
+  const others: Partial<Record<Part, () => Promise<void>>> = {
+    async accounts() {
+      results.accounts = await measureAccounts(options, processes, { upstream, say });
+    },
+    memory: () => measureMemory(options, processes, { upstream, results }),
+    async profile() {
+      results.profiles = await profileWorkloads(processes, { upstream, say });
+    },
+  };
+  for (const [part, work] of Object.entries(others)) {
+    if (has(part as Part)) await work().catch((error) => fail(results, part, error));
+  }
+}
+
+/** What the other parts found is kept. */
+function fail(results: Results, part: string, error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error);
+  say(`${part} failed: ${reason}`);
+  results.failures = [...(results.failures ?? []), { part, reason }];
 }
 
 interface Target {
@@ -48,7 +61,9 @@ interface Target {
 
 async function measureField(options: Options, processes: Processes, { upstream, results }: Target): Promise<void> {
   const { runners, described, leftOut } = await startField(processes, upstream, { withPeers: options.peers, say });
-  results.field = { described, leftOut, ...(await measureCalls(options, processes, { subjects: runners, say })) };
+  const found: Found = { rows: [], gaps: [] };
+  results.field = { described, leftOut, ...found };
+  await measureCalls(options, processes, { subjects: runners, found, say });
   if (options.parts.includes("latency")) {
     say("latency: calls at a fixed rate");
     const direct = await startUpstream(processes);
@@ -83,18 +98,28 @@ function jsonOf(value: unknown): string {
 }
 
 async function runBench(options: Options): Promise<number> {
+  const { readFrom, secondsMax } = options;
   const processes = new Processes();
-  const stop = async (sentence: string) => {
+  const results: Results =
+    readFrom === undefined
+      ? { day: new Date().toISOString().slice(0, 10), machine: describeMachine() }
+      : await Bun.file(readFrom).json();
+  const stop = async (reason: string) => {
+    fail(results, "the rest", reason);
     await processes.endAll();
-    say(sentence);
+    await report(options, results);
     process.exit(1);
   };
-  const timer = setTimeout(() => stop(`The bench took longer than ${options.secondsMax} s`), options.secondsMax * 1000);
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop(`Ended by ${signal}`));
+  const timer = setTimeout(() => stop(`it took longer than ${secondsMax} s`), secondsMax * 1000);
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop(`ended by ${signal}`));
   try {
-    const { readFrom } = options;
-    await report(options, readFrom === undefined ? await measure(options, processes) : await Bun.file(readFrom).json());
-    return 0;
+    if (readFrom === undefined) {
+      await measure(options, processes, results);
+      results.seconds = performance.now() / 1000;
+    }
+    clearTimeout(timer);
+    await report(options, results);
+    return results.failures === undefined ? 0 : 1;
   } catch (error) {
     say(`The bench failed: ${error instanceof Error ? error.message : error}`);
     return 1;

@@ -73,7 +73,7 @@ export function readOptions(args: string[]): Options | "help" {
     readFrom: values.from,
     // wrk knows whole seconds only.
     roundSeconds: values.quick || values.peers ? 1 : 2,
-    rounds: values.quick ? 2 : 3,
+    rounds: values.quick || values.peers ? 2 : 3,
     memoryCalls: values.quick ? 10_000 : 200_000,
     openStreams: values.quick ? 1000 : 9900,
     secondsMax: 720,

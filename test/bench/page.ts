@@ -19,7 +19,7 @@ export function formatTables(results: Results): Map<string, string> {
     tables.set("gaps", formatGaps(field));
   }
   if (accounts !== undefined) tables.set("accounts", formatAccounts(accounts.rows));
-  if (accounts !== undefined) tables.set("tail", formatTail(accounts.tail));
+  if (accounts?.tail !== undefined) tables.set("tail", formatTail(accounts.tail));
   if (memory !== undefined && openStreams !== undefined) tables.set("memory", formatMemory(memory, openStreams));
   if (profiles !== undefined) tables.set("profiles", formatProfiles(profiles));
   if (translations !== undefined) {
@@ -160,7 +160,7 @@ function formatAccounts(rows: Rows): string[] {
   return formatTable(columns, lines, [0]);
 }
 
-function formatTail({ callsPerSecond, rows }: NonNullable<Results["accounts"]>["tail"]): string[] {
+function formatTail({ callsPerSecond, rows }: NonNullable<NonNullable<Results["accounts"]>["tail"]>): string[] {
   const [bare] = rows;
   const lines = rows.map(({ subject, p50Ms, p99Ms }) => [
     subject,

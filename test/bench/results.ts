@@ -1,11 +1,10 @@
 import type { AccountsResult } from "./accounts.ts";
-import type { Gap } from "./calls.ts";
+import type { Found } from "./calls.ts";
 import type { Latency } from "./latency.ts";
 import type { Machine } from "./machine.ts";
 import type { Memory, OpenStreams } from "./memory.ts";
 import type { Field } from "./peers/contenders.ts";
 import type { Profile } from "./profile.ts";
-import type { Row } from "./rounds.ts";
 import type { Translation } from "./translate.ts";
 
 /** Of one run; what was not measured is absent. */
@@ -15,7 +14,9 @@ export interface Results {
   machine: Machine;
   /** How long the run took. */
   seconds?: number;
-  field?: Omit<Field, "runners"> & { rows: Row[]; gaps: Gap[] };
+  /** Parts that gave nothing, and why. */
+  failures?: { part: string; reason: string }[];
+  field?: Omit<Field, "runners"> & Found;
   latency?: Latency[];
   accounts?: AccountsResult;
   memory?: Memory;
