@@ -37,10 +37,10 @@ async function measure(options: Options, processes: Processes, results: Results)
     async accounts() {
       results.accounts = await measureAccounts(options, processes, { upstream, say });
     },
-    memory: () => measureMemory(options, processes, { upstream, results }),
     async profile() {
       results.profiles = await profileWorkloads(processes, { upstream, say });
     },
+    memory: () => measureMemory(options, processes, { upstream, results }),
   };
   for (const [part, work] of Object.entries(others)) {
     if (has(part as Part)) await work().catch((error) => fail(results, part, error));

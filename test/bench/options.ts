@@ -7,8 +7,8 @@ export const parts = [
   "protocols",
   "latency",
   "accounts",
-  "memory",
   "profile",
+  "memory",
   "translate",
 ] as const;
 export type Part = (typeof parts)[number];
@@ -41,7 +41,7 @@ bun run bench --from FILE [--json] [--write]
   --peers   other gateways too, which are installed into the folder for temporary files
   --quick   short rounds and few calls: a first look, not a figure to quote
   --plain   a provider without TLS
-  --only    some parts, by comma: ${parts.join(", ")}
+  --only    some parts, by comma: ${parts.join(", ")}; absent: all but translate
   --json    prints one JSON value
   --write   writes the tables into docs/benchmarks.md and README.md
   --save    keeps the results as JSON, which --from reads`;
@@ -64,7 +64,8 @@ export function readOptions(args: string[]): Options | "help" {
   });
   if (values.help) return "help";
   return {
-    parts: values.only === undefined ? parts : values.only.split(",").map(toPart),
+    parts:
+      values.only === undefined ? parts.filter((part) => part !== "translate") : values.only.split(",").map(toPart),
     json: values.json,
     plain: values.plain,
     peers: values.peers,
