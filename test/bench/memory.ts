@@ -61,7 +61,7 @@ export interface OpenStreams {
   rssMb: number;
 }
 
-const opensMsMax = 120_000;
+const opensMsMax = 240_000;
 
 /** The memory of a gateway while so many streams are open, which then go on and must come to their right ends. */
 export async function watchOpenStreams(

@@ -20,7 +20,7 @@ export function formatTables(results: Results): Map<string, string> {
   }
   if (accounts !== undefined) tables.set("accounts", formatAccounts(accounts.rows));
   if (accounts?.tail !== undefined) tables.set("tail", formatTail(accounts.tail));
-  if (memory !== undefined && openStreams !== undefined) tables.set("memory", formatMemory(memory, openStreams));
+  if (memory !== undefined) tables.set("memory", formatMemory(memory, openStreams));
   if (profiles !== undefined) tables.set("profiles", formatProfiles(profiles));
   if (translations !== undefined) {
     const line = ({ provider, chunkUs }: (typeof translations)[number]) => [provider, chunkUs.toFixed(2)];
@@ -173,7 +173,7 @@ function formatTail({ callsPerSecond, rows }: NonNullable<NonNullable<Results["a
 
 function formatMemory(
   { calls, rssMb, mostMb }: NonNullable<Results["memory"]>,
-  { streams, idleMb, rssMb: openMb }: NonNullable<Results["openStreams"]>,
+  open: Results["openStreams"],
 ): string[] {
   const [atStart = Number.NaN] = rssMb;
   const lines = [
@@ -186,7 +186,9 @@ function formatMemory(
         .join(" "),
     ],
     ["the most at any look meanwhile", mostMb.toFixed(0)],
-    [`with ${streams} open streams (${idleMb.toFixed(0)} before)`, openMb.toFixed(0)],
+    ...(open === undefined
+      ? []
+      : [[`with ${open.streams} open streams (${open.idleMb.toFixed(0)} before)`, open.rssMb.toFixed(0)]]),
   ];
   return formatTable(["", "RSS MB"], lines, [0, 1]);
 }

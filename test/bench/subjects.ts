@@ -46,9 +46,15 @@ export async function startUpstream(processes: Processes, withTls = false): Prom
 export const trusting = ({ caFile }: Pick<Place, "caFile">): Record<string, string> =>
   caFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: caFile };
 
+/** Bun sends 256 requests at once, unless it is told at its start. */
+export const bareEnv = (place: Pick<Place, "caFile">) => ({
+  ...trusting(place),
+  BUN_CONFIG_MAX_HTTP_REQUESTS: "65535",
+});
+
 export async function startBare(processes: Processes, upstream: Upstream): Promise<Subject> {
   const command = [process.execPath, join(import.meta.dir, "bare.ts"), upstream.origin];
-  const server = await processes.serve({ command, core: coreOf.subject, env: trusting(upstream) });
+  const server = await processes.serve({ command, core: coreOf.subject, env: bareEnv(upstream) });
   return { ...server, name: "bare", url: server.origin + pathOf.chat, key };
 }
 

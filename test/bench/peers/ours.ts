@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { gateEnv, gateRoot, trusting } from "../subjects.ts";
+import { bareEnv, gateEnv, gateRoot, trusting } from "../subjects.ts";
 import { type Contender, key } from "./contender.ts";
 import { versionOf } from "./install.ts";
 
@@ -26,7 +26,7 @@ export async function bareProxy(): Promise<Contender> {
     without: "everything: it reads no body",
     commandAt: async (place) => ({
       command: [process.execPath, join(import.meta.dir, "../bare.ts"), place.provider, String(place.port)],
-      env: trusting(place),
+      env: bareEnv(place),
     }),
   };
 }
