@@ -1,6 +1,7 @@
 import type { Capability, Model } from "../../contract/index.ts";
 import type { Listed } from "./price-list.ts";
-import { type ProviderRules, successors } from "./rules.ts";
+import type { ProviderRules } from "./provider-rules.ts";
+import { successors } from "./rules.ts";
 
 const capabilityOf: Readonly<Record<string, Capability>> = {
   chat: "chat",

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { type MeterName, meterNames, type Price, type Rate } from "../../contract/index.ts";
 
 /** A model in the price list of LiteLLM: dollars for one unit, and what the model can do. */
@@ -54,6 +55,40 @@ function toRates(listed: Listed, suffix: string): Partial<Record<MeterName, Rate
   }
   return rates;
 }
+
+/** The list's names of what a token of sound or of a picture costs. */
+const mediaFields = {
+  audioInputToken: "input_cost_per_audio_token",
+  audioOutputToken: "output_cost_per_audio_token",
+  imageOutputToken: "output_cost_per_image_token",
+} as const;
+
+/**
+ * The price of a listed model by the tokens of text, sound and pictures. What the list does not lower for reading from a
+ * cache costs the same then, and tokens of an answer that is all sound or pictures have one price.
+ */
+export function toMediaPrice(listed: Listed): Price | undefined {
+  const price = toTokenPrice(listed);
+  if (price?.inputToken === undefined) return undefined;
+  const media: Price = {};
+  for (const [meter, field] of Object.entries(mediaFields) as [MeterName, string][]) {
+    const usd = listed[field];
+    if (isPositive(usd)) media[meter] = toRate(usd, 1_000_000);
+  }
+  const { inputToken, cacheReadToken = inputToken } = price;
+  const outputToken = price.outputToken ?? media.imageOutputToken ?? media.audioOutputToken;
+  if (outputToken === undefined) return undefined;
+  const all: Price = { inputToken, ...media, cacheReadToken, outputToken };
+  const isOwn = ([meter, rate]: [string, unknown]) => !isDeepStrictEqual(rate, all[textOf[meter] as MeterName]);
+  return Object.fromEntries(Object.entries(all).filter(isOwn));
+}
+
+/** What a rate is as good as left out beside, if both are the same. */
+const textOf: Readonly<Record<string, MeterName>> = {
+  audioInputToken: "inputToken",
+  audioOutputToken: "outputToken",
+  imageOutputToken: "outputToken",
+};
 
 /** @param usd Of one unit; @param per What the rate is written for. */
 export function toRate(usd: number, per: number): Rate {

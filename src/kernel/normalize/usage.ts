@@ -12,6 +12,7 @@ import {
   type Model,
   meterNames,
   nanodollarsPerUsd,
+  sumOutputTokens,
   sumPromptTokens,
   tokenWeights,
   type UsageSource,
@@ -88,7 +89,7 @@ export class UsageMeter {
   }
 
   #isUsable(reported: Meters): boolean {
-    if (this.wrote && !reported.outputToken) return false;
+    if (this.wrote && !sumOutputTokens(reported)) return false;
     return !(this.produced && isZero(reported));
   }
 }
@@ -97,11 +98,16 @@ function isZero(meters: Meters): boolean {
   return meterNames.every((name) => meters[name] === undefined || meters[name] === 0);
 }
 
+const outputMeters = [
+  ...["outputToken", "audioOutputToken", "imageOutputToken"],
+  ...["image", "audioMs", "character"],
+] as readonly MeterName[];
+
 /** A report from the middle of a broken call may count the prompt but not yet the output: the larger output is taken. */
 function withLargerOutput(reported: Meters, estimated: Meters): Meters {
   if (isZero(reported)) return estimated;
   const meters: Meters = { ...estimated, ...reported };
-  for (const name of ["outputToken", "image", "audioMs", "character"] as const satisfies readonly MeterName[]) {
+  for (const name of outputMeters) {
     const [a, b] = [reported[name], estimated[name]];
     if (isAmount(a) && isAmount(b)) meters[name] = Math.max(a, b);
   }
@@ -117,7 +123,7 @@ export function toChatUsage(
   { meters, source }: Count,
   compiledPrice: CompiledPrice | undefined,
 ): ChatUsage {
-  const counted = { prompt_tokens: sumPromptTokens(meters), completion_tokens: meters.outputToken ?? 0 };
+  const counted = { prompt_tokens: sumPromptTokens(meters), completion_tokens: sumOutputTokens(meters) ?? 0 };
   const shown = source === "estimated" || !reported ? counted : reported;
   const completionTokens = shown.completion_tokens ?? 0;
   const usage: ChatUsage = {
