@@ -1,4 +1,4 @@
-import { type MeterName, type Meters, meterNames, sumPromptTokens } from "./meters.ts";
+import { type MeterName, type Meters, meterNames, sumPromptTokens, textMeterOf } from "./meters.ts";
 
 /** One US dollar in the unit of all money in code and in SQL. */
 export const nanodollarsPerUsd = 1_000_000_000;
@@ -46,15 +46,8 @@ export function formatUsd(nanodollars: number): string {
   return `${sign}${digits.slice(0, -9)}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-/** Sound and pictures by the token cost what text does where they have no rate of their own. */
-const textOf: Partial<Record<MeterName, MeterName>> = {
-  audioInputToken: "inputToken",
-  audioOutputToken: "outputToken",
-  imageOutputToken: "outputToken",
-};
-
 function findNumerator({ numerators }: RateTable, name: MeterName): number | undefined {
-  const text = textOf[name];
+  const text = textMeterOf[name];
   return numerators[name] ?? (text && numerators[text]);
 }
 

@@ -92,6 +92,19 @@ export function sumPromptTokens(meters: Meters): number {
   return inputToken + audioInputToken + cacheReadToken + cacheWriteToken + cacheWrite1hToken;
 }
 
+/** Sound and pictures by the token cost what text does where they have no rate of their own. */
+export const textMeterOf: Partial<Record<MeterName, MeterName>> = {
+  audioInputToken: "inputToken",
+  audioOutputToken: "outputToken",
+  imageOutputToken: "outputToken",
+};
+
+/** What comes out of a call. */
+export const outputMeters = [
+  ...["outputToken", "audioOutputToken", "imageOutputToken"],
+  ...["image", "audioMs", "character"],
+] as readonly MeterName[];
+
 /** Tokens of the answer of all kinds; `undefined` if none are counted. */
 export function sumOutputTokens({ outputToken, audioOutputToken, imageOutputToken }: Meters): number | undefined {
   const known = [outputToken, audioOutputToken, imageOutputToken].filter((amount) => amount !== undefined);

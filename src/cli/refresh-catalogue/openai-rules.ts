@@ -15,7 +15,6 @@ export const openai: ProviderRules = {
     [/cyber|daybreak|rosalind|-law$/, approved],
     [/latest$/, moving],
     [/search-(preview|api)/, search],
-    [/-audio/, "its audio tokens are not sold yet"],
     [/computer-use|realtime|-live-/, ownProtocol],
   ],
   facts(id, listed, capability) {
@@ -95,7 +94,7 @@ function openaiChatFacts(id: string, listed: Listed): Facts {
   const output = listed.max_output_tokens ?? 0;
   // The list says of some models how long the prompt may be, of others how long prompt and answer may be.
   const contextTokens = input === 272_000 || input === 922_000 ? input + output : input;
-  const price = toTokenPrice(listed);
+  const price = /-audio/.test(id) ? toMediaPrice(listed) : toTokenPrice(listed);
   // A cache that is kept for longer costs more than the row says.
   const keeping = Object.keys(listed).some((field) => field.includes("above_12hr"))
     ? ["prompt_cache_retention", "prompt_cache_options"]

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type MeterName, meterNames, type Price, type Rate } from "../../contract/index.ts";
+import { type MeterName, meterNames, type Price, type Rate, textMeterOf } from "../../contract/index.ts";
 
 /** A model in the price list of LiteLLM: dollars for one unit, and what the model can do. */
 export interface Listed {
@@ -79,16 +79,10 @@ export function toMediaPrice(listed: Listed): Price | undefined {
   const outputToken = price.outputToken ?? media.imageOutputToken ?? media.audioOutputToken;
   if (outputToken === undefined) return undefined;
   const all: Price = { inputToken, ...media, cacheReadToken, outputToken };
-  const isOwn = ([meter, rate]: [string, unknown]) => !isDeepStrictEqual(rate, all[textOf[meter] as MeterName]);
+  const isOwn = ([meter, rate]: [string, unknown]) =>
+    !isDeepStrictEqual(rate, all[textMeterOf[meter as MeterName] as MeterName]);
   return Object.fromEntries(Object.entries(all).filter(isOwn));
 }
-
-/** What a rate is as good as left out beside, if both are the same. */
-const textOf: Readonly<Record<string, MeterName>> = {
-  audioInputToken: "inputToken",
-  audioOutputToken: "outputToken",
-  imageOutputToken: "outputToken",
-};
 
 /** @param usd Of one unit; @param per What the rate is written for. */
 export function toRate(usd: number, per: number): Rate {

@@ -7,22 +7,21 @@ import {
   costNanodollars,
   isAmount,
   type Message,
-  type MeterName,
   type Meters,
   type Model,
   meterNames,
   nanodollarsPerUsd,
+  outputMeters,
   sumOutputTokens,
   sumPromptTokens,
   tokenWeights,
   type UsageSource,
 } from "../../contract/index.ts";
+import { soundTokensMax } from "./sound.ts";
 import { getCallTexts } from "./tool-call.ts";
 
 /** The most tokens that one picture can cost where the row of the model does not say. */
 export const imageTokensDefault = 10_000;
-/** Characters of base64 that hold one token of audio at the least: 32 tokens a second at 8 kbit/s. */
-const audioCharactersPerToken = 40;
 /** Tokens that a message costs beside its text (role and separators). */
 export const messageTokens = 6;
 /** What a call used, and how it is known. */
@@ -37,6 +36,8 @@ export interface Output {
   text: string;
   /** Of all of it, in characters. */
   length: number;
+  /** Of its sound, in characters of base64. */
+  soundLength: number;
 }
 
 /**
@@ -47,7 +48,7 @@ export class UsageMeter {
   /** The provider's last report. */
   reported: Meters | undefined = undefined;
   readonly #estimate: () => Promise<Meters>;
-  readonly output: Output = { text: "", length: 0 };
+  readonly output: Output = { text: "", length: 0, soundLength: 0 };
   /** Something reached the caller, or would have: from here on the call costs. */
   produced = false;
   /** Text came out, so a report without output tokens is not usable. */
@@ -97,11 +98,6 @@ export class UsageMeter {
 function isZero(meters: Meters): boolean {
   return meterNames.every((name) => meters[name] === undefined || meters[name] === 0);
 }
-
-const outputMeters = [
-  ...["outputToken", "audioOutputToken", "imageOutputToken"],
-  ...["image", "audioMs", "character"],
-] as readonly MeterName[];
 
 /** A report from the middle of a broken call may count the prompt but not yet the output: the larger output is taken. */
 function withLargerOutput(reported: Meters, estimated: Meters): Meters {
@@ -187,7 +183,7 @@ export function partTokensMax(part: ContentPart, { imageTokensMax }: Model): num
     case "image_url":
       return imageTokensMax ?? imageTokensDefault;
     case "input_audio":
-      return Math.ceil(part.input_audio.data.length / audioCharactersPerToken);
+      return soundTokensMax(part);
     case "file":
       return tokensMax(JSON.stringify(part.file));
   }

@@ -186,3 +186,104 @@ describe("speech of gpt-4o-mini-tts", () => {
     expect(await lastCall()).toMatchObject({ audio_output_tokens: 26, usage_source: "estimated", status: 500 });
   });
 });
+
+describe("a chat in sound", () => {
+  const model = "gpt-audio-1.5";
+  const audio = { voice: "alloy", format: "pcm16" } as const;
+  const data = Buffer.from(wavOf(2000)).toString("base64");
+  const messages = [
+    {
+      role: "user" as const,
+      content: [
+        { type: "text" as const, text: "Answer this" },
+        { type: "input_audio" as const, input_audio: { data, format: "wav" as const } },
+      ],
+    },
+  ];
+  const usage = {
+    ...{ prompt_tokens: 33, completion_tokens: 70, total_tokens: 103 },
+    prompt_tokens_details: { audio_tokens: 20, text_tokens: 13, cached_tokens: 0 },
+    completion_tokens_details: { audio_tokens: 50, text_tokens: 20, reasoning_tokens: 0 },
+  };
+  const price = 13 * 2500 + 20 * 32_000 + 20 * 10_000 + 50 * 64_000;
+  const sound = { id: "audio_1", data: "AAAA", transcript: "Hi", expires_at: 1_900_000_000 };
+  const reply = (more: object = { usage }) =>
+    jsonReply({
+      ...{ id: "1", object: "chat.completion", created: 1, model },
+      choices: [{ index: 0, message: { role: "assistant", content: null, audio: sound }, finish_reason: "stop" }],
+      ...more,
+    });
+
+  test("costs the tokens of text and sound that OpenAI reports", async () => {
+    upstream.answer("openai", reply());
+    const answer = await client.chat.completions.create({ model, messages, modalities: ["text", "audio"], audio });
+    expect(answer.choices[0]?.message.audio).toEqual(sound);
+    expect(answer.usage).toMatchObject(usage);
+    expect(upstream.seen.at(-1)?.json).toMatchObject({ messages, modalities: ["text", "audio"], audio });
+    const call = await lastCall();
+    expect(call).toMatchObject({
+      ...{ input_tokens: 13, audio_input_tokens: 20, output_tokens: 20, audio_output_tokens: 50 },
+      ...{ usage_source: "reported", charged_nanodollars: price },
+    });
+    // All of the answer can be sound, and what two seconds of it in the prompt can be is known.
+    expect(call.hold_nanodollars).toBeGreaterThan(16_384 * 64_000);
+    expect(call.hold_nanodollars).toBeLessThan(16_384 * 64_000 + 100 * 32_000);
+  });
+
+  test("streamed costs the same", async () => {
+    const chunk = (delta: object, finish_reason: string | null = null) => ({
+      ...{ id: "1", object: "chat.completion.chunk", created: 1, model },
+      choices: [{ index: 0, delta, finish_reason }],
+    });
+    upstream.answer(
+      "openai",
+      eventsReply(
+        chunk({ role: "assistant", audio: { id: "audio_1", transcript: "Hi" } }),
+        chunk({ audio: { data: "AAAA" } }),
+        chunk({ audio: { expires_at: 1 } }),
+        chunk({}, "stop"),
+        { ...chunk({}), choices: [], usage },
+        "[DONE]",
+      ),
+    );
+    const stream = await client.chat.completions.create({
+      ...{ model, messages, modalities: ["text", "audio"] as ["text", "audio"], audio, max_tokens: 100 },
+      ...{ stream: true as const, stream_options: { include_usage: true } },
+    });
+    const deltas: unknown[] = [];
+    let last: unknown;
+    for await (const { choices, usage } of stream) {
+      deltas.push(...choices.flatMap(({ delta }) => (delta as { audio?: unknown }).audio ?? []));
+      last = usage ?? last;
+    }
+    expect(deltas).toEqual([{ id: "audio_1", transcript: "Hi" }, { data: "AAAA" }, { expires_at: 1 }]);
+    expect(last).toMatchObject(usage);
+    expect((await lastCall()).charged_nanodollars).toBe(price);
+  });
+
+  test("without a report costs the sound that came and went", async () => {
+    const second = "A".repeat(64_000);
+    const message = { role: "assistant", content: null, audio: { ...sound, data: second } };
+    upstream.answer("openai", reply({ choices: [{ index: 0, message, finish_reason: "stop" }] }));
+    await client.chat.completions.create({ model, messages, modalities: ["text", "audio"], audio });
+    expect(await lastCall()).toMatchObject({
+      ...{ audio_input_tokens: 20, output_tokens: 1, audio_output_tokens: 20, usage_source: "estimated" },
+    });
+  });
+
+  test("is held for by the tokens of its earlier answers, which it names", async () => {
+    upstream.answer("openai", reply());
+    const earlier = [...messages, { role: "assistant" as const, audio: { id: "audio_1" } }, ...messages];
+    await client.chat.completions.create({ model, messages: earlier, max_tokens: 100 });
+    expect((await lastCall()).hold_nanodollars).toBeGreaterThan(16_384 * 32_000);
+  });
+
+  test("of a model without a price of sound leaves it out", async () => {
+    upstream.answer("openai", reply());
+    await client.chat.completions.create({
+      ...{ model: "famA-4o-mini", messages: [{ role: "user", content: "Hi" }] },
+      ...{ modalities: ["text", "audio"], audio },
+    });
+    expect(Object.keys(upstream.seen.at(-1)?.json as object)).not.toContain("audio");
+  });
+});

@@ -38,7 +38,11 @@ const byToken: { [C in Capability]?: Size<C> } = {
   },
   transcription: {
     request: { model: "m", prompt, file: new File([wavOf(2000)], "a.wav") },
-    handlers: { transcription: async () => ({ text: "x", usage: usageOf(bytes + 64, 32) }) },
+    handlers: {
+      transcription: async () => ({
+        ...{ text: "x", usage: { ...usageOf(bytes + 128, 32), input_token_details: { text_tokens: bytes + 64 } } },
+      }),
+    },
     model: { outputTokensMax: 1, price: { ...tokens, audioInputToken: { usd: "3", per: million } } },
   },
   speech: {

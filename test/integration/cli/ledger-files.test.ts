@@ -91,7 +91,7 @@ describe("ledger export", () => {
     expect(first).toStartWith(
       `c1,${accountId},key_1,acme-1,chat,true,acme,settled,reported,1200,1200,0,v1,session-1,200,,2026`,
     );
-    expect(first).toEndWith(",7,,,,5,,,");
+    expect(first).toEndWith(",7,,,,5,,,,,,");
     expect(second).toContain("settled,reported,,0,10,");
     expect(fourth).toContain(',"a ""b"", c",');
   });

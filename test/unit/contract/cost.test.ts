@@ -14,6 +14,7 @@ import {
   type Price,
   parseUsd,
   type Rate,
+  textMeterOf,
 } from "../../../src/contract/index.ts";
 
 const perMillion = (usd: string): Rate => ({ usd, per: 1_000_000 });
@@ -56,7 +57,7 @@ function costInFractions(price: Price, meters: Meters): bigint | undefined {
   let total = 0n;
   for (const name of meterNames) {
     const used = BigInt(meters[name] ?? 0);
-    const { usd, per } = table[name] ?? table[textOf[name] ?? name] ?? {};
+    const { usd, per } = table[name] ?? table[textMeterOf[name] ?? name] ?? {};
     if (used === 0n) continue;
     if (usd === undefined || per === undefined) return undefined;
     const nanodollars = BigInt(usd.replace(".", "")) * 1000n;
@@ -66,10 +67,6 @@ function costInFractions(price: Price, meters: Meters): bigint | undefined {
   const cost = (total + whole - 1n) / whole;
   return cost > BigInt(Number.MAX_SAFE_INTEGER) ? undefined : cost;
 }
-
-const textOf: Partial<Record<MeterName, MeterName>> = {
-  ...{ audioInputToken: "inputToken", audioOutputToken: "outputToken", imageOutputToken: "outputToken" },
-};
 
 /** A price whose rates share no denominator below 2^53 is refused; such a price proves nothing about sums. */
 function compiled(price: Price) {
