@@ -1,10 +1,8 @@
+import type { Call, ChatRequest, ImagesRequest } from "modelgate/plugin";
 import {
-  type Call,
-  type ChatRequest,
   definePlugin,
   placeholderImages as fetched,
   fetchImages,
-  type ImagesRequest,
   LruMap,
   precheckMultimodal,
   readModels,
@@ -43,5 +41,5 @@ async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
 
 async function images({ request, model, upstream, warn }: Call<ImagesRequest>) {
   const path = `/models/${model.upstreamId}:generateContent`;
-  return fromImageAnswer(await upstream.json(path, toImageBody(request, warn, model.options?.imageSizes)));
+  return fromImageAnswer(await upstream.json(path, toImageBody(request, model, warn)));
 }

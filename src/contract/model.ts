@@ -40,6 +40,12 @@ export const Model = Type.Object(
     imageTokensMax: Type.Optional(
       Type.Integer({ minimum: 1, description: "The most that one picture of a prompt costs" }),
     ),
+    imageOutputTokensMax: Type.Optional(
+      Type.Record(Type.String(), Type.Integer({ minimum: 1 }), {
+        description:
+          "The most tokens of one picture that it makes, by quality (`high`) or quality and size (`high 1024x1024`)",
+      }),
+    ),
     dimensions: Type.Optional(
       Type.Object(
         {

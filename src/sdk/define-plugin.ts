@@ -16,7 +16,7 @@ import { suggestName } from "./did-you-mean.ts";
 import { PluginError } from "./errors.ts";
 import { classifyFault } from "./fault.ts";
 import { isRecord } from "./json.ts";
-import { readModelsOnce, requiredMeters } from "./read-models.ts";
+import { findMissingRates, readModelsOnce } from "./read-models.ts";
 
 /** What an author writes: a {@link ProviderPlugin} of which most can be left out. */
 export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> &
@@ -149,7 +149,7 @@ function checkUnlisted(plugin: string, unlisted: unknown, handlers: Handlers): U
   const fault = findUnlistedError(unlisted);
   if (fault !== undefined) fail(plugin, `unlisted${fault.path}: ${fault.reason}`);
   const { price, capability = "chat" } = unlisted as Unlisted;
-  const missing = requiredMeters[capability].filter((meter) => price?.[meter] === undefined);
+  const missing = findMissingRates(price, capability);
   if (missing.length > 0) {
     const example = `unlisted.price.${missing[0]} as { "usd": "1.25", "per": 1000000 }`;
     fail(

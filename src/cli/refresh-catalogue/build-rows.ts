@@ -1,6 +1,7 @@
 import type { Capability, Model } from "../../contract/index.ts";
 import type { Listed } from "./price-list.ts";
-import { type ProviderRules, successors } from "./rules.ts";
+import type { ProviderRules } from "./provider-rules.ts";
+import { successors } from "./rules.ts";
 
 const capabilityOf: Readonly<Record<string, Capability>> = {
   chat: "chat",
@@ -96,9 +97,10 @@ function toRow(
   const { price, ...facts } = rules.facts(id, listed, capability);
   if (price === undefined) return undefined;
   const isChat = capability === "chat";
-  // Sound that costs more than text cannot be sold by a row, which has one price for both.
+  // Sound that costs more than text needs a rate of its own.
   const textUsd = listed.input_cost_per_token;
-  const hasAudio = listed.supports_audio_input === true && (listed.input_cost_per_audio_token ?? textUsd) === textUsd;
+  const isPriced = price.audioInputToken !== undefined || (listed.input_cost_per_audio_token ?? textUsd) === textUsd;
+  const hasAudio = listed.supports_audio_input === true && isPriced;
   const can = [
     ...features.flatMap(([feature, field]) => (listed[field] === true ? [feature] : [])),
     ...(hasAudio ? ["audio" as const] : []),

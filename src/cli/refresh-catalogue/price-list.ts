@@ -1,4 +1,5 @@
-import { type MeterName, meterNames, type Price, type Rate } from "../../contract/index.ts";
+import { isDeepStrictEqual } from "node:util";
+import { type MeterName, meterNames, type Price, type Rate, textMeterOf } from "../../contract/index.ts";
 
 /** A model in the price list of LiteLLM: dollars for one unit, and what the model can do. */
 export interface Listed {
@@ -53,6 +54,34 @@ function toRates(listed: Listed, suffix: string): Partial<Record<MeterName, Rate
     if (isPositive(usd)) rates[meter] = toRate(usd, 1_000_000);
   }
   return rates;
+}
+
+/** The list's names of what a token of sound or of a picture costs. */
+const mediaFields = {
+  audioInputToken: "input_cost_per_audio_token",
+  audioOutputToken: "output_cost_per_audio_token",
+  imageOutputToken: "output_cost_per_image_token",
+} as const;
+
+/**
+ * The price of a listed model by the tokens of text, sound and pictures. What the list does not lower for reading from a
+ * cache costs the same then, and tokens of an answer that is all sound or pictures have one price.
+ */
+export function toMediaPrice(listed: Listed): Price | undefined {
+  const price = toTokenPrice(listed);
+  if (price?.inputToken === undefined) return undefined;
+  const media: Price = {};
+  for (const [meter, field] of Object.entries(mediaFields) as [MeterName, string][]) {
+    const usd = listed[field];
+    if (isPositive(usd)) media[meter] = toRate(usd, 1_000_000);
+  }
+  const { inputToken, cacheReadToken = inputToken } = price;
+  const outputToken = price.outputToken ?? media.imageOutputToken ?? media.audioOutputToken;
+  if (outputToken === undefined) return undefined;
+  const all: Price = { inputToken, ...media, cacheReadToken, outputToken };
+  const isOwn = ([meter, rate]: [string, unknown]) =>
+    !isDeepStrictEqual(rate, all[textMeterOf[meter as MeterName] as MeterName]);
+  return Object.fromEntries(Object.entries(all).filter(isOwn));
 }
 
 /** @param usd Of one unit; @param per What the rate is written for. */

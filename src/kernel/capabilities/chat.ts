@@ -19,6 +19,7 @@ import {
   normalizeCompletion,
   toChunks,
 } from "../normalize/completion.ts";
+import { countSound, estimatePromptSound, estimateSound, hasAudioPrice, measureSound } from "../normalize/sound.ts";
 import { hasSubstance, StreamNormalizer } from "../normalize/stream.ts";
 import { countablePrompt, countTokens } from "../normalize/tokenizer.ts";
 import { checkCustomTools } from "../normalize/tool-call.ts";
@@ -60,17 +61,21 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       const sentence = `${param} is ${wanted}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
       throw new GatewayError("invalid_request", sentence, { param });
     }
+    return hasAudioPrice(model) ? measureSound(request) : undefined;
   },
 
   ...chatBounds,
 
   async estimate({ request, modelEntry, route, usageMeter: { output } }) {
-    const { text, otherTokens } = countablePrompt(request, modelEntry.model);
+    const { model } = modelEntry;
+    const { text, otherTokens } = countablePrompt(request, model);
     const promptTokens = (await countTokens(text)) + otherTokens;
     const routes = modelEntry.routes.filter(({ plugin }) => route === undefined || plugin.name === route);
     return {
       inputToken: promptCopiesMax(request, { ...modelEntry, routes }) * promptTokens,
+      ...estimatePromptSound(request, model),
       outputToken: await countTokens(output.text, output.length),
+      ...estimateSound(request, output.soundLength),
     };
   },
 
@@ -168,6 +173,10 @@ async function finishCompletion(
   // The text is only needed for an estimate.
   if (!meters?.outputToken) output.text = collectText(completion);
   output.length = output.text.length;
+  countSound(
+    usageMeter,
+    completion.choices.map(({ message }) => message),
+  );
   usageMeter.wrote = output.text !== "";
   usageMeter.finish();
   const count = await usageMeter.count();

@@ -6,10 +6,13 @@ type Meter = Exclude<keyof Price, "markupPercent" | "serviceTiers" | "tiers">;
 /** How each meter is displayed: the number of units a price is for, and their name. */
 const meters: Record<Meter, { units: number; unit: string }> = {
   inputToken: { units: 1_000_000, unit: "per M input tokens" },
+  audioInputToken: { units: 1_000_000, unit: "per M audio input tokens" },
   cacheReadToken: { units: 1_000_000, unit: "per M cached tokens" },
   cacheWriteToken: { units: 1_000_000, unit: "per M cache write tokens" },
   cacheWrite1hToken: { units: 1_000_000, unit: "per M 1-hour cache write tokens" },
   outputToken: { units: 1_000_000, unit: "per M output tokens" },
+  audioOutputToken: { units: 1_000_000, unit: "per M audio output tokens" },
+  imageOutputToken: { units: 1_000_000, unit: "per M image output tokens" },
   image: { units: 1, unit: "per image" },
   audioMs: { units: 3_600_000, unit: "per hour of audio" },
   character: { units: 1_000_000, unit: "per M characters" },

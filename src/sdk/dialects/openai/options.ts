@@ -70,7 +70,10 @@ export interface TranscriptionOptions extends RequestOptions {
 }
 
 /** What one speech provider does differently. */
-export type SpeechOptions = RequestOptions;
+export interface SpeechOptions extends RequestOptions {
+  /** Whether it can send the sound in events, the last of which tells the tokens. Default false. */
+  events?: boolean;
+}
 
 const merged = new WeakMap<object, WeakMap<Model, unknown>>();
 

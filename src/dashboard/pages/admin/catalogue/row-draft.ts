@@ -18,10 +18,13 @@ const audio = [
 
 export const meters: Record<Meter, { name: string; units: readonly (readonly [number, string])[] }> = {
   inputToken: { name: "Input tokens", units: counts },
+  audioInputToken: { name: "Audio input tokens", units: counts },
   cacheReadToken: { name: "Cached tokens", units: counts },
   cacheWriteToken: { name: "Cache writes", units: counts },
   cacheWrite1hToken: { name: "Cache writes, 1 hour", units: counts },
   outputToken: { name: "Output tokens", units: counts },
+  audioOutputToken: { name: "Audio output tokens", units: counts },
+  imageOutputToken: { name: "Image output tokens", units: counts },
   image: { name: "Image", units: [[1, "image"]] },
   audioMs: { name: "Audio", units: audio },
   character: { name: "Characters", units: counts },
@@ -33,9 +36,9 @@ const allMeters = Object.keys(meters) as Meter[];
 const metersOf: Record<Capability, readonly Meter[]> = {
   chat: ["inputToken", "outputToken", "cacheReadToken", "cacheWriteToken", "cacheWrite1hToken", "call"],
   embeddings: ["inputToken", "call"],
-  images: ["image", "inputToken", "outputToken", "call"],
-  transcription: ["audioMs", "inputToken", "outputToken", "call"],
-  speech: ["character", "inputToken", "outputToken", "call"],
+  images: ["image", "inputToken", "outputToken", "imageOutputToken", "call"],
+  transcription: ["audioMs", "inputToken", "audioInputToken", "outputToken", "call"],
+  speech: ["character", "inputToken", "outputToken", "audioOutputToken", "call"],
 };
 
 export function shownMeters({ capability, rates }: RowDraft): Meter[] {
