@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
 import type { ChatRequest, ContentPart, Meters, Model } from "../../contract/index.ts";
-import type { UsageMeter } from "./usage.ts";
 
 type InputAudio = Extract<ContentPart, { type: "input_audio" }>;
 
@@ -85,8 +84,14 @@ export function getSound(message: object): { data?: unknown; transcript?: unknow
   return audio ?? undefined;
 }
 
+/** What counts the sound of an answer, in characters of base64. */
+interface SoundMeter {
+  readonly output: { soundLength: number };
+  produced: boolean;
+}
+
 /** Counts the sound that came. */
-export function countSound(meter: Pick<UsageMeter, "output" | "produced">, messages: readonly object[]): void {
+export function countSound(meter: SoundMeter, messages: readonly object[]): void {
   for (const message of messages) {
     const data = getSound(message)?.data;
     if (typeof data !== "string" || data === "") continue;
