@@ -90,12 +90,12 @@ interface SoundMeter {
   produced: boolean;
 }
 
-/** Counts the sound that came. */
-export function countSound(meter: SoundMeter, messages: readonly object[]): void {
-  for (const message of messages) {
-    const data = getSound(message)?.data;
-    if (typeof data !== "string" || data === "") continue;
+/** Counts the sound that came with a message or a delta. Returns its words. */
+export function countSound(meter: SoundMeter, message: object): unknown {
+  const { data, transcript } = getSound(message) ?? {};
+  if (typeof data === "string" && data !== "") {
     meter.output.soundLength += data.length;
     meter.produced = true;
   }
+  return transcript;
 }
