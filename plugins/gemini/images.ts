@@ -6,7 +6,6 @@ import type { GenerateAnswer, GenerateBody, Warn } from "./wire.ts";
 /** Width by height. https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios */
 const aspectRatios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
 const imageSizes = { "1K": 1024, "2K": 2048, "4K": 4096 }; // The side of the square, in pixels.
-const isFine = (quality: ImagesRequest["quality"]) => quality === "hd" || quality === "high";
 const proportions = Object.fromEntries(
   aspectRatios.map((name): [string, number] => [name, Number(name.split(":")[0]) / Number(name.split(":")[1])]),
 );
@@ -17,7 +16,8 @@ export function toImageBody(request: ImagesRequest, model: Model, warn: Warn): G
   const side = imageSizes[(imageConfig.imageSize ?? "1K") as keyof typeof imageSizes];
   const isOther = size && (!/^(auto|(1024|2048|4096)x\2)$/.test(size) || Number.parseInt(size, 10) > side);
   if (isOther) warn(`Took ${JSON.stringify(imageConfig)} for size ${size}`, "size");
-  if (isFine(quality) && side < 2048) warn("Left out the quality: this model has one size", "quality");
+  if (/^(hd|high)$/.test(quality ?? "") && side < 2048)
+    warn("Left out the quality: this model has one size", "quality");
   warnOfOthers(request, ["model", "prompt", "n", "size", "quality", "response_format"], warn);
   const maxOutputTokens = model.price?.imageOutputToken && model.outputTokensMax;
   const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig, maxOutputTokens };
@@ -28,7 +28,7 @@ export function toImageBody(request: ImagesRequest, model: Model, warn: Warn): G
 export function toImageConfig(size: ImagesRequest["size"], quality: ImagesRequest["quality"], sold?: unknown) {
   const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "1024x1024")).split("x").map(Number);
   const nearestSize = size === "auto" ? "1K" : nearest(imageSizes, Math.sqrt(width * height));
-  const imageSize = isFine(quality) && nearestSize === "1K" ? "2K" : nearestSize;
+  const imageSize = /^(hd|high)$/.test(quality ?? "") && nearestSize === "1K" ? "2K" : nearestSize;
   return {
     aspectRatio: size === "auto" ? undefined : nearest(proportions, width / height),
     imageSize: Array.isArray(sold) && !sold.includes(imageSize) ? sold.at(-1) : imageSize,
@@ -49,14 +49,13 @@ export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   const [candidate] = readCandidates(answer);
   const parts = (candidate?.content?.parts ?? []).filter((part) => part.thought !== true);
   const counts: Record<string, unknown> = answer.usageMetadata ?? {};
-  const [output, thoughts] = [counts.candidatesTokenCount, counts.thoughtsTokenCount ?? 0] as number[];
-  const made = output && output + (thoughts as number);
+  const { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: total } = counts;
+  const made = output && Number(output) + Number(counts.thoughtsTokenCount ?? 0);
   const drawn = [counts.candidatesTokensDetails].flat().find((part) => isRecord(part) && part.modality === "IMAGE");
   const details = isRecord(drawn) && { output_tokens_details: { image_tokens: drawn.tokenCount } };
-  const usage = { input_tokens: counts.promptTokenCount, output_tokens: made, total_tokens: counts.totalTokenCount };
+  const usage = { input_tokens: input, output_tokens: made, total_tokens: total, ...details };
   for (const { inlineData: { data = "", mimeType: mediaType = "" } = {} } of parts) {
-    if (!/^image\/(png|jpeg|webp)$/.test(mediaType) || data === "") continue;
-    return { images: [{ data, mediaType }], usage: { ...usage, ...details } };
+    if (data !== "" && /^image\/(png|jpeg|webp)$/.test(mediaType)) return { images: [{ data, mediaType }], usage };
   }
   const words = parts.flatMap((part) => part.text ?? []).join("");
   const { finishReason: reason, finishMessage: sentence } = candidate ?? {};

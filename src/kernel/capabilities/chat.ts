@@ -67,13 +67,12 @@ export const chatHandler: CapabilityHandler<"chat"> = {
   ...chatBounds,
 
   async estimate({ request, modelEntry, route, usageMeter: { output } }) {
-    const { model } = modelEntry;
-    const { text, otherTokens } = countablePrompt(request, model);
+    const { text, otherTokens } = countablePrompt(request, modelEntry.model);
     const promptTokens = (await countTokens(text)) + otherTokens;
     const routes = modelEntry.routes.filter(({ plugin }) => route === undefined || plugin.name === route);
     return {
       inputToken: promptCopiesMax(request, { ...modelEntry, routes }) * promptTokens,
-      ...estimatePromptSound(request, model),
+      ...estimatePromptSound(request, modelEntry.model),
       outputToken: await countTokens(output.text, output.length),
       ...estimateSound(request, output.soundLength),
     };
@@ -173,10 +172,7 @@ async function finishCompletion(
   // The text is only needed for an estimate.
   if (!meters?.outputToken) output.text = collectText(completion);
   output.length = output.text.length;
-  countSound(
-    usageMeter,
-    completion.choices.map(({ message }) => message),
-  );
+  for (const { message } of completion.choices) countSound(usageMeter, message);
   usageMeter.wrote = output.text !== "";
   usageMeter.finish();
   const count = await usageMeter.count();

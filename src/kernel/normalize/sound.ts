@@ -1,6 +1,5 @@
 import { Buffer } from "node:buffer";
 import type { ChatRequest, ContentPart, Meters, Model } from "../../contract/index.ts";
-import type { UsageMeter } from "./usage.ts";
 
 type InputAudio = Extract<ContentPart, { type: "input_audio" }>;
 
@@ -85,12 +84,18 @@ export function getSound(message: object): { data?: unknown; transcript?: unknow
   return audio ?? undefined;
 }
 
-/** Counts the sound that came. */
-export function countSound(meter: Pick<UsageMeter, "output" | "produced">, messages: readonly object[]): void {
-  for (const message of messages) {
-    const data = getSound(message)?.data;
-    if (typeof data !== "string" || data === "") continue;
+/** What counts the sound of an answer, in characters of base64. */
+interface SoundMeter {
+  readonly output: { soundLength: number };
+  produced: boolean;
+}
+
+/** Counts the sound that came with a message or a delta. Returns its words. */
+export function countSound(meter: SoundMeter, message: object): unknown {
+  const { data, transcript } = getSound(message) ?? {};
+  if (typeof data === "string" && data !== "") {
     meter.output.soundLength += data.length;
     meter.produced = true;
   }
+  return transcript;
 }

@@ -37,10 +37,17 @@ export function shortPrice(price: Model["price"]): { usd: string; unit: string }
   const [input, output] = [price?.inputToken, price?.outputToken];
   if (input !== undefined && output !== undefined) {
     const findUsd = (unit: string) => lines.find((line) => line.unit === unit)?.usd ?? "";
-    const usd = `${findUsd(meters.inputToken.unit)} in · ${findUsd(meters.outputToken.unit)} out`;
+    const usd = `${findUsd(meters.inputToken.unit)} in · ${findUsd(meters[findOutput(price)].unit)} out`;
     return { usd, unit: "per M tokens" };
   }
   return lines[0];
+}
+
+/** What the answers of a model mostly are: pictures, sound of a model that only speaks, or text. */
+function findOutput(price: Model["price"]): Meter {
+  if (price?.imageOutputToken !== undefined) return "imageOutputToken";
+  const isSpeech = price?.audioOutputToken !== undefined && price.audioInputToken === undefined;
+  return isSpeech ? "audioOutputToken" : "outputToken";
 }
 
 /** What a column of prices is sorted by: the first of the rates. */

@@ -182,7 +182,9 @@ const exampleOf: Record<Capability, { text: string; amounts: Partial<Record<Mete
 
 /** What an example call costs with the markup, in dollars; `undefined` while a rate is no number. */
 export function exampleCost(draft: RowDraft): { text: string; usd: number | undefined } {
-  const { text, amounts } = exampleOf[draft.capability];
+  const { rates, capability } = draft;
+  const isByToken = rates[metersOf[capability][0] as Meter].usd.trim() === "" && rates.inputToken.usd.trim() !== "";
+  const { text, amounts } = exampleOf[isByToken ? "chat" : capability];
   let usd = 0;
   for (const [meter, amount] of Object.entries(amounts) as [Meter, number][]) {
     const rate = draft.rates[meter];
