@@ -137,9 +137,15 @@ function checkModels(plugin: string, models: unknown, handlers: Handlers): reado
     if (error instanceof PluginError) fail(plugin, error.message);
     throw error;
   }
-  for (const { id, capability } of rows) {
+  for (const { id, capability, endpoint } of rows) {
     if (handlers[capability] === undefined) {
       fail(plugin, `model ${id} can ${capability}, but there is no handlers.${capability}; add it or remove the row`);
+    }
+    if (endpoint !== undefined && (capability !== "chat" || handlers[endpoint] === undefined)) {
+      fail(
+        plugin,
+        `model ${id} has the endpoint ${endpoint}, which only chat by a plugin with handlers.${endpoint} has`,
+      );
     }
   }
   return rows;

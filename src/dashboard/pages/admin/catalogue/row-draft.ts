@@ -135,7 +135,7 @@ export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["pric
     reasoning: draft.reasoning || (under.reasoning === false ? false : undefined),
     whenRetired: draft.whenRetired || undefined,
     disabled: draft.disabled || undefined,
-    price: toPrice(draft, price?.tiers),
+    price: toPrice(draft, price),
   };
   for (const name of texts) wanted[name] = draft[name].trim() || undefined;
   for (const name of numbers) wanted[name] = toNumber(draft[name]);
@@ -154,9 +154,10 @@ export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["pric
   return Object.keys(row).length === 1 ? undefined : row;
 }
 
+/** The price of the form, with what it does not show: the rates of long prompts and of service tiers. */
 function toPrice(
   { rates, markupPercent }: Pick<RowDraft, "rates" | "markupPercent">,
-  tiers?: Price["tiers"],
+  { tiers, serviceTiers }: Price = {},
 ): Price | undefined {
   const entries = allMeters.flatMap((meter) => {
     const { usd, per } = rates[meter];
@@ -166,6 +167,7 @@ function toPrice(
   const markup = toNumber(markupPercent);
   if (markup !== undefined) price.markupPercent = markup as number;
   if (tiers !== undefined) price.tiers = tiers;
+  if (serviceTiers !== undefined) price.serviceTiers = serviceTiers;
   return Object.keys(price).length === 0 ? undefined : price;
 }
 

@@ -18,6 +18,7 @@ const base: Model = {
     outputToken: rate("2.00"),
     inputToken: rate("1.00"),
     tiers: [{ aboveInputTokens: 9, inputToken: rate("3") }],
+    serviceTiers: { flex: { inputToken: rate("0.50") } },
   },
 };
 const draftOf = (row: Partial<Model> = base, own: object | null = null) => toDraft("acme", "m", row, own as null);
@@ -27,7 +28,7 @@ describe("the row that a form makes", () => {
     expect(toRow(draftOf(), base, base.price)).toBeUndefined();
   });
 
-  test("has only the fields that differ, null for one that is taken away, and the tiers of the price", () => {
+  test("has only the fields that differ, null for one that is taken away, and all tiers of the price", () => {
     const draft = { ...draftOf(), aliases: " em , other,", contextTokens: "", priority: "7", disabled: true };
     expect(toRow(draft, base, base.price)).toEqual({
       id: "m",
