@@ -142,10 +142,8 @@ function checkModels(plugin: string, models: unknown, handlers: Handlers): reado
       fail(plugin, `model ${id} can ${capability}, but there is no handlers.${capability}; add it or remove the row`);
     }
     if (endpoint !== undefined && (capability !== "chat" || handlers[endpoint] === undefined)) {
-      fail(
-        plugin,
-        `model ${id} has the endpoint ${endpoint}, which only chat by a plugin with handlers.${endpoint} has`,
-      );
+      const cure = `add "${endpoint}": {} to the options of the plugin, or take the field out of the row`;
+      fail(plugin, `model ${id} has an endpoint, which is for chat by plugins that speak that protocol; ${cure}`);
     }
   }
   return rows;
