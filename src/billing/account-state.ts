@@ -1,11 +1,4 @@
-import type {
-  AccountBudget,
-  AdmissionRequest,
-  BudgetPeriod,
-  BudgetState,
-  QuotaState,
-  WalletState,
-} from "../contract/index.ts";
+import type { AccountBudget, AdmissionRequest, BudgetState, QuotaState, WalletState } from "../contract/index.ts";
 import {
   type AccountBalance,
   type BudgetBalance,
@@ -18,20 +11,8 @@ import {
 } from "../db/index.ts";
 import { getBudgetLimit, type Held, type Taken } from "./call-record.ts";
 import { IdleMap } from "./idle-map.ts";
-import { KeyState } from "./key-state.ts";
+import { type BudgetsAsked, KeyState, type Spent } from "./key-state.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
-
-/** What a call asks the budgets of its key and its account for. */
-export interface BudgetsAsked {
-  readonly key?: { readonly keyId: string; readonly period: BudgetPeriod } | undefined;
-  readonly account?: BudgetPeriod | undefined;
-}
-
-interface Spent {
-  readonly since: number;
-  nanodollars: number;
-  revision: number | undefined;
-}
 
 /** Keys per account above which idle ones are evicted. */
 const keysMax = 1000;

@@ -1,6 +1,7 @@
 import { dayOf, type EmbeddedStore, startOfPeriod } from "../db/index.ts";
-import { AccountState, type BudgetsAsked } from "./account-state.ts";
+import { AccountState } from "./account-state.ts";
 import { IdleMap } from "./idle-map.ts";
+import type { BudgetsAsked } from "./key-state.ts";
 
 /** The accounts in memory: read from the store at first use, forgotten when idle and others need the room. */
 export class AccountStates {

@@ -1,9 +1,10 @@
 import type { AdmissionRequest, Caller, LimitsUsage, QuotaState, WalletState } from "../contract/index.ts";
 import type { CallEnded, CallOpened, EmbeddedStore } from "../db/index.ts";
-import type { AccountState, BudgetsAsked } from "./account-state.ts";
+import type { AccountState } from "./account-state.ts";
 import { AccountStates } from "./account-states.ts";
 import { getBudgetLimit, type Held, type Taken, toCallOpened } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
+import type { BudgetsAsked } from "./key-state.ts";
 import { billingUnavailable } from "./limit-errors.ts";
 
 /** The holds of calls on wallets, budgets and free quotas: one implementation for each database. */

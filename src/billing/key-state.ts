@@ -2,6 +2,19 @@ import type { BudgetPeriod, BudgetState } from "../contract/index.ts";
 import { type BudgetBalance, endOfPeriod } from "../db/index.ts";
 import type { Held } from "./call-record.ts";
 
+/** What a call asks the budgets of its key and its account for. */
+export interface BudgetsAsked {
+  readonly key?: { readonly keyId: string; readonly period: BudgetPeriod } | undefined;
+  readonly account?: BudgetPeriod | undefined;
+}
+
+/** What is charged for premium calls of an account that began since a day. */
+export interface Spent {
+  readonly since: number;
+  nanodollars: number;
+  revision: number | undefined;
+}
+
 /** What a key with a budget has spent and holds of it, in memory. A period, here month, is named by its first day. */
 export class KeyState {
   /** Never goes back, so that a clock that does mints no budget. */

@@ -9,10 +9,20 @@ import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { EditKeyDialog } from "./key-dialogs.tsx";
 
-export const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
+const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
 const never = <span className="faint">never</span>;
 
-export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactNode }) {
+interface KeysTableProps {
+  keys: readonly Key[];
+  /** Whether keys can be edited and revoked here. */
+  mayChange: boolean;
+  /** The parameter of the address with the chosen order. */
+  sortName?: string;
+  empty: ReactNode;
+}
+
+export function KeysTable({ keys, mayChange, sortName = "sort", empty }: KeysTableProps) {
+  const mayChangeKey = useMayChangeKey();
   const [editing, setEditing] = useState<Key>();
   const [revoking, setRevoking] = useState<Key>();
   const revoke = async (key: Key) => {
@@ -25,7 +35,8 @@ export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactN
       <Table
         rows={keys}
         rowKey={({ id }) => id}
-        columns={toColumns(setEditing, setRevoking, useMayChangeKey())}
+        columns={mayChange ? [...columns, toActions(setEditing, setRevoking, mayChangeKey)] : columns}
+        sortName={sortName}
         empty={empty}
       />
       {editing !== undefined && <EditKeyDialog apiKey={editing} onClose={() => setEditing(undefined)} />}
@@ -46,89 +57,89 @@ export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactN
   );
 }
 
-/** Viewers change no key, and members of a team only those that they created. */
+/** Members of a team change only the keys that they created. */
 function useMayChangeKey(): (key: Key) => boolean {
   const { data: me } = useMe();
-  return ({ created_by }) =>
-    me !== undefined && me.role !== "viewer" && (me.team_role === "admin" || created_by === me.email);
+  return ({ created_by }) => me !== undefined && (me.team_role === "admin" || created_by === me.email);
 }
 
-function toColumns(
+const columns: readonly Column<Key>[] = [
+  {
+    name: "Name",
+    className: "name lead",
+    sort: ({ name }) => name,
+    cell: ({ id, name }) => (
+      <>
+        <strong className="cut" title={name}>
+          {name}
+        </strong>
+        <span className="sub mono">{maskKey(id)}</span>
+      </>
+    ),
+  },
+  { name: "Status", cell: (key) => <span className={keyBadges[getKeyState(key)]}>{getKeyState(key)}</span> },
+  { name: "Models", cell: ({ allowed_models }) => <Models allowed={allowed_models} /> },
+  {
+    name: "Limits",
+    cell: (key) => (
+      <>
+        <Budget apiKey={key} />
+        {listLimits(key).map((line) => (
+          <span key={line} className="sub">
+            {line}
+          </span>
+        ))}
+      </>
+    ),
+  },
+  {
+    name: "Last used",
+    sort: ({ last_used_at }) => last_used_at,
+    cell: ({ last_used_at: at }) => (at === null ? never : formatAge(at)),
+  },
+  {
+    name: "Expires",
+    sort: ({ expires_at }) => expires_at,
+    cell: ({ expires_at: at }) => (at === null ? never : <span title={formatMoment(at)}>{formatAge(at)}</span>),
+  },
+  {
+    name: "Created",
+    className: "tight roomy-only",
+    sort: ({ created_at }) => created_at,
+    cell: ({ created_at, created_by }) => (
+      <>
+        {formatDay(created_at)}
+        {created_by !== null && <span className="sub cut">by {created_by}</span>}
+      </>
+    ),
+  },
+];
+
+function toActions(
   onEdit: (key: Key) => void,
   onRevoke: (key: Key) => void,
   mayChange: (key: Key) => boolean,
-): readonly Column<Key>[] {
-  return [
-    {
-      name: "Name",
-      className: "name lead",
-      sort: ({ name }) => name,
-      cell: ({ id, name }) => (
+): Column<Key> {
+  return {
+    name: "Actions",
+    className: "actions tight end",
+    isUnnamed: true,
+    cell: (key) =>
+      mayChange(key) &&
+      getKeyState(key) !== "revoked" && (
         <>
-          <strong className="cut" title={name}>
-            {name}
-          </strong>
-          <span className="sub mono">{maskKey(id)}</span>
+          <Button look="plain small" aria-label={`Edit ${key.name}`} onClick={() => onEdit(key)}>
+            Edit
+          </Button>
+          <Button look="plain small bad" aria-label={`Revoke ${key.name}`} onClick={() => onRevoke(key)}>
+            Revoke
+          </Button>
         </>
       ),
-    },
-    { name: "Status", cell: (key) => <span className={keyBadges[getKeyState(key)]}>{getKeyState(key)}</span> },
-    { name: "Models", cell: ({ allowed_models }) => <Models allowed={allowed_models} /> },
-    {
-      name: "Limits",
-      cell: (key) => (
-        <>
-          <Budget apiKey={key} />
-          {listLimits(key).map((line) => (
-            <span key={line} className="sub">
-              {line}
-            </span>
-          ))}
-        </>
-      ),
-    },
-    {
-      name: "Last used",
-      sort: ({ last_used_at }) => last_used_at,
-      cell: ({ last_used_at: at }) => (at === null ? never : formatAge(at)),
-    },
-    {
-      name: "Expires",
-      sort: ({ expires_at }) => expires_at,
-      cell: ({ expires_at: at }) => (at === null ? never : <span title={formatMoment(at)}>{formatAge(at)}</span>),
-    },
-    {
-      name: "Created",
-      className: "wide-only",
-      sort: ({ created_at }) => created_at,
-      cell: ({ created_at, created_by }) => (
-        <>
-          {formatDay(created_at)}
-          {created_by !== null && <span className="sub cut">by {created_by}</span>}
-        </>
-      ),
-    },
-    {
-      name: "Actions",
-      className: "actions tight end",
-      isUnnamed: true,
-      cell: (key) =>
-        mayChange(key) &&
-        getKeyState(key) !== "revoked" && (
-          <>
-            <Button look="plain small" aria-label={`Edit ${key.name}`} onClick={() => onEdit(key)}>
-              Edit
-            </Button>
-            <Button look="plain small bad" aria-label={`Revoke ${key.name}`} onClick={() => onRevoke(key)}>
-              Revoke
-            </Button>
-          </>
-        ),
-    },
-  ];
+  };
 }
 
-export function listLimits({ requests_per_minute, tokens_per_minute, concurrent_calls }: Key): string[] {
+function listLimits({ requests_per_minute, tokens_per_minute, concurrent_calls }: Key): string[] {
   const limits = [
     [requests_per_minute, "requests/min"],
     [tokens_per_minute, "tokens/min"],
@@ -137,7 +148,7 @@ export function listLimits({ requests_per_minute, tokens_per_minute, concurrent_
   return limits.flatMap(([limit, unit]) => (limit === null ? [] : [`${formatCount(limit)} ${unit}`]));
 }
 
-export function Budget({ apiKey: { budget_usd, budget_used_usd, budget_period } }: { apiKey: Key }) {
+function Budget({ apiKey: { budget_usd, budget_used_usd, budget_period } }: { apiKey: Key }) {
   if (budget_usd === null) return <span className="faint">no budget</span>;
   return (
     <span title={`$${budget_used_usd} of $${budget_usd} this ${budget_period}`}>
@@ -146,7 +157,7 @@ export function Budget({ apiKey: { budget_usd, budget_used_usd, budget_period } 
   );
 }
 
-export function Models({ allowed }: { allowed: Key["allowed_models"] }) {
+function Models({ allowed }: { allowed: Key["allowed_models"] }) {
   if (allowed === null) return <span className="faint">all</span>;
   const [first] = allowed;
   return <span title={allowed.join("\n")}>{allowed.length === 1 ? first : `${allowed.length} models`}</span>;

@@ -1,6 +1,6 @@
 import { type BudgetPeriod, budgetPeriods } from "../../data/keys.ts";
 import { setBudget, type TeamBudget } from "../../data/team.ts";
-import { formatUntil, formatUsd } from "../../format.ts";
+import { formatMoment, formatUsd } from "../../format.ts";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { Form, Submit, useForm } from "../../ui/form.tsx";
 import { toast } from "../../ui/toast.tsx";
@@ -20,7 +20,7 @@ export function BudgetSection({ account, budget, mayManage }: BudgetProps & { ma
         ) : (
           <>
             {formatUsd(budget.used_usd)} of {formatUsd(budget.usd)} spent this {budget.period} by all keys of this
-            account; resets in {formatUntil(budget.resets_at)}.
+            account; it resets {formatMoment(budget.resets_at)}.
           </>
         )}
       </p>

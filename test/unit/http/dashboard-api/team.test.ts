@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { disableAccount } from "../../../../src/accounts/account-admin.ts";
-import { listAudit, pruneSignIn } from "../../../../src/accounts/index.ts";
+import { pruneSignIn, readAudit } from "../../../../src/accounts/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { cookieOf, password } from "../dashboard-http.ts";
 import { teamOfAda, withJson, withOperator } from "./team-people.ts";
@@ -37,7 +37,7 @@ describe("a team", () => {
     ]);
     const rows = await store.db.selectFrom("team_invitations").selectAll().execute();
     expect(JSON.stringify(rows)).not.toContain(token);
-    const entries = (await listAudit(store)).filter(({ action }) => action.startsWith("team."));
+    const entries = (await readAudit(store)).entries.filter(({ action }) => action.startsWith("team."));
     expect(entries.map(({ action, accountId, subject }) => [action, accountId, subject]).sort()).toEqual([
       ["team.invite", ada.account.id, ada.account.id],
       ["team.join", ben.account.id, ada.account.id],
@@ -164,7 +164,7 @@ describe("a team", () => {
     const change = await admin.patch(`${api}/admin/accounts/${owner.account.id}`, { role: "member" });
     await expectError(change, { status: 403, code: "forbidden" });
     expect((await admin.post(`${api}/admin/accounts`, { email: "new@example.org" })).status).toBe(200);
-    const created = (await listAudit(store)).find(({ action }) => action === "account.create");
+    const created = (await readAudit(store)).entries.find(({ action }) => action === "account.create");
     expect(created).toMatchObject({ accountId: admin.account.id });
   });
 
