@@ -106,8 +106,8 @@ async function runBench(options: Options): Promise<number> {
       : await Bun.file(readFrom).json();
   const stop = async (reason: string) => {
     fail(results, "the rest", reason);
-    await processes.endAll();
     await report(options, results);
+    await processes.endAll();
     process.exit(1);
   };
   const timer = setTimeout(() => stop(`it took longer than ${secondsMax} s`), secondsMax * 1000);
