@@ -45,7 +45,7 @@ export function putInto(page: string, tables: ReadonlyMap<string, string>): stri
 function formatRun(machine: Machine, day: string, seconds: number | undefined): string[] {
   const load = machine.loadAverage;
   const others =
-    load > 0.5 ? ", so **other processes were at work**, and times are worse than on a machine of its own" : "";
+    load > quietLoad ? ", so **other processes were at work**, and times are worse than on a machine of its own" : "";
   return [
     `${day}; ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Bun ${machine.bun}. ` +
       `${machine.load}; ${machine.pinning}. Load average before the run: ${load.toFixed(2)}${others}.` +
