@@ -18,7 +18,7 @@ import { type Subject, startGate, startUpstream } from "./subjects.ts";
 import { runTabs } from "./tabs.ts";
 
 const tabs = 500;
-const refreshMs = 5000;
+const refreshMs = 4000;
 /** Well below what one core can do: what comes from above that is no question of the tabs. */
 const callsPerSecond = 1000;
 const roundSeconds = 7;
