@@ -62,7 +62,7 @@ export const Message = Type.Object(
       Type.Literal("tool"),
       Type.Literal("function"),
     ]),
-    content: optional(Type.Union([Type.String(), Type.Array(ContentPart, { minItems: 1 })])),
+    content: optional(Type.Union([Type.String(), Type.Array(ContentPart)])),
     name: optional(Type.String()),
     tool_calls: optional(Type.Array(ToolCall)),
     tool_call_id: optional(Type.String()),

@@ -137,9 +137,13 @@ function checkModels(plugin: string, models: unknown, handlers: Handlers): reado
     if (error instanceof PluginError) fail(plugin, error.message);
     throw error;
   }
-  for (const { id, capability } of rows) {
+  for (const { id, capability, endpoint } of rows) {
     if (handlers[capability] === undefined) {
       fail(plugin, `model ${id} can ${capability}, but there is no handlers.${capability}; add it or remove the row`);
+    }
+    if (endpoint !== undefined && (capability !== "chat" || handlers[endpoint] === undefined)) {
+      const cure = `add "${endpoint}": {} to the options of the plugin, or take the field out of the row`;
+      fail(plugin, `model ${id} has an endpoint, which is for chat by plugins that speak that protocol; ${cure}`);
     }
   }
   return rows;

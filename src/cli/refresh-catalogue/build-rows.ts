@@ -74,7 +74,6 @@ function findReason(
   if (end !== undefined && end <= today) return `its provider ended it on ${end}`;
   const matched = rules.leftOut.find(([pattern]) => pattern.test(id));
   if (matched !== undefined) return matched[1];
-  if (mode === "responses") return "it is served at /responses only";
   if (mode === "chat" && endpoints !== undefined && !endpoints.includes("/v1/chat/completions")) {
     return "it is not served at /chat/completions";
   }
@@ -112,6 +111,7 @@ function toRow(
     upstreamId: id,
     capability,
     premium: true,
+    ...(listed.mode === "responses" && { endpoint: "responses" }),
     ...(isChat && output !== undefined && { outputTokensMax: Math.min(output, facts.contextTokens ?? output) }),
     ...(isChat && listed.supports_reasoning === true && { reasoning: true }),
     ...(isChat && can.length > 0 && { features: can }),

@@ -1,4 +1,4 @@
-import { isPositive, type Listed, toMediaPrice, toRate, toTokenPrice } from "./price-list.ts";
+import { isPositive, type Listed, toMediaPrice, toRate, toTieredPrice, toTokenPrice } from "./price-list.ts";
 import { approved, type Facts, moving, ownProtocol, type ProviderRules, search } from "./provider-rules.ts";
 
 const sampling = ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"];
@@ -14,7 +14,7 @@ export const openai: ProviderRules = {
     [/^ft:|^openai\/|^text-embedding-ada-002-v2$|-1106$/, "it is no model of its own"],
     [/cyber|daybreak|rosalind|-law$/, approved],
     [/latest$/, moving],
-    [/search-(preview|api)/, search],
+    [/search-(preview|api)|deep-research/, search],
     [/computer-use|realtime|-live-/, ownProtocol],
   ],
   facts(id, listed, capability) {
@@ -94,7 +94,7 @@ function openaiChatFacts(id: string, listed: Listed): Facts {
   const output = listed.max_output_tokens ?? 0;
   // The list says of some models how long the prompt may be, of others how long prompt and answer may be.
   const contextTokens = input === 272_000 || input === 922_000 ? input + output : input;
-  const price = /-audio/.test(id) ? toMediaPrice(listed) : toTokenPrice(listed);
+  const price = /-audio/.test(id) ? toMediaPrice(listed) : toTieredPrice(listed);
   // A cache that is kept for longer costs more than the row says.
   const keeping = Object.keys(listed).some((field) => field.includes("above_12hr"))
     ? ["prompt_cache_retention", "prompt_cache_options"]
@@ -103,17 +103,18 @@ function openaiChatFacts(id: string, listed: Listed): Facts {
     return { contextTokens, price, omit: ["reasoning_effort", "verbosity", ...keeping] };
   }
   const isFirst = /^(gpt-5(-mini|-nano)?(-20|$)|o\d)/.test(id);
-  const none = isFirst ? false : listed.supports_none_reasoning_effort === true || /^gpt-5\.[1-4]/.test(id);
+  const isPro = /^gpt-5.*-pro/.test(id);
+  const none = isFirst || isPro ? false : listed.supports_none_reasoning_effort === true || /^gpt-5\.[1-4]/.test(id);
   const efforts = [
     ...(none ? ["none"] : isFirst && !id.startsWith("o") ? ["minimal"] : []),
-    ...["low", "medium", "high"],
+    ...(isPro ? (id.startsWith("gpt-5-") ? ["high"] : ["medium", "high"]) : ["low", "medium", "high"]),
     ...(listed.supports_xhigh_reasoning_effort === true ? ["xhigh"] : []),
     ...(listed.supports_max_reasoning_effort === true ? ["max"] : []),
   ];
-  const reasonsByDefault = !/^gpt-5\.[1-4]/.test(id);
+  const reasonsByDefault = listed.mode === "responses" || !/^gpt-5\.[1-4]/.test(id);
   const omit = [...(reasonsByDefault ? [...samplingOmit, "stop"] : []), ...keeping];
   // https://platform.openai.com/docs/guides/reasoning: from 5.4 on, functions and reasoning go together at /responses only.
-  const isNew = !isFirst && !/^gpt-5\.[1-3]/.test(id);
+  const isNew = !isFirst && listed.mode !== "responses" && !/^gpt-5\.[1-3]/.test(id);
   return {
     contextTokens,
     price,
@@ -123,6 +124,7 @@ function openaiChatFacts(id: string, listed: Listed): Facts {
     options: {
       systemRole: "developer",
       reasoningEfforts: efforts,
+      ...(listed.supports_native_streaming === false && { streams: false }),
       ...(isNew && { toolEfforts: none ? ["none"] : [] }),
       ...(isNew && none && reasonsByDefault && { toolEffortDefault: "none" }),
     },

@@ -30,19 +30,37 @@ const tokenFields: Readonly<Record<string, string>> = {
  * @returns `undefined` when the list has none, or says that the model is free of charge.
  */
 export function toTokenPrice(listed: Listed): Price | undefined {
-  const rates = toRates(listed, "");
-  if (!isPositive(listed.input_cost_per_token)) return undefined;
-  const thresholds = Object.keys(listed).flatMap((field) => {
-    const match = /^input_cost_per_token_above_(\d+)k_tokens$/.exec(field);
-    return match === null ? [] : [Number(match[1])];
+  return isPositive(listed.input_cost_per_token) ? toTariff(listed, "") : undefined;
+}
+
+/**
+ * The same with the rates of service tiers, where the list has them. Flex for long prompts is left out with the tier when
+ * the list does not have it; priority does not serve them.
+ */
+export function toTieredPrice(listed: Listed): Price | undefined {
+  const price = toTokenPrice(listed);
+  const tiers = ["flex", "priority"].flatMap((name) => {
+    const tariff = toTariff(listed, `_${name}`);
+    const isKnown = isPositive(listed[`input_cost_per_token_${name}`]);
+    const isWhole = name === "priority" || (tariff.tiers?.length ?? 0) === (price?.tiers?.length ?? 0);
+    return isKnown && isWhole ? [[name, tariff] as const] : [];
   });
-  const tiers = thresholds
+  return price === undefined || tiers.length === 0 ? price : { ...price, serviceTiers: Object.fromEntries(tiers) };
+}
+
+/** @param suffix Behind the names of the rates, such as `_flex`. */
+function toTariff(listed: Listed, suffix: string): Omit<Price, "serviceTiers"> {
+  const rates = toRates(listed, suffix);
+  const form = new RegExp(`^input_cost_per_token_above_(\\d+)k_tokens${suffix}$`);
+  const tiers = Object.keys(listed)
+    .flatMap((field) => Number(form.exec(field)?.[1] ?? []))
+    .filter((thousands) => thousands > 0)
     .sort((a, b) => a - b)
     .map((thousands) => ({
       aboveInputTokens: thousands * 1000,
       // What the list does not raise costs the same in the tier.
       ...rates,
-      ...toRates(listed, `_above_${thousands}k_tokens`),
+      ...toRates(listed, `_above_${thousands}k_tokens${suffix}`),
     }));
   return tiers.length === 0 ? rates : { ...rates, tiers };
 }

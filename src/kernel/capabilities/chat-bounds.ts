@@ -65,7 +65,7 @@ export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBo
 
 /** How many times the prompt is paid for. */
 export function promptCopiesMax(request: ChatRequest, { routes }: ModelEntry): number {
-  return routes.some(({ plugin }) => needsFanOut(plugin, request)) ? (request.n as number) : 1;
+  return routes.some((route) => needsFanOut(route, request)) ? (request.n as number) : 1;
 }
 
 /** Bounds of the same request with other limits. A long prompt is counted once: its tokens are taken from the upper bound. */

@@ -52,7 +52,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const { n } = request;
     checkCustomTools(request, routes);
     checkFeatures(kernel, call);
-    if (n && n > fanOutMax && routes.some(({ plugin }) => needsFanOut(plugin, request))) {
+    if (n && n > fanOutMax && routes.some((route) => needsFanOut(route, request))) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
     }
     const wanted = getOutputTokens(request);
@@ -119,7 +119,7 @@ async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promis
 function callHandler(plugin: ProviderPlugin, call: Call<ChatRequest>) {
   const { handlers, name } = plugin;
   if (handlers.chat === undefined) throw new TypeError(`Plugin '${name}' has no chat handler`);
-  if (!needsFanOut(plugin, call.request)) return handlers.chat(call);
+  if (!needsFanOut({ plugin, model: call.model }, call.request)) return handlers.chat(call);
   const chat = handlers.chat.bind(handlers);
   return call.request.stream === true ? fanOutChunks(chat, call) : fanOutCompletions(chat, call);
 }

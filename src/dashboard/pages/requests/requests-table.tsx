@@ -39,10 +39,10 @@ const toColumns = ({
   },
   { name: "Status", cell: (request) => <RequestStatus request={request} /> },
   { name: "Tokens", className: "end", cell: formatTokens },
-  { name: "First byte", className: "end", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
-  { name: "Duration", className: "end", cell: ({ duration_ms }) => formatMs(duration_ms) },
+  { name: "First byte", className: "end wide-only", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
+  { name: "Duration", className: "end wide-only", cell: ({ duration_ms }) => formatMs(duration_ms) },
   { name: "Cost", className: "end", cell: (request) => <RequestCost request={request} /> },
-  { name: "Plugin", cell: ({ route }) => route ?? "–" },
+  { name: "Plugin", className: "wide-only", cell: ({ route }) => route ?? "–" },
   {
     name: "Time",
     className: "end tight",

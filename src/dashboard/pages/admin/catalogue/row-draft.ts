@@ -138,7 +138,7 @@ export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["pric
     reasoning: draft.reasoning || (under.reasoning === false ? false : undefined),
     whenRetired: draft.whenRetired || undefined,
     disabled: draft.disabled || undefined,
-    price: toPrice(draft, price?.tiers),
+    price: toPrice(draft, price),
   };
   for (const name of texts) wanted[name] = draft[name].trim() || undefined;
   for (const name of numbers) wanted[name] = toNumber(draft[name]);
@@ -157,9 +157,10 @@ export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["pric
   return Object.keys(row).length === 1 ? undefined : row;
 }
 
-function toPrice(
+/** The price of the form, with what it does not show: the rates of long prompts and of service tiers. */
+export function toPrice(
   { rates, markupPercent }: Pick<RowDraft, "rates" | "markupPercent">,
-  tiers?: Price["tiers"],
+  { tiers, serviceTiers }: Price = {},
 ): Price | undefined {
   const entries = allMeters.flatMap((meter) => {
     const { usd, per } = rates[meter];
@@ -169,6 +170,7 @@ function toPrice(
   const markup = toNumber(markupPercent);
   if (markup !== undefined) price.markupPercent = markup as number;
   if (tiers !== undefined) price.tiers = tiers;
+  if (serviceTiers !== undefined) price.serviceTiers = serviceTiers;
   return Object.keys(price).length === 0 ? undefined : price;
 }
 
@@ -207,7 +209,7 @@ function orNone<T>(list: readonly T[]): readonly T[] | undefined {
 }
 
 /** What is no number is sent as it was typed: the gateway says what it expected. */
-function toNumber(text: string): number | string | undefined {
+export function toNumber(text: string): number | string | undefined {
   if (text.trim() === "") return undefined;
   const value = Number(text);
   return Number.isNaN(value) ? text : value;
