@@ -161,6 +161,7 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
   };
   const keyLimits = readKeyLimits(record);
   if (keyLimits !== undefined) caller.keyLimits = keyLimits;
+  if (record.keeps_content) caller.keepsContent = true;
   if (record.allowed_models !== null) caller.allowedModels = new Set(JSON.parse(record.allowed_models) as string[]);
   return {
     revision,

@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import type { Kysely, SqlBool } from "kysely";
 import type { Database } from "./schema.ts";
 
 /** A key with what its account says about it, as one look-up. */
@@ -17,6 +17,8 @@ export interface KeyRecord {
   account_requests_per_minute: number | null;
   account_tokens_per_minute: number | null;
   free_tokens_per_day: number | null;
+  /** Whether the content of its calls is kept. */
+  keeps_content: SqlBool;
 }
 
 /** The look-up of a key, with a place for its id. */
@@ -40,5 +42,12 @@ export function keyQuery(db: Kysely<Database>) {
       "accounts.free_tokens_per_day",
       "accounts.disabled_at as account_disabled_at",
     ])
+    .select(({ exists, ref, selectFrom }) =>
+      exists(
+        selectFrom("content_switches")
+          .select("subject")
+          .where("subject", "in", [ref("keys.id"), ref("accounts.id")]),
+      ).as("keeps_content"),
+    )
     .where("keys.id", "=", "");
 }

@@ -9,6 +9,7 @@ import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { adminAccountController } from "./admin-account.ts";
 import { adminAlertsController, alertsController } from "./alerts.ts";
 import { catalogueController } from "./catalogue.ts";
+import { adminContentController, contentController } from "./content.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
@@ -31,6 +32,8 @@ export function dashboardApi(deps: HttpDeps) {
     .use(accountController(deps))
     .use(keysController(deps))
     .use(requestsController(deps))
+    .use(contentController(deps))
+    .use(adminContentController(deps))
     .use(sessionsController(deps))
     .use(checkoutController(deps))
     .use(adminAccountsController(deps))

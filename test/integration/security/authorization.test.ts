@@ -6,6 +6,7 @@ import { wavFile } from "../../support/wav.ts";
 import { chargeOf } from "../db/facts.ts";
 import { addDeadChannel, alertRows } from "./alert-rows.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
+import { addContent, contentRows } from "./content-rows.ts";
 import { providerRoutes } from "./provider-routes.ts";
 
 type Statuses = { readonly others: number } & { readonly [name in Caller]?: number };
@@ -64,6 +65,7 @@ const newRequest = async () => {
   await gateway.store.writeLedger([{ ...open, accountId: ids.member, premium: false }, end]);
   return open.callId;
 };
+const newContent = async () => addContent(gateway, ids.member, await newRequest());
 const newAccount = async () => (await gateway.app.accounts.create({ email: `${crypto.randomUUID()}@example.org` })).id;
 const newSession = async () => (await beginSession(gateway.store, ids.member, Date.now())).id;
 const newOf = async (...request: Parameters<typeof send>) =>
@@ -124,6 +126,10 @@ const rows: Record<string, Row> = {
     statuses: { others: 401, member: 200, "other member": 404, viewer: 200, admin: 200, owner: 200 },
     id: newRequest,
   },
+  ...contentRows<Row>(
+    { row: (statuses, row) => ({ ...row, statuses: statuses as Statuses }), session, own, admin },
+    { newAccount: () => newAccount(), newContent },
+  ),
   "DELETE /dashboard/api/sessions/:id": ownSignIn(own(200, { id: newSession })),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
   ...alertRows({ session, own, admin }, (owner) => addDeadChannel(gateway.store, ids.member, owner)),
