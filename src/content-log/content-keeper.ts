@@ -93,6 +93,7 @@ export class ContentKeeper {
 
   #add({ id, caller: { accountId }, openedAt: at }: CallContext, content: Content): void {
     const json = Buffer.from(JSON.stringify(content));
+    const { waitingBytesMax = waitingBytesMaxDefault } = this.#deps;
     if (this.#waitingBytes + json.byteLength > waitingBytesMax)
       this.#lose(1, new Error("Too much waits to be written"));
     else {

@@ -19,6 +19,8 @@ export interface ContentLogDeps {
   readonly store: Store;
   readonly log: Pick<Log, "warn">;
   readonly now: () => number;
+  /** As of the keeper. */
+  readonly waitingBytesMax?: number;
 }
 
 /** Who looks at content or deletes it. */

@@ -32,6 +32,12 @@ const sentences: Readonly<Record<string, (detail: Detail) => string>> = {
   "alert.channel": ({ to }) => `Added the alert channel ${to}`,
   "alert.channel_delete": () => "Deleted an alert channel",
   "alert.smtp": () => "Changed the mail server of alerts",
+  "content.view": ({ request }) => `Looked at the prompt and answer of the request ${request}`,
+  "content.switch": ({ on, name }) => {
+    const whose = name === undefined ? "the account" : `the API key “${name}”`;
+    return `${on === true ? "Began" : "Stopped"} keeping prompts and answers of ${whose}`;
+  },
+  "content.delete": ({ requests }) => `Deleted the prompts and answers of ${formatCount(Number(requests))} requests`,
   "user.sign_in": () => "Signed in",
   "user.password": () => "Changed the password",
   "key.create": ({ name }) => `Created the API key “${name}”`,

@@ -5,6 +5,7 @@ import { Button } from "../../ui/button.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { useParam } from "../../ui/use-param.ts";
+import { ContentNotice } from "../settings/content-section.tsx";
 import { NewKeyDialog } from "./key-dialogs.tsx";
 import { KeysTable } from "./keys-table.tsx";
 
@@ -33,6 +34,7 @@ export default function KeysPage() {
       >
         {createButton}
       </PageHead>
+      <ContentNotice />
       <section className="card" aria-label="Your API keys">
         <Loaded state={keys}>
           {({ data }) => {

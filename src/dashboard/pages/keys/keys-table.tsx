@@ -1,5 +1,6 @@
 import { type ReactNode, useState } from "react";
 import { mutate } from "swr";
+import { isKeptOfKey, useContentLog } from "../../data/content.ts";
 import { getKeyState, type Key, maskKey, revokeKey } from "../../data/keys.ts";
 import { useMayChange } from "../../data/roles.ts";
 import { formatAge, formatCount, formatDay, formatMoment, formatUsd } from "../../format.ts";
@@ -15,6 +16,8 @@ const never = <span className="faint">never</span>;
 export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactNode }) {
   const [editing, setEditing] = useState<Key>();
   const [revoking, setRevoking] = useState<Key>();
+  const { data: content } = useContentLog();
+  const keeps = (id: string) => content !== undefined && isKeptOfKey(content, id);
   const revoke = async (key: Key) => {
     await revokeKey(key.id);
     toast(`“${key.name}” revoked`);
@@ -25,7 +28,7 @@ export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactN
       <Table
         rows={keys}
         rowKey={({ id }) => id}
-        columns={toColumns(setEditing, setRevoking, useMayChange())}
+        columns={toColumns({ onEdit: setEditing, onRevoke: setRevoking, mayChange: useMayChange(), keeps })}
         empty={empty}
       />
       {editing !== undefined && <EditKeyDialog apiKey={editing} onClose={() => setEditing(undefined)} />}
@@ -46,11 +49,15 @@ export function KeysTable({ keys, empty }: { keys: readonly Key[]; empty: ReactN
   );
 }
 
-function toColumns(
-  onEdit: (key: Key) => void,
-  onRevoke: (key: Key) => void,
-  mayChange: boolean,
-): readonly Column<Key>[] {
+interface ColumnOptions {
+  onEdit: (key: Key) => void;
+  onRevoke: (key: Key) => void;
+  mayChange: boolean;
+  /** Whether prompts and answers of the key are kept. */
+  keeps: (id: string) => boolean;
+}
+
+function toColumns({ onEdit, onRevoke, mayChange, keeps }: ColumnOptions): readonly Column<Key>[] {
   return [
     {
       name: "Name",
@@ -65,7 +72,15 @@ function toColumns(
         </>
       ),
     },
-    { name: "Status", cell: (key) => <span className={keyBadges[getKeyState(key)]}>{getKeyState(key)}</span> },
+    {
+      name: "Status",
+      cell: (key) => (
+        <span className="badges">
+          <span className={keyBadges[getKeyState(key)]}>{getKeyState(key)}</span>
+          {keeps(key.id) && <span className="badge is-warn">prompts kept</span>}
+        </span>
+      ),
+    },
     { name: "Models", cell: ({ allowed_models }) => <Models allowed={allowed_models} /> },
     {
       name: "Limits",

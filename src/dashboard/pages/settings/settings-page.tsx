@@ -5,6 +5,7 @@ import { Form, Submit } from "../../ui/form.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { AlertsSection } from "./alerts-section.tsx";
+import { ContentSection } from "./content-section.tsx";
 import { SecondFactorSection } from "./second-factor-section.tsx";
 import { SessionsSection } from "./sessions-section.tsx";
 
@@ -30,6 +31,7 @@ export default function SettingsPage() {
         <PasswordForm email={me.email} />
         <SecondFactorSection isOn={me.second_factor} />
         <SessionsSection />
+        <ContentSection />
         <AlertsSection />
       </div>
     </>

@@ -13,6 +13,7 @@ import { toast } from "../../../ui/toast.tsx";
 import { useAction } from "../../../ui/use-action.ts";
 import { EntriesSection } from "../../billing/entries-section.tsx";
 import { AccountState } from "../accounts-page.tsx";
+import { ContentSection } from "./content-section.tsx";
 import { KeysSection } from "./keys-section.tsx";
 import { CreditSection, LimitsSection } from "./money-sections.tsx";
 import { ProfileSection } from "./profile-section.tsx";
@@ -65,6 +66,7 @@ function Account({ account }: { account: AccountDetail }) {
         </div>
         {mayChange && <CreditSection account={account} />}
         <KeysSection accountId={account.id} />
+        <ContentSection account={account} mayChange={mayChange} />
         <UsageSection accountId={account.id} />
         <EntriesSection account={account.id} />
         <SignInSection account={account} mayManage={mayManage} />
