@@ -56,7 +56,10 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
         const panel = await openRequest(page, "famA-4o-mini");
         await panel.getByRole("button", { name: "Show content" }).click();
         await panel.getByText(/^My mail is .redacted.\./).waitFor();
-        await panel.getByRole("button", { name: /^Show all/ }).click();
+        await panel
+          .getByRole("button", { name: /^Show all/ })
+          .first()
+          .click();
         await panel.getByText("assistant", { exact: true }).waitFor();
         expect(await findViolations(page)).toEqual([]);
       });

@@ -65,6 +65,7 @@ const packages: readonly (readonly [name: RegExp, folder: RegExp])[] = [
   [/^(pg|kysely)(\/|$)/, /^src\/(db|billing|accounts|http)\//],
   [/^ioredis$/, /^src\/billing\/redis\//],
   [/^nodemailer$/, /^src\/alerts\//],
+  [/^re2js$/, /^src\/content-log\//],
   [/^prom-client$/, /^src\/observability\//],
   [/^bun(:|$)/, /\.bun\.ts$/],
 ];

@@ -34,31 +34,33 @@ export default function KeysPage() {
       >
         {createButton}
       </PageHead>
-      <ContentNotice />
-      <section className="card" aria-label="Your API keys">
-        <Loaded state={keys}>
-          {({ data }) => {
-            const active = data.filter((key) => getKeyState(key) === "active");
-            return (
-              <>
-                <KeysTable keys={(showsInactive ? data : active).toReversed()} empty={empty} />
-                {data.length > active.length && (
-                  <div className="table-foot">
-                    <label className="check">
-                      <input
-                        type="checkbox"
-                        checked={showsInactive}
-                        onChange={(event) => setShownKeys(event.target.checked ? "all" : "active")}
-                      />
-                      Show expired and revoked keys ({data.length - active.length})
-                    </label>
-                  </div>
-                )}
-              </>
-            );
-          }}
-        </Loaded>
-      </section>
+      <div className="stack">
+        <ContentNotice />
+        <section className="card" aria-label="Your API keys">
+          <Loaded state={keys}>
+            {({ data }) => {
+              const active = data.filter((key) => getKeyState(key) === "active");
+              return (
+                <>
+                  <KeysTable keys={(showsInactive ? data : active).toReversed()} empty={empty} />
+                  {data.length > active.length && (
+                    <div className="table-foot">
+                      <label className="check">
+                        <input
+                          type="checkbox"
+                          checked={showsInactive}
+                          onChange={(event) => setShownKeys(event.target.checked ? "all" : "active")}
+                        />
+                        Show expired and revoked keys ({data.length - active.length})
+                      </label>
+                    </div>
+                  )}
+                </>
+              );
+            }}
+          </Loaded>
+        </section>
+      </div>
       {isCreating && <NewKeyDialog onClose={() => setCreating(false)} />}
     </>
   );
