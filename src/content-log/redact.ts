@@ -4,18 +4,28 @@ import { ConfigError } from "../config/index.ts";
 /** Replaces secrets and personal data in a text. */
 export type Redact = (text: string) => Promise<string>;
 
-/** What is always replaced: keys, tokens, passwords, e-mail addresses and numbers of payment cards. */
-const builtIn = [
-  String.raw`-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]{0,40}PRIVATE KEY-----|\z)`,
-  String.raw`\b(sk|pk|rk|ghp|gho|ghu|ghs|github_pat|glpat|hf|xox[abeprs]|whsec)[-_][A-Za-z0-9_-]{16,}`,
-  String.raw`\b(AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}`,
-  String.raw`\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}`,
-  String.raw`(?i)\bbearer\s+[A-Za-z0-9._~+/-]{16,}`,
-  String.raw`(?i)\b(password|passwd|secret|api[_-]?key|access[_-]?token)["']?\s{0,3}[:=]\s{0,3}["']?[^\s"',;]{6,}`,
-  String.raw`://[^\s/:@]{1,200}:[^\s/@]{1,200}@`,
-  String.raw`[\w.+-]{1,64}@[\w-]{1,63}(\.[\w-]{1,63}){1,8}`,
-  String.raw`\b\d(?:[ -]?\d){12,18}\b`,
+/**
+ * What is always replaced: keys, tokens, passwords, e-mail addresses and numbers of payment cards. A text without the hint
+ * has none of it, which the platform's own engine sees many times faster.
+ */
+const builtIn: readonly (readonly [hint: RegExp, pattern: string])[] = [
+  [/-----BEGIN/, String.raw`-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]{0,40}PRIVATE KEY-----|\z)`],
+  [
+    /(?:sk|pk|rk|gh[opsu]|github_pat|glpat|hf|xox[abeprs]|whsec)[-_]/,
+    String.raw`\b(sk|pk|rk|gh[opsu]|github_pat|glpat|hf|xox[abeprs]|whsec)[-_][A-Za-z0-9_-]{16,}`,
+  ],
+  [/AKIA|ASIA|AIza/, String.raw`\b(AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[A-Za-z0-9_-]{30,}`],
+  [/eyJ/, String.raw`\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}`],
+  [/bearer\s/i, String.raw`(?i)\bbearer\s+[A-Za-z0-9._~+/-]{16,}`],
+  [
+    /passw|secret|api[_-]?key|access[_-]?token/i,
+    String.raw`(?i)\b(password|passwd|secret|api[_-]?key|access[_-]?token)["']?\s{0,3}[:=]\s{0,3}["']?[^\s"',;]{6,}`,
+  ],
+  [/@/, String.raw`://[^\s/:@]{1,200}:[^\s/@]{1,200}@`],
+  [/@/, String.raw`[\w.+-]{1,64}@[\w-]{1,63}(\.[\w-]{1,63}){1,8}`],
+  [/\d(?:[ -]?\d){12}/, String.raw`\b\d(?:[ -]?\d){12,18}\b`],
 ];
+const anyText = /(?:)/;
 const patternsMax = 50;
 const patternCharactersMax = 500;
 /** What one step reads. */
@@ -35,11 +45,14 @@ export async function createRedact(patterns: string | undefined): Promise<Redact
   const { RE2JS } = await import("re2js");
   const own = patterns?.split(/\s+/).filter((pattern) => pattern !== "") ?? [];
   if (own.length > patternsMax) throw invalid(`it has ${own.length} patterns, expected at most ${patternsMax}`);
-  const compiled = [...builtIn, ...own].map((pattern) => compile(RE2JS, pattern));
+  const given = own.map((pattern) => [anyText, pattern] as const);
+  const compiled = [...builtIn, ...given].map(([hint, pattern]) => ({ hint, pattern: compile(RE2JS, pattern) }));
   const pace = createPace();
   return async (text) => {
     let redacted = text;
-    for (const pattern of compiled) redacted = await replaceAll(pattern, redacted, pace);
+    for (const { hint, pattern } of compiled) {
+      if (hint.test(redacted)) redacted = await replaceAll(pattern, redacted, pace);
+    }
     return redacted;
   };
 }
