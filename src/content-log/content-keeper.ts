@@ -72,9 +72,9 @@ export class ContentKeeper {
     await this.#writing;
   }
 
-  #isOn({ caller, storesNothing }: CallContext): boolean {
+  #isOn({ caller, clientForbidsStoring }: CallContext): boolean {
     if (this.#deps.config.contentLog === "all") return true;
-    return caller.keepsContent === true && !storesNothing;
+    return caller.keepsContent === true && !clientForbidsStoring;
   }
 
   #take(call: CallContext, copy: AnswerCopy, answer: unknown): void {

@@ -105,9 +105,8 @@ export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
     call.body = deps.bodies.reserve(call.caller.accountId, declared === undefined ? undefined : 2 * declared);
     const body = await readJson(context.request, { reservation: call.body, beforeParsing });
     takeModels(body, call);
-    const { model, store } = (body ?? {}) as { model?: unknown; store?: unknown };
-    call.requestedModel = model;
-    call.storesNothing = store === false;
+    call.requestedModel = (body as { model?: unknown } | null)?.model;
+    call.clientForbidsStoring = (body as { store?: unknown } | null)?.store === false;
     const used = (await check?.(body, call)) ?? body;
     call.session ??= readSessionOfBody(body);
     return used;
@@ -172,9 +171,8 @@ export async function executeCall<C extends Capability>(
   deps.loadShedder.startCall(call);
   cancelOnDisconnect(httpCall);
   httpCall.disableIdleTimeout();
-  const run = () => runCall(deps.kernel, call);
   try {
-    return await (deps.contentLog.keeper === undefined ? run() : deps.contentLog.keeper.follow(call, run));
+    return await (deps.contentLog.keeper?.follow(call, () => runCall(deps.kernel, call)) ?? runCall(deps.kernel, call));
   } catch (error) {
     // The kernel sets the error code of an admitted call; a call that was refused before is only logged.
     if (call.errorCode === undefined) {

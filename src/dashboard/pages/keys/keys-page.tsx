@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { isKeptOfKey, useContentLog } from "../../data/content.ts";
 import { getKeyState, useKeys } from "../../data/keys.ts";
 import { useMayChange } from "../../data/roles.ts";
 import { Button } from "../../ui/button.tsx";
@@ -15,6 +16,8 @@ export default function KeysPage() {
   const [shownKeys, setShownKeys] = useParam("keys", "active", ["active", "all"]);
   const showsInactive = shownKeys === "all";
   const mayChange = useMayChange();
+  const { data: content } = useContentLog();
+  const keeps = (id: string) => content !== undefined && isKeptOfKey(content, id);
   const createButton = mayChange && (
     <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
       Create API key
@@ -42,7 +45,12 @@ export default function KeysPage() {
               const active = data.filter((key) => getKeyState(key) === "active");
               return (
                 <>
-                  <KeysTable keys={(showsInactive ? data : active).toReversed()} empty={empty} />
+                  <KeysTable
+                    keys={(showsInactive ? data : active).toReversed()}
+                    mayChange={mayChange}
+                    keeps={keeps}
+                    empty={empty}
+                  />
                   {data.length > active.length && (
                     <div className="table-foot">
                       <label className="check">
