@@ -10,6 +10,7 @@ import {
 import { openAlerts, type VerifyLedger } from "./alerts/index.ts";
 import { type Billing, createPruner, openBilling, RefusalLog, readOverdrawn, remoteCalls } from "./billing/index.ts";
 import { type Config, getCatalogueFolder, getOidcOptions, getPublicOrigin, getVariablePrefix } from "./config/index.ts";
+import { type ContentLog, openContentLog } from "./content-log/index.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import { createStoredResponses, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
@@ -64,6 +65,7 @@ export interface App {
   readonly http: ReturnType<typeof createHttp>;
   readonly accounts: Accounts;
   readonly ledger: Billing;
+  readonly contentLog: ContentLog;
   readonly kernel: Kernel;
   readonly loadShedder: LoadShedder;
   readonly sandbox: boolean;
@@ -97,6 +99,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
   const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log });
+  const { contentLog, close: closeContentLog } = await openContentLog({ ...options, now });
   const { network, close: closeNetwork } = openProviderNetwork(options);
   const kernel: Kernel = { registry: providers.snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
@@ -109,7 +112,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     version: options.version,
     log,
     now,
-    ...{ store, accounts, ledger, refusals, kernel, providers },
+    ...{ store, accounts, ledger, refusals, contentLog, kernel, providers },
     snapshot: () => providers.snapshot,
     catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
@@ -141,6 +144,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     http,
     accounts,
     ledger,
+    contentLog,
     kernel,
     loadShedder,
     get sandbox() {
@@ -149,7 +153,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     async close() {
       providers.close();
       for (const stop of [stopMaintenance, stopAlerts, closeNetwork]) stop();
-      await Promise.all([refusals.flush(), ledger.close()]);
+      await Promise.all([refusals.flush(), closeContentLog(), ledger.close()]);
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
     },
   };

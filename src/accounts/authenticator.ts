@@ -163,6 +163,7 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
   if (keyLimits !== undefined) caller.keyLimits = keyLimits;
   const { account_budget_nanodollars: limitNanodollars, account_budget_period: period } = record;
   if (limitNanodollars !== null) caller.accountBudget = { limitNanodollars, period: period ?? "month" };
+  if (record.keeps_content) caller.keepsContent = true;
   if (record.allowed_models !== null) caller.allowedModels = new Set(JSON.parse(record.allowed_models) as string[]);
   return {
     revision,

@@ -66,6 +66,7 @@ export function readConfig(env: Environment): Config {
   checkWorkers(values);
   checkGroups(values);
   checkMetrics(values);
+  checkContentLog(values);
   return {
     ...values,
     home: toAbsolute(values.home, env),
@@ -225,6 +226,13 @@ function checkMetrics({ workers, metricsPort, metricsToken, port }: Values): voi
     throw new ConfigError("METRICS_PORT", `it is ${metricsPort}, expected at most ${65_536 - workers}`);
   if (port < metricsPort || port > last) return;
   throw new ConfigError("METRICS_PORT", `it is ${metricsPort} and overlaps with PORT, expected another port`);
+}
+
+/** Every gateway on a database has to read what another one has encrypted. */
+function checkContentLog({ contentLog, databaseUrl, secretsKey }: Values): void {
+  if (contentLog === "off" || databaseUrl === undefined || secretsKey !== undefined) return;
+  const problem = `it is not set, but CONTENT_LOG=${contentLog} and DATABASE_URL are, expected one for all gateways`;
+  throw new ConfigError("SECRETS_KEY", problem);
 }
 
 function toAbsolute(folder: string, env: Environment): string {

@@ -102,6 +102,13 @@ export const settings = {
   responsesTtlMinutes: setting("RESPONSES_TTL_MINUTES", "60", integer(0, 43_200, " of minutes", " (not stored)")),
   /** What one account may store of responses; beyond that the oldest are deleted. */
   responsesMaxMb: setting("RESPONSES_MAX_MB", "64", integer(1, 1_000_000, " of megabytes")),
+  /** Whose prompts and answers are kept: nobody's, those of accounts and keys that an administrator chose, everybody's. */
+  contentLog: setting("CONTENT_LOG", "off", choice("off", "selected", "all")),
+  contentLogDays: setting("CONTENT_LOG_DAYS", "7", integer(1, 3650, " of days")),
+  /** What one account may have of them; beyond that the oldest are deleted. */
+  contentLogMaxMb: setting("CONTENT_LOG_MAX_MB", "64", integer(1, 1_000_000, " of megabytes")),
+  /** What is replaced in them, beside secrets and personal data that are always; checked at the start. */
+  contentLogRedact: optional("CONTENT_LOG_REDACT", anyText("RE2 expressions separated by spaces")),
   /** Concurrent calls of one account; absent: unlimited. */
   concurrentCalls: optional("CONCURRENT_CALLS", integer(1)),
   /** Usable keys of one account. */

@@ -43,6 +43,8 @@ export interface Caller {
   accountBudget?: AccountBudget | undefined;
   /** Tokens of the daily free quota (UTC day). */
   freeTokensPerDay: number;
+  /** The operator keeps the prompts and answers of its calls, where the gateway keeps any; absent: not. */
+  keepsContent?: true;
 }
 
 /** What a call asks the books before it may reach a provider. */

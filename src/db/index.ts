@@ -1,5 +1,6 @@
 export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet } from "./account-balance.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
+export { type Contents, createContents, type NewContent } from "./contents.ts";
 export { dayOf, endOfPeriod, startOfDay, startOfPeriod } from "./dates.ts";
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";

@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import type { Kysely, SqlBool } from "kysely";
 import type { BudgetPeriod } from "../contract/index.ts";
 import type { Database } from "./schema.ts";
 
@@ -21,6 +21,8 @@ export interface KeyRecord {
   account_requests_per_minute: number | null;
   account_tokens_per_minute: number | null;
   free_tokens_per_day: number | null;
+  /** Whether the content of its calls is kept. */
+  keeps_content: SqlBool;
 }
 
 /** The look-up of a key, with a place for its id. */
@@ -47,5 +49,12 @@ export function keyQuery(db: Kysely<Database>) {
       "accounts.free_tokens_per_day",
       "accounts.disabled_at as account_disabled_at",
     ])
+    .select(({ exists, ref, selectFrom }) =>
+      exists(
+        selectFrom("content_switches")
+          .select("subject")
+          .where("subject", "in", [ref("keys.id"), ref("accounts.id")]),
+      ).as("keeps_content"),
+    )
     .where("keys.id", "=", "");
 }

@@ -3,14 +3,14 @@ import type { BudgetPeriod, Capability, MeterName, UsageSource } from "../contra
 import type { AlertTables } from "./alert-tables.ts";
 import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
 import type { RefusalsTable } from "./refusals-table.ts";
-import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
+import type { ContentTables, IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 import type { InvitationsTable, MembershipsTable, TeamInvitationsTable } from "./team-tables.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
  * `month` the first UTC day of a month, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
  */
-export interface Database extends AlertTables {
+export interface Database extends AlertTables, ContentTables {
   accounts: AccountsTable;
   keys: KeysTable;
   calls: CallsTable;

@@ -29,3 +29,36 @@ export interface IdempotencyKeysTable {
   position: number | null;
   expires_at: number;
 }
+
+/** Tables of the content log. */
+export interface ContentTables {
+  contents: ContentsTable;
+  content_switches: ContentSwitchesTable;
+}
+
+/** Prompts and answers, one row per call. */
+interface ContentsTable {
+  /** The response's `x-request-id`. */
+  id: string;
+  account_id: string;
+  /** When the call began. */
+  at: number;
+  /** Redacted, compressed and encrypted. */
+  body: Uint8Array;
+  /** Which secrets key encrypted it. */
+  secrets_id: string;
+  /** What it counts of the bytes that an account may have. */
+  bytes: number;
+  /** Bytes that the account had before this row. */
+  position: number;
+}
+
+/** Accounts and API keys whose prompts and answers are kept. */
+interface ContentSwitchesTable {
+  /** The id of the account or the key. */
+  subject: string;
+  account_id: string;
+  /** The administrator's account. */
+  set_by: string;
+  set_at: number;
+}

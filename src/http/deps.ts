@@ -1,6 +1,7 @@
 import type { Accounts, createCheckout, Payments, SignIn } from "../accounts/index.ts";
 import type { RefusalLog, remoteCalls } from "../billing/index.ts";
 import type { Config } from "../config/index.ts";
+import type { ContentLog } from "../content-log/index.ts";
 import type { Ledger } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
@@ -26,6 +27,8 @@ export interface HttpDeps {
   readonly ledger: Ledger;
   /** Where refused requests are recorded; absent: nowhere. */
   readonly refusals?: RefusalLog | undefined;
+  /** Prompts and answers that the operator keeps. */
+  readonly contentLog: ContentLog;
   readonly kernel: Kernel;
   /** The plugins loaded now, and whether answers are simulated. */
   readonly snapshot: () => Pick<PluginSnapshot, "plugins" | "states" | "sandbox" | "warnings">;

@@ -77,6 +77,7 @@ export class CallContext<C extends Capability = Capability> {
   model: string | undefined = undefined;
   /** It answers for the model that was asked for, which has ended. */
   isSuccession = false;
+  clientForbidsStoring = false;
   /** What the client calls its session, which sticks to a route and a key. A claim: it decides nothing else. */
   session: string | undefined = undefined;
   /** Whether the request asks a provider to keep a part of the prompt for an hour. */

@@ -35,17 +35,23 @@ export class SecretBox {
    * @param isNew Whether nothing is encrypted yet, so that a key file may be created.
    * @throws {GatewayError} `conflict` when there is no secrets key.
    */
-  seal(owner: string, text: string, isNew: boolean): { secret: Uint8Array; secretsId: string } {
+  seal(owner: string, content: string | Uint8Array, isNew: boolean): { secret: Uint8Array; secretsId: string } {
     const { key, id } = this.#read() ?? this.#create(isNew);
-    return { secret: encrypt(key, owner, new TextEncoder().encode(text)), secretsId: id };
+    const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+    return { secret: encrypt(key, owner, bytes), secretsId: id };
   }
 
   /** The text, or `undefined` when another secrets key encrypted it, or the bytes were changed. */
   open(owner: string, secretsId: string, secret: Uint8Array): string | undefined {
+    return this.openBytes(owner, secretsId, secret)?.toString();
+  }
+
+  /** As {@link open}, for bytes. */
+  openBytes(owner: string, secretsId: string, secret: Uint8Array): Buffer | undefined {
     const known = this.#read();
     if (known?.id !== secretsId) return undefined;
     try {
-      return decrypt(known.key, owner, secret).toString();
+      return decrypt(known.key, owner, secret);
     } catch {
       return undefined;
     }

@@ -12,6 +12,8 @@ import { openCliStore, type TransactionScope } from "./books.ts";
 /** A gateway inside the test's process, for what no environment variable sets: deadlines, plugins of the test's own. */
 export interface InProcessGateway {
   baseUrl: string;
+  /** Its folder, with the database. */
+  home: string;
   key: string;
   books: TransactionScope;
   store: Store;
@@ -57,7 +59,7 @@ export async function startInProcess({
   const baseUrl = `http://127.0.0.1:${app.http.server?.port}/api/v1`;
   const books = openCliStore(home);
   return {
-    baseUrl,
+    ...{ baseUrl, home },
     key,
     books,
     store,

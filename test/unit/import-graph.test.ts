@@ -17,6 +17,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   observability: ["contract", "config", "kernel", "billing"],
   providers: ["contract", "sdk", "config", "db", "accounts", "kernel", "plugin-loader"],
   alerts: ["contract", "config", "db", "kernel"],
+  "content-log": ["contract", "config", "db", "accounts", "kernel", "providers"],
   http: [
     "contract",
     "sdk",
@@ -25,6 +26,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "billing",
     "accounts",
     "alerts",
+    "content-log",
     "kernel",
     "plugin-loader",
     "observability",
@@ -46,6 +48,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
       "http",
     ],
     "providers",
+    "content-log",
   ],
   cli: [
     ...["contract", "sdk", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability", "http"],
@@ -62,6 +65,7 @@ const packages: readonly (readonly [name: RegExp, folder: RegExp])[] = [
   [/^(pg|kysely)(\/|$)/, /^src\/(db|billing|accounts|http)\//],
   [/^ioredis$/, /^src\/billing\/redis\//],
   [/^nodemailer$/, /^src\/alerts\//],
+  [/^re2js$/, /^src\/content-log\//],
   [/^prom-client$/, /^src\/observability\//],
   [/^bun(:|$)/, /\.bun\.ts$/],
 ];

@@ -16,6 +16,7 @@ import { requestLog } from "./0015-request-log.ts";
 import { roles } from "./0016-roles.ts";
 import { providers } from "./0017-providers.ts";
 import { alerts } from "./0018-alerts.ts";
+import { contentLog } from "./0019-content-log.ts";
 import { teams } from "./0021-teams.ts";
 import { mediaTokens } from "./0022-media-tokens.ts";
 import type { Migration } from "./migration.ts";
@@ -40,6 +41,7 @@ export const migrations: readonly Migration[] = [
   roles,
   providers,
   alerts,
+  contentLog,
   teams,
   mediaTokens,
 ];

@@ -10,6 +10,7 @@ import { adminAccountController } from "./admin-account.ts";
 import { adminAlertsController, alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
 import { catalogueController } from "./catalogue.ts";
+import { adminContentController, contentController } from "./content.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
@@ -34,6 +35,8 @@ export function dashboardApi(deps: HttpDeps) {
     .use(accountController(deps))
     .use(keysController(deps))
     .use(requestsController(deps))
+    .use(contentController(deps))
+    .use(adminContentController(deps))
     .use(sessionsController(deps))
     .use(teamController(deps))
     .use(teamsController(deps))

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { emailsOf, maySeeAll, type SessionUser } from "../../accounts/index.ts";
+import { emailsOf, mayAdminister, maySeeAll, type SessionUser } from "../../accounts/index.ts";
 import {
   type LogCursor,
   type RequestFilter,
@@ -60,7 +60,10 @@ export function requestsController(deps: HttpDeps) {
       const request = await readRequest(store, id, seesAll(user) ? undefined : user.accountId);
       if (request === undefined) throw new GatewayError("not_found", "There is no such request in the log");
       const emails = seesAll(user) ? await emailsOf(store, [request.account_id]) : undefined;
-      return toRequestDetailJson(request, emails);
+      // Viewers see no prompts.
+      const viewer = { accountId: user.accountId, seesAll: mayAdminister(user.role) };
+      const hasContent = user.role !== "viewer" && (await deps.contentLog.has(viewer, id));
+      return { ...toRequestDetailJson(request, emails), has_content: hasContent };
     });
 }
 

@@ -106,6 +106,7 @@ export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
     const body = await readJson(context.request, { reservation: call.body, beforeParsing });
     takeModels(body, call);
     call.requestedModel = (body as { model?: unknown } | null)?.model;
+    call.clientForbidsStoring = (body as { store?: unknown } | null)?.store === false;
     const used = (await check?.(body, call)) ?? body;
     call.session ??= readSessionOfBody(body);
     return used;
@@ -171,7 +172,7 @@ export async function executeCall<C extends Capability>(
   cancelOnDisconnect(httpCall);
   httpCall.disableIdleTimeout();
   try {
-    return await runCall(deps.kernel, call);
+    return await (deps.contentLog.keeper?.follow(call, () => runCall(deps.kernel, call)) ?? runCall(deps.kernel, call));
   } catch (error) {
     // The kernel sets the error code of an admitted call; a call that was refused before is only logged.
     if (call.errorCode === undefined) {

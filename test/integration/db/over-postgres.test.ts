@@ -4,7 +4,7 @@ import { whyNoPostgres } from "../../support/postgres.ts";
 
 /** The suites that ask the store by its interface alone. Those of the ledger run there with and without Redis. */
 const suites = [
-  ...["blobs", "idempotency-keys", "setting", "stored-responses", "write-books"].map(
+  ...["blobs", "contents", "idempotency-keys", "setting", "stored-responses", "write-books"].map(
     (name) => `test/integration/db/${name}.test.ts`,
   ),
   ...[
@@ -37,6 +37,7 @@ const suites = [
     "sign-up",
     "vouchers",
   ].map((name) => `test/unit/accounts/${name}.test.ts`),
+  "test/integration/content-log/kept.test.ts",
   ...["alerts", "channels"].map((name) => `test/integration/alerts/${name}.test.ts`),
   ...["audit", "payments", "reversals", "team", "team-invitations"].map(
     (name) => `test/unit/http/dashboard-api/${name}.test.ts`,

@@ -64,6 +64,17 @@ test.each([
     "select id from vouchers where redeemed_by = ? order by redeemed_at desc",
     "vouchers_of_account",
   ],
+  ["content that is too old", "select id from contents where at < ? limit 100", "contents_by_time"],
+  [
+    "the oldest content of an account",
+    "select id from contents where position < ? and account_id = ? limit 100",
+    "contents_of_account",
+  ],
+  [
+    "what an account has of content",
+    "select count(*), sum(bytes) from contents where account_id = ?",
+    "COVERING INDEX contents_of_account",
+  ],
   ["sessions that are over", "select id from sessions where expires_at <= ? limit 100", "sessions_by_expiry"],
   [
     "the next account that has calls",

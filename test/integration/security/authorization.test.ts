@@ -6,6 +6,7 @@ import { wavFile } from "../../support/wav.ts";
 import { chargeOf } from "../db/facts.ts";
 import { addDeadChannel, alertRows } from "./alert-rows.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
+import { addContent, contentRows } from "./content-rows.ts";
 import { providerRoutes } from "./provider-routes.ts";
 import { teamRows } from "./team-rows.ts";
 
@@ -73,6 +74,7 @@ const newRequest = async () => {
   await gateway.store.writeLedger([{ ...open, accountId: ids.member, premium: false }, end]);
   return open.callId;
 };
+const newContent = async () => addContent(gateway, ids.member, await newRequest());
 const newAccount = async () => (await gateway.app.accounts.create({ email: `${crypto.randomUUID()}@example.org` })).id;
 const newSession = async () => (await beginSession(gateway.store, ids.member, Date.now())).id;
 const newOf = async (...request: Parameters<typeof send>) =>
@@ -142,6 +144,10 @@ const rows: Record<string, Row> = {
     },
     id: newRequest,
   },
+  ...contentRows<Row>(
+    { row: (statuses, row) => ({ ...row, statuses: statuses as Statuses }), session, own, admin },
+    { newAccount: () => newAccount(), newContent },
+  ),
   "DELETE /dashboard/api/sessions/:id": ownSignIn(own(200, { id: newSession })),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
   ...teamRows({ session, own, admin, ownSignIn, forTeam }, { store: () => gateway.store, ids: () => ids }),

@@ -39,6 +39,7 @@ export async function startWide(): Promise<InProcessGateway> {
     CORS_ORIGINS: "*",
     METRICS_TOKEN: metricsToken,
     SIGNUP: "open",
+    CONTENT_LOG: "selected",
     REQUESTS_PER_MINUTE: "1000",
   };
   const log = { warn: () => undefined, dropped: 0 };

@@ -33,6 +33,7 @@ describe("readConfig", () => {
       databaseUrl: undefined,
       sqliteSynchronous: "full",
       ...{ callRetentionDays: 90, responsesTtlMinutes: 60, responsesMaxMb: 64 },
+      ...{ contentLog: "off", contentLogDays: 7, contentLogMaxMb: 64, contentLogRedact: undefined },
       maxKeysPerAccount: 1000,
       maxConcurrentCalls: 12_000,
       overloadLagMs: 30,

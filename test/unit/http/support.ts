@@ -1,5 +1,6 @@
 import { createAccounts, createCheckout, createSignIn } from "../../../src/accounts/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
+import { createContentLog } from "../../../src/content-log/content-log.ts";
 import { type Caller, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
 import { type Blobs, openStore, type StoredBlob } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
@@ -76,6 +77,7 @@ export function httpOf(
     payments: undefined,
     beginPayment: createCheckout({ payments: undefined, publicOrigin: "http://gateway.example", now, report }),
     ledger: bench.ledger,
+    contentLog: createContentLog({ config: changes.config ?? config, store, log, now }),
     kernel: bench.kernel,
     snapshot,
     catalogue: noCatalogue,

@@ -39,6 +39,12 @@ const sentences: Readonly<Record<string, (detail: Detail, subject: string) => st
   },
   "alert.channel": ({ to }) => `Added the alert channel ${to}`,
   "alert.channel_delete": () => "Deleted an alert channel",
+  "content.view": ({ request }) => `Looked at the prompt and answer of the request ${request}`,
+  "content.switch": ({ on, name }) => {
+    const whose = name === undefined ? "the account" : `the API key “${name}”`;
+    return `${on === true ? "Began" : "Stopped"} keeping prompts and answers of ${whose}`;
+  },
+  "content.delete": ({ requests }) => `Deleted the prompts and answers of ${formatCount(Number(requests))} requests`,
   "alert.smtp": (_, subject) =>
     subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
   "catalogue.change": ({ files }) => `Changed the catalogue: ${files}`,

@@ -1,10 +1,12 @@
 import { useState } from "react";
+import { isKeptOfKey, useContentLog } from "../../data/content.ts";
 import { getKeyState, useKeys } from "../../data/keys.ts";
 import { useMayChange } from "../../data/roles.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { PageHead } from "../../ui/page.tsx";
 import { useParam } from "../../ui/use-param.ts";
+import { ContentNotice } from "../settings/content-section.tsx";
 import { NewKeyDialog } from "./key-dialogs.tsx";
 import { KeysTable } from "./keys-table.tsx";
 
@@ -14,6 +16,8 @@ export default function KeysPage() {
   const [shownKeys, setShownKeys] = useParam("keys", "active", ["active", "all"]);
   const showsInactive = shownKeys === "all";
   const mayChange = useMayChange();
+  const { data: content } = useContentLog();
+  const keeps = (id: string) => content !== undefined && isKeptOfKey(content, id);
   const createButton = mayChange && (
     <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
       Create API key
@@ -33,30 +37,38 @@ export default function KeysPage() {
       >
         {createButton}
       </PageHead>
-      <section className="card" aria-label="Your API keys">
-        <Loaded state={keys}>
-          {({ data }) => {
-            const active = data.filter((key) => getKeyState(key) === "active");
-            return (
-              <>
-                <KeysTable keys={(showsInactive ? data : active).toReversed()} mayChange={mayChange} empty={empty} />
-                {data.length > active.length && (
-                  <div className="table-foot">
-                    <label className="check">
-                      <input
-                        type="checkbox"
-                        checked={showsInactive}
-                        onChange={(event) => setShownKeys(event.target.checked ? "all" : "active")}
-                      />
-                      Show expired and revoked keys ({data.length - active.length})
-                    </label>
-                  </div>
-                )}
-              </>
-            );
-          }}
-        </Loaded>
-      </section>
+      <div className="stack">
+        <ContentNotice />
+        <section className="card" aria-label="Your API keys">
+          <Loaded state={keys}>
+            {({ data }) => {
+              const active = data.filter((key) => getKeyState(key) === "active");
+              return (
+                <>
+                  <KeysTable
+                    keys={(showsInactive ? data : active).toReversed()}
+                    mayChange={mayChange}
+                    keeps={keeps}
+                    empty={empty}
+                  />
+                  {data.length > active.length && (
+                    <div className="table-foot">
+                      <label className="check">
+                        <input
+                          type="checkbox"
+                          checked={showsInactive}
+                          onChange={(event) => setShownKeys(event.target.checked ? "all" : "active")}
+                        />
+                        Show expired and revoked keys ({data.length - active.length})
+                      </label>
+                    </div>
+                  )}
+                </>
+              );
+            }}
+          </Loaded>
+        </section>
+      </div>
       {isCreating && <NewKeyDialog onClose={() => setCreating(false)} />}
     </>
   );

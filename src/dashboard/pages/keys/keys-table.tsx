@@ -18,10 +18,12 @@ interface KeysTableProps {
   mayChange: boolean;
   /** The parameter of the address with the chosen order. */
   sortName?: string;
+  /** Whether prompts and answers of a key are kept. */
+  keeps?: (id: string) => boolean;
   empty: ReactNode;
 }
 
-export function KeysTable({ keys, mayChange, sortName = "sort", empty }: KeysTableProps) {
+export function KeysTable({ keys, mayChange, sortName = "sort", keeps, empty }: KeysTableProps) {
   const mayChangeKey = useMayChangeKey();
   const [editing, setEditing] = useState<Key>();
   const [revoking, setRevoking] = useState<Key>();
@@ -35,7 +37,7 @@ export function KeysTable({ keys, mayChange, sortName = "sort", empty }: KeysTab
       <Table
         rows={keys}
         rowKey={({ id }) => id}
-        columns={mayChange ? [...columns, toActions(setEditing, setRevoking, mayChangeKey)] : columns}
+        columns={[...toColumns(keeps), ...(mayChange ? [toActions(setEditing, setRevoking, mayChangeKey)] : [])]}
         sortName={sortName}
         empty={empty}
       />
@@ -61,6 +63,17 @@ export function KeysTable({ keys, mayChange, sortName = "sort", empty }: KeysTab
 function useMayChangeKey(): (key: Key) => boolean {
   const { data: me } = useMe();
   return ({ created_by }) => me !== undefined && (me.team_role === "admin" || created_by === me.email);
+}
+
+function toColumns(keeps: KeysTableProps["keeps"]): readonly Column<Key>[] {
+  if (keeps === undefined) return columns;
+  const status = (key: Key) => (
+    <span className="badges">
+      <span className={keyBadges[getKeyState(key)]}>{getKeyState(key)}</span>
+      {keeps(key.id) && <span className="badge is-warn">prompts kept</span>}
+    </span>
+  );
+  return columns.map((column) => (column.name === "Status" ? { ...column, cell: status } : column));
 }
 
 const columns: readonly Column<Key>[] = [

@@ -8,6 +8,7 @@ import { CopyButton } from "../../ui/copy.tsx";
 import { Dialog, DialogContent } from "../../ui/dialog.tsx";
 import { Callout, Loaded } from "../../ui/feedback.tsx";
 import { Usd } from "../../ui/page.tsx";
+import { ContentPanel } from "./content-panel.tsx";
 import { RequestCost, RequestStatus } from "./requests-table.tsx";
 
 interface RequestDialogProps {
@@ -89,6 +90,7 @@ function Detail({
         <Fact name="Lowered fields">{toPairs(lowered)}</Fact>
         <Fact name="Node">{detail.node}</Fact>
       </dl>
+      {detail.has_content && <ContentPanel request={detail} />}
       {attempts.length > 0 && <Attempts attempts={attempts} />}
       {warnings.length > 0 && (
         <div>

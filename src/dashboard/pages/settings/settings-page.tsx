@@ -6,6 +6,7 @@ import { PageHead, Section } from "../../ui/page.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { TeamSection } from "../team/team-section.tsx";
 import { AlertsSection } from "./alerts-section.tsx";
+import { ContentSection } from "./content-section.tsx";
 import { SecondFactorSection } from "./second-factor-section.tsx";
 import { SessionsSection } from "./sessions-section.tsx";
 
@@ -33,6 +34,7 @@ export default function SettingsPage() {
         <PasswordForm email={me.email} />
         <SecondFactorSection isOn={me.second_factor} />
         <SessionsSection />
+        <ContentSection />
         {isTeamAdmin && <AlertsSection />}
       </div>
     </>

@@ -1,4 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createContents } from "../../../../src/db/index.ts";
 import { chargeOf } from "../../../integration/db/facts.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { cookieOf, dashboardHttp, type Members, origin, password, twoMembers, withAdmin } from "../dashboard-http.ts";
@@ -77,6 +78,11 @@ describe("every route with an id", () => {
         })
       ).json()
     ).id;
+  const contentOfBen = async ({ ben, store }: Members) => {
+    const row = { id: "req_of_ben", accountId: ben.account.id, at: 1, body: new Uint8Array(1), secretsId: "a key" };
+    await createContents(store).put(ben.account.id, [row], 2 ** 20);
+    return row.id;
+  };
   /** What a member tries it with: another's, or what only the operator has. */
   const another: Record<string, (ground: Members) => Promise<string>> = {
     [`DELETE ${api}/keys/:id`]: keyOfBen,
@@ -86,6 +92,8 @@ describe("every route with an id", () => {
       await store.writeLedger([{ ...open, accountId: ben.account.id }]);
       return open.callId;
     },
+    [`POST ${api}/requests/:id/content`]: contentOfBen,
+    [`DELETE ${api}/requests/:id/content`]: contentOfBen,
     [`PUT ${api}/alerts/rules/:id`]: async () => "circuit_open",
     [`DELETE ${api}/alerts/channels/:id`]: channelOfBen,
     [`POST ${api}/alerts/channels/:id/test`]: channelOfBen,

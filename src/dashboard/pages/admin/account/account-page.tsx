@@ -14,6 +14,7 @@ import { useAction } from "../../../ui/use-action.ts";
 import { EntriesSection } from "../../billing/entries-section.tsx";
 import { TeamSection } from "../../team/team-section.tsx";
 import { AccountState } from "../accounts-page.tsx";
+import { ContentSection } from "./content-section.tsx";
 import { KeysSection } from "./keys-section.tsx";
 import { CreditSection, LimitsSection } from "./money-sections.tsx";
 import { ProfileSection } from "./profile-section.tsx";
@@ -67,6 +68,7 @@ function Account({ account }: { account: AccountDetail }) {
         {mayChange && <CreditSection account={account} />}
         <TeamSection account={account.id} mayManage={mayManage} />
         <KeysSection accountId={account.id} />
+        <ContentSection account={account} mayChange={mayChange} />
         <UsageSection accountId={account.id} />
         <EntriesSection account={account.id} />
         <SignInSection account={account} mayManage={mayManage} />

@@ -1,0 +1,112 @@
+import type { ChatChunk, ServerEvent } from "../contract/index.ts";
+import type { CallContext, StreamSink } from "../kernel/index.ts";
+import { charactersMax, readAnswer, type Turn } from "./read-content.ts";
+
+type Delta = Record<string, unknown>;
+
+/** Copies the text of an answer: of a stream what is sent, piece by piece. */
+export class AnswerCopy {
+  readonly #call: CallContext;
+  /** By the place of the piece in the answer. */
+  readonly #turns = new Map<string, { role: string; text: string }>();
+  #left = charactersMax;
+  #isCut = false;
+  #soundBytes = 0;
+
+  /** Call it before the call runs: from then on what is written to its sink is copied. */
+  constructor(call: CallContext) {
+    this.#call = call;
+    const { sink, native } = call;
+    if (sink !== undefined) {
+      const copied: StreamSink<ChatChunk | Uint8Array<ArrayBuffer>> = {
+        open: () => sink.open(),
+        write: (chunk) => {
+          this.#try(() => this.#copyChunk(chunk));
+          return sink.write(chunk as never);
+        },
+      };
+      call.sink = copied as typeof sink;
+    }
+    if (native === undefined) return;
+    const { write } = native;
+    native.write = (event) => {
+      this.#try(() => this.#copyEvent(event));
+      return write(event);
+    };
+  }
+
+  /** @param answer Undefined for a stream, and for a call that failed. */
+  toTurns(answer: unknown): Turn[] {
+    const whole = readAnswer(answer, this.#call);
+    if (whole.length > 0) return whole;
+    if (this.#soundBytes > 0) return [{ role: "audio", text: `[audio ${Math.ceil(this.#soundBytes / 1024)} kB]` }];
+    const turns: Turn[] = [...this.#turns.values()].filter(({ text }) => text !== "");
+    if (this.#isCut) turns.push({ role: "left out", text: "[…]" });
+    return turns;
+  }
+
+  /** A piece that cannot be copied is sent all the same. */
+  #try(copy: () => void): void {
+    try {
+      copy();
+    } catch {
+      this.#isCut = true;
+    }
+  }
+
+  #copyChunk(chunk: ChatChunk | Uint8Array): void {
+    if (chunk instanceof Uint8Array) {
+      this.#soundBytes += chunk.byteLength;
+      return;
+    }
+    for (const { index, delta } of chunk.choices) {
+      const of = index === 0 ? "" : ` ${index + 1}`;
+      this.#add(`reasoning${of}`, `reasoning${of}`, delta.reasoning_content);
+      this.#add(`assistant${of}`, `assistant${of}`, delta.content);
+      this.#add(`refusal${of}`, `refusal${of}`, delta.refusal);
+      for (const call of delta.tool_calls ?? []) {
+        const place = `call ${index} ${call.index ?? 0}`;
+        const name = call.function?.name ?? call.custom?.name;
+        if (name) this.#add(place, `tool call${of}`, `name: ${name}\n`);
+        this.#add(place, `tool call${of}`, call.function?.arguments ?? call.custom?.input);
+      }
+    }
+  }
+
+  /** An event of the Responses or the Messages protocol. */
+  #copyEvent({ data }: ServerEvent): void {
+    if (this.#left <= 0) return;
+    const part = JSON.parse(data) as Delta;
+    const place = String(part.item_id ?? part.index ?? part.output_index ?? 0);
+    const { content_block: block, item } = part as { content_block?: Delta; item?: Delta };
+    if (typeof block?.name === "string") this.#add(place, "tool call", `name: ${block.name}\n`);
+    if (typeof item?.name === "string" && part.type === "response.output_item.added") {
+      this.#add(String(item.id ?? place), "tool call", `name: ${item.name}\n`);
+    }
+    const { delta } = part;
+    if (typeof delta === "string") this.#add(place, toRole(String(part.type)), delta);
+    if (typeof delta !== "object" || delta === null) return;
+    const { text, thinking, partial_json: json } = delta as Delta;
+    this.#add(place, "assistant", text);
+    this.#add(place, "reasoning", thinking);
+    this.#add(place, "tool call", json);
+  }
+
+  #add(place: string, role: string, text: unknown): void {
+    if (typeof text !== "string" || text === "") return;
+    const kept = text.slice(0, Math.max(0, this.#left));
+    this.#isCut ||= kept.length < text.length;
+    if (kept === "") return;
+    this.#left -= kept.length;
+    const key = `${place} ${role}`;
+    const turn = this.#turns.get(key);
+    if (turn === undefined) this.#turns.set(key, { role, text: kept });
+    else turn.text += kept;
+  }
+}
+
+/** Of an event of the Responses protocol, such as `response.output_text.delta`. */
+function toRole(type: string): string {
+  if (type.includes("reasoning")) return "reasoning";
+  return /arguments|_input|_call/.test(type) ? "tool call" : "assistant";
+}

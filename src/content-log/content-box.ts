@@ -1,0 +1,43 @@
+import { promisify } from "node:util";
+import { gunzip, gzip } from "node:zlib";
+import type { NewContent, Store } from "../db/index.ts";
+import type { SecretBox } from "../providers/index.ts";
+import type { Turn } from "./read-content.ts";
+
+/** What was sent and answered. */
+export interface Content {
+  readonly request: readonly Turn[];
+  readonly answer: readonly Turn[];
+}
+
+const [compress, decompress] = [promisify(gzip), promisify(gunzip)];
+
+/** Encrypts the content of a call for its account and id, by the key of stored secrets, which no database has. */
+export async function sealContent(
+  { box, store }: { box: SecretBox; store: Pick<Store, "db"> },
+  { id, accountId, at }: Pick<NewContent, "id" | "accountId" | "at">,
+  content: Content,
+): Promise<NewContent> {
+  const bytes = await compress(JSON.stringify(content));
+  const isNew = box.id === undefined && (await hasNoSecrets(store));
+  const { secret, secretsId } = box.seal(ownerOf(accountId, id), bytes, isNew);
+  return { id, accountId, at, body: secret, secretsId };
+}
+
+/** `undefined` when another key encrypted it. */
+export async function openContent(
+  box: SecretBox,
+  { id, accountId, secretsId, body }: NewContent,
+): Promise<Content | undefined> {
+  const bytes = box.openBytes(ownerOf(accountId, id), secretsId, body);
+  return bytes && (JSON.parse((await decompress(bytes)).toString()) as Content);
+}
+
+/** A new key file must not hide that the one of stored provider keys is missing. */
+async function hasNoSecrets({ db }: Pick<Store, "db">): Promise<boolean> {
+  return (await db.selectFrom("provider_keys").select("id").limit(1).executeTakeFirst()) === undefined;
+}
+
+function ownerOf(accountId: string, id: string): string {
+  return JSON.stringify(["content", accountId, id]);
+}

@@ -1,0 +1,158 @@
+import { Buffer } from "node:buffer";
+import type { Config } from "../config/index.ts";
+import type { Contents, NewContent, Store } from "../db/index.ts";
+import type { CallContext, Log } from "../kernel/index.ts";
+import type { SecretBox } from "../providers/index.ts";
+import { AnswerCopy } from "./answer-copy.ts";
+import { type Content, sealContent } from "./content-box.ts";
+import { readRequest, type Turn } from "./read-content.ts";
+import type { Redact } from "./redact.ts";
+
+const flushMs = 500;
+const waitingBytesMaxDefault = 32 * 2 ** 20;
+/** Text that is written in one transaction. */
+const batchBytes = 2 ** 20;
+const batchRows = 50;
+
+export interface KeeperDeps {
+  readonly config: Pick<Config, "contentLog" | "contentLogMaxMb">;
+  readonly store: Store;
+  readonly contents: Contents;
+  readonly box: SecretBox;
+  readonly redact: Redact;
+  readonly log: Pick<Log, "warn">;
+  /** Of text that waits to be written; what comes on top is not kept. Default 32 MB. */
+  readonly waitingBytesMax?: number | undefined;
+}
+
+/** The content of a call, as JSON: strings of a request would keep all of its body in memory. */
+interface Waiting extends Pick<NewContent, "id" | "accountId" | "at"> {
+  readonly json: Buffer;
+}
+
+/**
+ * Keeps prompts and answers of the calls for which that is switched on. The text is taken once the answer is on its way,
+ * and redacted, encrypted and written behind; a call neither waits for that nor fails by it.
+ */
+export class ContentKeeper {
+  readonly #deps: KeeperDeps;
+  #waiting: Waiting[] = [];
+  #waitingBytes = 0;
+  #lost = 0;
+  #lastError: unknown;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+  /** Calls whose text is about to be taken. */
+  #taking = new Set<Promise<void>>();
+
+  constructor(deps: KeeperDeps) {
+    this.#deps = deps;
+  }
+
+  /** Runs a call, and keeps its text where that is switched on. */
+  async follow<Answer>(call: CallContext, run: () => Promise<Answer>): Promise<Answer> {
+    if (!this.#isOn(call)) return await run();
+    const copy = new AnswerCopy(call);
+    let answer: Answer | undefined;
+    try {
+      answer = await run();
+      return answer;
+    } finally {
+      // A request that did not become a call has no row in the books to stand beside.
+      if (call.hold !== undefined) this.#take(call, copy, answer);
+    }
+  }
+
+  /** Writes what is there so far. */
+  async flush(): Promise<void> {
+    await Promise.all(this.#taking);
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#writing = this.#writing.then(() => this.#write());
+    await this.#writing;
+  }
+
+  #isOn({ caller, clientForbidsStoring }: CallContext): boolean {
+    if (this.#deps.config.contentLog === "all") return true;
+    return caller.keepsContent === true && !clientForbidsStoring;
+  }
+
+  #take(call: CallContext, copy: AnswerCopy, answer: unknown): void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#taking.add(promise);
+    setImmediate(() => {
+      try {
+        this.#add(call, { request: readRequest(call), answer: copy.toTurns(answer) });
+      } catch (error) {
+        this.#lose(1, error);
+      }
+      this.#taking.delete(promise);
+      resolve();
+    });
+  }
+
+  #add({ id, caller: { accountId }, openedAt: at }: CallContext, content: Content): void {
+    const json = Buffer.from(JSON.stringify(content));
+    const { waitingBytesMax = waitingBytesMaxDefault } = this.#deps;
+    if (this.#waitingBytes + json.byteLength > waitingBytesMax)
+      this.#lose(1, new Error("Too much waits to be written"));
+    else {
+      this.#waitingBytes += json.byteLength;
+      this.#waiting.push({ id, accountId, at, json });
+    }
+    this.#timer ??= setTimeout(() => void this.flush(), flushMs).unref();
+  }
+
+  #lose(calls: number, error: unknown): void {
+    this.#lost += calls;
+    this.#lastError = error;
+  }
+
+  async #write(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#nextBatch();
+      await this.#writeBatch(batch);
+      this.#waitingBytes -= sumBytes(batch);
+    }
+    if (this.#lost > 0) this.#deps.log.warn("content_not_kept", { calls: this.#lost, error: this.#lastError });
+    this.#lost = 0;
+  }
+
+  #nextBatch(): Waiting[] {
+    let bytes = 0;
+    const end = this.#waiting.findIndex((one, place) => {
+      bytes += one.json.byteLength;
+      return place >= batchRows || (place > 0 && bytes > batchBytes);
+    });
+    return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end);
+  }
+
+  /** A batch that cannot be written is given up, so that memory stays bounded. */
+  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+    for (const [accountId, calls] of Map.groupBy(batch, (one) => one.accountId)) {
+      try {
+        const rows: NewContent[] = [];
+        for (const call of calls) rows.push(await this.#seal(call));
+        await this.#deps.contents.put(accountId, rows, this.#deps.config.contentLogMaxMb * 2 ** 20);
+      } catch (error) {
+        this.#lose(calls.length, error);
+      }
+    }
+  }
+
+  async #seal(call: Waiting): Promise<NewContent> {
+    const { request, answer } = JSON.parse(call.json.toString()) as Content;
+    const content = { request: await this.#redact(request), answer: await this.#redact(answer) };
+    return await sealContent(this.#deps, call, content);
+  }
+
+  async #redact(turns: readonly Turn[]): Promise<Turn[]> {
+    const redacted: Turn[] = [];
+    for (const { role, text } of turns) redacted.push({ role, text: await this.#deps.redact(text) });
+    return redacted;
+  }
+}
+
+function sumBytes(waiting: readonly Waiting[]): number {
+  return waiting.reduce((sum, { json }) => sum + json.byteLength, 0);
+}

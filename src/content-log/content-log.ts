@@ -1,0 +1,157 @@
+import { recordAudit } from "../accounts/index.ts";
+import type { Config } from "../config/index.ts";
+import { GatewayError } from "../contract/index.ts";
+import { type Contents, createContents, type Store } from "../db/index.ts";
+import type { Log } from "../kernel/index.ts";
+import { SecretBox } from "../providers/index.ts";
+import { type Content, openContent } from "./content-box.ts";
+import { ContentKeeper } from "./content-keeper.ts";
+import { createRedact, type Redact } from "./redact.ts";
+import { readSwitches, setSwitch } from "./switches.ts";
+
+const pruneMs = 60_000;
+const dayMs = 86_400_000;
+/** How long the end of the process waits for what is not written yet. */
+const closeMsMax = 5000;
+
+export interface ContentLogDeps {
+  readonly config: Config;
+  readonly store: Store;
+  readonly log: Pick<Log, "warn">;
+  readonly now: () => number;
+  /** As of the keeper. */
+  readonly waitingBytesMax?: number;
+}
+
+/** Who looks at content or deletes it. */
+interface Viewer {
+  readonly accountId: string;
+  /** Whether the content of all accounts may be seen. */
+  readonly seesAll: boolean;
+}
+
+/** Prompts and answers that are kept, for those who may see them. */
+export class ContentLog {
+  /** Absent where nothing is kept. */
+  readonly keeper: ContentKeeper | undefined;
+  readonly #deps: ContentLogDeps;
+  readonly #contents: Contents;
+  readonly #box: SecretBox;
+
+  constructor(deps: ContentLogDeps, { contents, box, keeper }: ContentParts) {
+    this.#deps = deps;
+    this.#contents = contents;
+    this.#box = box;
+    this.keeper = keeper;
+  }
+
+  /** Days for which content is kept: no longer than its row in the request log. */
+  get days(): number {
+    const { contentLogDays, callRetentionDays } = this.#deps.config;
+    return Math.min(contentLogDays, callRetentionDays);
+  }
+
+  /** Whether there is content for a request of the log that the viewer may see. */
+  async has(viewer: Viewer, requestId: string): Promise<boolean> {
+    return await this.#contents.has(toContentId(requestId), ownerOf(viewer));
+  }
+
+  /**
+   * The content of a request. Somebody else's is given out only after the audit entry of that is written.
+   *
+   * @throws {GatewayError} `not_found`; `conflict` when another secrets key encrypted it.
+   */
+  async view(viewer: Viewer, requestId: string): Promise<Content & { at: number }> {
+    const { store, now } = this.#deps;
+    const row = await this.#contents.get(toContentId(requestId), ownerOf(viewer));
+    if (row === undefined) throw noContent();
+    if (row.accountId !== viewer.accountId) {
+      const detail = { request: row.id };
+      const entry = { accountId: viewer.accountId, action: "content.view", subject: row.accountId, detail };
+      await recordAudit(store, entry, now());
+    }
+    const content = await openContent(this.#box, row);
+    if (content !== undefined) return { ...content, at: row.at };
+    throw new GatewayError("conflict", "This content was encrypted by another SECRETS_KEY than today's");
+  }
+
+  /** Deletes the content of one request of the own account. @throws {GatewayError} `not_found` */
+  async delete(accountId: string, requestId: string): Promise<void> {
+    if (!(await this.#contents.delete(accountId, toContentId(requestId)))) throw noContent();
+  }
+
+  /** Deletes all content of an account; with an audit entry where somebody else does so. Returns how much there was. */
+  async deleteAll(accountId: string, by: string): Promise<number> {
+    const { store, now } = this.#deps;
+    const deleted = await this.#contents.deleteAll(accountId);
+    if (by !== accountId) {
+      const entry = { accountId: by, action: "content.delete", subject: accountId, detail: { requests: deleted } };
+      await recordAudit(store, entry, now());
+    }
+    return deleted;
+  }
+
+  /** For whom content of an account is kept, and how much there is. */
+  async describe(accountId: string) {
+    const { store, config } = this.#deps;
+    const [switches, size] = await Promise.all([readSwitches(store, accountId), this.#contents.measure(accountId)]);
+    return { mode: config.contentLog, days: this.days, maxMb: config.contentLogMaxMb, ...switches, ...size };
+  }
+
+  /** As {@link setSwitch}. */
+  async setSwitch(change: Parameters<typeof setSwitch>[1]): Promise<void> {
+    await setSwitch(this.#deps, change);
+  }
+
+  /** Deletes what is too old. */
+  async prune(): Promise<number> {
+    return await this.#contents.prune(this.#deps.now() - this.days * dayMs);
+  }
+}
+
+interface ContentParts {
+  readonly contents: Contents;
+  readonly box: SecretBox;
+  readonly keeper: ContentKeeper | undefined;
+}
+
+/** @param redact Absent where nothing is kept. */
+export function createContentLog(deps: ContentLogDeps, redact?: Redact): ContentLog {
+  const contents = createContents(deps.store);
+  const box = new SecretBox(deps.config);
+  const keeper = redact && new ContentKeeper({ ...deps, contents, box, redact });
+  return new ContentLog(deps, { contents, box, keeper });
+}
+
+/** The content log with its timer, and what ends both. @throws {ConfigError} When CONTENT_LOG_REDACT cannot be used. */
+export async function openContentLog(
+  deps: ContentLogDeps,
+): Promise<{ contentLog: ContentLog; close(): Promise<void> }> {
+  const { contentLog: mode, contentLogRedact } = deps.config;
+  const contentLog = createContentLog(deps, mode === "off" ? undefined : await createRedact(contentLogRedact));
+  const report = (error: unknown) => deps.log.warn("maintenance_failed", { error });
+  const timer = setInterval(() => void contentLog.prune().catch(report), pruneMs).unref();
+  return {
+    contentLog,
+    async close() {
+      clearInterval(timer);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const limit = setTimeout(resolve, closeMsMax);
+      await Promise.race([contentLog.keeper?.flush(), promise]);
+      clearTimeout(limit);
+    },
+  };
+}
+
+/** A call that was served by a fallback has rows with a number behind its id. */
+function toContentId(requestId: string): string {
+  return requestId.replace(/-\d{1,4}$/, "");
+}
+
+function ownerOf({ accountId, seesAll }: Viewer): string | undefined {
+  return seesAll ? undefined : accountId;
+}
+
+function noContent(): GatewayError {
+  return new GatewayError("not_found", "There is no content of this request: none was kept, or it was deleted");
+}

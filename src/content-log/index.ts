@@ -1,0 +1,1 @@
+export { type ContentLog, openContentLog } from "./content-log.ts";

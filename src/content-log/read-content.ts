@@ -1,0 +1,106 @@
+import type { CallContext } from "../kernel/index.ts";
+import { BoundedText, writeText } from "./write-text.ts";
+
+/** One message, or what else was said, of a kept request or answer. */
+export interface Turn {
+  /** `user`, `assistant`, `tool call` and the like. */
+  readonly role: string;
+  readonly text: string;
+}
+
+/** What is kept of a request, and of an answer, at most. */
+export const charactersMax = 131_072;
+
+/** The text of what a client sent: of a long conversation its end. */
+export function readRequest({ capability, request, native }: CallContext): Turn[] {
+  const body = (native?.body ?? request) as unknown as Record<string, unknown>;
+  if (capability === "chat") return readConversation(body);
+  if (capability === "embeddings") return readLast([body.input].flat().map(toInput));
+  if (capability === "images") return readLast([["prompt", body.prompt]]);
+  if (capability === "speech") {
+    return readLast([
+      ["instructions", body.instructions],
+      ["text", body.input],
+    ]);
+  }
+  return readLast([
+    ["prompt", body.prompt],
+    ["file", body.file],
+  ]);
+}
+
+/** The text of a whole answer. */
+export function readAnswer(answer: unknown, { capability, native }: CallContext): Turn[] {
+  const whole = (native?.answer ?? answer ?? {}) as Record<string, unknown>;
+  if (Array.isArray(whole.choices)) {
+    const choices = whole.choices as readonly { message?: unknown }[];
+    const roleOf = (place: number) => (choices.length === 1 ? "assistant" : `assistant ${place + 1}`);
+    return readFirst(choices.map(({ message }, place) => [roleOf(place), message]));
+  }
+  if (Array.isArray(whole.output)) return readFirst(whole.output.map(toTurn));
+  if (Array.isArray(whole.content)) return readFirst([["assistant", whole.content]]);
+  if (Array.isArray(whole.images)) {
+    const images = whole.images as readonly { data: string | Uint8Array; revisedPrompt?: string }[];
+    return readFirst(
+      images.map(({ data, revisedPrompt }) => ["image", { revised_prompt: revisedPrompt, image: data }]),
+    );
+  }
+  return capability === "transcription" ? readFirst([["text", whole.text]]) : [];
+}
+
+type Said = readonly [role: string, value: unknown];
+
+function readConversation({ system, instructions, messages, input, prompt }: Record<string, unknown>): Turn[] {
+  const said: Said[] = [];
+  if (system || instructions) said.push(["system", system ?? instructions]);
+  for (const item of [messages ?? input ?? prompt].flat()) said.push(toTurn(item));
+  return readLast(said);
+}
+
+/** A message has a role, and an item of the Responses protocol a type. */
+function toTurn(item: unknown): Said {
+  if (typeof item !== "object" || item === null) return ["user", item];
+  const { role, type } = item as { role?: unknown; type?: unknown };
+  return [String(role ?? type ?? "user").replaceAll("_", " "), item];
+}
+
+/** Texts, or one or several lists of tokens. */
+function toInput(value: unknown, place: number, all: readonly unknown[]): Said {
+  if (typeof value !== "number") return ["text", Array.isArray(value) ? `[${value.length} tokens]` : value];
+  return ["text", place === 0 ? `[${all.length} tokens]` : undefined];
+}
+
+function readFirst(said: readonly Said[]): Turn[] {
+  const turns: Turn[] = [];
+  let left = charactersMax;
+  for (const [place, [role, value]] of said.entries()) {
+    if (left <= 0) return [...turns, toLeftOut(said.length - place)];
+    left -= addTurn(turns, role, value, left);
+  }
+  return turns;
+}
+
+/** From the end on, because a conversation repeats what was said before. */
+function readLast(said: readonly Said[]): Turn[] {
+  const turns: Turn[] = [];
+  let left = charactersMax;
+  for (let place = said.length - 1; place >= 0; place--) {
+    if (left <= 0) return [toLeftOut(place + 1), ...turns.reverse()];
+    const [role, value] = said[place] as Said;
+    left -= addTurn(turns, role, value, left);
+  }
+  return turns.reverse();
+}
+
+function addTurn(turns: Turn[], role: string, value: unknown, left: number): number {
+  const text = new BoundedText(left);
+  writeText(text, value);
+  const kept = text.toString();
+  if (kept !== "") turns.push({ role, text: kept });
+  // Also a turn that says nothing takes a little, so that many of them come to an end.
+  return kept.length + 16;
+}
+
+function toLeftOut(count: number): Turn {
+  return { role: "left out", text: `[${count} more]` };
+}

@@ -1,0 +1,65 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { mayAdminister } from "../../accounts/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import { toIso } from "./serializers.ts";
+import { withAdminSession, withSession } from "./session.ts";
+
+const Switch = formBody({ on: Type.Boolean(), key: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) });
+
+/**
+ * Prompts and answers that the operator keeps. Looking at them is a POST, because somebody else's is written to the audit
+ * log, which another site must not be able to cause; viewers therefore may not.
+ */
+export function contentController(deps: HttpDeps) {
+  const { contentLog } = deps;
+  return new Elysia()
+    .use(withSession(deps))
+    .get("/content", async ({ user }) => toContentLogJson(await contentLog.describe(user.accountId)))
+    .delete("/content", async ({ user: { accountId } }) => ({
+      deleted: await contentLog.deleteAll(accountId, accountId),
+    }))
+    .post("/requests/:id/content", async ({ user: { accountId, role }, params: { id } }) => {
+      const { at, request, answer } = await contentLog.view({ accountId, seesAll: mayAdminister(role) }, id);
+      return { at: toIso(at), request, answer };
+    })
+    .delete("/requests/:id/content", async ({ user: { accountId }, params: { id } }) => {
+      await contentLog.delete(accountId, id);
+      return { id };
+    });
+}
+
+/** For administrators: whose prompts and answers are kept, and the deletion of what an account has. */
+export function adminContentController(deps: HttpDeps) {
+  const { contentLog, accounts } = deps;
+  const expectAccount = async (id: string) => {
+    if ((await accounts.find(id))?.id !== id) throw new GatewayError("not_found", "There is no account with this id");
+  };
+  return new Elysia({ prefix: "/admin/accounts/:id/content" })
+    .use(withAdminSession(deps))
+    .get("", async ({ params: { id } }) => {
+      await expectAccount(id);
+      return toContentLogJson(await contentLog.describe(id));
+    })
+    .post(
+      "",
+      async ({ admin, params: { id }, body: { on, key } }) => {
+        await contentLog.setSwitch({ accountId: id, keyId: key, on, by: admin.accountId });
+        return { id, on };
+      },
+      { body: Switch },
+    )
+    .delete("", async ({ admin, params: { id } }) => {
+      await expectAccount(id);
+      return { deleted: await contentLog.deleteAll(id, admin.accountId) };
+    });
+}
+
+type Described = Awaited<ReturnType<HttpDeps["contentLog"]["describe"]>>;
+
+/** `keys` are those that are switched on by themselves; `all` keeps the content of every call. */
+function toContentLogJson({ mode, days, maxMb, account, keyIds, records, bytes }: Described) {
+  return { mode, days, max_mb: maxMb, account, keys: [...keyIds], records, bytes };
+}

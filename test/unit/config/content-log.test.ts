@@ -1,0 +1,29 @@
+import { describe, expect, test } from "bun:test";
+import { ConfigError, readConfig } from "../../../src/config/index.ts";
+
+const databaseUrl = "postgres://gate@127.0.0.1/gate";
+const secretsKey = "0123456789abcdef0123456789abcdef";
+
+describe("CONTENT_LOG", () => {
+  test.each([
+    [{ CONTENT_LOG: "on" }, "CONTENT_LOG"],
+    [{ CONTENT_LOG_DAYS: "0" }, "CONTENT_LOG_DAYS"],
+    [{ CONTENT_LOG_MAX_MB: "0" }, "CONTENT_LOG_MAX_MB"],
+    [{ CONTENT_LOG: "selected", DATABASE_URL: databaseUrl }, "SECRETS_KEY"],
+  ])("%j is refused", (env, variable) => {
+    let thrown: unknown;
+    try {
+      readConfig(env as Record<string, string>);
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toBeInstanceOf(ConfigError);
+    expect((thrown as ConfigError).variable).toBe(variable);
+  });
+
+  test("takes a key that all gateways on a database share", () => {
+    const config = readConfig({ CONTENT_LOG: "All", DATABASE_URL: databaseUrl, SECRETS_KEY: secretsKey });
+    expect(config.contentLog).toBe("all");
+    expect(readConfig({ DATABASE_URL: databaseUrl }).contentLog).toBe("off");
+  });
+});
