@@ -14,7 +14,6 @@ const getAccountKeys = (id: string) => request(api.admin.accounts({ id }).keys.g
 const getAccountUsage = (id: string) => request(api.admin.accounts({ id }).usage.get());
 
 export type AccountDetail = Awaited<ReturnType<typeof getAccount>>;
-export type AccountKey = Awaited<ReturnType<typeof getAccountKeys>>["data"][number];
 export type AccountUsage = Awaited<ReturnType<typeof getAccountUsage>>["data"][number];
 export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>["data"][number];
 export type PluginRow = Awaited<ReturnType<typeof getPlugins>>["data"][number];
