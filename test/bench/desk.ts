@@ -11,7 +11,7 @@ import { percentile } from "./exchange.ts";
 import { fillOverview, peopleOf } from "./fill-desk.ts";
 import { fillStore, keyOfAccount } from "./fill-store.ts";
 import { describeMachine } from "./machine.ts";
-import { runOpenLoad } from "./peers/open-load.ts";
+import { runOpenLoad } from "./open-load.ts";
 import { formatMachine } from "./print.ts";
 import { cpuUsBetween, readCpu } from "./process-stats.ts";
 import { coreOf, Processes, type Server } from "./processes.ts";
@@ -90,7 +90,7 @@ async function compare(processes: Processes, gate: Subject, cookies: string[]): 
   const still = await startStill(processes, gate.origin, { cookie: cookies.at(-1) as string, usage });
   const tabsOf = (origin: string, seconds: number, everyMs = refreshMs) =>
     runTabs(processes, { origin, cookies, seconds, refreshMs: everyMs, path: refreshPath, usagePath: usage });
-  const order = { kind: "json", url: gate.url, key: keyOfAccount(2), callsPerSecond, sharesCore: true } as const;
+  const order = { kind: "json", url: gate.url, key: keyOfAccount(2), callsPerSecond } as const;
   const p99Of = async (seconds: number, seed: number) =>
     percentile((await runOpenLoad(processes, { ...order, seconds, seed })).wholeMs, 0.99);
   const measured: Record<Side, { p99Ms: number; cores: number }[]> = { alone: [], still: [], tabs: [] };

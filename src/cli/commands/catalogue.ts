@@ -1,14 +1,5 @@
-import {
-  compilePrice,
-  formatUsd,
-  getRetirement,
-  isPriced,
-  type Model,
-  meterNames,
-  parseUsd,
-  type Rate,
-} from "../../contract/index.ts";
-import { requiredMeters } from "../../sdk/read-models.ts";
+import { formatUsd, getRetirement, type Model, meterNames, parseUsd, type Rate } from "../../contract/index.ts";
+import { findMissingRates } from "../../sdk/read-models.ts";
 import { defineCommand } from "../command.ts";
 import {
   type CatalogueRow,
@@ -73,8 +64,7 @@ const hasFinding: Record<Finding, (model: Model, now: number) => boolean> = {
   retired: (model, now) => getRetirement(model, now) === "past",
   retiring: (model, now) => getRetirement(model, now) === "soon",
   outdated: ({ checkedOn }, now) => checkedOn !== undefined && Date.parse(checkedOn) + checkedMsMax < now,
-  unpriced: ({ price, capability }) =>
-    price === undefined || !isPriced(compilePrice(price), requiredMeters[capability]),
+  unpriced: ({ price, capability }) => findMissingRates(price, capability).length > 0,
 };
 
 /** What an operator should look at in a row. */
