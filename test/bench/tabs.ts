@@ -15,6 +15,8 @@ export interface TabsOrder {
 
 export interface TabsReport {
   refreshes: number;
+  /** Left out, because the answer to the one before had not come. */
+  late: number;
   mistakes: string[];
 }
 

@@ -54,6 +54,8 @@ async function shootAll(page: Page, fileOf: (name: string) => string): Promise<v
   await page.getByLabel("Email").waitFor();
   await shoot("sign-in");
   await signIn(page, "owner@localhost");
+  await shoot("first-steps");
+  await page.getByRole("button", { name: "Hide" }).click();
   await shoot("overview");
   const paths = await page.locator(".nav a").evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
   for (const path of [...paths.slice(1), "/settings"]) {

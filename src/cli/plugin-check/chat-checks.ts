@@ -64,18 +64,29 @@ async function tryNulls(plugin: ProviderPlugin, fixture: Fixture): Promise<Findi
 
 async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
   const call = { id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Paris"}' } };
-  const messages = [
-    { role: "system", content: "Be brief" },
-    { role: "user", content: [{ type: "text", text: "And in Paris?" }] },
-    { role: "assistant", content: null, tool_calls: [call] },
-    { role: "tool", tool_call_id: "call_1", content: "mild" },
-  ];
-  const outcome = await simulate(plugin, { ...fixture, request: { ...fixture.request, messages } }, fixture.reply);
+  const ask = (result: object) => {
+    const messages = [
+      { role: "system", content: "Be brief" },
+      { role: "user", content: [{ type: "text", text: "And in Paris?" }] },
+      { role: "assistant", content: null, tool_calls: [call] },
+      result,
+    ];
+    return simulate(plugin, { ...fixture, request: { ...fixture.request, messages } }, fixture.reply);
+  };
+  const outcome = await ask({ role: "tool", tool_call_id: "call_1", content: "mild" });
   if (outcome.error?.code === "invalid_request") return undefined;
-  return findFailure(
+  const failure = findFailure(
     outcome,
     "translate every role and both forms of content, or throw badRequest(…) for what cannot be",
   );
+  if (failure !== undefined) return failure;
+  const sent = JSON.stringify(outcome.asked.at(-1)?.body);
+  for (const role of ["user", "system"]) {
+    if (JSON.stringify((await ask({ role, content: "mild" })).asked.at(-1)?.body) !== sent) continue;
+    const wrong = `what a tool answered is sent as if the ${role} had said it`;
+    return { wrong, cure: "translate messages of the role tool, with their tool_call_id" };
+  }
+  return undefined;
 }
 
 /** Takes every figure of tokens out of the provider's answer: by its name, or because the fixture says it is one. */

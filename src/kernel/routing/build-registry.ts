@@ -90,9 +90,10 @@ function addRoutes(
 ): void {
   const { keys, health, circuits } = recall(memory, plugin, credential?.keys ?? []);
   const baseUrl = (credential?.baseUrl ?? plugin.baseUrl).replace(/\/+$/, "");
+  const isBaseUrlGiven = credential?.baseUrl !== undefined;
   for (const model of plugin.models) {
     const circuitBreaker = circuits.get(model.id) as CircuitBreaker;
-    const route: Route = { plugin, model, baseUrl, keys, health, circuitBreaker };
+    const route: Route = { plugin, model, baseUrl, isBaseUrlGiven, keys, health, circuitBreaker };
     const known = models.get(model.id);
     if (known === undefined) {
       models.set(model.id, { model, compiledPrice: model.price && compilePrice(model.price), routes: [route] });

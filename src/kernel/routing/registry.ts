@@ -8,6 +8,8 @@ export interface Route {
   readonly plugin: ProviderPlugin;
   readonly model: Model;
   readonly baseUrl: string;
+  /** Whether the operator set it in the environment, so that it may lead to a private address. */
+  readonly isBaseUrlGiven?: boolean;
   readonly keys: KeyPool;
   /** Of the plugin's own code, shared by all its routes. */
   readonly health: PluginHealth;

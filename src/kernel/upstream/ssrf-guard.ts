@@ -79,9 +79,9 @@ export class SsrfGuard {
    * @returns `undefined` when it may be reached, or a promise of that when the name has to be looked up first.
    * @throws {UpstreamFault} When it leads to a private address.
    */
-  check({ baseUrl, plugin }: Route): Promise<void> | undefined {
+  check({ baseUrl, isBaseUrlGiven }: Route): Promise<void> | undefined {
     const base = this.#getBase(baseUrl);
-    return !base.isLocal && baseUrl === plugin.baseUrl ? this.#checkHost(base.host) : undefined;
+    return !base.isLocal && !isBaseUrlGiven ? this.#checkHost(base.host) : undefined;
   }
 
   /**

@@ -1,6 +1,14 @@
 import { describe, expect, test } from "bun:test";
+import { lookup } from "node:dns/promises";
+import { hostname } from "node:os";
+import { SsrfGuard } from "../../../src/kernel/upstream/ssrf-guard.ts";
 import { startProvider } from "../../support/chat-provider.ts";
-import { enter, manifestOf, open, start, useNode } from "./ground.ts";
+import { call, enter, manifestOf, open, provider, start, useNode } from "./ground.ts";
+
+async function leadsToLoopback(name: string): Promise<boolean> {
+  const { address } = await lookup(name).catch(() => ({ address: "" }));
+  return address === "127.0.0.1";
+}
 
 describe("what is refused", () => {
   test.each([
@@ -24,17 +32,40 @@ describe("what is refused", () => {
     expect(await store.db.selectFrom("providers").selectAll().execute()).toEqual([]);
   });
 
-  test("a host name that leads to a private address, as for a file", async () => {
-    const store = await (await open("sqlite"))();
-    const node = await start(store);
-    const { cookie } = await enter(store);
-    const { send } = await useNode(node, cookie);
-    // The name of this machine's loopback interface, which only a lookup tells.
-    const manifest = { ...manifestOf("https://localtest.invalid:9/v1"), credential: "none" };
-    expect((await send("POST", "", { name: "acme", manifest })).status).toBe(200);
-    const answer = (await (await send("POST", "/acme/test", {})).json()) as { ok: boolean; error: string };
-    expect(answer.ok).toBe(false);
-    expect(answer.error).toStartWith("localtest.invalid:9: ");
+  /** A name that leads to a server of this machine, for a look-up alone: by the test's own name service, or the system's. */
+  const names = [
+    ["models.example.org", () => Promise.resolve(["127.0.0.1"])],
+    [hostname(), undefined],
+  ] as const;
+  test.each(names)("a host name that leads to a private address: %s", async (name, resolve) => {
+    if (resolve === undefined && !(await leadsToLoopback(name))) {
+      return console.log(`Skipped: this machine's name ${name} does not lead to its loopback interface`);
+    }
+    const upstream = provider("");
+    const { port } = new URL(upstream.baseUrl);
+    const baseUrl = `http://${name}:${port}/v1`;
+    const trial = async (env: Record<string, string>) => {
+      const store = await (await open("sqlite"))();
+      const node = await start(store, { SANDBOX: "off", OPENAI_API_KEY: "k", ...env });
+      const { cookie, key } = await enter(store);
+      if (resolve !== undefined) {
+        Object.assign(node.app.kernel.network, { guard: new SsrfGuard(resolve, () => performance.now()) });
+      }
+      const { send } = await useNode(node, cookie);
+      await send("POST", "", { name: "acme", manifest: { ...manifestOf(baseUrl), credential: "none" } });
+      const tested = (await (await send("POST", "/acme/test", {})).json()) as { ok: boolean; error: string | null };
+      const { status } = await call(node.origin, key);
+      return { tested, status };
+    };
+    const { tested, status } = await trial({});
+    expect(tested.error).toStartWith(
+      `${name}:${port}: The provider's host leads to a private address and is not asked`,
+    );
+    expect({ status, asked: upstream.asked }).toEqual({ status: 500, asked: [] });
+    // The operator may name it in the environment.
+    if (resolve === undefined) {
+      expect(await trial({ ACME_BASE_URL: baseUrl })).toMatchObject({ tested: { ok: true }, status: 200 });
+    }
   });
 
   test("a test says host and cause", async () => {

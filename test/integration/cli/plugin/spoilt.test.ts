@@ -44,6 +44,7 @@ describe("a plugin", () => {
       'if (message.role === "tool") throw new TypeError("none");',
       "conversation",
     ],
+    ["hides-results", 'message.role === "tool"', 'message.role === ("toolx" as string)', "conversation"],
     ["mixes-up-reasons", '"content_filter" : "stop"', '"content_filter" : "length"', "a question is answered"],
     [
       "shows-its-key",

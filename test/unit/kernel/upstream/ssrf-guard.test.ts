@@ -20,12 +20,13 @@ function guardOf(addresses: Record<string, readonly string[]> = {}) {
   return { guard: new SsrfGuard(resolve, () => clock.nowMs), asked, clock, addresses };
 }
 
-function routeOf(pluginUrl: string, { hosts = [] as string[], baseUrl = pluginUrl } = {}): Route {
+function routeOf(pluginUrl: string, { hosts = [] as string[], given = undefined as string | undefined } = {}): Route {
   const plugin = createPlugin({ chat: () => Promise.reject(new Error("not asked")) }, { baseUrl: pluginUrl, hosts });
   return {
     plugin,
     model: chatModel,
-    baseUrl,
+    baseUrl: given ?? pluginUrl,
+    isBaseUrlGiven: given !== undefined,
     keys: new KeyPool([]),
     health: new PluginHealth(),
     circuitBreaker: new CircuitBreaker(routeCircuitOptions),
@@ -65,8 +66,10 @@ describe("a base URL", () => {
 
   test("that the operator set is the operator's word, wherever it leads", async () => {
     const { guard, asked } = guardOf({ "models.lan": ["10.0.0.1"] });
-    const route = routeOf("https://api.example.org/v1", { baseUrl: "http://models.lan:8000/v1" });
-    expect(await verdictOf(() => guard.check(route))).toBe("asked");
+    for (const pluginUrl of ["https://api.example.org/v1", "http://models.lan:8000/v1"]) {
+      const route = routeOf(pluginUrl, { given: "http://models.lan:8000/v1" });
+      expect(await verdictOf(() => guard.check(route))).toBe("asked");
+    }
     expect(asked).toEqual([]);
   });
 
