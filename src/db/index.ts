@@ -12,6 +12,15 @@ export type { RefusalsTable } from "./refusals-table.ts";
 export { type CallState, type Database, isOpen, isSeen, meterColumns, type Role } from "./schema.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export {
+  addStatistics,
+  figureColumns,
+  pruneStatistics,
+  type StatisticsRow,
+  type StatisticsSum,
+  statisticsSums,
+} from "./statistics.ts";
+export { latencyBuckets, type StatisticsKind } from "./statistics-tables.ts";
+export {
   type AbandonedCall,
   type EmbeddedStore,
   inTransaction,

@@ -1,15 +1,17 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { Capability, MeterName, UsageSource } from "../contract/index.ts";
 import type { AlertTables } from "./alert-tables.ts";
+import { meterColumns } from "./meter-columns.ts";
 import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
 import type { RefusalsTable } from "./refusals-table.ts";
+import type { StatisticsTables, Tagged } from "./statistics-tables.ts";
 import type { IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
  * `month` the first UTC day of a month, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
  */
-export interface Database extends AlertTables {
+export interface Database extends AlertTables, StatisticsTables {
   accounts: AccountsTable;
   keys: KeysTable;
   calls: CallsTable;
@@ -89,18 +91,7 @@ interface KeysTable {
   last_used_at: number | null;
 }
 
-/** The column of each meter, the same in `calls` and in the usage tables. */
-export const meterColumns = {
-  inputToken: "input_tokens",
-  cacheReadToken: "cache_read_tokens",
-  cacheWriteToken: "cache_write_tokens",
-  cacheWrite1hToken: "cache_write_1h_tokens",
-  outputToken: "output_tokens",
-  image: "images",
-  audioMs: "audio_ms",
-  character: "characters",
-  call: "call_units",
-} as const satisfies Record<MeterName, string>;
+export { meterColumns };
 
 type MeterColumns<Amount> = Record<(typeof meterColumns)[MeterName], Amount>;
 
@@ -114,7 +105,7 @@ export type CallState = "open" | "settled" | "released" | "abandoned";
 export const isOpen = sql<SqlBool>`state = 'open'`;
 
 /** One row per call, written when it is admitted and completed when it ends. */
-interface CallsTable extends MeterColumns<number | null> {
+interface CallsTable extends MeterColumns<number | null>, Tagged {
   /** Sorts by time; the response's `x-request-id`. */
   id: string;
   account_id: string;
@@ -285,11 +276,10 @@ interface VouchersTable {
   redeemed_by: string | null;
 }
 
-/** What administrators did, append-only. */
+/** What administrators did, append-only; `account_id` is theirs. */
 interface AuditTable {
   id: string;
   at: number;
-  /** The administrator's account. */
   account_id: string;
   /** `account.credit`, for example. */
   action: string;

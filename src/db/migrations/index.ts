@@ -16,6 +16,7 @@ import { requestLog } from "./0015-request-log.ts";
 import { roles } from "./0016-roles.ts";
 import { providers } from "./0017-providers.ts";
 import { alerts } from "./0018-alerts.ts";
+import { statistics } from "./0020-statistics.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -38,4 +39,5 @@ export const migrations: readonly Migration[] = [
   roles,
   providers,
   alerts,
+  statistics,
 ];

@@ -1,0 +1,149 @@
+import type { Meters } from "../../contract/index.ts";
+import {
+  type CallEnded,
+  figureColumns,
+  latencyBuckets,
+  meterColumns,
+  type StatisticsKind,
+  type StatisticsRow,
+  type StatisticsSum,
+  statisticsSums,
+} from "../../db/index.ts";
+import type { RefusedRequest } from "../requests/refusal-log.ts";
+import { findLatencyBucket } from "./latency.ts";
+import type { Names } from "./names.ts";
+
+const hourMs = 3_600_000;
+const bucketHours = [1, 24] as const;
+
+const placeOf = Object.fromEntries(statisticsSums.map((name, place) => [name, place])) as Record<StatisticsSum, number>;
+const meterPlaces = Object.entries(meterColumns).map(
+  ([meter, column]) => [meter as keyof Meters, placeOf[column]] as const,
+);
+const firstBytes = statisticsSums.length;
+const durations = firstBytes + latencyBuckets;
+
+/** What is counted of a call that has ended. */
+export interface EndedCall
+  extends Pick<CallEnded, "state" | "meters" | "status" | "chargedNanodollars" | "quotaTokens"> {
+  readonly openedAt: number;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly plugin: string | null;
+  readonly costNanodollars: number | null;
+  readonly firstByteMs: number | null;
+  readonly durationMs: number | null;
+  readonly session: string | null | undefined;
+  readonly tag: string | null | undefined;
+}
+
+interface Cell {
+  readonly kind: StatisticsKind;
+  readonly hour: number;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly model: string;
+  readonly plugin: string;
+  readonly status: number;
+  readonly name: string;
+  readonly figures: Float64Array;
+}
+
+type CellKey = Omit<Cell, "figures">;
+const unnamed = { keyId: "", model: "", plugin: "", status: 0 };
+
+/** Sums of requests in memory, by all that statistics tell apart. */
+export class Cells {
+  readonly #cells = new Map<string, Cell>();
+  readonly #names: Names;
+
+  constructor(names: Names) {
+    this.#names = names;
+  }
+
+  get size(): number {
+    return this.#cells.size;
+  }
+
+  addCall(call: EndedCall): void {
+    const { accountId, keyId, model, plugin, status, session, tag } = call;
+    const hour = Math.floor(call.openedAt / hourMs);
+    const { figures } = this.#get({
+      kind: "call",
+      hour,
+      accountId,
+      keyId,
+      model,
+      plugin: plugin ?? "",
+      status,
+      name: "",
+    });
+    addCallTo(figures, call);
+    for (const [kind, given] of [
+      ["session", session],
+      ["tag", tag],
+    ] as const) {
+      if (given === null || given === undefined) continue;
+      const name = this.#names.take({ kind, hour, accountId, name: given });
+      addCallTo(this.#get({ ...unnamed, kind, hour, accountId, name }).figures, call);
+    }
+  }
+
+  /** Not by its model: that is what a client wrote, and may be anything. */
+  addRefusal({ opened_at: openedAt, account_id: accountId, key_id: keyId, status }: RefusedRequest): void {
+    const hour = Math.floor(openedAt / hourMs);
+    add(this.#get({ ...unnamed, kind: "call", hour, accountId, keyId, status, name: "" }).figures, placeOf.refused, 1);
+  }
+
+  /** The rows to add to: each hour and its day, of the account and of all together. */
+  toRows(): StatisticsRow[] {
+    const rows = new Map<string, StatisticsRow & { figures: Float64Array }>();
+    for (const cell of this.#cells.values()) {
+      const { kind, hour, model, plugin, status, name, figures } = cell;
+      const owners = [[cell.accountId, cell.keyId], ...(kind === "call" ? [["", ""]] : [])];
+      for (const hours of bucketHours) {
+        for (const owner of owners) {
+          const key = [hours, kind, hour - (hour % hours), ...owner, model, plugin, status, name] as (
+            | string
+            | number
+          )[];
+          const text = key.join("\n");
+          const row = rows.get(text);
+          if (row === undefined) rows.set(text, { key, figures: figures.slice() });
+          else for (let place = 0; place < figures.length; place++) add(row.figures, place, figures[place] as number);
+        }
+      }
+    }
+    return [...rows.values()];
+  }
+
+  #get(key: CellKey): Cell {
+    const { kind, hour, accountId, keyId, model, plugin, status, name } = key;
+    const text = `${kind}\n${hour}\n${accountId}\n${keyId}\n${status}\n${model}\n${plugin}\n${name}`;
+    let cell = this.#cells.get(text);
+    if (cell === undefined) {
+      cell = { ...key, figures: new Float64Array(figureColumns.length) };
+      this.#cells.set(text, cell);
+    }
+    return cell;
+  }
+}
+
+function addCallTo(figures: Float64Array, call: EndedCall): void {
+  add(figures, call.state === "settled" ? placeOf.requests : placeOf.failures, 1);
+  if (call.status >= 400) add(figures, placeOf.failed, 1);
+  for (const [meter, place] of meterPlaces) {
+    const amount = call.meters[meter];
+    if (amount !== undefined) add(figures, place, amount);
+  }
+  if (call.costNanodollars !== null) add(figures, placeOf.cost_nanodollars, call.costNanodollars);
+  add(figures, placeOf.charged_nanodollars, call.chargedNanodollars);
+  add(figures, placeOf.quota_tokens, call.quotaTokens);
+  if (call.firstByteMs !== null) add(figures, firstBytes + findLatencyBucket(call.firstByteMs), 1);
+  if (call.durationMs !== null) add(figures, durations + findLatencyBucket(call.durationMs), 1);
+}
+
+function add(figures: Float64Array, place: number, amount: number): void {
+  figures[place] = (figures[place] as number) + amount;
+}
