@@ -29,7 +29,7 @@ export {
 } from "./statistics/read-statistics.ts";
 export { Statistics } from "./statistics/statistics.ts";
 export { type DaySpan, type Period, periods, spanDaysMax } from "./usage/buckets.ts";
-export { readUsage } from "./usage/read-usage.ts";
+export { readUsage, readUsageBy } from "./usage/read-usage.ts";
 export type { UsageFigures, UsageSum, UsageSums } from "./usage/sum-usage.ts";
 export { type Verification, verifyLedger } from "./verify.ts";
 export {

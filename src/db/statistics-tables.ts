@@ -19,9 +19,10 @@ type LatencyColumns = Record<`f${number}` | `d${number}`, number>;
 
 /**
  * What rows of `statistics` are sums of: `call` of requests by account, API key, model, plugin and status, and once more of
- * all accounts together, with the account and the key empty; `session` and `tag` of calls by account and `name`.
+ * all accounts together, with the account and the key empty; `key` of requests by account and key alone; `session` and
+ * `tag` of calls by account and `name`.
  */
-export type StatisticsKind = "call" | "session" | "tag";
+export type StatisticsKind = "call" | "key" | "session" | "tag";
 
 /** Sums of requests. Names that do not apply are empty, and a status that does not is 0. */
 interface StatisticsTable extends StatisticsKey, Record<(typeof meterColumns)[MeterName], number>, LatencyColumns {

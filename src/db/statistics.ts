@@ -61,6 +61,7 @@ function byKey(one: readonly (string | number)[], other: readonly (string | numb
 /** What expires with the calls: sums of hours, and names that clients gave. */
 const expiring = [
   [1, "call"],
+  [1, "key"],
   [1, "session"],
   [1, "tag"],
   [24, "session"],

@@ -96,18 +96,14 @@ export class Cells {
     add(this.#get({ ...unnamed, kind: "call", hour, accountId, keyId, status, name: "" }).figures, placeOf.refused, 1);
   }
 
-  /** The rows to add to: each hour and its day, of the account and of all together. */
+  /** The rows to add to, of each hour and of its day. */
   toRows(): StatisticsRow[] {
     const rows = new Map<string, StatisticsRow & { figures: Float64Array }>();
     for (const cell of this.#cells.values()) {
-      const { kind, hour, model, plugin, status, name, figures } = cell;
-      const owners = [[cell.accountId, cell.keyId], ...(kind === "call" ? [["", ""]] : [])];
+      const { hour, figures } = cell;
       for (const hours of bucketHours) {
-        for (const owner of owners) {
-          const key = [hours, kind, hour - (hour % hours), ...owner, model, plugin, status, name] as (
-            | string
-            | number
-          )[];
+        for (const [kind, ...names] of toKeys(cell)) {
+          const key = [hours, kind, hour - (hour % hours), ...names];
           const text = key.join("\n");
           const row = rows.get(text);
           if (row === undefined) rows.set(text, { key, figures: figures.slice() });
@@ -128,6 +124,15 @@ export class Cells {
     }
     return cell;
   }
+}
+
+/** The rows that a cell is part of: kind, account, key, model, plugin, status and name. */
+function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell) {
+  const own = [kind, accountId, keyId, model, plugin, status, name] as const;
+  if (kind !== "call") return [own];
+  const ofAll = [kind, "", "", model, plugin, status, ""] as const;
+  const ofKey = ["key", accountId, keyId, "", "", 0, ""] as const;
+  return [own, ofAll, ofKey];
 }
 
 function addCallTo(figures: Float64Array, call: EndedCall): void {

@@ -42,7 +42,6 @@ interface GroupRow {
   readonly account: string;
 }
 
-/** Without the keys and names of each account no figure is of more than a few hundred rows a bucket. */
 const valueColumns: Readonly<Record<StatisticsGroup, string>> = {
   account: "account_id",
   key: "key_id",
@@ -70,11 +69,11 @@ export async function readTotals({ db }: Pick<Store, "db">, query: StatisticsQue
 
 /** The groups with the most of `rank`, the largest first. */
 export async function readGroups(
-  { db }: Pick<Store, "db">,
+  { db, shared }: Pick<Store, "db" | "shared">,
   query: StatisticsQuery,
   { group, rank, limit }: { group: StatisticsGroup; rank: Rank; limit: number },
 ): Promise<{ readonly groups: readonly StatisticsOfGroup[]; readonly count: number }> {
-  const source = toSource(query, group);
+  const source = toSource(query, group, !shared);
   const { value, account, kind, owner } = source;
   const totals = new Map<string, GroupRow & { rank: number }>();
   for await (const part of source.parts) {
@@ -127,11 +126,17 @@ interface Source {
   readonly parts: AsyncIterable<StatisticsQuery>;
 }
 
-/** Where the rows of a group are. Those of all accounts are many, so they are read one bucket at a time. */
-function toSource(query: StatisticsQuery, group: StatisticsGroup): Source {
+/**
+ * Where the rows of a group are. Those of all accounts are many, so in the embedded store, where the event loop stands
+ * still meanwhile, they are read one bucket at a time.
+ */
+function toSource(query: StatisticsQuery, group: StatisticsGroup, isEmbedded: boolean): Source {
   const { filter } = query;
-  const kind = group === "session" || group === "tag" ? group : "call";
-  const ofAll = filter.accountId === undefined && (group === "account" || group === "key" || kind !== "call");
+  const isNamed = group === "session" || group === "tag";
+  const ofAll = filter.accountId === undefined && (group === "account" || group === "key" || isNamed);
+  const { model, plugin, status } = filter;
+  const isByKey = ofAll && [model, plugin, status].every((value) => value === undefined);
+  const kind = isNamed ? group : isByKey ? "key" : "call";
   const isOwned = group === "key" || group === "session";
   return {
     group,
@@ -139,7 +144,7 @@ function toSource(query: StatisticsQuery, group: StatisticsGroup): Source {
     owner: ofAll ? sql`account_id <> ''` : toOwner(filter),
     value: sql.ref(valueColumns[group]),
     account: isOwned ? sql.ref("account_id") : sql`''`,
-    parts: { [Symbol.asyncIterator]: () => (ofAll ? eachBucket(query) : once(query)) },
+    parts: { [Symbol.asyncIterator]: () => (ofAll && isEmbedded ? eachBucket(query) : once(query)) },
   };
 }
 

@@ -81,8 +81,8 @@ export class Statistics {
   };
 
   /** Begins to count the calls of a ledger, before the first one. Nothing is written before. */
-  async start({ running }: Pick<Billing, "running">): Promise<void> {
-    this.#running = running;
+  async start(ledger: Pick<Billing, "running">): Promise<void> {
+    this.#running = () => ledger.running();
     await this.#closeGaps();
     await this.#insertGap();
   }

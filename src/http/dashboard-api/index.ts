@@ -13,6 +13,7 @@ import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
 import { publicRoutes } from "./session.ts";
+import { statisticsController } from "./statistics.ts";
 import { systemStatusController } from "./system-status.ts";
 
 const Invitation = formBody({
@@ -31,6 +32,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(accountController(deps))
     .use(keysController(deps))
     .use(requestsController(deps))
+    .use(statisticsController(deps))
     .use(sessionsController(deps))
     .use(checkoutController(deps))
     .use(adminAccountsController(deps))

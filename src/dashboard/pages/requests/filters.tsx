@@ -24,7 +24,7 @@ const protocols = [
   ["messages", "Messages"],
 ] as const;
 /** The filters behind "More filters". */
-const more = ["key", "model", "plugin", "protocol", "session", "account", "from", "until"] as const;
+const more = ["key", "model", "plugin", "protocol", "session", "tag", "account", "from", "until"] as const;
 
 interface FiltersProps {
   params: URLSearchParams;
@@ -91,6 +91,7 @@ function MoreFilters({ id, params, isAdmin, onChange }: FiltersProps & { id: str
       <LateField label="Plugin" {...text("plugin")} />
       <SelectField label="Protocol" options={protocols} {...text("protocol")} />
       <LateField label="Session" {...text("session")} />
+      <LateField label="Tag" {...text("tag")} />
       <LateField
         label="From"
         type="datetime-local"
