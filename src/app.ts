@@ -62,6 +62,8 @@ export interface AppOptions {
   readonly observability?: Observability | undefined;
   /** Verifies the ledger in another process, for alerts; absent: nobody does so by a timer. */
   readonly verifyLedger?: VerifyLedger;
+  /** Asks the platform to collect garbage, without waiting for it; absent: it decides itself. */
+  readonly collectGarbage?: () => void;
   /** Called at the start and after each reload of the plugins. */
   onPluginsChanged?(snapshot: PluginSnapshot): void;
 }
@@ -124,7 +126,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
     loadShedder,
-    bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20),
+    bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20, options.collectGarbage),
     heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
     sealKey: key,
     signingSecret: await store.setting("file_signing_secret", createSecret),

@@ -59,6 +59,7 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
       onPluginsChanged,
       observability,
       verifyLedger: verifyLedgerApart,
+      collectGarbage: () => Bun.gc(false),
     });
     try {
       await listenUntilSignal(app, { store, config, log, observability });

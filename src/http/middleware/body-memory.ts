@@ -5,6 +5,8 @@ const countedBytesMin = 256 * 1024;
 /** What a single body may take always has room when there is no other. */
 const singleBytesMax = 96 * 1024 * 1024;
 const retryAfterMs = 1000;
+/** After so many bytes of bodies garbage is collected: the platform would wait until there is several times as much. */
+const collectedBytesMin = 32 * 1024 * 1024;
 
 /**
  * Bounds the memory of all large request bodies together, and of the files that are fetched for them. One account may have
@@ -14,10 +16,14 @@ export class BodyMemoryLimiter {
   readonly #bytesMax: number;
   readonly #accountBytesMax: number;
   readonly #byAccount = new Map<string, number>();
+  readonly #collectGarbage: () => void;
   #bytes = 0;
+  #freedBytes = 0;
 
-  constructor(bytesMax: number) {
+  /** @param collectGarbage Called now and then when large bodies are done. */
+  constructor(bytesMax: number, collectGarbage: () => void = () => undefined) {
     this.#bytesMax = bytesMax;
+    this.#collectGarbage = collectGarbage;
     this.#accountBytesMax = bytesMax / 2;
   }
 
@@ -40,6 +46,15 @@ export class BodyMemoryLimiter {
     const left = this.#ofAccount(accountId) + bytes;
     if (left === 0) this.#byAccount.delete(accountId);
     else this.#byAccount.set(accountId, left);
+    if (bytes < 0) this.#free(-bytes);
+  }
+
+  #free(bytes: number): void {
+    this.#freedBytes += bytes;
+    if (this.#freedBytes < collectedBytesMin) return;
+    this.#freedBytes = 0;
+    // Not before the call that frees them has let go of them.
+    setTimeout(this.#collectGarbage, 0);
   }
 
   #check(accountId: string, bytes: number, ownBytes: number): void {

@@ -1,5 +1,6 @@
 import { Buffer, isUtf8 } from "node:buffer";
 import { GatewayError } from "../../contract/index.ts";
+import { keepJsonText } from "../../kernel/index.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { checkJsonBounds } from "./json-bounds.ts";
 
@@ -31,7 +32,7 @@ export async function readJson(request: Request, { reservation, beforeParsing }:
   const text = await readText(request, reservation);
   beforeParsing?.();
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
-  return text.length > largeBytesMin ? await inTurn(() => parseJson(text)) : parseJson(text);
+  return text.length > largeBytesMin ? await inTurn(() => parseRequest(text)) : parseRequest(text);
 }
 
 /** The platform enforces a declared length; for a chunked body the limit is enforced here. */
@@ -109,9 +110,21 @@ export async function* boundedChunks(request: Request, bytesMax: number, reserva
   }
 }
 
+/** Parses a request, and keeps the text of its large values for the provider. @throws {GatewayError} `invalid_request` */
+function parseRequest(text: string): unknown {
+  const { fields, spans } = checkJsonBounds(text);
+  const body = parse(text);
+  keepJsonText(body, text, spans, fields);
+  return body;
+}
+
 /** Parses JSON that is neither too deep nor too wide. @throws {GatewayError} `invalid_request` */
 export function parseJson(text: string): unknown {
   checkJsonBounds(text);
+  return parse(text);
+}
+
+function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -15,6 +15,8 @@ const lacks: Readonly<Record<Feature, string>> = {
   tools: "calls no tools",
   json_schema: "cannot hold its answer to a JSON schema",
 };
+/** A word of ordinary text with the space before it, in characters, is longer. */
+const wordCharsMean = 4;
 /** How many other models an error names. */
 const namedMax = 3;
 
@@ -81,16 +83,15 @@ function toFeature(part: ContentPart): Feature | undefined {
 }
 
 /**
- * The words of the messages, each of which is at least one token in every vocabulary. They are counted only where there
- * are enough characters for too many words.
+ * The words of the messages, each of which is at least one token in every vocabulary. They are counted only where they are
+ * likely to be too many: a shorter text that does not fit is refused by the provider.
  */
 function countWords({ messages }: ChatRequest, tokensMax: number | undefined): number {
   if (tokensMax === undefined) return 0;
   const texts = messages.flatMap(({ content }) =>
     typeof content === "string" ? content : (content ?? []).flatMap((part) => (part.type === "text" ? part.text : [])),
   );
-  // A word and the space before it are two characters at least.
-  if (texts.reduce((sum, { length }) => sum + length, 0) < 2 * tokensMax) return 0;
+  if (texts.reduce((sum, { length }) => sum + length, 0) < wordCharsMean * tokensMax) return 0;
   let words = 0;
   for (const text of texts) {
     let isWord = false;

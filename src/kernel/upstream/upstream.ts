@@ -12,6 +12,7 @@ import type { Route } from "../routing/registry.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { containsText, type Download, downloadPublic } from "./download.ts";
 import { type BodyLimits, cancelBody, createHeaders, readChunks, readText, readTextStart } from "./http-client.ts";
+import { toJsonText } from "./json-text.ts";
 import type { Network } from "./network.ts";
 
 const json = { "content-type": "application/json" };
@@ -46,7 +47,7 @@ export class BoundUpstream implements Upstream {
   }
 
   async json<T>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T> {
-    return (await this.#readJson(await this.#post(path, JSON.stringify(body), init))) as T;
+    return (await this.#readJson(await this.#post(path, toJsonText(body), init))) as T;
   }
 
   async form<T>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T> {
@@ -54,7 +55,7 @@ export class BoundUpstream implements Upstream {
   }
 
   async bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes> {
-    const response = await this.#post(path, JSON.stringify(body), init);
+    const response = await this.#post(path, toJsonText(body), init);
     const { streamBytesMax } = this.#network.bounds;
     return {
       mediaType: mediaTypeOf(response.headers.get("content-type")) ?? "",
@@ -63,7 +64,7 @@ export class BoundUpstream implements Upstream {
   }
 
   async events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>> {
-    const response = await this.#post(path, JSON.stringify(body), init);
+    const response = await this.#post(path, toJsonText(body), init);
     const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
     if (mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
       cancelBody(response);

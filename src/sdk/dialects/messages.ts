@@ -1,6 +1,6 @@
 import type { Call, ChatUsage, Handlers, Model, NativeAnswer, NativeRequest } from "../../contract/index.ts";
 import { badRequest } from "../errors.ts";
-import { isRecord } from "../json.ts";
+import { isRecord, mapChanged } from "../json.ts";
 
 type Warn = Call<NativeRequest>["warn"];
 
@@ -146,11 +146,6 @@ function withShortMarks(body: Record<string, unknown>, warn: Warn): Record<strin
 
 function pick(body: Record<string, unknown>, fields: string[], change: (value: unknown) => unknown) {
   return Object.fromEntries(fields.filter((field) => field in body).map((field) => [field, change(body[field])]));
-}
-
-function mapChanged(values: unknown[], change: (value: unknown) => unknown): unknown[] {
-  const changed = values.map(change);
-  return changed.some((value, index) => value !== values[index]) ? changed : values;
 }
 
 /** Adds up the reports of a stream: the first has the prompt, later ones repeat or correct some of the figures. */

@@ -96,7 +96,7 @@ test("the page's own API answers any body, or refuses it in our form", async () 
     },
   );
   await fc.assert(property, runs(200));
-});
+}, 300_000);
 
 /** Whether a text can be the value of a header at all. */
 function isHeader(text: string): boolean {

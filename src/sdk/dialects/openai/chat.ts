@@ -8,7 +8,7 @@ import {
   UpstreamFault,
 } from "../../../contract/index.ts";
 import { classifyError } from "../../fault.ts";
-import { isRecord } from "../../json.ts";
+import { isRecord, mapChanged } from "../../json.ts";
 import { ReasoningTagSplitter, splitReasoningTags } from "../../reasoning-tags.ts";
 import { withFunctionsAsTools } from "../../tools.ts";
 import { toMessages, withoutMarks } from "./messages.ts";
@@ -47,9 +47,9 @@ export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "
 }
 
 /** Tools with the cache marks that the provider takes and the price covers. */
-function toTools(tools: object[], { cacheControl, pass }: ChatOptions): object[] {
+function toTools(tools: readonly object[], { cacheControl, pass }: ChatOptions): readonly object[] {
   if (cacheControl !== true) return withoutMarks(tools);
-  return pass?.includes("cache_control") ? tools : tools.map(withFiveMinutes);
+  return pass?.includes("cache_control") ? tools : mapChanged(tools, withFiveMinutes);
 }
 
 async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {

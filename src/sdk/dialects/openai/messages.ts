@@ -1,12 +1,13 @@
 import type { ContentPart, Message } from "../../../contract/index.ts";
+import { mapChanged } from "../../json.ts";
 import type { ChatOptions } from "./options.ts";
 import { withPricedMarks } from "./priced-fields.ts";
 
 const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"];
 const mark = "cache_control";
 
-/** The messages as the provider takes them. A message that needs no change is passed on as it is, not copied. */
-export function toMessages(messages: readonly Message[], options: ChatOptions): Message[] {
+/** The messages as the provider takes them. What needs no change, a message or the whole list, is passed on, not copied. */
+export function toMessages(messages: readonly Message[], options: ChatOptions): readonly Message[] {
   const sent: Message[] = [];
   const media: ContentPart[] = [];
   const sendMedia = () => {
@@ -18,7 +19,9 @@ export function toMessages(messages: readonly Message[], options: ChatOptions): 
   }
   sendMedia();
   const isPriced = options.cacheControl !== true || options.pass?.includes(mark) === true;
-  return isPriced ? sent : sent.map(withPricedMarks);
+  const priced = isPriced ? sent : mapChanged(sent, withPricedMarks);
+  const isSame = priced.length === messages.length && priced.every((message, index) => message === messages[index]);
+  return isSame ? messages : priced;
 }
 
 /** Takes out Anthropic's cache marks, which other providers refuse. A list without any is returned as it is. */

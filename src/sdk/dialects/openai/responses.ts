@@ -1,5 +1,5 @@
 import type { Call, ChatUsage, Handlers, NativeAnswer, NativeRequest } from "../../../contract/index.ts";
-import { isRecord } from "../../json.ts";
+import { isRecord, mapChanged } from "../../json.ts";
 import { type ResponsesOptions, resolveOptions } from "./options.ts";
 import { toBody } from "./request.ts";
 
@@ -56,7 +56,9 @@ function toResponsesBody(
   const pass = ["max_output_tokens", "cache_control", ...(options.pass ?? [])];
   const body = toBody({ request: asked, model, warn }, { ...options, pass });
   body.store = false;
-  if (Array.isArray(body.input)) body.input = body.input.filter((item) => !isLostThought(item));
+  if (Array.isArray(body.input) && body.input.some(isLostThought)) {
+    body.input = body.input.filter((item) => !isLostThought(item));
+  }
   const include = Array.isArray(body.include) ? body.include : [];
   if (model.reasoning === true && !include.includes(encryptedThoughts)) body.include = [...include, encryptedThoughts];
   dropPaidTools(body, options.pass ?? [], (types) =>
@@ -93,7 +95,7 @@ function dropPaidTools(
   };
   body.tools = clean(body).tools;
   if (!Array.isArray(body.tools) || body.tools.length === 0) delete body.tools;
-  if (Array.isArray(body.input)) body.input = body.input.map(clean);
+  if (Array.isArray(body.input)) body.input = mapChanged(body.input, clean);
   const { tool_choice: choice } = body;
   if (isRecord(choice)) {
     const left = clean(choice);

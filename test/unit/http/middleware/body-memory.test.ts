@@ -22,6 +22,17 @@ describe("the memory for request bodies", () => {
     expect(() => limiter.reserve("d", 2 * mebibyte)).toThrow(full);
   });
 
+  test("is collected when large bodies are done", async () => {
+    let collected = 0;
+    const limiter = new BodyMemoryLimiter(100 * mebibyte, () => collected++);
+    for (const size of [20, 20, 0.1, 20]) limiter.reserve("a", size * mebibyte).release();
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    expect(collected).toBe(1);
+    limiter.reserve("a", 20 * mebibyte).release();
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    expect(collected).toBe(2);
+  });
+
   test("gives an account half of it at most, and the other half to the others", () => {
     const limiter = new BodyMemoryLimiter(10 * mebibyte);
     const first = limiter.reserve("a", 3 * mebibyte);

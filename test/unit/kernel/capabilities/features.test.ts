@@ -77,7 +77,7 @@ describe("a request that a model cannot serve", () => {
 
   test("because it has more words than the context has tokens is refused; fewer words are the provider's to count", async () => {
     const { kernel, ledger } = one();
-    const say = (words: number) => ({ messages: [{ role: "user", content: "a ".repeat(words) }] });
+    const say = (words: number) => ({ messages: [{ role: "user", content: "word ".repeat(words) }] });
     const error = await rejectionOf(runCall(kernel, chatCall({ model: "unknown", ...say(8001) })));
     expect([error.code, error.param]).toEqual(["context_length_exceeded", "messages"]);
     expect(error.message).toBe(

@@ -1,0 +1,53 @@
+/** The text that a large value of a request was parsed from. */
+const texts = new WeakMap<object, string>();
+
+/** Shorter values are written again as quickly. */
+export const keptCharsMin = 4096;
+/** A larger text would stay in memory beside the values for the duration of the call. */
+const keptCharsMax = 1024 * 1024;
+/** Freezing takes time by the member: a longer list is no conversation. */
+const membersMax = 10_000;
+
+/** A large value in a JSON text: where its field's name starts and ends, and where it does itself. */
+export interface ValueSpan {
+  readonly name: readonly [start: number, end: number];
+  readonly value: readonly [start: number, end: number];
+}
+
+/**
+ * Remembers the text of large values of a request, so that {@link toJsonText} writes them to a provider as the client sent
+ * them. The request is frozen: a change in place would not be sent.
+ *
+ * @param fields How many fields the text has. Where one is given twice, which a provider may read otherwise than we do, no
+ *   text is kept.
+ */
+export function keepJsonText(body: unknown, text: string, spans: readonly ValueSpan[], fields: number): void {
+  if (spans.length === 0 || Array.isArray(body) || text.length > keptCharsMax || freeze(body) !== fields) return;
+  for (const { name, value } of spans) {
+    const member = (body as Record<string, unknown>)[JSON.parse(text.slice(...name))];
+    if (typeof member === "object" && member !== null) texts.set(member, text.slice(...value));
+  }
+}
+
+/** The number of fields; NaN for a list that is too long. */
+function freeze(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  if (Array.isArray(value) && value.length > membersMax) return Number.NaN;
+  const members = Object.values(value);
+  Object.freeze(value);
+  return members.reduce((sum: number, member) => sum + freeze(member), Array.isArray(value) ? 0 : members.length);
+}
+
+/** A body as JSON, with the texts that were kept of its fields' values. */
+export function toJsonText(body: unknown): string {
+  if (typeof body !== "object" || body === null || !Object.values(body).some(getText)) return JSON.stringify(body);
+  const fields = Object.entries(body).flatMap(([name, value]) => {
+    const text = getText(value) ?? JSON.stringify(value);
+    return text === undefined ? [] : `${JSON.stringify(name)}:${text}`;
+  });
+  return `{${fields.join(",")}}`;
+}
+
+function getText(value: unknown): string | undefined {
+  return typeof value === "object" && value !== null ? texts.get(value) : undefined;
+}

@@ -1,0 +1,53 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { readJson } from "../../../../src/http/middleware/read-body.ts";
+import { toJsonText } from "../../../../src/kernel/upstream/json-text.ts";
+import { anyJson, runs } from "../../../support/hostile.ts";
+
+type Body = Record<string, unknown>;
+const padding = "x".repeat(5000);
+const read = async (text: string) =>
+  (await readJson(new Request("http://gateway.example", { method: "POST", body: text }))) as Body;
+
+describe("a request's text", () => {
+  test("goes out as it came in, around the fields that changed", async () => {
+    const messages = `[ {"role": "user", "content": "caf\\u00e9 ${padding}", "size": 1.0} ]`;
+    const body = await read(`{"model":"a", "mess\\u0061ges": ${messages}, "n": 1}`);
+    expect(toJsonText({ ...body, model: "b", n: undefined })).toBe(`{"model":"b","messages":${messages}}`);
+  });
+
+  test("is written again where it is short, or another value took its place", async () => {
+    const body = await read(`{"messages": [ {"content": "short"} ], "tools": [ "${padding}" ]}`);
+    expect(toJsonText({ ...body, tools: [...(body.tools as string[])] })).toBe(
+      `{"messages":[{"content":"short"}],"tools":["${padding}"]}`,
+    );
+  });
+
+  test.each([
+    ["the last one counts", `{"messages":["${padding}"],"messages":["${padding}2"]}`],
+    ["the last one is short", `{"messages":["${padding}"],"messages":[]}`],
+    ["inside of a message", `{"messages":[{"content":"${padding}","content":"last"}]}`],
+  ])("that gives a field twice is written as it was read: %s", async (_, text) => {
+    expect(toJsonText(await read(text))).toBe(JSON.stringify(JSON.parse(text)));
+  });
+
+  test("that is a list goes out as it was read", async () => {
+    const text = `[["${padding}"], {"a":["${padding}"]}]`;
+    expect(toJsonText(await read(text))).toBe(JSON.stringify(JSON.parse(text)));
+  });
+
+  test("means the same whatever it is", async () => {
+    const bodies = fc.dictionary(fc.oneof(fc.string(), fc.constantFrom("__proto__", "messages")), anyJson("messages"));
+    const property = fc.asyncProperty(bodies, fc.nat(3), async (body, indent) => {
+      const text = JSON.stringify({ ...body, tools: [body, padding] }, null, indent);
+      expect(JSON.parse(toJsonText(await read(text)))).toEqual(JSON.parse(text));
+    });
+    await fc.assert(property, runs(200));
+  });
+});
+
+test("a request whose text goes out cannot be changed in place", async () => {
+  const { messages } = (await read(`{"messages":[{"content":"${padding}"}]}`)) as { messages: Body[] };
+  expect(() => messages.push({})).toThrow(TypeError);
+  expect(() => Object.assign(messages[0] as Body, { content: "" })).toThrow(TypeError);
+});
