@@ -58,7 +58,7 @@ function byKey(one: readonly (string | number)[], other: readonly (string | numb
   return 0;
 }
 
-/** What expires with the calls: sums of hours, and names that clients gave. */
+/** What expires: sums of hours, and names that clients gave. */
 const expiring = [
   [1, "call"],
   [1, "key"],
@@ -68,8 +68,14 @@ const expiring = [
   [24, "tag"],
 ] as const;
 
-/** Deletes the oldest bucket of each kind that expires if it began before `hour`; returns how many rows there were. */
-export async function pruneStatistics({ db }: Pick<Store, "db">, hour: number): Promise<number> {
+/**
+ * Deletes the oldest bucket of each kind that expires if it began before the given hour, which differs by how long the
+ * bucket is; returns how many rows there were.
+ */
+export async function pruneStatistics(
+  { db }: Pick<Store, "db">,
+  before: Readonly<Record<1 | 24, number>>,
+): Promise<number> {
   let pruned = 0;
   for (const [hours, kind] of expiring) {
     const oldest = await db
@@ -77,7 +83,7 @@ export async function pruneStatistics({ db }: Pick<Store, "db">, hour: number): 
       .select("hour")
       .where("hours", "=", hours)
       .where("kind", "=", kind)
-      .where("hour", "<", hour)
+      .where("hour", "<", before[hours])
       .orderBy("hour")
       .limit(1)
       .executeTakeFirst();

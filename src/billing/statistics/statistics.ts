@@ -7,7 +7,7 @@ import { countGap, type GapProgress } from "./gaps.ts";
 import { Names } from "./names.ts";
 
 /** What a flush costs grows with the cells, not with the calls, so a busy process must not flush often. */
-const flushMs = 15_000;
+const flushMs = 60_000;
 /** More cells than this are flushed at once: some thousand rows, and a few megabytes. */
 const cellsMax = 1000;
 /** A page that is read more often than this shows sums as old. */
@@ -18,6 +18,8 @@ const marginMs = 600_000;
 const restMs = 60_000;
 const hourMs = 3_600_000;
 const dayHours = 24;
+/** Sums of hours are nearly as many as calls where each call has a key of its own; no page shows older ones. */
+const hourlyDays = 32;
 
 /** Options of {@link Statistics}. */
 export interface StatisticsOptions {
@@ -117,10 +119,11 @@ export class Statistics {
     }
   }
 
-  /** Deletes sums of hours, and of names, that are as old as the calls that are deleted. For a timer of the owner. */
+  /** Deletes old sums of hours, and of names that are as old as the calls that are deleted. For a timer of the owner. */
   prune(): Promise<number> {
     const { store, retentionDays, now } = this.#options;
-    return pruneStatistics(store, (Math.floor(now() / hourMs / dayHours) - retentionDays) * dayHours);
+    const daysAgo = (days: number) => (Math.floor(now() / hourMs / dayHours) - days) * dayHours;
+    return pruneStatistics(store, { 1: daysAgo(Math.min(retentionDays, hourlyDays)), 24: daysAgo(retentionDays) });
   }
 
   async close(): Promise<void> {
