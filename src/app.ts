@@ -35,7 +35,7 @@ const syncMs = 500;
 const pruneMs = 60_000;
 /** At most two thousand calls a second are deleted; a round without old calls costs next to nothing. */
 const pruneCallsMs = 250;
-const countMs = 100;
+const countMs = 50;
 const recoverMs = 5000;
 const saveLastUsedMs = 3000;
 

@@ -71,4 +71,9 @@ interface GapsTable {
   settled_from: number;
   /** JSON array of the ids for which `settled_from` says the opposite of what is true. */
   exceptions: string;
+  /**
+   * JSON of a `PartialFlush`: what a flush that goes on has counted already, which the two columns above do not say; null:
+   * none goes on.
+   */
+  partial: string | null;
 }

@@ -50,6 +50,13 @@ interface Cell {
   readonly figures: Float64Array;
 }
 
+/** A part of the cells that is written at once. */
+export interface Slice {
+  /** The last of its accounts. */
+  readonly upto: string;
+  toRows(): StatisticsRow[];
+}
+
 type CellKey = Omit<Cell, "figures">;
 const unnamed = { keyId: "", model: "", plugin: "", status: 0 };
 
@@ -98,20 +105,22 @@ export class Cells {
 
   /** The rows to add to, of each hour and of its day. */
   toRows(): StatisticsRow[] {
-    const rows = new Map<string, StatisticsRow & { figures: Float64Array }>();
-    for (const cell of this.#cells.values()) {
-      const { hour, figures } = cell;
-      for (const hours of bucketHours) {
-        for (const [kind, ...names] of toKeys(cell)) {
-          const key = [hours, kind, hour - (hour % hours), ...names];
-          const text = key.join("\n");
-          const row = rows.get(text);
-          if (row === undefined) rows.set(text, { key, figures: figures.slice() });
-          else for (let place = 0; place < figures.length; place++) add(row.figures, place, figures[place] as number);
-        }
-      }
+    return toRows(this.#cells.values());
+  }
+
+  /** The same in slices of about `most` cells, each of whole accounts, in the order of these. */
+  toSlices(most: number): Slice[] {
+    const cells = [...this.#cells.values()].sort((one, other) =>
+      one.accountId === other.accountId ? 0 : one.accountId < other.accountId ? -1 : 1,
+    );
+    const slices: Cell[][] = [];
+    for (const cell of cells) {
+      const slice = slices.at(-1);
+      const isFull = slice !== undefined && slice.length >= most && slice.at(-1)?.accountId !== cell.accountId;
+      if (slice === undefined || isFull) slices.push([cell]);
+      else slice.push(cell);
     }
-    return [...rows.values()];
+    return slices.map((slice) => ({ upto: slice.at(-1)?.accountId ?? "", toRows: () => toRows(slice) }));
   }
 
   #get(key: CellKey): Cell {
@@ -124,6 +133,23 @@ export class Cells {
     }
     return cell;
   }
+}
+
+function toRows(cells: Iterable<Cell>): StatisticsRow[] {
+  const rows = new Map<string, StatisticsRow & { figures: Float64Array }>();
+  for (const cell of cells) {
+    const { hour, figures } = cell;
+    for (const hours of bucketHours) {
+      for (const [kind, ...names] of toKeys(cell)) {
+        const key = [hours, kind, hour - (hour % hours), ...names];
+        const text = key.join("\n");
+        const row = rows.get(text);
+        if (row === undefined) rows.set(text, { key, figures: figures.slice() });
+        else for (let place = 0; place < figures.length; place++) add(row.figures, place, figures[place] as number);
+      }
+    }
+  }
+  return [...rows.values()];
 }
 
 /** The rows that a cell is part of: kind, account, key, model, plugin, status and name. */

@@ -5,12 +5,19 @@ import { Cells } from "./cells.ts";
 import type { Names } from "./names.ts";
 
 /** Calls that are read at once, in the embedded store while the event loop stands still. */
-const rowsAtOnce = 500;
+const rowsAtOnce = 200;
 /** More cells than this are written. */
-const cellsMax = 500;
+const cellsMax = 100;
 
 type Gap = Selectable<Database["statistics_gaps"]>;
 type Call = Selectable<Database["calls"]>;
+
+/** What a flush has counted before its end: the calls of the accounts up to one. */
+export interface PartialFlush {
+  readonly settled_from: number;
+  readonly exceptions: string;
+  readonly upto: string;
+}
 
 /** Calls of a gap that were counted and are not written yet. */
 export interface GapProgress {
@@ -52,10 +59,20 @@ async function beginGap({ db }: Store, names: Names): Promise<GapProgress | unde
     .limit(1)
     .executeTakeFirst();
   if (gap === undefined) return undefined;
-  const exceptions = new Set<string>(JSON.parse(gap.exceptions));
-  const isCounted = ({ id, state, settled_at: settledAt }: Call) =>
-    (state !== "settled" && state !== "released") || (settledAt ?? 0) < gap.settled_from !== exceptions.has(id);
+  const isBefore = createTest(gap);
+  const partial: PartialFlush | undefined = gap.partial === null ? undefined : JSON.parse(gap.partial);
+  const isBeforePartial = partial && createTest(partial);
+  const isCounted = (call: Call) =>
+    (call.state !== "settled" && call.state !== "released") ||
+    isBefore(call) ||
+    (partial !== undefined && call.account_id <= partial.upto && isBeforePartial?.(call) === true);
   return { gap, cells: new Cells(names), isCounted, at: gap.from_id };
+}
+
+/** Whether a call was counted by the flush that wrote this. */
+function createTest({ settled_from: from, exceptions }: Pick<Gap, "settled_from" | "exceptions">) {
+  const ids = new Set<string>(JSON.parse(exceptions));
+  return ({ id, settled_at: settledAt }: Call) => (settledAt ?? 0) < from !== ids.has(id);
 }
 
 function readCalls({ db }: Store, { gap, at }: GapProgress): Promise<Call[]> {

@@ -1,15 +1,18 @@
+import type { Selectable } from "kysely";
 import { callIdPrefix } from "../../contract/index.ts";
-import { addStatistics, type CallEnded, pruneStatistics, type Store } from "../../db/index.ts";
+import { addStatistics, type CallEnded, type Database, pruneStatistics, type Store } from "../../db/index.ts";
 import type { Billing } from "../billing.ts";
 import type { RefusedRequest } from "../requests/refusal-log.ts";
-import { Cells } from "./cells.ts";
-import { countGap, type GapProgress } from "./gaps.ts";
+import { Cells, type Slice } from "./cells.ts";
+import { countGap, type GapProgress, type PartialFlush } from "./gaps.ts";
 import { Names } from "./names.ts";
 
 /** What a flush costs grows with the cells, not with the calls, so a busy process must not flush often. */
 const flushMs = 60_000;
-/** More cells than this are flushed at once: some thousand rows, and a few megabytes. */
-const cellsMax = 1000;
+/** More cells than this are flushed before that: some ten megabytes. */
+const cellsMax = 10_000;
+/** Cells that are written in one transaction: some hundred rows, and a few milliseconds in the embedded store. */
+const cellsAtOnce = 50;
 /** A page that is read more often than this shows sums as old. */
 const freshMs = 1000;
 /** A call's id is older than its admission by the time that its body took. */
@@ -31,9 +34,12 @@ export interface StatisticsOptions {
 
 /** What a flush writes: rows, and what is counted with them. */
 interface Batch {
-  readonly cells: Cells;
+  /** What is still to be written. */
+  readonly slices: Slice[];
   readonly mark: { from_id: string; settled_from: number; exceptions: string };
 }
+
+type Mark = Pick<Selectable<Database["statistics_gaps"]>, "settled_from" | "partial">;
 
 /**
  * Sums of the requests of this process, for display. They are kept in memory and added to the database now and then, so that
@@ -54,7 +60,7 @@ export class Statistics {
   /** Its row in `statistics_gaps`. */
   #id = "";
   /** What that row says; undefined: there is none yet. */
-  #settledFrom: number | undefined;
+  #mark: Mark | undefined;
   #flushing: Promise<void> = Promise.resolve();
   #flushedAtMs = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
@@ -138,7 +144,7 @@ export class Statistics {
   }
 
   async #flush(): Promise<void> {
-    if (this.#settledFrom === undefined) return;
+    if (this.#mark === undefined) return;
     this.#flushedAtMs = performance.now();
     try {
       if (this.#pending !== undefined) await this.#write(this.#pending);
@@ -157,34 +163,51 @@ export class Statistics {
     const { openedAt = at, ended } = this.#running();
     const late = ended.filter(({ settledAt }) => settledAt < at).map(({ open }) => open.callId);
     const early = this.#latest.at >= at ? this.#latest.ids : [];
-    const cells = this.#cells;
+    const slices = this.#cells.toSlices(cellsAtOnce);
     this.#cells = new Cells(this.#names);
     const from_id = callIdPrefix(Math.min(openedAt, at) - marginMs);
-    return { cells, mark: { from_id, settled_from: at, exceptions: JSON.stringify([...late, ...early]) } };
+    return { slices, mark: { from_id, settled_from: at, exceptions: JSON.stringify([...late, ...early]) } };
   }
 
-  async #write({ cells, mark }: Batch): Promise<void> {
-    const { store, log } = this.#options;
+  /** Calls go on between two slices. */
+  async #write({ slices, mark }: Batch): Promise<void> {
+    for (let slice = slices[0]; slice !== undefined; slice = slices[0]) {
+      const { settled_from, exceptions } = mark;
+      const { upto } = slice;
+      const partial = JSON.stringify({ settled_from, exceptions, upto } satisfies PartialFlush);
+      const isOwn = await this.#writeSlice(slice, slices.length === 1 ? { ...mark, partial: null } : { partial });
+      if (!isOwn) {
+        // Another process took this one for dead, and counts its calls until now itself.
+        this.#options.log.warn("statistics_counted_elsewhere", {});
+        this.#pending = undefined;
+        return await this.#insertGap();
+      }
+      slices.shift();
+      if (slices.length > 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+    this.#pending = undefined;
+  }
+
+  /** Returns whether this process still counts its calls. */
+  async #writeSlice(slice: Slice, mark: Partial<Mark> & Pick<Mark, "partial">): Promise<boolean> {
+    const { store } = this.#options;
+    const before = this.#mark as Mark;
     const isOwn = await store.db.transaction().execute(async (db) => {
       const own = db
         .selectFrom("statistics_gaps")
-        .select("settled_from")
+        .select(["settled_from", "partial"])
         .where("id", "=", this.#id)
         .where("until_id", "is", null);
       const row = await (store.shared ? own.forUpdate() : own).executeTakeFirst();
       // It differs where an earlier try, whose outcome was not known, was written.
-      if (row !== undefined && row.settled_from === this.#settledFrom) {
+      if (row?.settled_from === before.settled_from && row.partial === before.partial) {
         await db.updateTable("statistics_gaps").set(mark).where("id", "=", this.#id).execute();
-        await addStatistics(db, store, cells.toRows());
+        await addStatistics(db, store, slice.toRows());
       }
       return row !== undefined;
     });
-    this.#pending = undefined;
-    this.#settledFrom = mark.settled_from;
-    if (isOwn) return;
-    // Another process took this one for dead, and counts its calls until then itself.
-    log.warn("statistics_counted_elsewhere", {});
-    await this.#insertGap();
+    this.#mark = { ...before, ...mark };
+    return isOwn;
   }
 
   /** Of dead processes: of any other than this one in the embedded store. */
@@ -207,12 +230,12 @@ export class Statistics {
   async #insertGap(): Promise<void> {
     const { store, now } = this.#options;
     const [id, at] = [crypto.randomUUID(), now()];
-    const mark = { from_id: callIdPrefix(at - marginMs), settled_from: at, exceptions: "[]" };
+    const mark = { from_id: callIdPrefix(at - marginMs), settled_from: at, exceptions: "[]", partial: null };
     await store.db
       .insertInto("statistics_gaps")
       .values({ id, node_id: store.nodeId, until_id: null, ...mark })
       .execute();
     this.#id = id;
-    this.#settledFrom = at;
+    this.#mark = mark;
   }
 }

@@ -39,7 +39,7 @@ async function createStatistics(db: Kysely<unknown>, engine: Engine): Promise<vo
 /** The calls that are there are counted later, in the background. */
 async function createGaps(db: Kysely<unknown>): Promise<void> {
   await sql`create table statistics_gaps (id text not null primary key, node_id text, from_id text not null,
-    until_id text, settled_from bigint not null, exceptions text not null)`.execute(db);
+    until_id text, settled_from bigint not null, exceptions text not null, partial text)`.execute(db);
   await sql`insert into statistics_gaps (id, node_id, from_id, until_id, settled_from, exceptions)
     select 'earlier', null, '', max(id), 0, '[]' from calls having count(*) > 0`.execute(db);
 }

@@ -92,6 +92,23 @@ async function totalOf(store: Store, filter: StatisticsFilter = {}, hours: 1 | 2
   return readFigures(sumFigures((await readTotals(store, { filter, hours, starts })).values()));
 }
 
+/** Has a transaction fail before it, or after it was committed. */
+function failing(db: Store["db"], before?: () => void, after?: () => void): Store["db"] {
+  return new Proxy(db, {
+    get(target, name) {
+      if (name !== "transaction") return Reflect.get(target, name).bind(target);
+      return () => ({
+        async execute(work: Parameters<ReturnType<Store["db"]["transaction"]>["execute"]>[0]) {
+          before?.();
+          const result = await target.transaction().execute(work);
+          after?.();
+          return result;
+        },
+      });
+    },
+  });
+}
+
 describe("statistics", () => {
   test("sum up calls and refused requests by all that they are asked by, in hours and days", async () => {
     const store = await temporaryStore();
@@ -154,6 +171,27 @@ describe("statistics", () => {
     );
   });
 
+  test("are exact after a crash in the middle of a flush of many accounts, which is written in parts", async () => {
+    const store = await temporaryStore();
+    const clock = { at: start };
+    let parts = 0;
+    const db = failing(store.db, () => {
+      parts += 1;
+      if (parts > 2) throw new Error("The process is gone");
+    });
+    const { statistics, end } = await startProcess({ ...store, db }, clock);
+    const accounts = Array.from({ length: 200 }, (_, place) => `acc_${String(place).padStart(3, "0")}`);
+    await end(...accounts.map((accountId) => endedCall(start, { accountId })));
+    clock.at += 1000;
+    await statistics.flush();
+    expect((await totalOf(store)).requests).toBe(100);
+    await crash(store);
+    const next = await startProcess(store, { at: start + hourMs });
+    await untilCounted(store, next);
+    expect((await totalOf(store)).requests).toBe(200);
+    expect(Object.values(await groupsOf(store, "account"))).toEqual(accounts.map(() => 1));
+  });
+
   test("count the calls of before they were kept, also those of many reads", async () => {
     const store = await temporaryStore();
     const old = Array.from({ length: 1203 }, (_, place) => endedCall(start + place, { keyId: `key${place % 700}` }));
@@ -164,6 +202,7 @@ describe("statistics", () => {
       until_id: old.at(-1)?.open.callId ?? "",
       settled_from: 0,
       exceptions: "[]",
+      partial: null,
     };
     await store.db
       .insertInto("statistics_gaps")
@@ -193,16 +232,8 @@ describe("statistics", () => {
     const store = await temporaryStore();
     const clock = { at: start };
     let isLost = false;
-    const db = new Proxy(store.db, {
-      get(target, name) {
-        if (name !== "transaction") return Reflect.get(target, name).bind(target);
-        return () => ({
-          async execute(work: Parameters<ReturnType<Store["db"]["transaction"]>["execute"]>[0]) {
-            await target.transaction().execute(work);
-            if (isLost) throw new Error("The connection was lost");
-          },
-        });
-      },
+    const db = failing(store.db, undefined, () => {
+      if (isLost) throw new Error("The connection was lost");
     });
     const { statistics, end, warnings } = await startProcess({ ...store, db }, clock);
     clock.at += 10;
