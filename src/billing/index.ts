@@ -18,7 +18,6 @@ export { readFigures, type StatisticsFigures, sumFigures } from "./statistics/fi
 export {
   type FiguresByHour,
   type Rank,
-  ranks,
   readGroups,
   readTotals,
   type StatisticsFilter,

@@ -5,7 +5,7 @@ import { latencyBuckets, type StatisticsKey } from "./statistics-tables.ts";
 import type { Store } from "./store.ts";
 
 /** The primary key, in its order. */
-export const statisticsKey = [
+const statisticsKey = [
   ...(["hours", "kind", "hour", "account_id", "key_id", "model", "plugin", "status", "name"] as const),
 ] as const satisfies readonly (keyof StatisticsKey)[];
 

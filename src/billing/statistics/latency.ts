@@ -12,7 +12,7 @@ export function findLatencyBucket(ms: number): number {
 
 /**
  * The duration that a share of a histogram did not exceed, in milliseconds: between the bounds of its bucket by where in
- * it the share falls, so at most 60 % beside the true one and most often within 20 %. Undefined for an empty histogram.
+ * it the share falls, so at most 60 % beside the true one and most often within a third. Undefined for an empty histogram.
  */
 export function findPercentile(histogram: ArrayLike<number>, share: number): number | undefined {
   let total = 0;

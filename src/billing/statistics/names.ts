@@ -6,7 +6,7 @@ const namesMax: Readonly<Record<Extract<StatisticsKind, "session" | "tag">, numb
 const rememberedMax = 50_000;
 
 /** Stands for the names that are too many; no session or tag can be called so. */
-export const otherName = "*";
+const otherName = "*";
 
 interface Named {
   readonly kind: keyof typeof namesMax;

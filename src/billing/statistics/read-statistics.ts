@@ -6,8 +6,7 @@ export const statisticsGroups = ["account", "key", "model", "plugin", "status", 
 export type StatisticsGroup = (typeof statisticsGroups)[number];
 
 /** What groups can be ranked by. */
-export const ranks = ["cost", "requests", "errors", "tokens"] as const;
-export type Rank = (typeof ranks)[number];
+export type Rank = "cost" | "requests" | "errors" | "tokens";
 
 /** Requests of some values alone; not with groups of sessions and tags, which are summed up by account alone. */
 export interface StatisticsFilter {

@@ -12,12 +12,15 @@ function histogramOf(durations: readonly number[]): number[] {
 describe("the percentile of a histogram", () => {
   test.each([3, 40, 700, 9000, 120_000])("is near the true one, around %d ms", (middle) => {
     const below = randomBelow(middle);
-    const durations = Array.from({ length: 5000 }, () => middle / 2 + below(middle));
+    const durations = Array.from(
+      { length: 5000 },
+      () => middle / 2 + (below(middle) + below(middle) + below(middle)) / 3,
+    );
     const sorted = durations.toSorted((one, other) => one - other);
     for (const share of [0.5, 0.95]) {
       const truth = sorted[Math.ceil(durations.length * share) - 1] as number;
       const found = findPercentile(histogramOf(durations), share) as number;
-      expect(Math.abs(found - truth)).toBeLessThanOrEqual(Math.max(7, truth * 0.2));
+      expect(Math.abs(found - truth)).toBeLessThanOrEqual(Math.max(7, truth * 0.35));
     }
   });
 

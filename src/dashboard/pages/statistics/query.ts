@@ -55,7 +55,7 @@ export function readAsked(params: URLSearchParams, now: number, account: string 
 }
 
 /** The filters that a group knows. */
-export function readFilters(params: URLSearchParams, group: GroupName): Partial<Record<FilterName, string>> {
+function readFilters(params: URLSearchParams, group: GroupName): Partial<Record<FilterName, string>> {
   const filters: Partial<Record<FilterName, string>> = {};
   for (const name of group === "session" || group === "tag" ? (["account"] as const) : filterNames) {
     const value = params.get(name);
