@@ -20,7 +20,7 @@ type LatencyColumns = Record<`f${number}` | `d${number}`, number>;
 /**
  * What rows of `statistics` are sums of: `call` of requests by account, API key, model, plugin and status, and once more of
  * all accounts together, with the account and the key empty; `key` of requests by account and key alone; `session` and
- * `tag` of calls by account and `name`.
+ * `tag` of calls by account and `name`, tags once more of all accounts together.
  */
 export type StatisticsKind = "call" | "key" | "session" | "tag";
 

@@ -48,6 +48,7 @@ const kinds: readonly [kind: string, rows: number, key: string][] = [
   ["key", 400, "'acc_' || (n % 100), 'key_' || n, '', '', 0, ''"],
   ["session", 1000, "'acc_' || (n % 100), '', '', '', 0, 'session-' || n"],
   ["tag", 1300, "'acc_' || (n % 100), '', '', '', 0, 'tag-' || (n / 100)"],
+  ["tag", 13, "'', '', '', '', 0, 'tag-' || n"],
 ];
 
 async function fill({ db }: Store): Promise<void> {

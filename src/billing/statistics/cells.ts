@@ -155,7 +155,8 @@ function toRows(cells: Iterable<Cell>): StatisticsRow[] {
 /** The rows that a cell is part of: kind, account, key, model, plugin, status and name. */
 function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell) {
   const own = [kind, accountId, keyId, model, plugin, status, name] as const;
-  if (kind !== "call") return [own];
+  if (kind === "session") return [own];
+  if (kind === "tag") return [own, [kind, "", "", "", "", 0, name] as const];
   const ofAll = [kind, "", "", model, plugin, status, ""] as const;
   const ofKey = ["key", accountId, keyId, "", "", 0, ""] as const;
   return [own, ofAll, ofKey];

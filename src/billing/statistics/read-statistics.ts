@@ -132,7 +132,7 @@ interface Source {
 function toSource(query: StatisticsQuery, group: StatisticsGroup, isEmbedded: boolean): Source {
   const { filter } = query;
   const isNamed = group === "session" || group === "tag";
-  const ofAll = filter.accountId === undefined && (group === "account" || group === "key" || isNamed);
+  const ofAll = filter.accountId === undefined && (group === "account" || group === "key" || group === "session");
   const { model, plugin, status } = filter;
   const isByKey = ofAll && [model, plugin, status].every((value) => value === undefined);
   const kind = isNamed ? group : isByKey ? "key" : "call";

@@ -256,7 +256,7 @@ describe("statistics", () => {
     await statistics.flush();
     expect(await statistics.prune()).toBe(0);
     clock.at += 31 * dayMs;
-    expect(await statistics.prune()).toBe(5);
+    expect(await statistics.prune()).toBe(7);
     expect((await totalOf(store)).requests).toBe(1);
     expect((await totalOf(store, {}, 1)).requests).toBe(0);
     expect(await groupsOf(store, "tag")).toEqual({});
