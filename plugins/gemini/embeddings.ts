@@ -1,8 +1,7 @@
 import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault, warnOfOthers } from "modelgate/plugin";
 
-/** How many texts one request takes. https://ai.google.dev/api/embeddings */
-const textsMax = 100;
-const requestsAtOnceMax = 4;
+/** How many texts one request takes, and how many requests go at once. https://ai.google.dev/api/embeddings */
+const [textsMax, requestsAtOnceMax] = [100, 4] as const;
 /** What to ask, and how many vectors each answer is to bring: one text alone, more of them in batches. */
 export function toEmbedOrders({ input, dimensions }: EmbeddingsRequest, upstreamId: string) {
   const model = `models/${upstreamId}`;

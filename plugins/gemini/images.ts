@@ -1,4 +1,5 @@
-import { GatewayError, type GeneratedImages, type ImagesRequest, UpstreamFault, warnOfOthers } from "modelgate/plugin";
+import type { ImagesRequest, Model } from "modelgate/plugin";
+import { GatewayError, type GeneratedImages, isRecord, UpstreamFault, warnOfOthers } from "modelgate/plugin";
 import { readCandidates, toFinish } from "./answer.ts";
 import type { GenerateAnswer, GenerateBody, Warn } from "./wire.ts";
 
@@ -9,16 +10,17 @@ const proportions = Object.fromEntries(
   aspectRatios.map((name): [string, number] => [name, Number(name.split(":")[0]) / Number(name.split(":")[1])]),
 );
 
-export function toImageBody(request: ImagesRequest, warn: Warn, sold?: unknown): GenerateBody {
+export function toImageBody(request: ImagesRequest, model: Model, warn: Warn): GenerateBody {
   const { prompt, size, quality } = request;
-  const imageConfig = toImageConfig(size, quality, sold);
+  const imageConfig = toImageConfig(size, quality, model.options?.imageSizes);
   const side = imageSizes[(imageConfig.imageSize ?? "1K") as keyof typeof imageSizes];
   const isOther = size && (!/^(auto|(1024|2048|4096)x\2)$/.test(size) || Number.parseInt(size, 10) > side);
   if (isOther) warn(`Took ${JSON.stringify(imageConfig)} for size ${size}`, "size");
-  if (quality === "hd" && side < 2048)
-    warn("Left out quality hd: the price of this model does not cover it", "quality");
+  if (/^(hd|high)$/.test(quality ?? "") && side < 2048)
+    warn("Left out the quality: this model has one size", "quality");
   warnOfOthers(request, ["model", "prompt", "n", "size", "quality", "response_format"], warn);
-  const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig };
+  const maxOutputTokens = model.price?.imageOutputToken && model.outputTokensMax;
+  const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig, maxOutputTokens };
   return { contents: [{ role: "user", parts: [{ text: prompt }] }], generationConfig };
 }
 
@@ -26,7 +28,7 @@ export function toImageBody(request: ImagesRequest, warn: Warn, sold?: unknown):
 export function toImageConfig(size: ImagesRequest["size"], quality: ImagesRequest["quality"], sold?: unknown) {
   const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "1024x1024")).split("x").map(Number);
   const nearestSize = size === "auto" ? "1K" : nearest(imageSizes, Math.sqrt(width * height));
-  const imageSize = quality === "hd" && nearestSize === "1K" ? "2K" : nearestSize;
+  const imageSize = /^(hd|high)$/.test(quality ?? "") && nearestSize === "1K" ? "2K" : nearestSize;
   return {
     aspectRatio: size === "auto" ? undefined : nearest(proportions, width / height),
     imageSize: Array.isArray(sold) && !sold.includes(imageSize) ? sold.at(-1) : imageSize,
@@ -40,15 +42,18 @@ function nearest(choices: Record<string, number>, wanted: number): string {
 
 /**
  * The picture of an answer; drafts among the thoughts are none.
- *
  * @throws {GatewayError} `invalid_request` when the prompt or the picture was blocked, or the model answered in words.
  * @throws {UpstreamFault} `bad_response` when it answered nothing.
  */
 export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   const [candidate] = readCandidates(answer);
   const parts = (candidate?.content?.parts ?? []).filter((part) => part.thought !== true);
-  const { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: total } = answer.usageMetadata ?? {};
-  const usage = { input_tokens: input, output_tokens: output, total_tokens: total };
+  const counts: Record<string, unknown> = answer.usageMetadata ?? {};
+  const { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: total } = counts;
+  const made = output && Number(output) + Number(counts.thoughtsTokenCount ?? 0);
+  const drawn = [counts.candidatesTokensDetails].flat().find((part) => isRecord(part) && part.modality === "IMAGE");
+  const details = isRecord(drawn) && { output_tokens_details: { image_tokens: drawn.tokenCount } };
+  const usage = { input_tokens: input, output_tokens: made, total_tokens: total, ...details };
   for (const { inlineData: { data = "", mimeType: mediaType = "" } = {} } of parts) {
     if (data !== "" && /^image\/(png|jpeg|webp)$/.test(mediaType)) return { images: [{ data, mediaType }], usage };
   }

@@ -1,10 +1,8 @@
+import type { Call, ChatRequest, ImagesRequest } from "modelgate/plugin";
 import {
-  type Call,
-  type ChatRequest,
   definePlugin,
   placeholderImages as fetched,
   fetchImages,
-  type ImagesRequest,
   LruMap,
   precheckMultimodal,
   readModels,
@@ -26,8 +24,7 @@ export default definePlugin({
   models: readModels([...rows.models, ...current.models]),
   handlers: { chat: withFunctionsAsTools(chat), embeddings, images },
   checks: { chat: precheckMultimodal((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
-  // The bound of `candidateCount`, and a picture a request.
-  maxChoices: { chat: 8, images: 1 },
+  maxChoices: { chat: 8, images: 1 }, // The bound of `candidateCount`, and a picture a request.
   readFault,
 });
 
@@ -35,13 +32,12 @@ async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
   const body = toContents(request, { model, signatures, fetched: await fetchImages(request.messages, upstream), warn });
   const reading = { firstOnly: request.parallel_tool_calls === false, signatures, newId: randomCallId };
   const path = `/models/${model.upstreamId}`;
-  if (request.stream === true) {
+  if (request.stream === true)
     return fromEvents(await upstream.events(`${path}:streamGenerateContent?alt=sse`, body), reading);
-  }
   return fromCandidates(await upstream.json(`${path}:generateContent`, body), reading);
 }
 
 async function images({ request, model, upstream, warn }: Call<ImagesRequest>) {
   const path = `/models/${model.upstreamId}:generateContent`;
-  return fromImageAnswer(await upstream.json(path, toImageBody(request, warn, model.options?.imageSizes)));
+  return fromImageAnswer(await upstream.json(path, toImageBody(request, model, warn)));
 }

@@ -33,7 +33,7 @@ export function sandbox(models: readonly Model[]): ProviderPlugin {
   });
 }
 
-/** One row a name: a model that several plugins serve is simulated once. The simulated voice has no encoder. */
+/** One row a name: a model that several plugins serve is simulated once. The simulated voice has no encoder, and chat no other protocol. */
 function withoutDuplicates(models: readonly Model[]): Model[] {
   const names = new Set<string>();
   const single = models.filter(({ id, aliases = [] }) => {
@@ -42,5 +42,5 @@ function withoutDuplicates(models: readonly Model[]): Model[] {
     for (const name of own) names.add(name);
     return true;
   });
-  return single.map(({ audioFormats: _, ...row }) => row);
+  return single.map(({ audioFormats: _, endpoint: __, ...row }) => row);
 }

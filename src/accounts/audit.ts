@@ -7,48 +7,6 @@ import { type AuditEntry, recordAudit } from "./record-audit.ts";
 import { type Actor, lockManaged, lockOwners } from "./roles.ts";
 import { createVoucher, voidVoucher } from "./vouchers.ts";
 
-/** A stored audit entry. */
-export interface AuditRow extends AuditEntry {
-  id: string;
-  /** Milliseconds since 1970. */
-  at: number;
-}
-
-const pageMax = 100;
-
-/** A position in the audit log: entries before a time; `beforeId` separates entries of the same millisecond. */
-export interface AuditPage {
-  readonly before?: number | undefined;
-  readonly beforeId?: string | undefined;
-}
-
-/** Lists up to a hundred entries, newest first. */
-export async function listAudit(
-  { db }: TransactionScope,
-  { before = Number.MAX_SAFE_INTEGER, beforeId }: AuditPage = {},
-): Promise<AuditRow[]> {
-  const rows = await db
-    .selectFrom("audit")
-    .selectAll()
-    .where("at", "<=", before)
-    .where((where) => {
-      const earlier = where("at", "<", before);
-      return beforeId === undefined ? earlier : where.or([earlier, where("id", ">", beforeId)]);
-    })
-    .orderBy("at", "desc")
-    .orderBy("id")
-    .limit(pageMax)
-    .execute();
-  return rows.map(({ id, at, account_id: accountId, action, subject, detail }) => ({
-    id,
-    at,
-    accountId,
-    action,
-    subject,
-    detail: JSON.parse(detail) as AuditEntry["detail"],
-  }));
-}
-
 /** Makes a change and writes its audit entry, unless there is nothing to write, in the same transaction. */
 export type Audited = <T>(
   work: (scope: TransactionScope) => Promise<T>,

@@ -1,11 +1,12 @@
 export { type Account, type AccountRow, emailsOf, readRoles, searchAccounts } from "./account-admin.ts";
-export { type Audited, type AuditRow, auditedActions, createAudited, listAudit } from "./audit.ts";
+export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, RefusedKeyError } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation } from "./invitations.ts";
 export type { ApiKey, NewKey } from "./keys.ts";
 export { createCheckout, type Payment, type Payments } from "./payments/payments.ts";
 export { RateLimiter } from "./rate-limiter.ts";
+export { type AuditCursor, type AuditFilter, type AuditRow, readAudit } from "./read-audit.ts";
 export { recordAudit } from "./record-audit.ts";
 export { type Actor, commandLine, mayAdminister, maySeeAll, roles } from "./roles.ts";
 export {

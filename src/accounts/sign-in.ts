@@ -16,6 +16,7 @@ import { createOidcSignIn } from "./oidc/oidc-sign-in.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { recordAudit } from "./record-audit.ts";
 import { secondFactorPaths, withAccountLabel } from "./second-factor.ts";
+import { cacheSessions } from "./session-cache.ts";
 import { passwordChangeRequired, readSessionUser, type SessionUser } from "./sessions.ts";
 import { endOtherAccess, signUp } from "./users.ts";
 
@@ -83,7 +84,7 @@ export function createSignIn(options: SignInOptions): SignIn {
   const limit = new RateLimiter(options.attemptsPerMinuteMax ?? attemptsDefault, now);
   const load = once(async () => {
     const { openBetterAuth, openSessions } = await import("./better-auth.ts");
-    return { handle: openBetterAuth(options), readSession: openSessions(options) };
+    return { handle: openBetterAuth(options), readSession: cacheSessions(openSessions(options), now) };
   });
   const callBetterAuth = async (request: Request) => toCleanResponse(await (await load()).handle(request));
   const oidcSignIn = oidc === undefined ? undefined : createOidcSignIn({ ...options, oidc });

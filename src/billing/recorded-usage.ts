@@ -13,6 +13,9 @@ export interface RecordedUsage {
   cache_write_tokens: number;
   cache_write_1h_tokens: number;
   output_tokens: number;
+  audio_input_tokens: number;
+  audio_output_tokens: number;
+  image_output_tokens: number;
   images: number;
   audio_ms: number;
   characters: number;

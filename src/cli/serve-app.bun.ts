@@ -109,17 +109,11 @@ function makeDropFolders(config: Config): void {
   makeHome(config, ...[...own, getCatalogueFolder(config)].map(({ path }) => path));
 }
 
-/** When the first provider ends the sandbox, its models and its demo credit go: the log says so. */
+/** When the first provider ends the sandbox, its demo credit goes. */
 function watchSandbox(store: Store, log: OpenLog): (isSandbox: boolean) => void {
-  let wasSandbox = false;
   return (isSandbox) => {
-    if (wasSandbox && !isSandbox) {
-      log.warn("sandbox_ended", { reason: "a provider is configured; its models alone are served from now on" });
-    }
-    wasSandbox = isSandbox;
-    if (!isSandbox) {
-      takeDemoCredit(store, Date.now).catch((error) => log.error("demo_credit_not_taken", { error }));
-    }
+    if (isSandbox) return;
+    takeDemoCredit(store, Date.now).catch((error) => log.error("demo_credit_not_taken", { error }));
   };
 }
 

@@ -62,7 +62,7 @@ export const Message = Type.Object(
       Type.Literal("tool"),
       Type.Literal("function"),
     ]),
-    content: optional(Type.Union([Type.String(), Type.Array(ContentPart, { minItems: 1 })])),
+    content: optional(Type.Union([Type.String(), Type.Array(ContentPart)])),
     name: optional(Type.String()),
     tool_calls: optional(Type.Array(ToolCall)),
     tool_call_id: optional(Type.String()),
@@ -192,11 +192,21 @@ export const ChatUsage = Type.Object(
           cached_tokens: optional(Type.Integer()),
           cache_write_tokens: optional(Type.Integer()),
           cache_write_1h_tokens: optional(Type.Integer()),
+          audio_tokens: optional(Type.Integer()),
         },
         open,
       ),
     ),
-    completion_tokens_details: optional(Type.Object({ reasoning_tokens: optional(Type.Integer()) }, open)),
+    completion_tokens_details: optional(
+      Type.Object(
+        {
+          reasoning_tokens: optional(Type.Integer()),
+          audio_tokens: optional(Type.Integer()),
+          image_tokens: optional(Type.Integer()),
+        },
+        open,
+      ),
+    ),
     /** The list price of all of it in dollars; absent when that is not known. */
     cost: Type.Optional(Type.Number()),
   },

@@ -1,4 +1,4 @@
-import { type MeterName, type Meters, meterNames, sumPromptTokens } from "./meters.ts";
+import { type MeterName, type Meters, meterNames, sumPromptTokens, textMeterOf } from "./meters.ts";
 
 /** One US dollar in the unit of all money in code and in SQL. */
 export const nanodollarsPerUsd = 1_000_000_000;
@@ -30,7 +30,7 @@ export function costNanodollars(compiledPrice: CompiledPrice, meters: Meters): n
   for (const name of meterNames) {
     const amount = meters[name];
     if (amount === undefined || amount === 0) continue;
-    const numerator = table.numerators[name];
+    const numerator = findNumerator(table, name);
     if (numerator === undefined) return undefined;
     sum += amount * numerator;
   }
@@ -46,6 +46,11 @@ export function formatUsd(nanodollars: number): string {
   return `${sign}${digits.slice(0, -9)}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
+function findNumerator({ numerators }: RateTable, name: MeterName): number | undefined {
+  const text = textMeterOf[name];
+  return numerators[name] ?? (text && numerators[text]);
+}
+
 /** The rates of a prompt of this length. */
 export function findTable(compiledPrice: CompiledPrice, meters: Meters): RateTable {
   const input = sumPromptTokens(meters);
@@ -58,7 +63,7 @@ function exactCost(table: RateTable, meters: Meters): number | undefined {
   let sum = 0n;
   for (const name of meterNames) {
     const amount = meters[name];
-    const numerator = table.numerators[name];
+    const numerator = findNumerator(table, name);
     if (amount !== undefined && numerator !== undefined) sum += BigInt(amount) * BigInt(numerator);
   }
   const denominator = BigInt(table.denominator);

@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { optional } from "./capability.ts";
+import { TokenUsage } from "./token-usage.ts";
 
 /** Body of POST /images/generations. `size` is open-ended: WIDTHxHEIGHT in pixels, or `auto`. */
 export const ImagesRequest = Type.Object(
@@ -13,7 +14,9 @@ export const ImagesRequest = Type.Object(
         title: "WIDTHxHEIGHT in pixels, such as 1024x1024, or auto",
       }),
     ),
-    quality: optional(Type.Union([Type.Literal("standard"), Type.Literal("hd")])),
+    quality: optional(
+      Type.Union(["standard", "hd", "auto", "low", "medium", "high"].map((quality) => Type.Literal(quality))),
+    ),
     response_format: optional(Type.Union([Type.Literal("url"), Type.Literal("b64_json")])),
     user: optional(Type.String()),
     stream: optional(Type.Boolean()),
@@ -32,17 +35,10 @@ export interface GeneratedImage {
   revisedPrompt?: string | undefined;
 }
 
-/** What a provider counted for its pictures. */
-export const ImagesUsage = Type.Object(
-  { input_tokens: Type.Integer(), output_tokens: Type.Integer(), total_tokens: Type.Integer() },
-  { additionalProperties: true },
-);
-export type ImagesUsage = Static<typeof ImagesUsage>;
-
 /** What an `images` handler returns. */
 export interface GeneratedImages {
   images: GeneratedImage[];
-  /** As the provider reported it, for the caller; the price is by the picture. The kernel drops what is no usage. */
+  /** As the provider reported it, by {@link TokenUsage}. The kernel drops what is no usage. */
   usage?: Record<string, unknown> | undefined;
 }
 
@@ -56,6 +52,6 @@ export const ImagesResponse = Type.Object({
       revised_prompt: Type.Optional(Type.String()),
     }),
   ),
-  usage: Type.Optional(ImagesUsage),
+  usage: Type.Optional(TokenUsage),
 });
 export type ImagesResponse = Static<typeof ImagesResponse>;

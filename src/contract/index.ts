@@ -18,6 +18,7 @@ export * from "./responses.ts";
 export * from "./retirement.ts";
 export * from "./speech.ts";
 export * from "./text.ts";
+export * from "./token-usage.ts";
 export * from "./transcription.ts";
 export * from "./unlisted.ts";
 export * from "./upstream-fault.ts";

@@ -68,6 +68,7 @@ export const MessagesRequest = Type.Object(
     top_k: optional(Type.Integer({ minimum: 0 })),
     stop_sequences: optional(Type.Array(Type.String(), { maxItems: 100 })),
     metadata: optional(Type.Object({ user_id: optional(Type.String()) }, open)),
+    service_tier: optional(Type.String({ description: "auto, standard_only, or a tier that the model's price has" })),
   },
   open,
 );
@@ -85,6 +86,7 @@ export const MessagesUsage = Type.Object(
     }),
     output_tokens: Type.Integer(),
     output_tokens_details: Type.Optional(Type.Object({ thinking_tokens: Type.Integer() })),
+    service_tier: Type.Optional(Type.String({ description: "The tier that served, where the provider says it" })),
   },
   open,
 );

@@ -20,6 +20,11 @@ export const Model = Type.Object(
     aliases: Type.Optional(names("Other names clients know; an alias is answered with this row's id")),
     upstreamId: Type.String({ minLength: 1, maxLength: 200, description: "What the provider calls it" }),
     capability: Type.Union(capabilities.map((name) => Type.Literal(name))),
+    endpoint: Type.Optional(
+      Type.Literal("responses", {
+        description: "Where its provider serves a chat model, if it is not at /chat/completions",
+      }),
+    ),
     premium: Type.Boolean({ description: "true: paid from the wallet; false: drawn from the daily free quota" }),
     contextTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Prompt and answer together" })),
     inputTokensMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one embedding input" })),
@@ -39,6 +44,12 @@ export const Model = Type.Object(
     ),
     imageTokensMax: Type.Optional(
       Type.Integer({ minimum: 1, description: "The most that one picture of a prompt costs" }),
+    ),
+    imageOutputTokensMax: Type.Optional(
+      Type.Record(Type.String(), Type.Integer({ minimum: 1 }), {
+        description:
+          "The most tokens of one picture that it makes, by quality (`high`) or quality and size (`high 1024x1024`)",
+      }),
     ),
     dimensions: Type.Optional(
       Type.Object(

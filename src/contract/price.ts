@@ -1,4 +1,5 @@
 import { type Static, type TOptional, Type } from "@sinclair/typebox";
+import type { Capability } from "./capability.ts";
 import { type CompiledPrice, costNanodollars, findTable, nanodollarsPerUsd, type RateTable } from "./cost.ts";
 import { type MeterName, type Meters, meterNames } from "./meters.ts";
 
@@ -6,7 +7,7 @@ import { type MeterName, type Meters, meterNames } from "./meters.ts";
 export const Rate = Type.Object(
   {
     usd: Type.String({ pattern: "^\\d{1,6}(\\.\\d{1,9})?$", description: "Decimal US dollars, at most nine decimals" }),
-    per: Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: "For this many units" }),
+    per: Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: "For this many units, such as 1000000" }),
   },
   { additionalProperties: false },
 );
@@ -75,9 +76,18 @@ function compileTariff({ serviceTiers, ...price }: Price): CompiledPrice {
   return { version: fingerprint(JSON.stringify([tables, compiledTiers])), tables, serviceTiers: compiledTiers };
 }
 
-/** Whether every meter in use has a price, so that a premium model can be sold by it. */
-export function isPriced(compiledPrice: CompiledPrice, meters: readonly MeterName[]): boolean {
-  return compiledPrice.tables.every((table) => meters.every((name) => table.numerators[name] !== undefined));
+/** What each capability but chat and embeddings is sold by, unless by the token. */
+const unitOf: Partial<Record<Capability, MeterName>> = {
+  images: "image",
+  transcription: "audioMs",
+  speech: "character",
+};
+
+/** The rates that calls of a capability are charged by: that of its unit, or those of tokens where a price has these alone. */
+export function getBasicMeters(capability: Capability, price: Price | undefined): readonly MeterName[] {
+  const unit = unitOf[capability];
+  if (unit !== undefined && (price?.[unit] !== undefined || price?.inputToken === undefined)) return [unit];
+  return capability === "embeddings" ? ["inputToken"] : ["inputToken", "outputToken"];
 }
 
 /**

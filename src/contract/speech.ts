@@ -33,4 +33,6 @@ export type SpeechRequest = Static<typeof SpeechRequest>;
  */
 export interface Speech {
   wav: Uint8Array<ArrayBuffer> | AsyncIterable<Uint8Array<ArrayBuffer>>;
+  /** What the provider reported once all of the bytes were read, by `TokenUsage`, where it bills tokens. */
+  readUsage?(): Record<string, unknown> | undefined;
 }

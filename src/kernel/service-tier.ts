@@ -11,11 +11,10 @@ const namesOf: Readonly<Record<string, readonly string[]>> = {
 function findAsked({ modelEntry, native, request }: CallContext, isAnswered: boolean) {
   const tiers = modelEntry.compiledPrice?.serviceTiers;
   if (tiers === undefined) return undefined;
-  const { service_tier: tier } = (
-    native === undefined || (isAnswered && !native.isServing) ? request : native.body
-  ) as {
-    service_tier?: unknown;
-  };
+  const isNative = native !== undefined && (!isAnswered || native.isServing);
+  const { service_tier: asked } = (isNative ? native.body : request) as { service_tier?: unknown };
+  // Anthropic's "auto" is the one way to its dearer tier.
+  const tier = isNative && native.protocol === "messages" && asked === "auto" ? "priority" : asked;
   const price = typeof tier === "string" ? getOwn(tiers, tier) : undefined;
   return price && { tier: tier as string, price };
 }

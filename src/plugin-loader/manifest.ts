@@ -38,6 +38,7 @@ const chat = {
   reasoningFields: words,
   think: Type.Boolean(),
   finishReasons: Type.Record(Type.String(), Type.String()),
+  streams: Type.Boolean(),
   streamsSchemas: Type.Boolean(),
   usageIn: Type.String({ minLength: 1 }),
 } satisfies Record<keyof ChatOptions, TSchema>;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Model } from "../contract/index.ts";
+import type { Model, ProviderPlugin } from "../contract/index.ts";
 import { isRecord, PluginError } from "../sdk/index.ts";
 import { compareModels } from "./compare-models.ts";
 import type { ModelLayers } from "./model-layers.ts";
@@ -77,9 +77,9 @@ export class OperatorCatalogueEditor {
       const now = this.#manager.preview(this.#folder).plugins;
       const { plugins, problems } = this.#manager.preview({ ...this.#folder, path: trial });
       if (problems[0] !== undefined) throw new PluginError(problems[0]);
-      const before = new Map(now.map(({ name, models }) => [name, models]));
-      const models = plugins.flatMap(({ name, models: rows }) =>
-        compareModels(before.get(name) ?? [], rows).map((line) => `${name}: ${line}`),
+      const before = new Map(now.map((plugin) => [plugin.name, plugin]));
+      const models = plugins.flatMap((plugin) =>
+        compareModels(toRows(before.get(plugin.name)), toRows(plugin)).map((line) => `${plugin.name}: ${line}`),
       );
       models.push(...compareVirtual(texts.get(virtualName)?.value, files[virtualName]));
       const own = [...texts].filter(([, { isSigned }]) => !isSigned);
@@ -139,6 +139,11 @@ export class OperatorCatalogueEditor {
       throw new PluginError(`Cannot write the folder ${label} (${reason}); let the gateway's user write it`, { cause });
     }
   }
+}
+
+/** What a plugin sells, with the terms of the models without a row as one that is always there. */
+function toRows(plugin: ProviderPlugin | undefined): Model[] {
+  return [...(plugin?.models ?? []), { id: "unlisted models", ...plugin?.unlisted } as Model];
 }
 
 /** As {@link compareModels}, of the rows of `virtual.json`. */

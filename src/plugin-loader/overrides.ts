@@ -168,7 +168,7 @@ function merge(plugin: ProviderPlugin, file: RowFile): ProviderPlugin {
   for (const row of file.rows) models.set(row.id as string, mergeRow(models.get(row.id as string), row, file.isUpdate));
   return definePlugin({
     ...plugin,
-    ...(file.unlisted !== undefined && { unlisted: file.unlisted as NonNullable<ProviderPlugin["unlisted"]> }),
+    ...(file.unlisted !== undefined && { unlisted: (file.unlisted ?? undefined) as ProviderPlugin["unlisted"] }),
     models: [...models.values()] as unknown as ProviderPlugin["models"],
   });
 }

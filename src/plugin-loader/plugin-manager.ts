@@ -272,7 +272,7 @@ export class PluginManager {
     const { log, now } = this.#options;
     if (this.#wasSandbox && !sandbox) {
       const serving = states.filter(({ status }) => status === "serving").map(({ name }) => name);
-      log.warn("sandbox_ended", { plugins: serving });
+      log.warn("sandbox_ended", { plugins: serving, reason: "their models alone are served from now on" });
     }
     this.#wasSandbox = sandbox;
     const reported = new Set(warnings);

@@ -18,15 +18,19 @@ export function checkManifest(name: string, manifest: unknown): { plugin: Provid
   const text = `${JSON.stringify(manifest, null, 2)}\n`;
   if (text.length > bytesMax) throw invalid("manifest", `The manifest has more than ${bytesMax} bytes`);
   const plugin = readPlugin(name, manifest);
-  const url = new URL(plugin.baseUrl);
-  const isLocal = isLocalHost(url.hostname.replace(/^\[|\]$/g, ""));
-  if (plugin.credential === "key" && url.protocol === "http:" && !isLocal) {
+  if (sendsKeyInClear(plugin)) {
     throw invalid(
       "base_url",
       "The key would be sent in clear text; use https, or http for an address of your own network",
     );
   }
   return { plugin, text };
+}
+
+/** Whether the key of a plugin would travel in clear text beyond this machine and private networks. */
+export function sendsKeyInClear({ credential, baseUrl }: Pick<ProviderPlugin, "credential" | "baseUrl">): boolean {
+  const { protocol, hostname } = new URL(baseUrl);
+  return credential === "key" && protocol === "http:" && !isLocalHost(hostname.replace(/^\[|\]$/g, ""));
 }
 
 function readPlugin(name: string, manifest: unknown): ProviderPlugin {

@@ -1,3 +1,5 @@
+export { sendsKeyInClear } from "./check-manifest.ts";
 export { describeProviders } from "./describe-providers.ts";
+export { ProviderSettings } from "./provider-settings.ts";
 export { Providers } from "./providers.ts";
 export { describeFault } from "./test-connection.ts";

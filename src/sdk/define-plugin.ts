@@ -16,7 +16,7 @@ import { suggestName } from "./did-you-mean.ts";
 import { PluginError } from "./errors.ts";
 import { classifyFault } from "./fault.ts";
 import { isRecord } from "./json.ts";
-import { readModelsOnce, requiredMeters } from "./read-models.ts";
+import { findMissingRates, readModelsOnce } from "./read-models.ts";
 
 /** What an author writes: a {@link ProviderPlugin} of which most can be left out. */
 export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> &
@@ -137,9 +137,13 @@ function checkModels(plugin: string, models: unknown, handlers: Handlers): reado
     if (error instanceof PluginError) fail(plugin, error.message);
     throw error;
   }
-  for (const { id, capability } of rows) {
+  for (const { id, capability, endpoint } of rows) {
     if (handlers[capability] === undefined) {
       fail(plugin, `model ${id} can ${capability}, but there is no handlers.${capability}; add it or remove the row`);
+    }
+    if (endpoint !== undefined && (capability !== "chat" || handlers[endpoint] === undefined)) {
+      const cure = `add "${endpoint}": {} to the options of the plugin, or take the field out of the row`;
+      fail(plugin, `model ${id} has an endpoint, which is for chat by plugins that speak that protocol; ${cure}`);
     }
   }
   return rows;
@@ -149,7 +153,7 @@ function checkUnlisted(plugin: string, unlisted: unknown, handlers: Handlers): U
   const fault = findUnlistedError(unlisted);
   if (fault !== undefined) fail(plugin, `unlisted${fault.path}: ${fault.reason}`);
   const { price, capability = "chat" } = unlisted as Unlisted;
-  const missing = requiredMeters[capability].filter((meter) => price?.[meter] === undefined);
+  const missing = findMissingRates(price, capability);
   if (missing.length > 0) {
     const example = `unlisted.price.${missing[0]} as { "usd": "1.25", "per": 1000000 }`;
     fail(

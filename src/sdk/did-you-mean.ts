@@ -36,8 +36,14 @@ function at(row: readonly number[], index: number): number {
   return row[index] as number;
 }
 
-/** What follows the complaint about a word that nobody knows: the one that was probably meant, or else all there are. */
+/** A longer list is not read to its end: some of it shows what such names look like. */
+const listedMax = 60;
+const shownMax = 8;
+
+/** What follows the complaint about a word that nobody knows: the one that was probably meant, or else those there are. */
 export function suggestName(word: string, known: readonly string[]): string {
   const near = didYouMean(word, known);
-  return near === undefined ? `; known are ${known.join(", ")}` : `, did you mean ${near}?`;
+  if (near !== undefined) return `, did you mean ${near}?`;
+  if (known.length <= listedMax) return `; known are ${known.join(", ")}`;
+  return `; known are ${known.slice(0, shownMax).join(", ")} and ${known.length - shownMax} others`;
 }

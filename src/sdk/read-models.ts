@@ -1,16 +1,12 @@
-import { type Capability, compilePrice, isPriced, type MeterName, Model } from "../contract/index.ts";
+import { type Capability, compilePrice, getBasicMeters, type MeterName, Model, type Price } from "../contract/index.ts";
 import { lowerFirst, shapeChecker } from "./check-shape.ts";
 import { PluginError } from "./errors.ts";
 import { isRecord } from "./json.ts";
 
-/** The meters that a call of each capability always uses: a premium model needs a price for them. */
-export const requiredMeters: Record<Capability, readonly MeterName[]> = {
-  chat: ["inputToken", "outputToken"],
-  embeddings: ["inputToken"],
-  images: ["image"],
-  transcription: ["audioMs"],
-  speech: ["character"],
-};
+/** The rates that a price lacks to sell calls of this capability. */
+export function findMissingRates(price: Price | undefined, capability: Capability): readonly MeterName[] {
+  return getBasicMeters(capability, price).filter((name) => price?.[name] === undefined);
+}
 
 const findRowError = shapeChecker(Model);
 const checked = new WeakSet<readonly Model[]>();
@@ -56,12 +52,13 @@ function checkShape(row: unknown, at: string): asserts row is Model {
 function checkPrice(row: Model, at: string): void {
   const { id, capability, premium, price = {} } = row;
   try {
-    if (isPriced(compilePrice(price), requiredMeters[capability]) || !premium) return;
+    compilePrice(price);
   } catch (cause) {
     const sentence = lowerFirst(cause instanceof Error ? cause.message : String(cause));
     throw new PluginError(`Cannot read ${at}.price (${id}): ${sentence}; write fewer digits`, { cause });
   }
-  const missing = requiredMeters[capability].filter((meter) => price[meter] === undefined);
+  const missing = findMissingRates(price, capability);
+  if (missing.length === 0 || !premium) return;
   throw new PluginError(
     `Cannot sell ${at} (${id}): it is premium and has no price for ${missing.join(", ")}; ` +
       `add price.${missing[0]} as { "usd": "1.25", "per": 1000000 } or set premium to false`,

@@ -10,7 +10,7 @@ import { percentile } from "./exchange.ts";
 import { fillOverview, peopleOf } from "./fill-desk.ts";
 import { fillStore, keyOfAccount } from "./fill-store.ts";
 import { describeMachine } from "./machine.ts";
-import { runOpenLoad } from "./peers/open-load.ts";
+import { runOpenLoad } from "./open-load.ts";
 import { formatMachine } from "./print.ts";
 import { cpuUsBetween, readCpu } from "./process-stats.ts";
 import { coreOf, Processes, type Server } from "./processes.ts";
@@ -18,7 +18,7 @@ import { type Subject, startGate, startUpstream } from "./subjects.ts";
 import { runTabs } from "./tabs.ts";
 
 const tabs = 500;
-const refreshMs = 5000;
+const refreshMs = 4000;
 /** Well below what one core can do: what comes from above that is no question of the tabs. */
 const callsPerSecond = 1000;
 const roundSeconds = 7;
@@ -90,7 +90,7 @@ async function compare(processes: Processes, gate: Subject, cookies: string[]): 
   const still = await startStill(processes, gate.origin, { cookie: cookies.at(-1) as string, usage });
   const tabsOf = (origin: string, seconds: number, everyMs = refreshMs) =>
     runTabs(processes, { origin, cookies, seconds, refreshMs: everyMs, path: refreshPath, usagePath: usage });
-  const order = { kind: "json", url: gate.url, key: keyOfAccount(2), callsPerSecond, sharesCore: true } as const;
+  const order = { kind: "json", url: gate.url, key: keyOfAccount(2), callsPerSecond } as const;
   const p99Of = async (seconds: number, seed: number) =>
     percentile((await runOpenLoad(processes, { ...order, seconds, seed })).wholeMs, 0.99);
   const measured: Record<Side, { p99Ms: number; cores: number }[]> = { alone: [], still: [], tabs: [] };

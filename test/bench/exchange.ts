@@ -9,10 +9,31 @@ export interface Question {
   headers?: Record<string, string>;
   /** Where it is not the usual one. */
   model?: string;
+  /** Asks with so many keys by turns; `pattern` has `%07d` for their number. */
+  keys?: { pattern: string; count: number } | undefined;
 }
 
-/** The question as it goes over a connection. */
-export function requestBytes({ kind, url, key, headers = {}, model }: Question): Buffer {
+/** Gives the question as it goes over a connection, with the next key each time. */
+export function requestsOf(question: Question): () => Buffer {
+  const { keys } = question;
+  if (keys === undefined) {
+    const request = requestBytes(question);
+    return () => request;
+  }
+  const requests = Array.from({ length: keys.count }, (_, at) =>
+    requestBytes({ ...question, key: keys.pattern.replace("%07d", String(at + 1).padStart(7, "0")) }),
+  );
+  let at = 0;
+  return () => {
+    at = (at + keyStride) % requests.length;
+    return requests[at] as Buffer;
+  };
+}
+
+/** A prime, so that all keys come in an order that is no order. */
+const keyStride = 7919;
+
+function requestBytes({ kind, url, key, headers = {}, model }: Question): Buffer {
   const { hostname, port, pathname } = new URL(url);
   const body = requestBody(kind, model);
   const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import pg from "pg";
 import { openStore } from "../../src/db/index.ts";
 
 /** How much stands in a store before it is measured. */
@@ -19,23 +20,43 @@ export const keyOfAccount = (number: number) => `sk-mg-${idOf(number)}-${secret}
 
 const idOf = (number: number) => `scale${String(number).padStart(7, "0")}`;
 
+/** What the keys of accounts 1, 2, … have in common, for those who ask with them by turns. */
+export const keyPattern = keyOfAccount(0).replace("0000000", "%07d");
+
+const secretHash = createHash("sha256").update(secret).digest("hex");
+
+/** Statements that make accounts and keys; `numbers` is the SQL of a table with the column n, `id` of an account's id. */
+function insertAccounts(numbers: string, id: string): string[] {
+  return [
+    `insert into accounts (id, email, created_at) select ${id}, ${id} || '@example.org', 0 from ${numbers}`,
+    `insert into keys (id, account_id, name, secret_hash, created_at)
+      select ${id}, ${id}, 'scale', '${secretHash}', 0 from ${numbers}`,
+  ];
+}
+
+/** Makes accounts with a key each in an empty PostgreSQL database. */
+export async function fillPostgresAccounts(url: string, accounts: number): Promise<void> {
+  await (await openStore({ url })).close();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const numbers = `generate_series(1, ${accounts}) as a(n)`;
+  for (const statement of insertAccounts(numbers, "'scale' || lpad(n::text, 7, '0')")) await client.query(statement);
+  await client.end();
+}
+
 /** Fills the embedded store of a new home, by SQL of its own: through the gateway it would take hours. */
 export async function fillStore(home: string, { accounts, calls }: StoreSize): Promise<void> {
   const file = join(home, "modelgate.db");
   await (await openStore({ file })).close();
   const database = new DatabaseSync(file);
-  const hash = createHash("sha256").update(secret).digest("hex");
   const count = (name: string, to: number) =>
     `with recursive ${name}(n) as (values (1) union all select n + 1 from ${name} where n < ${to})`;
-  const id = "printf('scale%07d', n)";
+  const numbers = `(${count("a", accounts)} select n from a)`;
+  const statements = insertAccounts(numbers, "printf('scale%07d', n)");
   database.exec(`
     pragma synchronous = off;
     pragma cache_size = -500000;
-    begin;
-    ${count("a", accounts)} insert into accounts (id, email, created_at) select ${id}, ${id} || '@example.org', 0 from a;
-    ${count("a", accounts)} insert into keys (id, account_id, name, secret_hash, created_at)
-      select ${id}, ${id}, 'scale', '${hash}', 0 from a;
-    commit;`);
+    begin; ${statements.join("; ")}; commit;`);
   if (calls > 0) fillCalls(database, { accounts, calls }, count("c", calls));
   database.exec("pragma wal_checkpoint(truncate)");
   database.close();

@@ -1,107 +1,96 @@
-/** `bun run bench`: what modelgate costs beside the barest proxy, in the same run. How to read it: docs/benchmarks.md. */
-import { existsSync } from "node:fs";
+/** `bun run bench`: what modelgate costs beside the barest proxy and other gateways. How to read it: docs/benchmarks.md. */
 import { join } from "node:path";
-import { measureBooks } from "./books.ts";
-import { isStreamed, type JobKind } from "./job.ts";
+import { measureAccounts } from "./accounts.ts";
+import { type Found, measureCalls } from "./calls.ts";
+import { measureLatency } from "./latency.ts";
 import { describeMachine } from "./machine.ts";
-import { watchMemory } from "./memory.ts";
+import { watchMemory, watchOpenStreams } from "./memory.ts";
 import { help, type Options, type Part, readOptions } from "./options.ts";
-import { formatPeers, goalsOf, putInto } from "./peers/report.ts";
-import { runPeers } from "./peers/run-peers.ts";
-import { formatResults, type Results } from "./print.ts";
+import { formatTables, putInto } from "./page.ts";
+import { key } from "./peers/contender.ts";
+import { startField } from "./peers/contenders.ts";
 import { Processes } from "./processes.ts";
-import { runRounds, warmUp } from "./rounds.ts";
-import { measureStarts } from "./start-time.ts";
-import { binaryFile, gateRoot, startBare, startGate, startUpstream, type Upstream } from "./subjects.ts";
+import { profileWorkloads } from "./profile.ts";
+import type { Results } from "./results.ts";
+import { gateRoot, startGate, startUpstream, type Upstream } from "./subjects.ts";
 import { measureLargeRequest, measureNative, measureTranslation } from "./translate.ts";
 
-const pageFile = join(gateRoot, "docs/benchmarks.md");
-
-/** What is measured in each part, and over how many connections. */
-const plan: Partial<Record<Part, readonly (readonly [JobKind, number])[]>> = {
-  json: [
-    ["json", 1],
-    ["json", 32],
-    ["json", 256],
-  ],
-  stream: [
-    ["burst", 1],
-    ["burst", 32],
-    ["burst", 256],
-    ["paced", 100],
-    ["paced", 500],
-  ],
-  prompts: [
-    ["json30", 32],
-    ["json300", 32],
-  ],
-  protocols: [
-    ["responses", 32],
-    ["responsesBurst", 32],
-    ["messages", 32],
-    ["messagesBurst", 32],
-  ],
-};
+const pages = ["docs/benchmarks.md", "README.md"].map((name) => join(gateRoot, name));
+const partsOfField: readonly Part[] = ["json", "stream", "prompts", "protocols", "latency"];
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
-async function main(options: Options, processes: Processes): Promise<Results> {
-  const results: Results = { machine: describeMachine(), rows: [] };
-  if (options.parts.includes("translate")) {
+async function measure(options: Options, processes: Processes, results: Results): Promise<void> {
+  const has = (part: Part) => options.parts.includes(part);
+  if (has("translate")) {
     say("translate: streams of 100 chunks");
     results.translations = [...(await measureTranslation(options.rounds)), ...(await measureNative(options.rounds))];
     const { bytes, ...milliseconds } = await measureLargeRequest(200);
     say(`translate: a request of ${bytes} bytes on the native way, CPU in ms: ${JSON.stringify(milliseconds)}`);
   }
-  if (options.parts.every((part) => part === "translate")) return results;
+  if (options.parts.every((part) => part === "translate")) return;
   const upstream = await startUpstream(processes, !options.plain);
-  if (options.parts.includes("start")) {
-    say("start: first answers");
-    if (!existsSync(binaryFile))
-      say("start: dist/modelgate is not there, so only the source is timed; bun run build makes it");
-    results.starts = await measureStarts(processes, upstream);
+  if (options.parts.some((part) => partsOfField.includes(part))) {
+    await measureField(options, processes, { upstream, results });
   }
-  if (options.parts.some((part) => plan[part] !== undefined)) {
-    results.rows = await measureCalls(options, processes, upstream);
+  const others: Partial<Record<Part, () => Promise<void>>> = {
+    async accounts() {
+      results.accounts = await measureAccounts(options, processes, { upstream, say });
+    },
+    async profile() {
+      results.profiles = await profileWorkloads(processes, { upstream, say });
+    },
+    memory: () => measureMemory(options, processes, { upstream, results }),
+  };
+  for (const [part, work] of Object.entries(others)) {
+    if (has(part as Part)) await work().catch((error) => fail(results, part, error));
   }
-  if (options.parts.includes("books")) results.books = await measureBooks(options, processes, { upstream, say });
-  if (options.parts.includes("rss")) {
-    say(`rss: ${options.rssCalls} calls`);
-    const gate = await startGate(processes, upstream, { home: "rss" });
-    results.memory = await watchMemory(processes, gate, options.rssCalls);
-  }
-  return results;
 }
 
-async function measureCalls(options: Options, processes: Processes, upstream: Upstream): Promise<Results["rows"]> {
-  const bare = await startBare(processes, upstream);
-  const gate = await startGate(processes, upstream, { home: "silent" });
-  const logging = await startGate(processes, upstream, { home: "info", logLevel: "info" });
-  for (const subject of [bare, gate, logging]) await warmUp(processes, subject);
-  const rows: Results["rows"] = [];
-  for (const [kind, connections] of options.parts.flatMap((part) => plan[part] ?? [])) {
-    say(`${kind}: ${connections} connections`);
-    const subjects = connections === 32 && !isStreamed(kind) ? [bare, gate, logging] : [bare, gate];
-    const { rounds, roundSeconds: seconds } = options;
-    rows.push(...(await runRounds(processes, subjects, { kind, connections, seconds, rounds })));
+/** What the other parts found is kept. */
+function fail(results: Results, part: string, error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error);
+  say(`${part} failed: ${reason}`);
+  results.failures = [...(results.failures ?? []), { part, reason }];
+}
+
+interface Target {
+  upstream: Upstream;
+  results: Results;
+}
+
+async function measureField(options: Options, processes: Processes, { upstream, results }: Target): Promise<void> {
+  const { runners, described, leftOut } = await startField(processes, upstream, { withPeers: options.peers, say });
+  const found: Found = { rows: [], gaps: [] };
+  results.field = { described, leftOut, ...found };
+  await measureCalls(options, processes, { subjects: runners, found, say });
+  if (options.parts.includes("latency")) {
+    say("latency: calls at a fixed rate");
+    const direct = await startUpstream(processes);
+    const asked = [{ name: "the provider itself", origin: direct.origin, key }, ...runners];
+    results.latency = await measureLatency(processes, asked, { seconds: options.roundSeconds * 3, say });
   }
-  for (const { pid } of [bare, gate, logging]) await processes.end(pid);
-  return rows;
+  for (const { pid } of runners) await processes.end(pid);
 }
 
-async function benchOurs(options: Options, processes: Processes): Promise<string> {
-  const results = await main(options, processes);
-  return options.json ? jsonOf(results) : formatResults(results);
+async function measureMemory(options: Options, processes: Processes, { upstream, results }: Target): Promise<void> {
+  const { memoryCalls, openStreams } = options;
+  say(`memory: ${memoryCalls} calls, ${openStreams} open streams`);
+  const gate = await startGate(processes, upstream, { home: "memory" });
+  results.memory = await watchMemory(processes, gate, memoryCalls);
+  await processes.end(gate.pid);
+  const subject = await startGate(processes, upstream, { home: "open-streams" });
+  results.openStreams = await watchOpenStreams(processes, { subject, upstream }, openStreams);
+  await processes.end(subject.pid);
 }
 
-async function benchPeers(options: Options, processes: Processes): Promise<string> {
-  const { rounds, roundSeconds, secondsMax } = options;
-  const lengths = { rounds, closedSeconds: roundSeconds, openSeconds: roundSeconds * 3, secondsMax: secondsMax - 60 };
-  const results = await runPeers(lengths, processes, say);
-  const tables = formatPeers(results);
-  if (options.write) await Bun.write(pageFile, putInto(await Bun.file(pageFile).text(), tables));
-  for (const line of goalsOf(results)) say(line);
-  return options.json ? jsonOf(results) : tables;
+async function report(options: Options, results: Results): Promise<void> {
+  if (options.saveTo !== undefined) await Bun.write(options.saveTo, jsonOf(results));
+  const tables = formatTables(results);
+  if (options.write) {
+    for (const page of pages) await Bun.write(page, putInto(await Bun.file(page).text(), tables));
+  }
+  process.stdout.write(options.json ? jsonOf(results) : `${[...tables.values()].join("\n\n")}\n`);
 }
 
 function jsonOf(value: unknown): string {
@@ -109,17 +98,28 @@ function jsonOf(value: unknown): string {
 }
 
 async function runBench(options: Options): Promise<number> {
+  const { readFrom, secondsMax } = options;
   const processes = new Processes();
-  const stop = async (sentence: string) => {
+  const results: Results =
+    readFrom === undefined
+      ? { day: new Date().toISOString().slice(0, 10), machine: describeMachine() }
+      : await Bun.file(readFrom).json();
+  const stop = async (reason: string) => {
+    fail(results, "the rest", reason);
     await processes.endAll();
-    say(sentence);
+    await report(options, results);
     process.exit(1);
   };
-  const timer = setTimeout(() => stop(`The bench took longer than ${options.secondsMax} s`), options.secondsMax * 1000);
-  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop(`Ended by ${signal}`));
+  const timer = setTimeout(() => stop(`it took longer than ${secondsMax} s`), secondsMax * 1000);
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop(`ended by ${signal}`));
   try {
-    process.stdout.write(await (options.peers ? benchPeers : benchOurs)(options, processes));
-    return 0;
+    if (readFrom === undefined) {
+      await measure(options, processes, results);
+      results.seconds = performance.now() / 1000;
+    }
+    clearTimeout(timer);
+    await report(options, results);
+    return results.failures === undefined ? 0 : 1;
   } catch (error) {
     say(`The bench failed: ${error instanceof Error ? error.message : error}`);
     return 1;

@@ -2,8 +2,8 @@
 export const chunkCount = 100;
 /** Between two chunks of a paced stream. */
 export const chunkIntervalMs = 20;
-/** In the question of a call whose stream is to be paced. */
-export const pacedMark = "[paced]";
+/** In the question of a call whose stream is to be paced, or to stay open until it is told to go on. */
+export const streamMarks = { paced: "[paced]", open: "[open]" } as const;
 
 export type Protocol = "chat" | "responses" | "messages";
 
@@ -11,18 +11,22 @@ export type Protocol = "chat" | "responses" | "messages";
 interface Job {
   title: string;
   protocol: Protocol;
-  /** Chunks that follow at once, or with {@link chunkIntervalMs} between them; absent: a whole answer. */
-  stream?: "burst" | "paced";
+  /**
+   * Chunks that follow at once, or with {@link chunkIntervalMs} between them, or two and the rest when the bench says so;
+   * absent: a whole answer.
+   */
+  stream?: "burst" | "paced" | "open";
   /** Kilobytes of the question, about. */
   promptKb: number;
 }
 
 export const jobs = {
-  json: { title: "JSON", protocol: "chat", promptKb: 1 },
-  json30: { title: "JSON, prompt of 30 kB", protocol: "chat", promptKb: 30 },
-  json300: { title: "JSON, prompt of 300 kB", protocol: "chat", promptKb: 300 },
-  burst: { title: "stream", protocol: "chat", stream: "burst", promptKb: 1 },
+  json: { title: "chat", protocol: "chat", promptKb: 1 },
+  json30: { title: "chat, prompt of 30 kB", protocol: "chat", promptKb: 30 },
+  json300: { title: "chat, prompt of 300 kB", protocol: "chat", promptKb: 300 },
+  burst: { title: "chat, stream", protocol: "chat", stream: "burst", promptKb: 1 },
   paced: { title: `stream, ${chunkIntervalMs} ms a chunk`, protocol: "chat", stream: "paced", promptKb: 1 },
+  open: { title: "chat, open stream", protocol: "chat", stream: "open", promptKb: 1 },
   responses: { title: "Responses", protocol: "responses", promptKb: 1 },
   responsesBurst: { title: "Responses, stream", protocol: "responses", stream: "burst", promptKb: 1 },
   messages: { title: "Messages", protocol: "messages", promptKb: 1 },
@@ -64,7 +68,7 @@ const instructions = "You are a helpful assistant who answers in few words. ".re
 
 /** A conversation as agents send it: many turns of a few kilobytes, with code and its escapes in them. */
 function turnsOf(kind: JobKind): { role: string; content: string }[] {
-  const mark = kind === "paced" ? pacedMark : "";
+  const mark = kind === "paced" || kind === "open" ? streamMarks[kind] : "";
   const question = { role: "user", content: `${mark}Tell me about foxes and dogs. ${"Say why. ".repeat(60)}` };
   const turn = 'const fox = "brown";\n\tif (fox !== "quick") throw new Error("too slow");\n'.repeat(24);
   const count = Math.floor((jobs[kind].promptKb - 1) / 2);
@@ -137,7 +141,8 @@ const readStream: Record<Protocol, (body: string) => string> = {
     return chunks.map(({ choices }) => choices[0]?.delta.content ?? "").join("");
   },
   responses(body) {
-    const events = eventsOf(body).map((data) => JSON.parse(data));
+    // One of the peers ends it as a chat's.
+    const events = eventsOf(body).flatMap((data) => (data === "[DONE]" ? [] : JSON.parse(data)));
     const last = events.at(-1);
     if (last?.type !== "response.completed") throw new Error("The stream ended without response.completed");
     if (last.response.usage.total_tokens !== usage.total_tokens) throw new Error("The stream ended without its usage");

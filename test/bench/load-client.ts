@@ -3,14 +3,14 @@
  * It lets calls finish that are under way at the end, so that no stream is cut and charged as an abort.
  */
 import { connect, type Socket } from "node:net";
-import { mayBeWhole, percentile, readAnswer, requestBytes } from "./exchange.ts";
+import { mayBeWhole, percentile, readAnswer, requestsOf } from "./exchange.ts";
 import { mistakeIn } from "./job.ts";
 import type { LoadOrder, LoadReport } from "./load.ts";
 import { endWithParent } from "./parent.ts";
 
 const order: LoadOrder = JSON.parse(process.argv[2] as string);
 const { hostname, port } = new URL(order.url);
-const request = requestBytes(order);
+const nextRequest = requestsOf(order);
 
 /** The slowest of the peers takes seconds, on a machine that has other work many. */
 const stallMsMax = 60_000;
@@ -33,7 +33,7 @@ function run(socket: Socket): void {
     callsLeft--;
     received = [];
     sentAt = performance.now();
-    socket.write(request);
+    socket.write(nextRequest());
   };
   socket.setTimeout(stallMsMax, () => socket.destroy(new Error(`Nothing moved for ${stallMsMax} ms`)));
   socket.on("connect", next);

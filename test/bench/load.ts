@@ -5,8 +5,6 @@ import { coreOf, type Processes } from "./processes.ts";
 
 /** One run of load, as long as `seconds` or as `calls` says. */
 export interface LoadOrder extends Question {
-  /** Asks with so many keys by turns; `pattern` has `%07d` for their number. Only for wrk. */
-  keys?: { pattern: string; count: number };
   connections: number;
   seconds?: number;
   calls?: number;
@@ -62,7 +60,7 @@ export async function askOnce({ kind, url, key, headers, model }: Question, msMa
     signal: AbortSignal.timeout(msMax),
   });
   const body = await response.text();
-  return { mistake: mistakeIn(kind, response.status, body), body };
+  return { mistake: mistakeIn(kind, response.status, body), body, status: response.status };
 }
 
 function usesWrk(order: LoadOrder): boolean {

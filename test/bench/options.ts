@@ -1,6 +1,16 @@
 import { parseArgs } from "node:util";
 
-export const parts = ["json", "stream", "prompts", "protocols", "books", "translate", "start", "rss"] as const;
+export const parts = [
+  "json",
+  "stream",
+  "prompts",
+  "protocols",
+  "latency",
+  "accounts",
+  "profile",
+  "memory",
+  "translate",
+] as const;
 export type Part = (typeof parts)[number];
 
 export interface Options {
@@ -9,28 +19,32 @@ export interface Options {
   json: boolean;
   /** The provider speaks plain HTTP instead of TLS. */
   plain: boolean;
-  /** Measures the peers, and nothing else. */
+  /** Measures the peers too. */
   peers: boolean;
-  /** Writes the tables of the peers into docs/benchmarks.md. */
+  /** Writes the tables into the pages of the documentation. */
   write: boolean;
+  /** Where the results are kept, or are read from. */
+  saveTo: string | undefined;
+  readFrom: string | undefined;
   roundSeconds: number;
   rounds: number;
-  /** Calls after which memory is looked at. */
-  rssCalls: number;
+  /** Of the part about memory. */
+  memoryCalls: number;
+  openStreams: number;
   /** After which everything is ended and the bench has failed. */
   secondsMax: number;
 }
 
-export const help = `bun run bench [--quick] [--long] [--plain] [--only ${parts.join("|")}] [--json]
-bun run bench --peers [--quick] [--json] [--write]
+export const help = `bun run bench [--peers] [--quick] [--plain] [--only PARTS] [--json] [--write] [--save FILE]
+bun run bench --from FILE [--json] [--write]
 
-  --quick   short rounds of one second: a first look, not a figure to quote
-  --long    looks at memory after 200 000 calls instead of 20 000
-  --plain   a provider without TLS, as before 0.2
-  --only    one part, or several by comma
-  --peers   the same job for other gateways, which are installed into the folder for temporary files: up to 12 minutes
-  --write   writes the peers' tables into docs/benchmarks.md too
-  --json    prints one JSON value`;
+  --peers   other gateways too, which are installed into the folder for temporary files
+  --quick   short rounds and few calls: a first look, not a figure to quote
+  --plain   a provider without TLS
+  --only    some parts, by comma: ${parts.join(", ")}; absent: all but translate
+  --json    prints one JSON value
+  --write   writes the tables into docs/benchmarks.md and README.md
+  --save    keeps the results as JSON, which --from reads`;
 
 /** @throws {TypeError} When an option is unknown or has a value that is none of its own. */
 export function readOptions(args: string[]): Options | "help" {
@@ -38,26 +52,32 @@ export function readOptions(args: string[]): Options | "help" {
     args,
     options: {
       quick: { type: "boolean", default: false },
-      long: { type: "boolean", default: false },
       json: { type: "boolean", default: false },
       plain: { type: "boolean", default: false },
       peers: { type: "boolean", default: false },
       write: { type: "boolean", default: false },
       help: { type: "boolean", short: "h", default: false },
       only: { type: "string" },
+      save: { type: "string" },
+      from: { type: "string" },
     },
   });
   if (values.help) return "help";
   return {
-    parts: values.only === undefined ? parts : values.only.split(",").map(toPart),
+    parts:
+      values.only === undefined ? parts.filter((part) => part !== "translate") : values.only.split(",").map(toPart),
     json: values.json,
     plain: values.plain,
     peers: values.peers,
     write: values.write,
-    roundSeconds: values.quick ? 1 : 2,
-    rounds: values.quick ? 2 : 3,
-    rssCalls: values.long ? 200_000 : values.quick ? 5_000 : 20_000,
-    secondsMax: values.peers ? 720 : values.long ? 900 : 480,
+    saveTo: values.save,
+    readFrom: values.from,
+    // wrk knows whole seconds only.
+    roundSeconds: values.quick || values.peers ? 1 : 2,
+    rounds: values.quick || values.peers ? 2 : 3,
+    memoryCalls: values.quick ? 10_000 : 200_000,
+    openStreams: values.quick ? 1000 : 9900,
+    secondsMax: 720,
   };
 }
 

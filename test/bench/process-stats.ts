@@ -48,6 +48,11 @@ export function readRssMb(pid: number): number {
   return Number(kilobytes) / 1024;
 }
 
+/** Of a process and its descendants. */
+export function readTreeRssMb(pid: number): number {
+  return treeOf(pid).reduce((sum, each) => sum + readRssMb(each), 0);
+}
+
 /** A thread may end between the listing and the reading. */
 function readIfThere(path: string): string | undefined {
   try {

@@ -16,16 +16,6 @@ export const coreOf = {
   load: Math.min(2, cores - 1),
 } as const;
 
-/** As taskset names them. */
-export const allCores = `0-${cores - 1}`;
-
-/** Moves a running process, all its threads, to these cores. */
-export async function setCores(pid: number, list: string): Promise<void> {
-  if (!isPinned) return;
-  const child = Bun.spawn(["taskset", "-a", "-p", "-c", list, String(pid)], { stdout: "ignore", stderr: "ignore" });
-  if ((await child.exited) !== 0) throw new Error(`Cannot move process ${pid} to the cores ${list}`);
-}
-
 export const isPinned = hasTaskset && cores > 1;
 
 function pinned(core: number, command: string[]): string[] {
@@ -112,6 +102,16 @@ export class Processes {
     for (const child of this.#children) {
       if (child.pid !== pid) continue;
       killTree(child.pid);
+      await child.exited;
+      this.#children.delete(child);
+    }
+  }
+
+  /** Asks a process to end and waits until it has done what it does then. */
+  async stop(pid: number): Promise<void> {
+    for (const child of this.#children) {
+      if (child.pid !== pid) continue;
+      child.kill("SIGTERM");
       await child.exited;
       this.#children.delete(child);
     }

@@ -1,26 +1,24 @@
 import { chunkCount, isStreamed, type JobKind, jobs, pathOf } from "./job.ts";
-import { type LoadReport, probe, runLoad } from "./load.ts";
-import { cpuUsBetween, readCpu, readRssMb } from "./process-stats.ts";
+import { type LoadOrder, type LoadReport, probe, runLoad } from "./load.ts";
+import { cpuUsBetween, readTreeCpu, readTreeRssMb } from "./process-stats.ts";
 import type { Processes } from "./processes.ts";
 import type { Subject } from "./subjects.ts";
 
-/** One line of the table: medians over the rounds. */
+/** One line of a table: medians over the rounds. */
 export interface Row {
   kind: JobKind;
   connections: number;
   subject: string;
+  rounds: number;
   /** CPU µs a call, of a stream a chunk. */
   cpuUs: number;
-  /** CPU beside the bare proxy's in the same round. */
+  /** CPU beside the first subject's in the same round. */
   ratio: number;
   callsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
   /** Of streams. */
   firstByteP50Ms?: number;
-  /** What it adds to the times of the bare proxy in the same round. */
-  addedP50Ms: number;
-  addedP99Ms: number;
   rssMb: number;
 }
 
@@ -29,6 +27,8 @@ export interface RoundsOrder {
   connections: number;
   seconds: number;
   rounds: number;
+  /** Before the first round of each. */
+  warmSeconds?: number;
 }
 
 interface Round extends LoadReport {
@@ -36,51 +36,86 @@ interface Round extends LoadReport {
   rssMb: number;
 }
 
-/** Alternates the subjects, the first of which is the measure of the others. */
-export async function runRounds(processes: Processes, subjects: Subject[], order: RoundsOrder): Promise<Row[]> {
+/**
+ * Alternates the subjects, the first of which is the measure of the others.
+ *
+ * @param leave Is told of one that answered wrongly twice, which has no row then. Absent: that is an error.
+ */
+export async function runRounds(
+  processes: Processes,
+  subjects: readonly Subject[],
+  order: RoundsOrder,
+  leave?: (subject: Subject, error: unknown) => void,
+): Promise<Row[]> {
   const rounds = new Map<Subject, Round[]>(subjects.map((subject) => [subject, []]));
   for (let i = 0; i < order.rounds; i++) {
-    for (const subject of subjects) rounds.get(subject)?.push(await runRound(processes, subject, order));
+    for (const [subject, done] of rounds) {
+      if (subject.isSlow && i > 0) continue;
+      try {
+        if (i === 0 && order.warmSeconds !== undefined) {
+          await runLoad(processes, { ...orderFor(subject, order), seconds: order.warmSeconds, ownClient: true });
+        }
+        // One wrong answer in ten minutes may be the machine's fault.
+        done.push(await runRound(processes, subject, order).catch(() => runRound(processes, subject, order)));
+      } catch (error) {
+        if (leave === undefined) throw error;
+        leave(subject, error);
+        rounds.delete(subject);
+      }
+    }
   }
   const [base] = [...rounds.values()];
-  return subjects.map((subject) => toRow(order, subject, rounds.get(subject) as Round[], base as Round[]));
+  return [...rounds].map(([subject, done]) => toRow(order, subject, done, base as Round[]));
 }
 
 /** Lets a subject compile its hot paths before it is measured. */
-export async function warmUp(processes: Processes, subject: Subject): Promise<void> {
+export async function warmUp(processes: Processes, { url, key }: Subject): Promise<void> {
   for (const kind of ["json", "burst"] as const) {
-    const { url, key } = subject;
     await runLoad(processes, { kind, url, key, connections: 32, calls: kind === "json" ? 20_000 : 500 });
   }
 }
 
-async function runRound(processes: Processes, subject: Subject, order: RoundsOrder): Promise<Round> {
-  const { origin, key, pid, keys } = subject;
-  const { kind, connections, seconds } = order;
-  const url = origin + pathOf[jobs[kind].protocol];
-  const load = await probe({ kind, connections, seconds, url, key, ...(keys && { keys }) });
-  const before = readCpu(pid);
-  const report = await runLoad(processes, load);
-  const cpuUs = cpuUsBetween(before, readCpu(pid));
-  const units = report.calls * (isStreamed(kind) ? chunkCount : 1);
-  return { ...report, cpuUs: cpuUs / units, rssMb: readRssMb(pid) };
+function orderFor(
+  { origin, key, keys, asking, isSlow }: Subject,
+  { kind, connections, seconds }: RoundsOrder,
+): LoadOrder {
+  const { protocol, promptKb } = jobs[kind];
+  return {
+    kind,
+    connections,
+    url: origin + pathOf[protocol],
+    key,
+    keys,
+    ...asking?.(protocol),
+    // A slow one may need a multiple of the time of a paced stream.
+    ...(isSlow && kind === "paced" ? { calls: connections } : { seconds }),
+    // wrk cuts off calls that are under way at the end, which are too many of these to be left out.
+    ...((isSlow || promptKb > 30) && { ownClient: true }),
+  };
 }
 
-function toRow(order: RoundsOrder, { name }: Subject, rounds: Round[], base: Round[]): Row {
+async function runRound(processes: Processes, subject: Subject, order: RoundsOrder): Promise<Round> {
+  const load = await probe(orderFor(subject, order));
+  const before = readTreeCpu(subject.pid);
+  const report = await runLoad(processes, load);
+  const cpuUs = cpuUsBetween(before, readTreeCpu(subject.pid));
+  const units = report.calls * (isStreamed(order.kind) ? chunkCount : 1);
+  return { ...report, cpuUs: cpuUs / units, rssMb: readTreeRssMb(subject.pid) };
+}
+
+function toRow({ kind, connections }: RoundsOrder, { name }: Subject, rounds: Round[], base: Round[]): Row {
   const middle = (read: (round: Round, index: number) => number) => median(rounds.map(read));
-  const isStream = isStreamed(order.kind);
   return {
-    kind: order.kind,
-    connections: order.connections,
+    kind,
+    connections,
     subject: name,
+    rounds: rounds.length,
     cpuUs: middle((round) => round.cpuUs),
     ratio: middle((round, index) => round.cpuUs / (base[index] as Round).cpuUs),
     callsPerSecond: middle((round) => round.calls / round.seconds),
     p50Ms: middle((round) => round.p50Ms),
     p99Ms: middle((round) => round.p99Ms),
-    addedP50Ms: middle((round, index) => round.p50Ms - (base[index] as Round).p50Ms),
-    addedP99Ms: middle((round, index) => round.p99Ms - (base[index] as Round).p99Ms),
-    ...(isStream && { firstByteP50Ms: middle((round) => round.firstByteP50Ms as number) }),
+    ...(isStreamed(kind) && { firstByteP50Ms: middle((round) => round.firstByteP50Ms as number) }),
     rssMb: middle((round) => round.rssMb),
   };
 }

@@ -1,42 +1,44 @@
 /**
- * Whether a call costs more in a large store: `bun test/bench/scale.ts` fills several (5 GB below the temporary folder,
- * some minutes), and measures them by turns beside the bare proxy. Needs wrk.
+ * Whether a call costs more in a large store: `bun test/bench/scale.ts` fills three (6 GB below the temporary folder, some
+ * minutes), and measures them by turns beside the bare proxy. `--millions 0.1` makes it a first look, `--write` writes the
+ * table into docs/benchmarks.md. Needs wrk.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { fillStore, keyOfAccount, type StoreSize } from "./fill-store.ts";
+import { parseArgs } from "node:util";
+import { fillStore, keyOfAccount, keyPattern, type StoreSize } from "./fill-store.ts";
 import { runLoad, wrk } from "./load.ts";
 import { describeMachine } from "./machine.ts";
+import { putInto } from "./page.ts";
 import { formatScale } from "./print.ts";
 import { Processes } from "./processes.ts";
 import { runRounds } from "./rounds.ts";
-import { type Subject, startBare, startGate, startUpstream } from "./subjects.ts";
+import { gateRoot, type Subject, startBare, startGate, startUpstream } from "./subjects.ts";
 
 interface Case extends StoreSize {
   /** How many keys are at work, once for each number. */
   active: number[];
 }
 
-const million = 1_000_000;
+const { values } = parseArgs({ options: { millions: { type: "string", default: "10" }, write: { type: "boolean" } } });
+const calls = Number(values.millions) * 1_000_000;
+const accounts = Math.max(2, calls / 10);
 const cases: Case[] = [
   { accounts: 1, calls: 0, active: [1] },
-  { accounts: 1, calls: 10 * million, active: [1] },
-  { accounts: 10_000, calls: 0, active: [100] },
-  { accounts: million, calls: 0, active: [100] },
+  { accounts: 1, calls, active: [1] },
   // The last is more than the caches of keys and accounts have room for.
-  { accounts: million, calls: 10 * million, active: [100, 50_000] },
+  { accounts, calls, active: [1, 100, Math.min(accounts, 50_000)] },
 ];
 const secondsMax = 3600;
 const warmUpCalls = 20_000;
-const order = { kind: "json", connections: 32, seconds: 4, rounds: 5 } as const;
+const order = { kind: "json", connections: 32, seconds: 3, rounds: 5 } as const;
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 async function measure(processes: Processes): Promise<string> {
-  const upstream = await startUpstream(processes);
+  const upstream = await startUpstream(processes, true);
   const subjects: Subject[] = [await startBare(processes, upstream)];
   const starts: number[] = [];
-  const pattern = keyOfAccount(0).replace("0000000", "%07d");
   for (const [index, { accounts, calls, active }] of cases.entries()) {
     const home = `scale-${index}`;
     say(`filling: ${accounts} accounts, ${calls} calls`);
@@ -47,14 +49,14 @@ async function measure(processes: Processes): Promise<string> {
     const startMs = performance.now() - begun;
     for (const count of active) {
       const name = `${accounts} accounts, ${calls} calls, ${count} at work`;
-      subjects.push({ ...gate, name, key: keyOfAccount(1), keys: { pattern, count } });
+      subjects.push({ ...gate, name, key: keyOfAccount(1), keys: { pattern: keyPattern, count } });
       starts.push(startMs);
     }
   }
   for (const { url, key } of subjects) {
     await runLoad(processes, { kind: "json", url, key, connections: 32, calls: warmUpCalls });
   }
-  say("measuring");
+  say(`measuring; the stores are full ${Math.round(performance.now() / 1000)} s after the start`);
   return formatScale(describeMachine(), await runRounds(processes, subjects, order), starts);
 }
 
@@ -65,7 +67,10 @@ if (wrk === null) {
 const processes = new Processes();
 const timer = setTimeout(() => process.exit(1), secondsMax * 1000);
 try {
-  process.stdout.write(await measure(processes));
+  const table = await measure(processes);
+  process.stdout.write(table);
+  const page = join(gateRoot, "docs/benchmarks.md");
+  if (values.write) await Bun.write(page, putInto(await Bun.file(page).text(), new Map([["stored", table.trimEnd()]])));
 } finally {
   clearTimeout(timer);
   await processes.endAll();

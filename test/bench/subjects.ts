@@ -1,7 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makeCertificates } from "../support/certificates.ts";
-import { pathOf } from "./job.ts";
+import type { Question } from "./exchange.ts";
+import { type Protocol, pathOf } from "./job.ts";
+import type { Place } from "./peers/contender.ts";
 import { coreOf, type Processes, type Server } from "./processes.ts";
 
 export const gateRoot = join(import.meta.dir, "../..");
@@ -13,7 +15,13 @@ export interface Subject extends Server {
   url: string;
   key: string;
   /** Asked with by turns, in place of the one key. */
-  keys?: { pattern: string; count: number };
+  keys?: Question["keys"];
+  /** What it does not have. */
+  lacks?: readonly Protocol[];
+  /** What it is asked with beside the usual. */
+  asking?(protocol: Protocol): Pick<Question, "headers" | "model">;
+  /** Takes a millisecond and more for a call, and is measured in one round. */
+  isSlow?: boolean;
 }
 
 /** The loopback provider, and the certificate to trust where it speaks TLS. */
@@ -35,19 +43,25 @@ export async function startUpstream(processes: Processes, withTls = false): Prom
   return { pid, origin: origin.replace("http:", "https:"), caFile };
 }
 
-const trusting = ({ caFile }: Upstream): Record<string, string> =>
+export const trusting = ({ caFile }: Pick<Place, "caFile">): Record<string, string> =>
   caFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: caFile };
+
+/** Bun sends 256 requests at once, unless it is told at its start. */
+export const bareEnv = (place: Pick<Place, "caFile">) => ({
+  ...trusting(place),
+  BUN_CONFIG_MAX_HTTP_REQUESTS: "65535",
+});
 
 export async function startBare(processes: Processes, upstream: Upstream): Promise<Subject> {
   const command = [process.execPath, join(import.meta.dir, "bare.ts"), upstream.origin];
-  const server = await processes.serve({ command, core: coreOf.subject, env: trusting(upstream) });
+  const server = await processes.serve({ command, core: coreOf.subject, env: bareEnv(upstream) });
   return { ...server, name: "bare", url: server.origin + pathOf.chat, key };
 }
 
 export interface GateOptions {
   logLevel?: string;
-  /** Instead of the source: the compiled binary. */
-  binary?: string;
+  /** Options of Bun. */
+  flags?: readonly string[];
   /** Where it keeps its books, when not in its home. */
   books?: { DATABASE_URL: string; REDIS_URL: string };
   /** Home folder, below the bench's own; the same name finds what an earlier start left there. */
@@ -56,7 +70,7 @@ export interface GateOptions {
 
 /** Starts the gateway as an operator would, with limits so wide that they are counted and never reached. */
 export async function startGate(processes: Processes, upstream: Upstream, options: GateOptions): Promise<Subject> {
-  const program = options.binary === undefined ? [process.execPath, join(gateRoot, "src/main.ts")] : [options.binary];
+  const program = [process.execPath, ...(options.flags ?? []), join(gateRoot, "src/main.ts")];
   const logLevel = options.logLevel ?? "silent";
   const server = await processes.serve({
     command: [...program, "serve"],
@@ -96,5 +110,3 @@ export function gateEnv(place: {
     LOG_LEVEL: place.logLevel ?? "silent",
   };
 }
-
-export const binaryFile = join(gateRoot, "dist/modelgate");

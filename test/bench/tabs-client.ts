@@ -17,7 +17,9 @@ class Line {
   /** Of the calls that were told last. */
   stamp = "";
   readonly #socket: Socket;
-  /** Bytes of the answer that are still to come; absent before its head. */
+  /** What came of the head of the answer. */
+  #head = Buffer.alloc(0);
+  /** Bytes of the answer that are still to come; absent before the end of its head. */
   #left: number | undefined;
   #isBusy = false;
 
@@ -31,6 +33,7 @@ class Line {
   ask(request: Buffer): void {
     if (this.#isBusy) return void report.mistakes.push(`no answer within ${order.refreshMs} ms`);
     this.#isBusy = true;
+    this.#head = Buffer.alloc(0);
     this.#left = undefined;
     this.#socket.write(request);
   }
@@ -38,12 +41,15 @@ class Line {
   #take(bytes: Buffer): void {
     let rest = bytes.length;
     if (this.#left === undefined) {
-      const bodyAt = bytes.indexOf(headEnd) + headEnd.length;
-      const head = bytes.toString("latin1", 0, bodyAt);
+      const came = Buffer.concat([this.#head, bytes]);
+      const headLength = came.indexOf(headEnd);
+      this.#head = came;
+      if (headLength < 0) return;
+      const head = came.toString("latin1", 0, headLength);
       const length = /content-length: (\d+)/i.exec(head)?.[1];
       if (!head.startsWith("HTTP/1.1 200 ") || length === undefined) return void report.mistakes.push(head);
       this.#left = Number(length);
-      rest -= bodyAt;
+      rest = came.length - headLength - headEnd.length;
     }
     this.#left -= rest;
     // It is the last that is told.

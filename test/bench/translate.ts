@@ -151,11 +151,35 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
   return milliseconds;
 }
 
-/** Takes the providers in turn, and of each the fastest round: the others were held up by something else. */
+type Write = (chunk: ChatChunk) => string;
+
+/** How a stream of chat goes out in each protocol. */
+const writers: Record<string, () => Write> = {
+  chat: () => (chunk) => JSON.stringify(chunk),
+  responses() {
+    const seal = responsesProtocol.createReasoningSeal(new Uint8Array(32), "a", "x");
+    const { plan } = responsesProtocol.toChatRequest({ model: "x", input: "Hello" }, { seal, stored: false });
+    const stream = new responsesProtocol.ResponseStream(
+      plan,
+      responsesProtocol.createResponseHead("req_1", "x", () => 1),
+    );
+    return (chunk) => responsesProtocol.formatEvents(stream.push(chunk));
+  },
+  messages() {
+    const signer = new messagesProtocol.ThoughtSigner("a secret");
+    const body = { model: "x", max_tokens: 9000, messages: [{ role: "user", content: "Hello" }] };
+    const { plan } = messagesProtocol.toChatRequest(body, { signer, warn: () => undefined });
+    const stream = new messagesProtocol.MessagesStream(plan);
+    return (chunk) => stream.push(chunk).map(messagesProtocol.toEventText).join("");
+  },
+};
+
+/** Takes the streams in turn, and of each the fastest round: the others were held up by something else. */
 export async function measureTranslation(rounds: number): Promise<Translation[]> {
   const best = new Map<string, number>();
+  const names = [...Object.keys(streams), "openai to responses", "openai to messages"];
   for (let round = 0; round <= rounds; round++) {
-    for (const provider of Object.keys(streams)) {
+    for (const provider of names) {
       const us = await measureRound(provider, round === 0 ? 200 : 1000);
       if (round > 0) best.set(provider, Math.min(us, best.get(provider) ?? Number.POSITIVE_INFINITY));
     }
@@ -164,16 +188,17 @@ export async function measureTranslation(rounds: number): Promise<Translation[]>
   return [...best].map(([provider, chunkUs]) => ({ provider, chunkUs, ratio: chunkUs / base }));
 }
 
-async function measureRound(provider: string, times: number): Promise<number> {
+async function measureRound(name: string, times: number): Promise<number> {
+  const [provider = "", protocol = "chat"] = name.split(" to ");
   const bytes = bytesOf(provider);
   const before = process.cpuUsage();
-  for (let time = 0; time < times; time++) await translate(provider, bytes);
+  for (let time = 0; time < times; time++) await translate(provider, bytes, writers[protocol]?.() as Write);
   const { user, system } = process.cpuUsage(before);
   return (user + system) / times / chunksPerStream;
 }
 
 /** From the provider's bytes to ours: its events, the plugin's chunks, the kernel's, and their JSON. */
-async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[]): Promise<number> {
+async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[], write: Write): Promise<number> {
   const plugin = builtIns.find(({ name }) => name === provider);
   const model = plugin?.models.find(({ capability }) => capability === "chat");
   if (plugin?.handlers.chat === undefined || model === undefined) throw new Error(`No chat of ${provider}`);
@@ -185,7 +210,7 @@ async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[]): Pr
   const normalizer = new StreamNormalizer(head, new UsageMeter(async () => ({})), false);
   let length = 0;
   for await (const raw of (await plugin.handlers.chat(call)) as AsyncIterable<ChatChunk>) {
-    for (const chunk of normalizer.push(raw)) length += JSON.stringify(chunk).length;
+    for (const chunk of normalizer.push(raw)) length += write(chunk).length;
   }
   if (!normalizer.finished) throw new Error(`The stream of ${provider} was not read to its end`);
   return length;

@@ -5,7 +5,7 @@
  * `upstream.ts [KEY CERTIFICATE]`: with the two files it speaks TLS, as providers do.
  */
 import { type Answers, chatAnswers, messagesAnswers, responsesAnswers } from "./answers.ts";
-import { chunkIntervalMs, pacedMark, pathOf } from "./job.ts";
+import { chunkIntervalMs, pathOf, streamMarks } from "./job.ts";
 import { announce } from "./parent.ts";
 
 interface Connection {
@@ -28,9 +28,13 @@ const answersAt = new Map<string, Answers>([
   [pathOf.messages, messagesAnswers],
 ]);
 
+const openPath = "/open";
+
 /** One slot a millisecond of the interval, so that paced streams do not all move at once. */
 const paced: Map<Socket, Stream>[] = Array.from({ length: chunkIntervalMs }, () => new Map());
 const burst = new Map<Socket, Stream>();
+/** Streams that stay open after two pieces, until they are let go on. */
+const open = new Map<Socket, Stream>();
 let turn = 0;
 let isBursting = false;
 
@@ -49,21 +53,42 @@ function advanceBurst(): void {
 
 setInterval(() => advance(paced[turn++ % chunkIntervalMs] as Map<Socket, Stream>), 1);
 
+/** Answers the bench itself: how many streams stay open, all of which go on from now if it says so. */
+function tellOpen(socket: Socket, goOn: boolean): void {
+  const body = String(open.size);
+  socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+  if (!goOn) return;
+  for (const [each, stream] of open) startBurst(each, stream);
+  open.clear();
+}
+
+function startBurst(socket: Socket, stream: Stream): void {
+  burst.set(socket, stream);
+  if (!isBursting) setImmediate(advanceBurst);
+  isBursting = true;
+}
+
 function answer(socket: Socket, request: Buffer): void {
   const path = request.toString("latin1", request.indexOf(" ") + 1, request.indexOf(" HTTP/1.1"));
+  if (path.startsWith(openPath)) {
+    tellOpen(socket, path.endsWith("/go-on"));
+    return;
+  }
   const answers = answersAt.get(path.split("?", 1)[0] as string) ?? chatAnswers;
-  if (!request.includes('"stream":true')) {
+  // Python's JSON has a space there.
+  if (!request.includes('"stream":true') && !request.includes('"stream": true')) {
     socket.write(answers.whole);
     return;
   }
   const stream = { pieces: answers.pieces, next: 0 };
-  if (request.includes(pacedMark)) {
+  if (request.includes(streamMarks.paced)) {
     const fewest = paced.reduce((least, slot) => (slot.size < least.size ? slot : least));
     fewest.set(socket, stream);
+  } else if (request.includes(streamMarks.open)) {
+    for (let sent = 0; sent < 2; sent++) socket.write(stream.pieces[stream.next++] as Buffer);
+    open.set(socket, stream);
   } else {
-    burst.set(socket, stream);
-    if (!isBursting) setImmediate(advanceBurst);
-    isBursting = true;
+    startBurst(socket, stream);
   }
 }
 
@@ -87,6 +112,7 @@ function receive(socket: Socket, bytes: Uint8Array): void {
 
 function forget(socket: Socket): void {
   burst.delete(socket);
+  open.delete(socket);
   for (const slot of paced) slot.delete(socket);
 }
 

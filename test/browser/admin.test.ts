@@ -67,6 +67,24 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         }
         await page.getByRole("cell", { name: "Command line" }).first().waitFor();
         expect(await findViolations(page)).toEqual([]);
+
+        // The address is all that another browser, or a file, needs.
+        await page.getByLabel("Action").selectOption({ label: "Disabled or enabled" });
+        await page.getByLabel("Target").fill(email);
+        await page.keyboard.press("Enter");
+        await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 2);
+        await page.reload();
+        await page.getByRole("cell", { name: "Enabled the account" }).waitFor();
+        expect(await page.locator("main tbody tr").count()).toBe(2);
+        const download = page.waitForEvent("download");
+        await page.getByRole("link", { name: "CSV" }).click();
+        const csv = await Bun.file(await (await download).path()).text();
+        expect(csv.trim().split("\r\n")).toHaveLength(3);
+        await page.getByLabel("Actor").fill("cli");
+        await page.keyboard.press("Enter");
+        await page.getByRole("button", { name: "Clear filters" }).click();
+        await page.getByText("Created the account").first().waitFor();
+        expect(page.url()).toEndWith("/admin/audit");
       }),
     testMsMax,
   );

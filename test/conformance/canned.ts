@@ -61,6 +61,8 @@ export function cannedReply(plugin: string, capability: Capability, { stream, co
   if (capability === "chat") return stream ? eventsReply(...chunks, "[DONE]") : jsonReply(completion);
   if (capability === "embeddings") return jsonReply({ data: vectors.slice(0, count), usage: { prompt_tokens: 3 } });
   if (capability === "transcription") return jsonReply({ text: "Hello", duration: 1 });
+  if (capability === "images") return jsonReply({ data: [{ b64_json: "AAAA" }] });
+  if (stream) return eventsReply({ type: "speech.audio.delta", audio: wav.toBase64() }, { type: "speech.audio.done" });
   return binaryReply(wav, "audio/wav");
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatCompletion } from "../../src/contract/index.ts";
+import { type ChatCompletion, sumOutputTokens, sumPromptTokens } from "../../src/contract/index.ts";
 import { expectSaid } from "../support/expect-said.ts";
 import { faultsOf, schemaMissing } from "../support/openai-schema.ts";
 import { recordingsMissing } from "../support/recordings.ts";
@@ -58,10 +58,9 @@ function expectPaid(ledger: FakeLedger, { recording }: Case): void {
     usageSource: usage === undefined ? "estimated" : "reported",
   });
   if (usage === undefined) return;
-  const { inputToken = 0, cacheReadToken = 0, cacheWriteToken = 0, outputToken } = meters;
-  expect(inputToken + cacheReadToken + cacheWriteToken).toBe(usage.prompt);
-  expect(cacheReadToken).toBe(usage.cached ?? 0);
-  expect(outputToken).toBe(usage.completion);
+  expect(sumPromptTokens(meters)).toBe(usage.prompt);
+  expect(meters.cacheReadToken ?? 0).toBe(usage.cached ?? 0);
+  expect(sumOutputTokens(meters)).toBe(usage.completion);
 }
 
 /** A provider without ids is given other ones for every answer. */

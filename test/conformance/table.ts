@@ -28,9 +28,11 @@ export async function readTable(): Promise<string> {
   return ((await Bun.file(page).text()).split(begin)[1] ?? "").split(end)[0]?.trim() ?? "";
 }
 
-/** One word for all models of the plugin, or where they differ what most comes to. */
+/** One word for all models of the plugin at the endpoint of the feature, or where they differ what most comes to. */
 async function cellOf(plugin: ProviderPlugin, feature: Feature): Promise<string> {
-  const models = plugin.models.filter(({ capability }) => capability === feature.capability);
+  const models = plugin.models.filter(
+    ({ capability, endpoint }) => capability === feature.capability && endpoint === undefined,
+  );
   const verdicts = new Set<Verdict>();
   for (const model of models) verdicts.add(await tryFeature(plugin, model, feature));
   if (verdicts.size === 0) return "–";

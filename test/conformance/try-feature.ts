@@ -36,7 +36,7 @@ type CheckInput = Awaited<ReturnType<typeof ask>>;
 function ask(plugin: ProviderPlugin, model: Model, capability: Capability, request: Record<string, unknown>) {
   const count = Array.isArray(request.input) ? request.input.length : 1;
   const reply = cannedReply(plugin.name, capability, {
-    stream: request.stream === true && !isWhole(plugin, request),
+    stream: (request.stream === true && !isWhole(plugin, request)) || model.options?.events === true,
     count,
   });
   const only = { ...plugin, models: [model] };

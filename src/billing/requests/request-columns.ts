@@ -10,8 +10,8 @@ const common = [
 ] as const;
 const listed = [
   ...["state", "premium", "route", "first_byte_ms", "usage_source", "input_tokens", "cache_read_tokens"],
-  ...["cache_write_tokens", "cache_write_1h_tokens", "output_tokens", "cost_nanodollars", "charged_nanodollars"],
-  "quota_tokens",
+  ...["cache_write_tokens", "cache_write_1h_tokens", "output_tokens", "audio_input_tokens", "audio_output_tokens"],
+  ...["image_output_tokens", "cost_nanodollars", "charged_nanodollars", "quota_tokens"],
 ] as const;
 const detailed = [
   ...["settled_at", "hold_nanodollars", "hold_tokens", "images", "audio_ms", "characters", "call_units"],

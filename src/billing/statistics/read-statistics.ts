@@ -54,7 +54,8 @@ const rankColumns: Readonly<Record<Rank, string>> = {
   cost: "cost_nanodollars",
   requests: "requests + failures + refused",
   errors: "failed + refused",
-  tokens: "input_tokens + cache_read_tokens + cache_write_tokens + cache_write_1h_tokens + output_tokens",
+  tokens: `input_tokens + audio_input_tokens + cache_read_tokens + cache_write_tokens + cache_write_1h_tokens
+    + output_tokens + audio_output_tokens + image_output_tokens`,
 };
 const sums = sql.join(figureColumns.map((name) => sql`cast(sum(${sql.ref(name)}) as bigint) as ${sql.ref(name)}`));
 

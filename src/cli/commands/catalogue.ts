@@ -1,16 +1,13 @@
-import {
-  compilePrice,
-  formatUsd,
-  getRetirement,
-  isPriced,
-  type Model,
-  meterNames,
-  parseUsd,
-  type Rate,
-} from "../../contract/index.ts";
-import { requiredMeters } from "../../sdk/read-models.ts";
+import { formatUsd, getRetirement, type Model, meterNames, parseUsd, type Rate } from "../../contract/index.ts";
+import { findMissingRates } from "../../sdk/read-models.ts";
 import { defineCommand } from "../command.ts";
-import { type CatalogueRow, getServedBy, loadSnapshot, toCatalogueRows } from "../lib/catalogue.ts";
+import {
+  type CatalogueRow,
+  getServedBy,
+  loadSnapshot,
+  readProviderSettings,
+  toCatalogueRows,
+} from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";
 
 export const models = defineCommand({
@@ -20,8 +17,8 @@ export const models = defineCommand({
   args: [],
   example: "models",
   async run(context, { config }) {
-    const { plugins } = await loadSnapshot(context, config);
-    const described = toCatalogueRows(plugins).map(({ model, plugin }) => {
+    const snapshot = await loadSnapshot(context, config, await readProviderSettings(config));
+    const described = toCatalogueRows(snapshot.plugins).map(({ model, plugin }) => {
       const json = {
         id: model.id,
         aliases: model.aliases ?? [],
@@ -30,7 +27,7 @@ export const models = defineCommand({
         plugin: plugin.name,
         context_tokens: model.contextTokens ?? null,
         price: model.price ?? null,
-        served: getServedBy(plugin, config, plugins),
+        served: getServedBy(plugin, snapshot),
       };
       const quota = json.premium ? "premium" : "free quota";
       return { json, row: [json.id, json.capability, quota, formatPrice(model), json.served] };
@@ -67,8 +64,7 @@ const hasFinding: Record<Finding, (model: Model, now: number) => boolean> = {
   retired: (model, now) => getRetirement(model, now) === "past",
   retiring: (model, now) => getRetirement(model, now) === "soon",
   outdated: ({ checkedOn }, now) => checkedOn !== undefined && Date.parse(checkedOn) + checkedMsMax < now,
-  unpriced: ({ price, capability }) =>
-    price === undefined || !isPriced(compilePrice(price), requiredMeters[capability]),
+  unpriced: ({ price, capability }) => findMissingRates(price, capability).length > 0,
 };
 
 /** What an operator should look at in a row. */

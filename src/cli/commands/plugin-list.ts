@@ -1,7 +1,7 @@
 import { getPluginStateFile } from "../../config/index.ts";
 import { type PluginState, readStateFile } from "../../plugin-loader/index.ts";
 import { defineCommand } from "../command.ts";
-import { loadSnapshot } from "../lib/catalogue.ts";
+import { loadSnapshot, readProviderSettings } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";
 
 export const pluginList = defineCommand({
@@ -10,9 +10,9 @@ export const pluginList = defineCommand({
   flags: {},
   args: [],
   example: "plugin list",
-  async run(ground, { config }) {
+  async run(context, { config }) {
     const live = readStateFile(getPluginStateFile(config), isRunning);
-    const states = live ?? (await loadSnapshot(ground, config)).states;
+    const states = live ?? (await loadSnapshot(context, config, await readProviderSettings(config))).states;
     const heading = ["plugin", "status", "version", "contract", "models", "routes", "keys", "from"];
     const problems = states.filter(({ error }) => error !== null).map(({ error }) => `  ${error}`);
     const source = live === undefined ? "No server runs on this home; this is what one would do" : "As the server says";

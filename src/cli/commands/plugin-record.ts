@@ -2,12 +2,13 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { getVariablePrefix } from "../../config/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
+import { readProviderSettings } from "../lib/catalogue.ts";
 import { recordCall } from "../plugin-check/record.ts";
 import { loadPluginAt } from "../plugin-source.ts";
 
 export const pluginRecord = defineCommand({
   name: "plugin record",
-  description: "Make fixtures from one true call, whole and streamed, with the key in the environment",
+  description: "Make fixtures from one true call, whole and streamed, with the key of the environment or the database",
   flags: {
     model: { value: "M", description: "One of the plugin's chat models; the first when left out" },
     prompt: { value: "TEXT", description: "What is asked; default: Say hello" },
@@ -22,9 +23,12 @@ export const pluginRecord = defineCommand({
     const model = plugin.models.find(({ id, capability }) => capability === "chat" && (flags.model ?? id) === id);
     if (model === undefined)
       throw new UsageError(`${plugin.name} has no chat model ${flags.model ?? ""}, expected one of its catalogue`);
-    const credential = config.credentials(plugin.name);
+    const credential = ((await readProviderSettings(config)) ?? config).credentials(plugin.name);
     if (plugin.credential === "key" && credential.keys.length === 0) {
-      throw new UsageError(`There is no key to ask ${plugin.name} with: set ${getVariablePrefix(plugin.name)}_API_KEY`);
+      const variable = `${getVariablePrefix(plugin.name)}_API_KEY`;
+      throw new UsageError(
+        `There is no key to ask ${plugin.name} with: set ${variable}, or store one with modelgate provider key set`,
+      );
     }
     const folder = join(dirname(entry), "fixtures");
     mkdirSync(folder, { recursive: true });

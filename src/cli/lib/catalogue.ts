@@ -1,9 +1,12 @@
-import { type Config, getVariablePrefix, isLoopback } from "../../config/index.ts";
+import { existsSync } from "node:fs";
+import { type Config, getDatabaseFile, getVariablePrefix } from "../../config/index.ts";
 import type { Model, ProviderPlugin } from "../../contract/index.ts";
 import { createLog } from "../../observability/log.ts";
 import type { PluginSnapshot } from "../../plugin-loader/index.ts";
+import { ProviderSettings } from "../../providers/index.ts";
 import { openPluginManager } from "../../providers/open-plugin-manager.bun.ts";
 import type { CliContext } from "../command.ts";
+import { withStore } from "./with-store.ts";
 
 /** A catalogue row and the plugin that declares it. */
 export interface CatalogueRow {
@@ -16,20 +19,35 @@ export function toCatalogueRows(plugins: readonly ProviderPlugin[]): CatalogueRo
   return plugins.flatMap((plugin) => plugin.models.map((model) => ({ model, plugin })));
 }
 
-/** Loads what a server with this configuration would serve, drop-in plugins and catalogue files included. */
-export function loadSnapshot({ plugins, createSandbox }: CliContext, config: Config): Promise<PluginSnapshot> {
+/**
+ * Loads what a server with this configuration would serve, drop-in plugins and catalogue files included.
+ *
+ * @param settings What the database says of providers; absent: the environment alone counts.
+ */
+export function loadSnapshot(
+  { plugins, createSandbox }: CliContext,
+  config: Config,
+  settings?: ProviderSettings,
+): Promise<PluginSnapshot> {
   const log = createLog("silent", () => undefined);
-  return openPluginManager({ config, plugins, createSandbox, log }, Date.now).load();
+  return openPluginManager({ config, plugins, createSandbox, log }, Date.now, settings).load();
 }
 
-/** What answers for a plugin's models in a server with this configuration: the plugin, the sandbox, or why nothing does. */
-export function getServedBy(plugin: ProviderPlugin, config: Config, plugins: readonly ProviderPlugin[]): string {
-  if (hasCredential(config, plugin)) return plugin.name;
-  const isSandboxDefault = isLoopback(config.host) && !plugins.some((other) => hasCredential(config, other));
-  if (config.sandbox === "on" || (config.sandbox === "auto" && isSandboxDefault)) return "sandbox";
-  return `no: set ${getVariablePrefix(plugin.name)}_API_KEY`;
+/** Reads what the database says of providers, their keys included; `undefined` when there is no database yet. */
+export async function readProviderSettings(config: Config): Promise<ProviderSettings | undefined> {
+  if (config.databaseUrl === undefined && !existsSync(getDatabaseFile(config))) return undefined;
+  return await withStore(config, async ({ store }) => {
+    const settings = new ProviderSettings(config, store);
+    await settings.read();
+    return settings;
+  });
 }
 
-function hasCredential(config: Config, plugin: ProviderPlugin): boolean {
-  return plugin.credential === "none" || config.credentials(plugin.name).keys.length > 0;
+/** What answers for a plugin's models: the plugin, the sandbox, or why nothing does. */
+export function getServedBy({ name }: ProviderPlugin, { states }: PluginSnapshot): string {
+  const status = states.find((state) => state.name === name)?.status;
+  if (status === "serving" || status === "previous") return name;
+  if (status === "sandbox") return "sandbox";
+  if (status === "disabled") return "no: it is disabled";
+  return `no: set ${getVariablePrefix(name)}_API_KEY`;
 }

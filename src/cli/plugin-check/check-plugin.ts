@@ -1,4 +1,5 @@
 import type { ProviderPlugin } from "../../contract/index.ts";
+import { sendsKeyInClear } from "../../providers/index.ts";
 import { type Check, chatChecks } from "./chat-checks.ts";
 import { faultChecks } from "./fault-checks.ts";
 import { type Finding, findDifference } from "./findings.ts";
@@ -16,13 +17,15 @@ export interface Mark {
 
 /** Runs the whole suite over a plugin: its own fixtures, or those of OpenAI's dialect where it speaks that. */
 export async function checkPlugin(plugin: ProviderPlugin, own: readonly Fixture[]): Promise<Mark[]> {
+  const ofKey: Check = { name: "the key travels encrypted", run: async () => findClearText(plugin) };
   const capabilities = new Set(plugin.models.map(({ capability }) => capability));
   const simulated = (await speaksOpenai(plugin)) ? openaiFixtures : [];
   const fixtures = [...own, ...simulated].filter(({ capability = "chat" }) => capabilities.has(capability));
-  const checks: Check[] = fixtures.map((fixture) => ({
+  const ofFixtures = fixtures.map((fixture) => ({
     name: `${fixture.capability ?? "chat"}: ${fixture.about}`,
     run: async () => findDifference(fixture, await simulate(plugin, fixture, fixture.reply)),
   }));
+  const checks: Check[] = [...(plugin.credential === "key" ? [ofKey] : []), ...ofFixtures];
   for (const capability of capabilities) {
     const those = fixtures.filter((fixture) => (fixture.capability ?? "chat") === capability);
     const good = those.filter(({ expect }) => expect?.error === undefined);
@@ -39,6 +42,14 @@ export async function checkPlugin(plugin: ProviderPlugin, own: readonly Fixture[
     marks.push(finding === undefined ? { check: name, ok: true } : { check: name, ok: false, ...finding });
   }
   return marks;
+}
+
+function findClearText(plugin: ProviderPlugin): Finding {
+  if (!sendsKeyInClear(plugin)) return undefined;
+  return {
+    wrong: `the key is sent in clear text to ${plugin.baseUrl}`,
+    cure: "use https; http is for addresses of this machine and of your own network",
+  };
 }
 
 const noFixture: Finding = {

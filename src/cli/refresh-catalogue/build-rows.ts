@@ -1,6 +1,7 @@
 import type { Capability, Model } from "../../contract/index.ts";
 import type { Listed } from "./price-list.ts";
-import { type ProviderRules, successors } from "./rules.ts";
+import type { ProviderRules } from "./provider-rules.ts";
+import { successors } from "./rules.ts";
 
 const capabilityOf: Readonly<Record<string, Capability>> = {
   chat: "chat",
@@ -73,7 +74,6 @@ function findReason(
   if (end !== undefined && end <= today) return `its provider ended it on ${end}`;
   const matched = rules.leftOut.find(([pattern]) => pattern.test(id));
   if (matched !== undefined) return matched[1];
-  if (mode === "responses") return "it is served at /responses only";
   if (mode === "chat" && endpoints !== undefined && !endpoints.includes("/v1/chat/completions")) {
     return "it is not served at /chat/completions";
   }
@@ -96,9 +96,10 @@ function toRow(
   const { price, ...facts } = rules.facts(id, listed, capability);
   if (price === undefined) return undefined;
   const isChat = capability === "chat";
-  // Sound that costs more than text cannot be sold by a row, which has one price for both.
+  // Sound that costs more than text needs a rate of its own.
   const textUsd = listed.input_cost_per_token;
-  const hasAudio = listed.supports_audio_input === true && (listed.input_cost_per_audio_token ?? textUsd) === textUsd;
+  const isPriced = price.audioInputToken !== undefined || (listed.input_cost_per_audio_token ?? textUsd) === textUsd;
+  const hasAudio = listed.supports_audio_input === true && isPriced;
   const can = [
     ...features.flatMap(([feature, field]) => (listed[field] === true ? [feature] : [])),
     ...(hasAudio ? ["audio" as const] : []),
@@ -110,6 +111,7 @@ function toRow(
     upstreamId: id,
     capability,
     premium: true,
+    ...(listed.mode === "responses" && { endpoint: "responses" }),
     ...(isChat && output !== undefined && { outputTokensMax: Math.min(output, facts.contextTokens ?? output) }),
     ...(isChat && listed.supports_reasoning === true && { reasoning: true }),
     ...(isChat && can.length > 0 && { features: can }),

@@ -1,115 +1,7 @@
-import type { Capability, Model } from "../../contract/index.ts";
-import { isPositive, type Listed, toRate, toTokenPrice } from "./price-list.ts";
-
-/** The facts of a row that the price list does not have. */
-type Facts = { readonly [Field in keyof Model]?: Model[Field] | undefined };
-
-/** How the models of one provider are found in the price list, and what is known of them beside it. */
-export interface ProviderRules {
-  /** The provider's name in the list, and what stands before its ids there. */
-  readonly provider: string;
-  readonly prefix: string;
-  readonly ownedBy: (id: string) => string;
-  /** What the gateway's plugin can do. */
-  readonly capabilities: readonly Capability[];
-  readonly pricingUrl: string;
-  /** Why a model is not sold, by what its id matches. */
-  readonly leftOut: readonly (readonly [RegExp, string])[];
-  facts(id: string, listed: Listed, capability: Capability): Facts;
-  /** Rows that the list lacks, from other sources. */
-  readonly extra?: readonly Model[];
-}
-
-const approved = "its provider sells it to approved customers only";
-const moving = "the name moves on to other models, whose prices differ";
-const ownProtocol = "it is served by a protocol of its own";
-const audio = "its audio tokens have a price of their own, which a row does not have";
-const search = "each of its searches has a price of its own, which a row does not have";
-
-const sampling = ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"];
-const samplingOmit = [...sampling, "logit_bias"];
-
-const openai: ProviderRules = {
-  provider: "openai",
-  prefix: "",
-  ownedBy: () => "openai",
-  capabilities: ["chat", "embeddings", "transcription", "speech"],
-  pricingUrl: "https://developers.openai.com/api/docs/pricing",
-  leftOut: [
-    [/^ft:|^openai\/|^text-embedding-ada-002-v2$|-1106$/, "it is no model of its own"],
-    [/cyber|daybreak|rosalind|-law$/, approved],
-    [/latest$/, moving],
-    [/search-(preview|api)/, search],
-    [/audio/, audio],
-    [/computer-use|realtime|-live-/, ownProtocol],
-    [/^gpt-4o.*-transcribe/, "it is priced by audio tokens, and the gateway counts time"],
-    [/-mini-tts/, "it is priced by audio tokens, and the gateway counts characters"],
-  ],
-  facts(id, listed, capability) {
-    if (capability === "transcription") {
-      return {
-        price: { audioMs: toRate(Number(listed.input_cost_per_second) / 1000, 3_600_000) },
-        ...(id !== "whisper-1" && { options: { verbose: false } }),
-      };
-    }
-    if (capability === "speech") {
-      const voices = ["alloy", "ash", "coral", "echo", "fable", "nova", "onyx", "sage", "shimmer"];
-      const price = { character: toRate(Number(listed.input_cost_per_character), 1_000_000) };
-      return { price, voices, voiceDefault: "alloy", inputCharactersMax: 4096 };
-    }
-    if (capability === "embeddings") {
-      const isFixed = id === "text-embedding-ada-002";
-      const size = isFixed ? 1536 : Number(listed.output_vector_size);
-      return {
-        price: toTokenPrice(listed),
-        inputTokensMax: 8191,
-        dimensions: { default: size, min: isFixed ? size : 1, max: size },
-        ...(isFixed && { omit: ["dimensions"] }),
-      };
-    }
-    return openaiChatFacts(id, listed);
-  },
-};
-
-function openaiChatFacts(id: string, listed: Listed): Facts {
-  const input = listed.max_input_tokens;
-  const output = listed.max_output_tokens ?? 0;
-  // The list says of some models how long the prompt may be, of others how long prompt and answer may be.
-  const contextTokens = input === 272_000 || input === 922_000 ? input + output : input;
-  const price = toTokenPrice(listed);
-  // A cache that is kept for longer costs more than the row says.
-  const keeping = Object.keys(listed).some((field) => field.includes("above_12hr"))
-    ? ["prompt_cache_retention", "prompt_cache_options"]
-    : [];
-  if (listed.supports_reasoning !== true) {
-    return { contextTokens, price, omit: ["reasoning_effort", "verbosity", ...keeping] };
-  }
-  const isFirst = /^(gpt-5(-mini|-nano)?(-20|$)|o\d)/.test(id);
-  const none = isFirst ? false : listed.supports_none_reasoning_effort === true || /^gpt-5\.[1-4]/.test(id);
-  const efforts = [
-    ...(none ? ["none"] : isFirst && !id.startsWith("o") ? ["minimal"] : []),
-    ...["low", "medium", "high"],
-    ...(listed.supports_xhigh_reasoning_effort === true ? ["xhigh"] : []),
-    ...(listed.supports_max_reasoning_effort === true ? ["max"] : []),
-  ];
-  const reasonsByDefault = !/^gpt-5\.[1-4]/.test(id);
-  const omit = [...(reasonsByDefault ? [...samplingOmit, "stop"] : []), ...keeping];
-  // https://platform.openai.com/docs/guides/reasoning: from 5.4 on, functions and reasoning go together at /responses only.
-  const isNew = !isFirst && !/^gpt-5\.[1-3]/.test(id);
-  return {
-    contextTokens,
-    price,
-    timeoutSeconds: 900,
-    ...(omit.length > 0 && { omit }),
-    rename: { max_tokens: "max_completion_tokens" },
-    options: {
-      systemRole: "developer",
-      reasoningEfforts: efforts,
-      ...(isNew && { toolEfforts: none ? ["none"] : [] }),
-      ...(isNew && none && reasonsByDefault && { toolEffortDefault: "none" }),
-    },
-  };
-}
+import type { Price } from "../../contract/index.ts";
+import { openai } from "./openai-rules.ts";
+import { toMediaPrice, toTokenPrice } from "./price-list.ts";
+import { approved, moving, ownProtocol, type ProviderRules } from "./provider-rules.ts";
 
 const anthropic: ProviderRules = {
   provider: "anthropic",
@@ -153,11 +45,17 @@ const gemini: ProviderRules = {
       return { price: toTokenPrice(listed), inputTokensMax: listed.max_input_tokens, dimensions };
     }
     if (capability === "images") {
-      const isFirst = id.startsWith("gemini-2.5");
-      const usd = Number(listed.output_cost_per_image_token) * (isFirst ? 1290 : 1120);
-      // Larger pictures take more tokens, but for this one model.
-      const imageSizes = isFirst ? [] : id === "gemini-3-pro-image" ? ["1K", "2K"] : ["1K"];
-      return { price: isPositive(usd) ? { image: toRate(usd, 1) } : undefined, options: { imageSizes } };
+      const { outputToken, imageOutputToken, inputToken, cacheReadToken } = toMediaPrice(listed) ?? {};
+      const price = { inputToken, cacheReadToken, outputToken, imageOutputToken } as Price;
+      // https://ai.google.dev/gemini-api/docs/image-generation: the first has one size, and the small ones too.
+      const hasSizes = id === "gemini-3-pro-image" || id === "gemini-3.1-flash-image";
+      const imageSizes = id.startsWith("gemini-2.5") ? [] : ["1K"];
+      return {
+        price: imageOutputToken && price,
+        // The limit that is sent: the largest picture, and 4,096 tokens to think and to say something.
+        outputTokensMax: Math.min(2520 + 4096, listed.max_output_tokens ?? Number.POSITIVE_INFINITY),
+        ...(!hasSizes && { options: { imageSizes } }),
+      };
     }
     const levels = [...(/-pro/.test(id) ? [] : ["minimal"]), "low", "medium", "high"];
     const isLevelled = !id.startsWith("gemini-2.5");

@@ -39,7 +39,6 @@ export function SignIn({ onSignUp }: { onSignUp: () => void }) {
       <Callout tone="bad">{failure}</Callout>
       <PasswordForm onStart={() => setFailure(undefined)} onCodeRequired={() => setNeedsCode(true)} />
       {gateway?.oidc === true && <SsoButton />}
-      <p className="faint">Forgot your password? Ask an administrator for a new one.</p>
     </AuthCard>
   );
 }

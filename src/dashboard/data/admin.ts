@@ -7,8 +7,6 @@ const getAccounts = (search: string, after: string) =>
 const getVouchers = () => request(api.admin.vouchers.get());
 const getPlugins = () => request(api.admin.plugins.get());
 const getLive = () => request(api.admin.live.get());
-const getAuditEntries = (last: AuditCursor | undefined) =>
-  request(api.admin.audit.get({ query: last?.at ? { before: last.at, before_id: last.id } : {} }));
 
 export type AdminAccount = Awaited<ReturnType<typeof getAccounts>>["data"][number];
 const getAccount = (id: string) => request(api.admin.accounts({ id }).get());
@@ -16,12 +14,10 @@ const getAccountKeys = (id: string) => request(api.admin.accounts({ id }).keys.g
 const getAccountUsage = (id: string) => request(api.admin.accounts({ id }).usage.get());
 
 export type AccountDetail = Awaited<ReturnType<typeof getAccount>>;
-export type AccountKey = Awaited<ReturnType<typeof getAccountKeys>>["data"][number];
 export type AccountUsage = Awaited<ReturnType<typeof getAccountUsage>>["data"][number];
 export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>["data"][number];
 export type PluginRow = Awaited<ReturnType<typeof getPlugins>>["data"][number];
 export type LiveCall = Awaited<ReturnType<typeof getLive>>["data"][number];
-export type AuditEntry = Awaited<ReturnType<typeof getAuditEntries>>["data"][number];
 
 /** For admin pages other than live calls. */
 const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
@@ -35,17 +31,6 @@ export const useVouchers = () => useSWR("admin-vouchers", getVouchers, slowRefre
 export const usePlugins = () => useSWR("admin-plugins", getPlugins, slowRefresh);
 export const useSettings = () => useSWR("admin-settings", () => request(api.admin.settings.get()));
 export const useLive = () => useSWR("admin-live", getLive, { refreshInterval: refreshMs / 2, keepPreviousData: true });
-
-/** The position of an entry in the audit log. */
-export interface AuditCursor {
-  readonly at: string | null;
-  readonly id: string;
-}
-
-/** Audit entries older than `last`; absent: the newest. */
-export function useAuditEntries(last: AuditCursor | undefined) {
-  return useSWR(["admin-audit", last?.id], () => getAuditEntries(last), slowRefresh);
-}
 
 /** Loads lists of accounts, and the page of one, anew. */
 export function refreshAccounts(): Promise<unknown> {

@@ -46,9 +46,10 @@ async function copyText(text: string, from: HTMLElement): Promise<void> {
   }
 }
 
+/** A text to copy; a single line, such as a link, is wrapped rather than cut off. */
 export function Code({ text, label }: { text: string; label: string }) {
   return (
-    <div className="code">
+    <div className={text.includes("\n") ? "code" : "code is-wrapped"}>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: scrollable regions must be reachable by keyboard */}
       <pre tabIndex={0}>
         <code>{text}</code>

@@ -5,7 +5,10 @@ import { useParam } from "./use-param.ts";
 
 export interface Column<Row> {
   readonly name: string;
-  /** The classes of its cells: `end` for numbers, `lead` for what names the row. */
+  /**
+   * The classes of its cells: `end` for numbers, `lead` for what names the row; `wide-only` is left out of cards,
+   * `roomy-only` of narrow tables too.
+   */
   readonly className?: string;
   /** Whether only screen readers get the heading. */
   readonly isUnnamed?: boolean;
@@ -79,10 +82,10 @@ function HeadCell<Row>({
   onSort: (sort: string) => void;
 }) {
   const { name, className, isUnnamed, sort } = column;
-  const classes = [className?.includes("end") && "end", className?.includes("wide-only") && "wide-only"];
+  const classes = ["end", "wide-only", "roomy-only"].filter((each) => className?.split(" ").includes(each));
   const next = order === undefined ? toWord(column) : order === "ascending" ? `-${toWord(column)}` : "";
   return (
-    <th scope="col" className={classes.filter(Boolean).join(" ") || undefined} aria-sort={order}>
+    <th scope="col" className={classes.join(" ") || undefined} aria-sort={order}>
       {sort !== undefined ? (
         <button type="button" className="sort" onClick={() => onSort(next)}>
           {name}

@@ -17,6 +17,7 @@ import { roles } from "./0016-roles.ts";
 import { providers } from "./0017-providers.ts";
 import { alerts } from "./0018-alerts.ts";
 import { statistics } from "./0020-statistics.ts";
+import { mediaTokens } from "./0022-media-tokens.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -40,4 +41,5 @@ export const migrations: readonly Migration[] = [
   providers,
   alerts,
   statistics,
+  mediaTokens,
 ];

@@ -37,12 +37,14 @@ export function chatController(deps: HttpDeps) {
   );
 }
 
-/** Only an assistant's and a tool's message may say nothing. */
+/** Only an assistant's and a tool's message may say nothing; with Cursor that is an empty array. */
 function checkContent({ messages }: ChatRequest): void {
-  const index = messages.findIndex(({ role, content }) => content == null && /^(user|system|developer)$/.test(role));
-  if (index === -1) return;
-  const param = `messages[${index}].content`;
-  throw new GatewayError("invalid_request", `${param} is missing, but a string or an array was expected`, { param });
+  for (const [index, message] of messages.entries()) {
+    if (Array.isArray(message.content) && message.content.length === 0) message.content = null;
+    if (message.content != null || !/^(user|system|developer)$/.test(message.role)) continue;
+    const param = `messages[${index}].content`;
+    throw new GatewayError("invalid_request", `${param} is missing, but a string or an array was expected`, { param });
+  }
 }
 
 function stream(deps: HttpDeps, call: HttpCall, request: ChatRequest): Promise<Response> {

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type SpeechFormat, SpeechRequest } from "../../contract/index.ts";
+import { type Meters, type SpeechFormat, SpeechRequest } from "../../contract/index.ts";
 import { chooseSpeechFormat } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { ByteStream } from "../middleware/byte-stream.ts";
@@ -66,6 +66,12 @@ function streamEvents(deps: HttpDeps, call: HttpCall, request: SpeechRequest): P
     deps,
     call,
     sink,
-    answer.then(() => toNamedEvent({ type: "speech.audio.done" })),
+    answer.then(() => toNamedEvent({ type: "speech.audio.done", ...toUsage(call.meters) })),
   );
+}
+
+/** The tokens that are charged; absent where characters are. */
+function toUsage({ inputToken: input, outputToken = 0, audioOutputToken: output = outputToken }: Meters) {
+  if (input === undefined) return {};
+  return { usage: { input_tokens: input, output_tokens: output, total_tokens: input + output } };
 }

@@ -4,6 +4,9 @@ import {
   audioFileBytesMax,
   audioFormats,
   GatewayError,
+  type Meters,
+  sumPromptTokens,
+  TokenUsage,
   type Transcript,
   TranscriptionFields,
   type TranscriptionRequest,
@@ -35,7 +38,16 @@ const Transcription = Type.Object({
   duration: Type.Optional(Type.Number({ description: "Seconds" })),
   segments: Type.Optional(Type.Array(TranscriptSegment)),
   words: Type.Optional(Type.Array(TranscriptWord)),
-  usage: Type.Optional(Type.Object({ type: Type.Literal("duration"), seconds: Type.Integer() })),
+  usage: Type.Optional(
+    Type.Union([
+      Type.Object({ type: Type.Literal("duration"), seconds: Type.Integer() }),
+      Type.Object({
+        type: Type.Literal("tokens"),
+        ...TokenUsage.properties,
+        input_token_details: Type.Object({ text_tokens: Type.Integer(), audio_tokens: Type.Integer() }),
+      }),
+    ]),
+  ),
 });
 
 /** POST /audio/transcriptions: a multipart form in; JSON, plain text or verbose JSON out. */
@@ -47,11 +59,9 @@ export function transcriptionsController(deps: HttpDeps) {
       async ({ call, body: { model: name = model.default as string, stream, ...fields } }) => {
         const request: TranscriptionRequest = { ...fields, model: name };
         const answer = executeCall(deps, call, { capability: "transcription", request });
-        if (stream === true)
-          return await sseReplyOf(deps, call, answer, (whole) => toEvents(whole, call.meters.audioMs));
+        if (stream === true) return await sseReplyOf(deps, call, answer, (whole) => toEvents(whole, call.meters));
         const transcript = await answer;
-        if (request.response_format !== "text")
-          return jsonReply(deps, call, toJson(transcript, request, call.meters.audioMs));
+        if (request.response_format !== "text") return jsonReply(deps, call, toJson(transcript, request, call.meters));
         const headers = callHeaders(call, deps.snapshot().sandbox, "text/plain; charset=utf-8");
         return new Response(transcript.text, { headers });
       },
@@ -112,22 +122,33 @@ function checkFile(file: File): void {
 }
 
 /** The whole text as one event: no provider here sends it in pieces. */
-function toEvents({ text }: Transcript, audioMs: number | undefined) {
-  const usage = toUsage(audioMs);
+function toEvents({ text }: Transcript, meters: Meters) {
+  const usage = toUsage(meters);
   return [
     { type: "transcript.text.delta", delta: text },
     { type: "transcript.text.done", text, ...(usage && { usage }) },
   ];
 }
 
-/** The length that is charged. */
-function toUsage(audioMs: number | undefined) {
-  return audioMs === undefined ? undefined : { type: "duration", seconds: Math.ceil(audioMs / 1000) };
+/** The length or the tokens that are charged. */
+function toUsage(meters: Meters) {
+  const { audioMs, inputToken = 0, outputToken: output } = meters;
+  if (audioMs !== undefined) return { type: "duration", seconds: Math.ceil(audioMs / 1000) };
+  if (output === undefined) return undefined;
+  const input = sumPromptTokens(meters);
+  return {
+    type: "tokens",
+    input_tokens: input,
+    input_token_details: { text_tokens: inputToken, audio_tokens: input - inputToken },
+    output_tokens: output,
+    total_tokens: input + output,
+  };
 }
 
-function toJson(transcript: Transcript, request: TranscriptionRequest, audioMs: number | undefined) {
+function toJson(transcript: Transcript, request: TranscriptionRequest, meters: Meters) {
+  const audioMs = meters.audioMs ?? request.audioMs;
   const seconds = transcript.duration ?? (audioMs === undefined ? undefined : audioMs / 1000);
-  const usage = toUsage(audioMs);
+  const usage = toUsage(meters);
   if (request.response_format !== "verbose_json") return { text: transcript.text, ...(usage && { usage }) };
   return {
     task: "transcribe",

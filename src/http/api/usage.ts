@@ -135,13 +135,14 @@ function toGroupsJson(group: Group, sum: UsageSum | undefined) {
 
 function toFiguresJson(figures: UsageFigures) {
   const written = figures.cache_write_tokens + figures.cache_write_1h_tokens;
-  const prompt = figures.input_tokens + figures.cache_read_tokens + written;
+  const prompt = figures.input_tokens + figures.audio_input_tokens + figures.cache_read_tokens + written;
+  const completion = figures.output_tokens + figures.audio_output_tokens + figures.image_output_tokens;
   return {
     requests: figures.requests,
     failures: figures.failures,
     prompt_tokens: prompt,
-    completion_tokens: figures.output_tokens,
-    total_tokens: prompt + figures.output_tokens,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
     characters: figures.characters,
     images: figures.images,
     audio_seconds: figures.audio_ms / 1000,

@@ -68,9 +68,11 @@ export function accountController(deps: HttpDeps) {
       set.headers["content-disposition"] = 'attachment; filename="modelgate-entries.csv"';
       const now = deps.now();
       // The charges of today are as of now, and not of its end.
-      const lines = (await readStatement(store, user.accountId)).map((line) =>
-        toStatementLineJson({ ...line, at: Math.min(line.at, now) }),
-      );
+      const lines = (await readStatement(store, user.accountId)).map((line) => {
+        const json = toStatementLineJson({ ...line, at: Math.min(line.at, now) });
+        // As the page calls it.
+        return { ...json, kind: json.kind === "charges" ? "usage" : json.kind };
+      });
       const rows = lines.map((line) => csvColumns.map((name) => (name === "note" ? toCsvText(line.note) : line[name])));
       return [csvColumns, ...rows].map((row) => `${row.join(",")}\r\n`).join("");
     })

@@ -90,7 +90,10 @@ export function adminAccountController(deps: HttpDeps) {
           figures.cache_read_tokens +
           figures.cache_write_tokens +
           figures.cache_write_1h_tokens +
-          figures.output_tokens,
+          figures.output_tokens +
+          figures.audio_input_tokens +
+          figures.audio_output_tokens +
+          figures.image_output_tokens,
         cost_usd: formatUsd(figures.cost_nanodollars),
         charged_usd: formatUsd(figures.charged_nanodollars),
       }));

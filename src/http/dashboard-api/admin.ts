@@ -1,19 +1,12 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import {
-  auditedActions,
-  createAudited,
-  emailsOf,
-  listAudit,
-  listVouchers,
-  searchAccounts,
-} from "../../accounts/index.ts";
+import { auditedActions, createAudited, emailsOf, listVouchers, searchAccounts } from "../../accounts/index.ts";
 import { creditWallet } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
-import { CursorQuery, readCredit, readCursor, readMoment, readUsd } from "./read-fields.ts";
-import { toAccountRowJson, toAuditEntryJson, toVoucherJson } from "./serializers.ts";
+import { readCredit, readMoment, readUsd } from "./read-fields.ts";
+import { toAccountRowJson, toVoucherJson } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";
 
 const Search = Type.Object({
@@ -95,18 +88,6 @@ export function adminAccountsController(deps: HttpDeps) {
         return { id, disabled };
       },
       { body: Disabled },
-    )
-    .get(
-      "/audit",
-      async ({ query }) => {
-        const entries = await listAudit(store, readCursor(query));
-        const emails = await emailsOf(
-          store,
-          entries.flatMap(({ accountId, subject }) => [accountId, subject]),
-        );
-        return { data: entries.map((entry) => toAuditEntryJson(entry, emails)) };
-      },
-      { query: CursorQuery },
     );
 }
 

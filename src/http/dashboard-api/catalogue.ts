@@ -38,6 +38,10 @@ export function catalogueController(deps: HttpDeps) {
         };
       }),
       plugins: snapshot().plugins.map(({ name }) => name),
+      /** By what terms the models of a provider are sold that have no row; they are among `data` once they are found. */
+      unlisted: snapshot().plugins.flatMap(({ name, unlisted }) =>
+        unlisted ? [{ plugin: name, terms: unlisted }] : [],
+      ),
       warnings: snapshot().warnings,
       /** Whether other gateways may use the same database: each reads the files of its own home. */
       shared: store.shared,

@@ -8,6 +8,7 @@ import { accountController, checkoutController, meController, sessionsController
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { adminAccountController } from "./admin-account.ts";
 import { adminAlertsController, alertsController } from "./alerts.ts";
+import { auditController } from "./audit.ts";
 import { catalogueController } from "./catalogue.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
@@ -38,6 +39,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(adminAccountsController(deps))
     .use(adminAccountController(deps))
     .use(adminVouchersController(deps))
+    .use(auditController(deps))
     .use(systemStatusController(deps))
     .use(providersController(deps))
     .use(catalogueController(deps))

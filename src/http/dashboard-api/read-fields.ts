@@ -1,5 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { GatewayError, parseUsd } from "../../contract/index.ts";
+import type { Store } from "../../db/index.ts";
 
 /** Decimal US dollars as nanodollars. @throws {GatewayError} `invalid_request` */
 export function readUsd(text: string): number {
@@ -33,6 +34,30 @@ export const CursorQuery = Type.Object({
 
 export function readCursor({ before, before_id }: Static<typeof CursorQuery>) {
   return { before: before === undefined ? undefined : readMoment(before, "before"), beforeId: before_id };
+}
+
+const moment = Type.Optional(Type.String({ maxLength: 40 }));
+/** Fields of a query: the first moment that is meant, and the first that is not any more. */
+export const spanFields = { from: moment, until: moment };
+
+export function readSpan({ from, until }: { from?: string; until?: string }) {
+  return {
+    from: from === undefined ? undefined : readMoment(from, "from"),
+    until: until === undefined ? undefined : readMoment(until, "until"),
+  };
+}
+
+/**
+ * The id of an account that is named by its id or its e-mail. An id is not looked up.
+ *
+ * @throws {GatewayError} `invalid_request` for an unknown e-mail.
+ */
+export async function readAccountId({ db }: Pick<Store, "db">, text: string, param: string): Promise<string> {
+  if (!text.includes("@")) return text;
+  const email = text.trim().toLowerCase();
+  const row = await db.selectFrom("accounts").select("id").where("email", "=", email).executeTakeFirst();
+  if (row !== undefined) return row.id;
+  throw new GatewayError("invalid_request", `There is no account with the e-mail ${text}`, { param });
 }
 
 /** A time in ISO 8601. @throws {GatewayError} `invalid_request` */

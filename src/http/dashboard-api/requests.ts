@@ -10,17 +10,16 @@ import {
 } from "../../billing/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { CursorQuery, readCursor, readMoment } from "./read-fields.ts";
-import { type RequestFormat, streamRequests } from "./request-download.ts";
+import type { DownloadFormat } from "./download.ts";
+import { CursorQuery, readAccountId, readCursor, readSpan, spanFields } from "./read-fields.ts";
+import { streamRequests } from "./request-download.ts";
 import { toRequestDetailJson, toRequestJson } from "./request-json.ts";
 import { pageSize, toIso } from "./serializers.ts";
 import { withSession } from "./session.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
-const moment = Type.Optional(Type.String({ maxLength: 40 }));
 const Filter = Type.Object({
-  from: moment,
-  until: moment,
+  ...spanFields,
   ...{ account: text, key: text, model: text, plugin: text, session: text, tag: text, text },
   protocol: Type.Optional(Type.Union([Type.Literal("chat"), Type.Literal("responses"), Type.Literal("messages")])),
   status: Type.Optional(Type.String({ pattern: "^(ok|failed|refused|running|[1-5]xx|[1-5]\\d\\d)$" })),
@@ -30,7 +29,7 @@ const PageQuery = Type.Composite([Filter, CursorQuery]);
 /** The request log: of the own account, for administrators of all accounts. */
 export function requestsController(deps: HttpDeps) {
   const { store } = deps;
-  const download = (format: RequestFormat) => async (user: SessionUser, query: Static<typeof Filter>) =>
+  const download = (format: DownloadFormat) => async (user: SessionUser, query: Static<typeof Filter>) =>
     streamRequests(store, await readFilter(deps, user, query), format);
   const [csv, jsonl] = [download("csv"), download("jsonl")];
   return new Elysia()
@@ -73,8 +72,7 @@ function seesAll({ role }: SessionUser): boolean {
 async function readFilter(deps: HttpDeps, user: SessionUser, query: Static<typeof Filter>): Promise<RequestFilter> {
   const { key: keyId, model, plugin: route, protocol, session, tag, status } = query;
   return {
-    from: query.from === undefined ? undefined : readMoment(query.from, "from"),
-    until: query.until === undefined ? undefined : readMoment(query.until, "until"),
+    ...readSpan(query),
     accountId: await readAccount(deps, user, query),
     ...{ keyId, model, route, protocol, session, tag },
     status: status === undefined ? undefined : toStatusFilter(status),
@@ -84,7 +82,7 @@ async function readFilter(deps: HttpDeps, user: SessionUser, query: Static<typeo
 
 /** By its id, its e-mail or one of its keys; calls are indexed by account. */
 export async function readAccount(
-  { store: { db } }: HttpDeps,
+  { store }: HttpDeps,
   user: SessionUser,
   { account, key }: Pick<Static<typeof Filter>, "account" | "key">,
 ): Promise<string | undefined> {
@@ -94,17 +92,10 @@ export async function readAccount(
   }
   if (account === undefined) {
     if (key === undefined) return undefined;
-    const owner = await db.selectFrom("keys").select("account_id").where("id", "=", key).executeTakeFirst();
+    const owner = await store.db.selectFrom("keys").select("account_id").where("id", "=", key).executeTakeFirst();
     return owner?.account_id;
   }
-  if (!account.includes("@")) return account;
-  const row = await db
-    .selectFrom("accounts")
-    .select("id")
-    .where("email", "=", account.toLowerCase())
-    .executeTakeFirst();
-  if (row !== undefined) return row.id;
-  throw new GatewayError("invalid_request", `There is no account with the e-mail ${account}`, { param: "account" });
+  return await readAccountId(store, account, "account");
 }
 
 function toStatusFilter(status: string): StatusFilter {

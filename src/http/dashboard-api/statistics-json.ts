@@ -13,8 +13,8 @@ export function toFiguresJson(figures: StatisticsFigures) {
     refused: figures.refused,
     prompt_tokens: toPromptTokens(figures),
     cached_tokens: figures.cache_read_tokens,
-    completion_tokens: figures.output_tokens,
-    total_tokens: toPromptTokens(figures) + figures.output_tokens,
+    completion_tokens: toCompletionTokens(figures),
+    total_tokens: toPromptTokens(figures) + toCompletionTokens(figures),
     cache_share: toCacheShare(figures),
     cost_usd: formatUsd(figures.cost_nanodollars),
     charged_usd: formatUsd(figures.charged_nanodollars),
@@ -32,7 +32,7 @@ export function toMetric(figures: StatisticsFigures, metric: Metric): number | n
     case "errors":
       return toErrors(figures);
     case "tokens":
-      return toPromptTokens(figures) + figures.output_tokens;
+      return toPromptTokens(figures) + toCompletionTokens(figures);
     case "cache":
       return toCacheShare(figures);
     case "first_byte":
@@ -52,7 +52,11 @@ function toErrors({ failed, refused }: StatisticsFigures): number {
 
 function toPromptTokens(figures: StatisticsFigures): number {
   const written = figures.cache_write_tokens + figures.cache_write_1h_tokens;
-  return figures.input_tokens + figures.cache_read_tokens + written;
+  return figures.input_tokens + figures.audio_input_tokens + figures.cache_read_tokens + written;
+}
+
+function toCompletionTokens(figures: StatisticsFigures): number {
+  return figures.output_tokens + figures.audio_output_tokens + figures.image_output_tokens;
 }
 
 /** Of the tokens of the prompts, how many came from a provider's cache. */

@@ -55,12 +55,14 @@ function tryRead(head: Bytes, isAll: boolean): Wav | undefined {
 
 async function* readSamples(head: Bytes, start: number, rest: AsyncIterator<Bytes> | undefined): AsyncGenerator<Bytes> {
   const size = new DataView(head.buffer, head.byteOffset).getUint32(start - 4, true);
-  // What stands behind the samples is no sound.
+  // What stands behind the samples is no sound, but the provider may report the usage behind it.
   let left = size === 0 || size >= sizeMax ? Number.POSITIVE_INFINITY : size;
+  let behind = 0;
   try {
-    for (let bytes: Bytes | undefined = head.subarray(start); bytes !== undefined && left > 0; ) {
+    for (let bytes: Bytes | undefined = head.subarray(start); bytes !== undefined && behind <= headBytesMax; ) {
       const piece = bytes.length > left ? bytes.subarray(0, left) : bytes;
       left -= piece.length;
+      behind += bytes.length - piece.length;
       if (piece.length > 0) yield piece;
       const next: IteratorResult<Bytes> | undefined = await rest?.next();
       bytes = next === undefined || next.done ? undefined : next.value;

@@ -1,6 +1,7 @@
 import type { ChatRequest, Meters, Model } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
 import { largest } from "../growing-hold.ts";
+import { divideSound, getOutputMeter } from "../normalize/sound.ts";
 import { promptTokensMax } from "../normalize/usage.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler } from "../types.ts";
@@ -20,10 +21,13 @@ const hiddenTokensPerSecond = 2000;
 /** What a chat request can use at the most and at the least, and how its hold grows and its limits are lowered. */
 export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBound" | "growth" | "lower"> = {
   upperBound({ request, modelEntry, native }) {
-    const promptTokens = promptCopiesMax(request, modelEntry) * promptTokensMax(request, modelEntry.model);
+    const { model } = modelEntry;
+    const copies = promptCopiesMax(request, modelEntry);
+    const { inputToken = 0, audioInputToken } = divideSound(promptTokensMax(request, model), request, model);
     return {
-      inputToken: Math.max(promptTokens, native?.promptTokensMax(modelEntry) ?? 0),
-      outputToken: (request.n ?? 1) * getOutputTokensMax(request, modelEntry.model),
+      inputToken: Math.max(copies * inputToken, native?.promptTokensMax(modelEntry) ?? 0),
+      ...(audioInputToken && { audioInputToken: copies * audioInputToken }),
+      [getOutputMeter(request, model)]: (request.n ?? 1) * getOutputTokensMax(request, model),
     };
   },
 
@@ -32,7 +36,8 @@ export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBo
 
   growth(call, upper) {
     const { sink, request, modelEntry } = call;
-    if (sink === undefined) return undefined;
+    const isSound = getOutputMeter(request, modelEntry.model) !== "outputToken";
+    if (sink === undefined || isSound) return undefined;
     const isHidden = modelEntry.model.reasoning || (request.reasoning_effort && request.reasoning_effort !== "none");
     const toBound = createLowerBounds(call, upper);
     const choices = () => call.request.n ?? 1;
@@ -60,17 +65,23 @@ export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBo
 
 /** How many times the prompt is paid for. */
 export function promptCopiesMax(request: ChatRequest, { routes }: ModelEntry): number {
-  return routes.some(({ plugin }) => needsFanOut(plugin, request)) ? (request.n as number) : 1;
+  return routes.some((route) => needsFanOut(route, request)) ? (request.n as number) : 1;
 }
 
 /** Bounds of the same request with other limits. A long prompt is counted once: its tokens are taken from the upper bound. */
 function createLowerBounds({ request, modelEntry }: CallContext<"chat">, upper: Meters) {
-  const promptTokens = (upper.inputToken as number) / promptCopiesMax(request, modelEntry);
+  const { inputToken = 0, audioInputToken = 0 } = upper;
+  const copiesMax = promptCopiesMax(request, modelEntry);
   const most = getOutputTokensMax(request, modelEntry.model);
-  return (n: number, outputTokens: number): Meters => ({
-    inputToken: promptCopiesMax({ ...request, n }, modelEntry) * promptTokens,
-    outputToken: n * Math.min(most, outputTokens),
-  });
+  const outputMeter = getOutputMeter(request, modelEntry.model);
+  return (n: number, outputTokens: number): Meters => {
+    const copies = promptCopiesMax({ ...request, n }, modelEntry);
+    return {
+      inputToken: (copies * inputToken) / copiesMax,
+      ...(audioInputToken > 0 && { audioInputToken: (copies * audioInputToken) / copiesMax }),
+      [outputMeter]: n * Math.min(most, outputTokens),
+    };
+  };
 }
 
 /** Both names of the output limit mean one value: the smaller one, or a provider could follow the other. */

@@ -19,6 +19,7 @@ import {
   normalizeCompletion,
   toChunks,
 } from "../normalize/completion.ts";
+import { countSound, estimatePromptSound, estimateSound, hasAudioPrice, measureSound } from "../normalize/sound.ts";
 import { hasSubstance, StreamNormalizer } from "../normalize/stream.ts";
 import { countablePrompt, countTokens } from "../normalize/tokenizer.ts";
 import { checkCustomTools } from "../normalize/tool-call.ts";
@@ -51,7 +52,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const { n } = request;
     checkCustomTools(request, routes);
     checkFeatures(kernel, call);
-    if (n && n > fanOutMax && routes.some(({ plugin }) => needsFanOut(plugin, request))) {
+    if (n && n > fanOutMax && routes.some((route) => needsFanOut(route, request))) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
     }
     const wanted = getOutputTokens(request);
@@ -60,6 +61,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       const sentence = `${param} is ${wanted}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
       throw new GatewayError("invalid_request", sentence, { param });
     }
+    return hasAudioPrice(model) ? measureSound(request) : undefined;
   },
 
   ...chatBounds,
@@ -70,7 +72,9 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const routes = modelEntry.routes.filter(({ plugin }) => route === undefined || plugin.name === route);
     return {
       inputToken: promptCopiesMax(request, { ...modelEntry, routes }) * promptTokens,
+      ...estimatePromptSound(request, modelEntry.model),
       outputToken: await countTokens(output.text, output.length),
+      ...estimateSound(request, output.soundLength),
     };
   },
 
@@ -115,7 +119,7 @@ async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promis
 function callHandler(plugin: ProviderPlugin, call: Call<ChatRequest>) {
   const { handlers, name } = plugin;
   if (handlers.chat === undefined) throw new TypeError(`Plugin '${name}' has no chat handler`);
-  if (!needsFanOut(plugin, call.request)) return handlers.chat(call);
+  if (!needsFanOut({ plugin, model: call.model }, call.request)) return handlers.chat(call);
   const chat = handlers.chat.bind(handlers);
   return call.request.stream === true ? fanOutChunks(chat, call) : fanOutCompletions(chat, call);
 }
@@ -168,6 +172,7 @@ async function finishCompletion(
   // The text is only needed for an estimate.
   if (!meters?.outputToken) output.text = collectText(completion);
   output.length = output.text.length;
+  for (const { message } of completion.choices) countSound(usageMeter, message);
   usageMeter.wrote = output.text !== "";
   usageMeter.finish();
   const count = await usageMeter.count();

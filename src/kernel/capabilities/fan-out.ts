@@ -1,5 +1,6 @@
-import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage, ProviderPlugin } from "../../contract/index.ts";
+import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage } from "../../contract/index.ts";
 import { toChunks } from "../normalize/completion.ts";
+import type { Route } from "../routing/registry.ts";
 import { closeIterator } from "./iterators.ts";
 
 type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
@@ -89,7 +90,9 @@ function addParts(sum: Record<string, number>, parts: Record<string, unknown> | 
   }
 }
 
-/** Whether the provider makes fewer choices at a time than are asked for, so that it is asked once for each. */
-export function needsFanOut({ maxChoices }: ProviderPlugin, { n }: ChatRequest): boolean {
-  return n !== undefined && n !== null && maxChoices.chat !== undefined && n > maxChoices.chat;
+/** Whether a route makes fewer choices at a time than are asked for, so that it is asked once for each. */
+export function needsFanOut({ plugin, model }: Pick<Route, "plugin" | "model">, { n }: ChatRequest): boolean {
+  // The Responses protocol has no `n`.
+  const most = model.endpoint === "responses" ? 1 : plugin.maxChoices.chat;
+  return n !== undefined && n !== null && most !== undefined && n > most;
 }

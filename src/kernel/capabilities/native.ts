@@ -199,7 +199,9 @@ class NativeReader {
   }
 
   #report(part: Part): void {
-    const { service_tier: tier } = nativeProtocols[this.#exchange.protocol].headOf(part) ?? part;
+    const head = nativeProtocols[this.#exchange.protocol].headOf(part) ?? part;
+    // The Messages protocol says it in the usage.
+    const tier = head.service_tier ?? (isRecord(head.usage) ? head.usage.service_tier : undefined);
     if (typeof tier === "string") this.#call.servedTier = tier;
     const { usageMeter } = this.#call;
     const meters = toMeters(this.#readUsage(part));

@@ -7,6 +7,7 @@ import {
   type Speech,
   type SpeechFormat,
   type SpeechRequest,
+  toTokenMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { splitText } from "../audio/split-text.ts";
@@ -18,17 +19,26 @@ import {
   type WavFormat,
   writeWavHead,
 } from "../audio/wav-stream.ts";
+import { countTokens } from "../normalize/tokenizer.ts";
 import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
+import {
+  audioTokensPerSecond,
+  countCharacters,
+  getBytesPerSecond,
+  isByToken,
+  sumMeters,
+  toMost,
+  toTexts,
+  wavHeaderBytes,
+} from "./speech-tokens.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
 /** `RIFF`, with which every WAV file begins. */
 const riff = [0x52, 0x49, 0x46, 0x46];
-/** The header that nearly every WAV file has. */
-const wavHeaderBytes = 44;
 /** Speech at an ordinary pace, for a file that does not say how long it is. */
 const charactersPerSecond = 15;
 
@@ -41,6 +51,8 @@ const openaiVoices = "alloy ash ballad cedar coral echo fable marin nova onyx sa
 interface Sound {
   pieces: AsyncIterable<Bytes>;
   charactersPerByte: number;
+  bytesPerSecond: number;
+  readUsage?: Speech["readUsage"];
   /** Known where the parts are joined. */
   format?: WavFormat;
 }
@@ -53,10 +65,13 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     checkOneOf("speech_sample_rate", request.speech_sample_rate, model.sampleRates, model);
   },
 
-  upperBound: ({ request }) => toMeters(request),
+  upperBound: ({ request, modelEntry: { model } }) => (isByToken(model) ? toMost(request, model) : toMeters(request)),
   promptTokens: ({ request }) => tokensMax(request.input),
-  /** Speech that broke off costs the characters that were spoken until then. */
-  estimate: async ({ usageMeter }) => ({ character: usageMeter.output.length }),
+  /** Speech that broke off costs the characters, or the sound, that were spoken until then. */
+  estimate: async ({ request, modelEntry: { model }, usageMeter: { output } }) =>
+    isByToken(model)
+      ? { inputToken: await countTokens(toTexts(request).join("\n")), audioOutputToken: output.length }
+      : { character: output.length },
 
   async execute(kernel, call) {
     const { request, usageMeter, sink } = call;
@@ -77,7 +92,8 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     });
     call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
-    let [total, spoken] = [0, 0];
+    let [total, spoken, seconds] = [0, 0, 0];
+    const usages: (Meters | undefined)[] = [];
     const write = (bytes: Bytes) => {
       total += bytes.length;
       if (total > kernel.network.bounds.streamBytesMax)
@@ -94,13 +110,18 @@ export const speechHandler: CapabilityHandler<"speech"> = {
       for await (const piece of sound.pieces) {
         if (total > 0) call.throwIfCancelled();
         bytes += piece.length;
-        usageMeter.output.length = spoken + Math.min(all, Math.ceil(bytes * sound.charactersPerByte));
+        seconds += piece.length / sound.bytesPerSecond;
+        usageMeter.output.length = isByToken(model)
+          ? Math.ceil(seconds * audioTokensPerSecond)
+          : spoken + Math.min(all, Math.ceil(bytes * sound.charactersPerByte));
         await write(piece);
       }
       spoken += all;
-      usageMeter.output.length = spoken;
+      if (!isByToken(model)) usageMeter.output.length = spoken;
+      usages.push(toTokenMeters(sound.readUsage?.(), { input: "text_tokens", output: "audio_tokens" }));
     }
-    usageMeter.report(toMeters(request));
+    const meters = isByToken(model) ? sumMeters(usages) : toMeters(request);
+    if (meters !== undefined) usageMeter.report(meters);
     usageMeter.complete = true;
     return undefined;
   },
@@ -128,9 +149,14 @@ function createSpeaker(plugin: ProviderPlugin, call: Call<SpeechRequest>, { form
     const file = await openFile(speech, format);
     const charactersPerByte =
       file.rest === undefined ? Number.POSITIVE_INFINITY : getCharactersPerByte(request, file.first);
-    if (!isJoined && format !== "pcm") return { pieces: readPieces(file), charactersPerByte };
+    const sound = {
+      charactersPerByte,
+      bytesPerSecond: getBytesPerSecond(file.first, format),
+      ...(speech.readUsage && { readUsage: () => speech.readUsage?.() }),
+    };
+    if (!isJoined && format !== "pcm") return { ...sound, pieces: readPieces(file) };
     const { format: wavFormat, samples } = await openSamples(file);
-    return { pieces: samples, charactersPerByte, format: wavFormat };
+    return { ...sound, pieces: samples, format: wavFormat };
   };
 }
 
@@ -210,13 +236,6 @@ function toPluginRequest(request: SpeechRequest, model: Model, format: SpeechFor
     ...(own !== undefined && { voice: own }),
     ...(asked && { response_format: format === "pcm" ? "wav" : format }),
   };
-}
-
-/** Characters as they are billed: Unicode code points. */
-function countCharacters(text: string): number {
-  let count = 0;
-  for (const _ of text) count++;
-  return count;
 }
 
 function toMeters(request: SpeechRequest): Meters {

@@ -1,14 +1,27 @@
 import {
   GatewayError,
+  getBasicMeters,
   isReportable,
+  type Meters,
   type Model,
+  type Transcript,
   type TranscriptionRequest,
+  toTokenMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { readAudioLength } from "../audio/audio-length.ts";
+import { countedCharactersMax, countTokens } from "../normalize/tokenizer.ts";
 import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
+
+/** OpenAI counts a token for each tenth of a second of sound, others up to 32 a second. */
+const audioTokensPerSecond = 10;
+const audioTokensPerSecondMax = 32;
+/** More than anyone speaks, in any script. */
+const spokenTokensPerSecondMax = 16;
+/** What a provider counts beside the words of a prompt. */
+const extraTokens = 64;
 
 export const transcriptionHandler: CapabilityHandler<"transcription"> = {
   async validate({ request, modelEntry: { model }, caller }, kernel) {
@@ -23,14 +36,28 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
     throw new GatewayError("invalid_request", sentence, { param: "file" });
   },
 
-  upperBound: ({ request, modelEntry: { model } }) => ({ audioMs: getLongest(request, model) }),
+  upperBound({ request, modelEntry: { model } }) {
+    const audioMs = getLongest(request, model);
+    if (!isByToken(model)) return { audioMs };
+    return {
+      inputToken: tokensMax(request.prompt ?? "") + extraTokens,
+      audioInputToken: toTokens(audioMs, audioTokensPerSecondMax),
+      outputToken: Math.max(model.outputTokensMax ?? 0, toTokens(audioMs, spokenTokensPerSecondMax)),
+    };
+  },
   promptTokens: ({ request }) => (request.prompt === undefined ? 0 : tokensMax(request.prompt)),
 
   /** What the file says may raise the estimate, but it does not lower it below what its bytes must play. */
-  estimate: async ({ request, modelEntry: { model } }) => {
-    const { audioMs, audioMsMin } = request;
-    if (audioMs === undefined || audioMsMin === undefined) return { audioMs: getLongest(request, model) };
-    return { audioMs: Math.max(audioMs, audioMsMin) };
+  estimate: async ({ request, modelEntry: { model }, usageMeter: { output } }) => {
+    const { audioMs: said, audioMsMin } = request;
+    const audioMs =
+      said === undefined || audioMsMin === undefined ? getLongest(request, model) : Math.max(said, audioMsMin);
+    if (!isByToken(model)) return { audioMs };
+    return {
+      inputToken: await countTokens(request.prompt ?? ""),
+      audioInputToken: toTokens(audioMs, audioTokensPerSecond),
+      outputToken: await countTokens(output.text, output.length),
+    };
   },
 
   async execute(kernel, call) {
@@ -49,13 +76,25 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
     call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.complete = true;
-    const audioMs = transcript.duration === undefined ? undefined : Math.round(transcript.duration * 1000);
-    if (isReportable(audioMs) && audioMs > 0) {
-      usageMeter.report({ audioMs: Math.max(audioMs, request.audioMsMin ?? 0) });
-    }
+    usageMeter.output.text = transcript.text.slice(0, countedCharactersMax);
+    usageMeter.output.length = transcript.text.length;
+    const meters = isByToken(call.modelEntry.model)
+      ? toTokenMeters(transcript.usage, { input: "audio_tokens", output: "text_tokens" })
+      : toLength(transcript, request);
+    if (meters !== undefined) usageMeter.report(meters);
     return transcript;
   },
 };
+
+const isByToken = ({ price }: Model) => !getBasicMeters("transcription", price).includes("audioMs");
+
+const toTokens = (audioMs: number, perSecond: number) => Math.ceil((audioMs / 1000) * perSecond);
+
+/** The length that the provider says, which the bytes can only raise. */
+function toLength({ duration }: Transcript, { audioMsMin = 0 }: TranscriptionRequest): Meters | undefined {
+  const audioMs = duration === undefined ? undefined : Math.round(duration * 1000);
+  return isReportable(audioMs) && audioMs > 0 ? { audioMs: Math.max(audioMs, audioMsMin) } : undefined;
+}
 
 /** The most that the file can play and the model takes. */
 function getLongest({ audioMsMax, file }: TranscriptionRequest, model: Model): number {

@@ -7,6 +7,7 @@ import {
   type ToolCall,
 } from "../../contract/index.ts";
 import { randomText } from "../call-id.ts";
+import { getSound } from "./sound.ts";
 import { getCallTexts } from "./tool-call.ts";
 
 /** What every chunk of an answer carries. */
@@ -83,6 +84,7 @@ export function collectText(completion: ChatCompletion): string {
   let text = "";
   for (const { message } of completion.choices) {
     const parts: unknown[] = [message.content, message.reasoning_content, message.refusal];
+    parts.push(getSound(message)?.transcript);
     for (const call of message.tool_calls ?? []) parts.push(...getCallTexts(call));
     for (const part of parts) if (part) text += typeof part === "string" ? part : JSON.stringify(part);
   }

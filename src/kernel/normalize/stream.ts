@@ -7,6 +7,7 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { type AnswerHead, makeToolCallId, normalizeLogprobs, toFinishReason } from "./completion.ts";
+import { countSound } from "./sound.ts";
 import { countedCharactersMax } from "./tokenizer.ts";
 import { getCallTexts } from "./tool-call.ts";
 import type { UsageMeter } from "./usage.ts";
@@ -121,6 +122,7 @@ export class StreamNormalizer {
     this.#onText(delta.reasoning_content);
     this.#onText(delta.refusal);
     this.#onText(delta.function_call?.arguments);
+    if (delta.audio) this.#onText(countSound(this.#usageMeter, delta));
     if (delta.tool_calls) this.#normalizeToolCalls(delta, state);
     choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;
     if (choice.finish_reason) {

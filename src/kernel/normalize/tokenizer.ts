@@ -1,5 +1,6 @@
 import type { ChatRequest, Model } from "../../contract/index.ts";
 import { nextTurn } from "../capabilities/iterators.ts";
+import { hasAudioPrice } from "./sound.ts";
 import { getCallTexts } from "./tool-call.ts";
 import { messageTokens, partTokensMax } from "./usage.ts";
 
@@ -82,6 +83,7 @@ export function countablePrompt(request: ChatRequest, model: Model): { text: str
       for (const part of content) {
         if (part.type === "text") text += `${part.text}\n`;
         else if (part.type === "image_url") otherTokens += Math.min(partTokensMax(part, model), imageTokensEstimate);
+        else if (part.type === "input_audio" && hasAudioPrice(model)) continue;
         else otherTokens += partTokensMax(part, model);
       }
     }

@@ -7,21 +7,21 @@ import {
   costNanodollars,
   isAmount,
   type Message,
-  type MeterName,
   type Meters,
   type Model,
   meterNames,
   nanodollarsPerUsd,
+  outputMeters,
+  sumOutputTokens,
   sumPromptTokens,
   tokenWeights,
   type UsageSource,
 } from "../../contract/index.ts";
+import { soundTokensMax } from "./sound.ts";
 import { getCallTexts } from "./tool-call.ts";
 
 /** The most tokens that one picture can cost where the row of the model does not say. */
 export const imageTokensDefault = 10_000;
-/** Characters of base64 that hold one token of audio at the least: 32 tokens a second at 8 kbit/s. */
-const audioCharactersPerToken = 40;
 /** Tokens that a message costs beside its text (role and separators). */
 export const messageTokens = 6;
 /** What a call used, and how it is known. */
@@ -36,6 +36,8 @@ export interface Output {
   text: string;
   /** Of all of it, in characters. */
   length: number;
+  /** Of its sound, in characters of base64. */
+  soundLength: number;
 }
 
 /**
@@ -46,7 +48,7 @@ export class UsageMeter {
   /** The provider's last report. */
   reported: Meters | undefined = undefined;
   readonly #estimate: () => Promise<Meters>;
-  readonly output: Output = { text: "", length: 0 };
+  readonly output: Output = { text: "", length: 0, soundLength: 0 };
   /** Something reached the caller, or would have: from here on the call costs. */
   produced = false;
   /** Text came out, so a report without output tokens is not usable. */
@@ -88,7 +90,7 @@ export class UsageMeter {
   }
 
   #isUsable(reported: Meters): boolean {
-    if (this.wrote && !reported.outputToken) return false;
+    if (this.wrote && !sumOutputTokens(reported)) return false;
     return !(this.produced && isZero(reported));
   }
 }
@@ -101,7 +103,7 @@ function isZero(meters: Meters): boolean {
 function withLargerOutput(reported: Meters, estimated: Meters): Meters {
   if (isZero(reported)) return estimated;
   const meters: Meters = { ...estimated, ...reported };
-  for (const name of ["outputToken", "image", "audioMs", "character"] as const satisfies readonly MeterName[]) {
+  for (const name of outputMeters) {
     const [a, b] = [reported[name], estimated[name]];
     if (isAmount(a) && isAmount(b)) meters[name] = Math.max(a, b);
   }
@@ -117,7 +119,7 @@ export function toChatUsage(
   { meters, source }: Count,
   compiledPrice: CompiledPrice | undefined,
 ): ChatUsage {
-  const counted = { prompt_tokens: sumPromptTokens(meters), completion_tokens: meters.outputToken ?? 0 };
+  const counted = { prompt_tokens: sumPromptTokens(meters), completion_tokens: sumOutputTokens(meters) ?? 0 };
   const shown = source === "estimated" || !reported ? counted : reported;
   const completionTokens = shown.completion_tokens ?? 0;
   const usage: ChatUsage = {
@@ -181,7 +183,7 @@ export function partTokensMax(part: ContentPart, { imageTokensMax }: Model): num
     case "image_url":
       return imageTokensMax ?? imageTokensDefault;
     case "input_audio":
-      return Math.ceil(part.input_audio.data.length / audioCharactersPerToken);
+      return soundTokensMax(part);
     case "file":
       return tokensMax(JSON.stringify(part.file));
   }

@@ -66,8 +66,9 @@ export function recordRefusedKey(
   return true;
 }
 
-/** Waits before the only route is tried again. Returns whether it should be. */
+/** Waits before the only route is tried again. Returns whether it should be: not where another model is next. */
 export async function waitToRetry(kernel: Kernel, call: CallContext, fault: UpstreamFault): Promise<boolean> {
+  if (!isLastModel(call)) return false;
   if (fault.kind !== "overloaded" && fault.kind !== "bad_response" && fault.kind !== "timeout") return false;
   const jitterMs = retryMs * (0.5 + (kernel.random ?? Math.random)());
   const waitMs = fault.retryAfterMs === undefined ? jitterMs : fault.retryAfterMs + jitterMs / 2;
@@ -75,6 +76,10 @@ export async function waitToRetry(kernel: Kernel, call: CallContext, fault: Upst
   if (waitMs > retryMsMax || kernel.now() + waitMs >= call.startedMs + beginMsMax) return false;
   await (kernel.pause ?? pause)(waitMs, call.signal);
   return call.cancelReason === undefined;
+}
+
+function isLastModel({ candidates, modelEntry }: CallContext): boolean {
+  return candidates === undefined || candidates.at(-1)?.modelEntry.model.id === modelEntry.model.id;
 }
 
 /** Resolves after a while, or at once when the signal is aborted. */

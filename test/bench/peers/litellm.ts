@@ -17,13 +17,18 @@ export async function litellm(): Promise<Contender> {
     name: "LiteLLM",
     version: `${version}, Python ${python}, 1 worker`,
     without: "all keys but a master key, limits, money, books",
-    async commandAt({ port, provider, folder: scratch }) {
+    hasKeys: true,
+    async commandAt({ port, provider, caFile, folder: scratch }) {
       const config = join(scratch, "litellm.json");
       await Bun.write(config, JSON.stringify(configOf(provider)));
       const command = [join(folder, "env/bin/litellm"), "--config", config, "--host", "127.0.0.1"];
       return {
         command: [...command, "--port", String(port), "--num_workers", "1", "--telemetry", "False"],
-        env: { LITELLM_LOCAL_MODEL_COST_MAP: "True", LITELLM_LOG: "ERROR" },
+        env: {
+          LITELLM_LOCAL_MODEL_COST_MAP: "True",
+          LITELLM_LOG: "ERROR",
+          ...(caFile !== undefined && { SSL_CERT_FILE: caFile }),
+        },
       };
     },
   };
@@ -31,9 +36,12 @@ export async function litellm(): Promise<Contender> {
 
 /** JSON is YAML too. */
 function configOf(provider: string): unknown {
-  const asked = { model: "openai/gpt-4.1-nano", api_base: `${provider}/v1`, api_key: providerKey };
+  const asked = (model: string, base: string) => ({ model, api_base: base, api_key: providerKey });
   return {
-    model_list: [{ model_name: "famA-4.1-nano", litellm_params: asked }],
+    model_list: [
+      { model_name: "famA-4.1-nano", litellm_params: asked("openai/gpt-4.1-nano", `${provider}/v1`) },
+      { model_name: "famC-haiku-4-5", litellm_params: asked("anthropic/claude-haiku-4-5", provider) },
+    ],
     general_settings: { master_key: key },
   };
 }

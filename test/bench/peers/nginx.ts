@@ -9,7 +9,7 @@ const program = Bun.which("nginx") ?? "/usr/sbin/nginx";
 export async function nginx(): Promise<Contender> {
   const version = await versionOf(program, "-v");
   return {
-    name: "nginx, the limit",
+    name: "nginx",
     version,
     without: "everything: it hands on bytes",
     async commandAt(place) {
@@ -20,22 +20,24 @@ export async function nginx(): Promise<Contender> {
   };
 }
 
-function configOf({ port, provider, folder }: Place): string {
+function configOf({ port, provider, caFile, folder }: Place): string {
   const temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
     (name) => `${name}_temp_path ${join(folder, name)};`,
   );
+  const trusted = caFile === undefined ? "" : `proxy_ssl_verify on; proxy_ssl_trusted_certificate ${caFile};`;
   return `
 daemon off; master_process off; pid ${join(folder, "nginx.pid")};
 ${userInfo().uid === 0 ? "user root;" : ""}
 events { worker_connections 4096; }
 http {
   access_log off; ${temporary.join(" ")}
-  keepalive_requests 1000000000; client_body_buffer_size 64k;
+  keepalive_requests 1000000000; client_body_buffer_size 1m;
   upstream provider { server ${new URL(provider).host}; keepalive 512; keepalive_requests 1000000000; }
   server {
     listen 127.0.0.1:${port};
     location / {
-      proxy_pass http://provider; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
+      proxy_pass ${new URL(provider).protocol}//provider; proxy_http_version 1.1; proxy_set_header Connection "";
+      proxy_buffering off; proxy_ssl_name localhost; ${trusted}
     }
   }
 }

@@ -18,12 +18,15 @@ export async function portkey(): Promise<Contender> {
     name: "Portkey",
     version: `${version}, Node ${node}`,
     without: "keys, validation, limits, money, books",
-    commandAt: async ({ port }) => ({
+    commandAt: async ({ port, caFile }) => ({
       command: ["node", program, `--port=${port}`, "--headless"],
-      env: { NODE_ENV: "production" },
+      env: { NODE_ENV: "production", ...(caFile !== undefined && { NODE_EXTRA_CA_CERTS: caFile }) },
     }),
-    asking: ({ provider }) => ({
-      headers: { "x-portkey-provider": "openai", "x-portkey-custom-host": `${provider}/v1` },
+    asking: ({ provider }, protocol) => ({
+      headers: {
+        "x-portkey-provider": protocol === "messages" ? "anthropic" : "openai",
+        "x-portkey-custom-host": `${provider}/v1`,
+      },
     }),
   };
 }

@@ -9,6 +9,7 @@ import { answerInText, type ScriptedProviders } from "../../support/scripted-pro
 const callsMax = 2;
 const shared = useAgentsGateway({ MAX_CONCURRENT_CALLS: String(callsMax) });
 const models: Record<AgentName, string> = { codex: "gpt-5.4", claude: "claude-sonnet-4-6" };
+const hello = { model: models.codex, messages: [{ role: "user", content: "Hello" }] };
 const keys: Record<string, string> = {};
 let agents: Agents;
 beforeAll(async () => {
@@ -46,6 +47,15 @@ const broken =
     return new Response(head + end, { headers });
   };
 
+/** Half of a stream of OpenAI's, and how the response ended. */
+const endsWith = (status: "failed" | "incomplete", reason: string): Fault => {
+  const why =
+    status === "failed" ? { error: { code: reason, message: "It broke" } } : { incomplete_details: { reason } };
+  const response = { id: "resp_1", object: "response", model: "gpt-5.4", output: [], status, ...why };
+  const event = { type: `response.${status}`, sequence_number: 99, response };
+  return broken(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+};
+
 interface Failure {
   key?: string;
   model?: string;
@@ -56,7 +66,7 @@ interface Failure {
 }
 
 /** Statuses and how many requests each agent makes; `Infinity`: it goes on for minutes. */
-const failures: [string, Failure, Record<AgentName, [statuses: number[], requests: number]>][] = [
+const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[], requests: number]>>][] = [
   ["a wrong key", { key: "wrong" }, { codex: [[401], 6], claude: [[401], 1] }],
   ["an empty wallet", { key: "poor" }, { codex: [[429], 1], claude: [[402], 1] }],
   ["a budget that is used up", { key: "spent" }, { codex: [[429], 1], claude: [[402], 1] }],
@@ -96,6 +106,21 @@ const failures: [string, Failure, Record<AgentName, [statuses: number[], request
   ],
   ["a stream that is cut", { fault: broken("") }, { codex: [[200], 6], claude: [[200], 4] }],
   [
+    "a model that the provider does not have",
+    { fault: refusal(404, "model_not_found", "No such model") },
+    { codex: [[400], 1], claude: [[404], 2] },
+  ],
+  [
+    "a provider that forbids it",
+    { fault: refusal(403, "permission_error", "Not in your region") },
+    { codex: [[503], 5], claude: [[500], 1] },
+  ],
+  [
+    "a provider where the operator has no money",
+    { fault: refusal(429, "insufficient_quota", "You exceeded your current quota") },
+    { codex: [[503], 5], claude: [[500], 1] },
+  ],
+  [
     "an error in the stream",
     {
       fault: broken(
@@ -104,6 +129,21 @@ const failures: [string, Failure, Record<AgentName, [statuses: number[], request
     },
     { codex: [[200], 6], claude: [[200], 4] },
   ],
+  [
+    "a response that failed for a reason of tomorrow",
+    { fault: endsWith("failed", "of_tomorrow") },
+    { codex: [[200], 6] },
+  ],
+  ["a response that came too fast", { fault: endsWith("failed", "rate_limit_exceeded") }, { codex: [[200], 6] }],
+  [
+    "a response for which the operator has no money",
+    { fault: endsWith("failed", "insufficient_quota") },
+    { codex: [[200], 6] },
+  ],
+  ["a response that found no room", { fault: endsWith("failed", "context_length_exceeded") }, { codex: [[200], 1] }],
+  ["a response to a wrong prompt", { fault: endsWith("failed", "invalid_prompt") }, { codex: [[200], 1] }],
+  ["a response of a full server", { fault: endsWith("failed", "server_is_overloaded") }, { codex: [[200], 6] }],
+  ["a response that was cut short", { fault: endsWith("incomplete", "max_output_tokens") }, { codex: [[200], 1] }],
 ];
 
 /** Requests after which a client that goes on is ended; the long form waits for the last of those that are counted. */
@@ -111,12 +151,12 @@ const seenEnough = 3;
 const seenWhole = 4;
 
 describe.each(["codex", "claude"] as const)("%s", (agent) => {
-  test.each(failures)(
+  test.each(failures.filter(([, , expected]) => agent in expected))(
     "stops after %s",
     async (_, { key, model = models[agent], padding = 0, fault, isFull }, expected) => {
       if (agents.missing !== undefined) return;
       const { gateway, recorder, providers } = shared;
-      const [statuses, requests] = expected[agent];
+      const [statuses, requests] = expected[agent] as [number[], number];
       const isWhole = requests <= seenWhole || (isLong && requests < Number.POSITIVE_INFINITY);
       const abort = new AbortController();
       recorder.calls.length = 0;
@@ -145,8 +185,7 @@ async function fill(): Promise<() => void> {
     return Response.json({ error: { message: "Enough" } }, { status: 400 });
   };
   const before = providers.seen.length;
-  const body = { model: "gpt-5.4", messages: [{ role: "user", content: "Wait" }] };
-  const held = Array.from({ length: callsMax }, () => gateway.post("/chat/completions", body));
+  const held = Array.from({ length: callsMax }, () => gateway.post("/chat/completions", hello));
   while (providers.seen.length < before + callsMax) await Bun.sleep(10);
   return () => {
     waiting.resolve();

@@ -147,7 +147,7 @@ def _():
         agent = Agent(f"{prefix}:{model}", tools=[add_numbers])
         return "twelve" in agent.run_sync(use).output
 
-    return [run("openai-chat"), run("openai-responses")]
+    return [run("openai"), run("openai-chat"), run("openai-responses")]
 
 
 @attempt("anthropic")

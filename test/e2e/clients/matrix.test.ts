@@ -22,7 +22,7 @@ const rows: [string, unknown[]][] = [
   ["litellm", [true, true, true, 1536, "RIFF"]],
   ["litellm errors", ["AuthenticationError", "AuthenticationError", "ContextWindowExceededError", "RateLimitError"]],
   ["instructor", ["str", "str", "str"]],
-  ["pydantic-ai", [true, true]],
+  ["pydantic-ai", [true, true, true]],
   ["anthropic", [true, false, model, true]],
   ["openai", [true, true, model, 2, true]],
 ];

@@ -1,15 +1,17 @@
 import { beforeAll, describe, expect, test } from "bun:test";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { preparePython } from "../../support/python.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 
-const packages = ["openai==3.52.0", "openai-agents==0.24.0", "anthropic==2.12.0"];
+const packages = ["openai==3.52.0", "openai-agents==0.24.0", "anthropic==2.12.0", "llm==0.36"];
+const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const installMsMax = 240_000;
 
 describe("Python's clients of Responses and Messages", () => {
   const shared = useSandboxGateway();
   let found: Record<string, unknown> = {};
   let missing: string | undefined;
+  let llm: (...options: string[]) => Promise<string>;
 
   beforeAll(async () => {
     const python = await preparePython("python-agents", ...packages);
@@ -21,7 +23,25 @@ describe("Python's clients of Responses and Messages", () => {
     const [text, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
     if (text === "") throw new Error(`The script failed: ${complaint.slice(-1500)}`);
     found = JSON.parse(text) as Record<string, unknown>;
+    llm = await prepareLlm(dirname(python.command as string));
   }, installMsMax);
+
+  /** The command `llm`, told of a chat model and of a completion model in the way of its own documentation. */
+  async function prepareLlm(bin: string): Promise<typeof llm> {
+    const { baseUrl, key, home } = shared.gateway;
+    const common = { model_name: "famA-4o-mini", api_base: baseUrl, api_key_name: "gate" };
+    const chat = { model_id: "chat", ...common, supports_tools: true, supports_schema: true, vision: true };
+    const models = [chat, { model_id: "completion", ...common, completion: true }];
+    // JSON is YAML.
+    await Bun.write(join(home, "extra-openai-models.yaml"), JSON.stringify(models));
+    await Bun.write(join(home, "keys.json"), JSON.stringify({ gate: key }));
+    return async (...options) => {
+      const env = { PATH: process.env.PATH ?? "", HOME: home, LLM_USER_PATH: home };
+      const command = [join(bin, "llm"), "--no-log", ...options];
+      const child = Bun.spawn(command, { env, stdin: "ignore", stdout: "pipe", stderr: "pipe", timeout: 30_000 });
+      return (await new Response(child.stdout).text()) + (await new Response(child.stderr).text());
+    };
+  }
 
   /** A test of what the script found, where the script could run; why it could not was printed. */
   const finds = (name: string, check: () => void) => test(name, () => (missing === undefined ? check() : undefined));
@@ -45,5 +65,25 @@ describe("Python's clients of Responses and Messages", () => {
     const sums = found.agents as string[];
     expect(sums.length).toBe(2);
     for (const text of sums) expect(text).toContain("the sum");
+  });
+
+  test("llm talks, streams, fills a schema, calls a tool, completes and looks at a picture", async () => {
+    if (missing !== undefined) return;
+    const png = join(shared.gateway.home, "dot.png");
+    await Bun.write(png, Buffer.from(dot, "base64"));
+    const tool = 'def add_numbers(a: int, b: int) -> str:\n    "Adds"\n    return "twelve"';
+    // The first makes the database of the command.
+    const whole = await llm("-m", "chat", "--no-stream", "--usage", "Say hello to Ada");
+    const [streamed, filled, summed, completed, seen] = await Promise.all([
+      llm("-m", "chat", "Say hello to Ada"),
+      llm("-m", "chat", "--schema", "city, country", "Where is the Louvre?"),
+      llm("-m", "chat", "--functions", tool, "Use add_numbers for 5 and 7"),
+      llm("-m", "completion", "Say hello to Ada"),
+      llm("-m", "chat", "--attachment", png, "What is it?"),
+    ]);
+    for (const text of [whole, streamed, completed]) expect(text).toContain("Ada");
+    expect(whole).toMatch(/Token usage: \d+ input, \d+ output/);
+    expect(JSON.parse(filled as string)).toEqual({ city: expect.any(String), country: expect.any(String) });
+    expect([summed, seen]).toEqual([expect.stringContaining("twelve"), expect.stringContaining("1 attachment")]);
   });
 });

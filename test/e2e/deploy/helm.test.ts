@@ -27,8 +27,18 @@ interface Manifest {
   kind: string;
   spec: {
     strategy?: { type: string };
-    template?: { spec: { volumes: Record<string, unknown>[]; terminationGracePeriodSeconds: number } };
+    template?: {
+      spec: {
+        containers: { envFrom?: { secretRef: { name: string } }[] }[];
+        volumes: Record<string, unknown>[];
+        terminationGracePeriodSeconds: number;
+      };
+    };
   };
+}
+
+function secretsOf({ spec }: Manifest): string[] {
+  return spec.template?.spec.containers[0]?.envFrom?.map(({ secretRef }) => secretRef.name) ?? [];
 }
 
 function template(values: object) {
@@ -65,13 +75,30 @@ describe.skipIf(helm === null)("helm", () => {
     });
     expect(kinds).toEqual(
       ["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Ingress", "PodDisruptionBudget", "Secret"].concat([
-        "Service",
-        "ServiceMonitor",
+        ...["Secret", "Service", "ServiceMonitor"],
       ]),
     );
     const deployment = objects.find(({ kind }) => kind === "Deployment");
     expect(deployment?.spec.strategy?.type).toBe("RollingUpdate");
     expect(deployment?.spec.template?.spec.volumes[0]).toEqual({ name: "home", emptyDir: {} });
+  });
+
+  test("gives several gateways one key for stored secrets, unless they have one", () => {
+    const generated = (values: object) => {
+      const { objects } = template(values);
+      const deployment = objects.find(({ kind }) => kind === "Deployment") as Manifest;
+      const secrets = objects.filter(({ kind }) => kind === "Secret") as (Manifest & {
+        data?: { SECRETS_KEY: string };
+      })[];
+      return { names: secretsOf(deployment), key: secrets.find(({ data }) => data !== undefined)?.data?.SECRETS_KEY };
+    };
+    const { names, key = "" } = generated({ replicas: 2, secrets: shared });
+    expect(names).toEqual(["gate-modelgate-secrets-key", "gate-modelgate"]);
+    expect(() => readConfig({ SECRETS_KEY: atob(key) })).not.toThrow();
+    expect(generated({ replicas: 2, existingSecret: "mine" }).names).toEqual(["gate-modelgate-secrets-key", "mine"]);
+    const own = { ...shared, SECRETS_KEY: "x".repeat(40) };
+    expect(generated({ replicas: 2, secrets: own })).toEqual({ names: ["gate-modelgate"], key: undefined });
+    expect(generated({ secrets: { OPENAI_API_KEY: "k" } })).toEqual({ names: ["gate-modelgate"], key: undefined });
   });
 
   test("refuses several gateways that would each keep books of their own", () => {

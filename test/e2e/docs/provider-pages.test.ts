@@ -66,7 +66,7 @@ describe("the pages on providers, followed word for word", () => {
       const [ready = ""] = readyBlocks;
       await shell.follow(ready);
       const [code = ""] = codeOf;
-      expect(await shell.follow(code)).toContain("beta: 17 of 17");
+      expect(await shell.follow(code)).toContain("beta: 18 of 18");
       expect(await statusOf("acme", "beta", "vllm")).toEqual(["serving", "serving", "serving"]);
     },
     secondsMax,
@@ -76,8 +76,8 @@ describe("the pages on providers, followed word for word", () => {
     "a translated provider ends with full marks, and is served",
     async () => {
       const [make = "", record = "", serve = ""] = codeBlocks(tutorial, "sh");
-      expect(await shell.follow(make)).toContain("gamma: 17 of 17");
-      expect(await shell.follow(record)).toContain("gamma: 19 of 19");
+      expect(await shell.follow(make)).toContain("gamma: 18 of 18");
+      expect(await shell.follow(record)).toContain("gamma: 20 of 20");
       await shell.follow(serve);
       expect(await statusOf("gamma")).toEqual(["serving"]);
       const reply = await shell.gateway.post("/chat/completions", {

@@ -57,6 +57,7 @@ export async function accountWith(store: Store, email: string, nanodollars: numb
   const account = await createAccount(store, { email }, now);
   await creditWallet(store, { accountId: account.id, nanodollars, note: "test" });
   const sums = {
+    ...{ audio_input_tokens: 0, audio_output_tokens: 0, image_output_tokens: 0 },
     ...{ input_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, cache_write_1h_tokens: 0, output_tokens: 0 },
     ...{ images: 0, audio_ms: 0, characters: 0, call_units: 0, requests: 1, failures: 0, cost_nanodollars: 1 },
     ...{ charged_nanodollars: 1, quota_tokens: 0 },

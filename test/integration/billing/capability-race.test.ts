@@ -22,7 +22,40 @@ const million = 1_000_000;
 const prompt = "鿿".repeat(300);
 
 /** What each provider uses is all that its request allows, which is as dear as its model can be. */
-const sizes: { [C in Capability]?: { request: RequestOf<C>; handlers: Handlers; model: Partial<Model> } } = {
+type Size<C extends Capability> = { request: RequestOf<C>; handlers: Handlers; model: Partial<Model> };
+const tokens = { inputToken: { usd: "0.5", per: million }, outputToken: { usd: "1", per: million } };
+/** Of models that are priced by tokens of sound and pictures. */
+const byToken: { [C in Capability]?: Size<C> } = {
+  images: {
+    request: { model: "m", prompt, n: 2, quality: "hd", size: "1024x1024" },
+    handlers: {
+      images: async () => ({ images: [{ data: "aGk=", mediaType: "image/png" }], usage: usageOf(2 * bytes, 2000) }),
+    },
+    model: {
+      imageOutputTokensMax: { low: 10, high: 3000, "high 1024x1024": 1000 },
+      price: { ...tokens, imageOutputToken: { usd: "2", per: million } },
+    },
+  },
+  transcription: {
+    request: { model: "m", prompt, file: new File([wavOf(2000)], "a.wav") },
+    handlers: {
+      transcription: async () => ({
+        ...{ text: "x", usage: { ...usageOf(bytes + 128, 32), input_token_details: { text_tokens: bytes + 64 } } },
+      }),
+    },
+    model: { outputTokensMax: 1, price: { ...tokens, audioInputToken: { usd: "3", per: million } } },
+  },
+  speech: {
+    request: { model: "m", input: "x".repeat(100) },
+    handlers: { speech: async () => ({ wav: wavOf(1000), readUsage: () => usageOf(164, 1000) }) },
+    model: { outputTokensMax: 1000, price: { ...tokens, audioOutputToken: { usd: "2", per: million } } },
+  },
+};
+const usageOf = (input: number, output: number) => ({
+  ...{ input_tokens: input, output_tokens: output, total_tokens: input + output },
+});
+
+const sizes: { [C in Capability]?: Size<C> } = {
   chat: {
     request: { model: "m", n: 128, messages: [{ role: "user", content: prompt }] },
     handlers: { chat: async ({ request }) => completeAll(request) },
@@ -72,8 +105,8 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
   let fixture: BillingFixture;
   afterEach(() => fixture.ledger.close());
 
-  async function race(capability: Capability, premium: boolean, caller: Partial<Caller>) {
-    const { request, handlers, model } = sizes[capability] as NonNullable<(typeof sizes)["chat"]>;
+  async function race(capability: Capability, premium: boolean, caller: Partial<Caller>, from = sizes) {
+    const { request, handlers, model } = from[capability] as NonNullable<(typeof sizes)["chat"]>;
     const row: Model = { ...chatModel, id: "m", capability, premium, ...model };
     const { kernel, log } = createBench([createPlugin(handlers, { models: [row] })]);
     const limits = { requestsPerMinute: 1e6, tokensPerMinute: 1e12 };
@@ -102,6 +135,19 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
       fixture = await ledgerGround(undefined, make);
       await addAccount(fixture.store, "acc_1", cent);
       const outcomes = await race(capability, true, {});
+      expect(new Set(outcomes)).toEqual(new Set(["served", "insufficient_balance"]));
+      const { balanceNanodollars } = await readWalletState(fixture.store, "acc_1");
+      expect(balanceNanodollars).toBeGreaterThanOrEqual(0);
+      expect(balanceNanodollars).toBeLessThan(cent);
+    },
+  );
+
+  test.each(["images", "transcription", "speech"] as const)(
+    "%s by the token never take a wallet of one cent below zero",
+    async (capability) => {
+      fixture = await ledgerGround(undefined, make);
+      await addAccount(fixture.store, "acc_1", cent);
+      const outcomes = await race(capability, true, {}, byToken);
       expect(new Set(outcomes)).toEqual(new Set(["served", "insufficient_balance"]));
       const { balanceNanodollars } = await readWalletState(fixture.store, "acc_1");
       expect(balanceNanodollars).toBeGreaterThanOrEqual(0);

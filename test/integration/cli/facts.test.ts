@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { commands } from "../../../src/cli/index.ts";
 import type { ConfigRow } from "../../../src/config/index.ts";
+import type { PluginState } from "../../../src/plugin-loader/index.ts";
 import { type Bench, makeBench, makePlugin, makeRow } from "./ground.ts";
 
 const benches: Bench[] = [];
@@ -135,6 +136,27 @@ describe("models", () => {
     [{ ACME_API_KEY: "k", SANDBOX: "on", HOST: "0.0.0.0" }, ["acme", "sandbox"]],
   ])("says who answers under %j", async (env, expected) => {
     expect(await served(env as Record<string, string>)).toEqual(expected);
+  });
+
+  test("knows stored keys, and what an administrator disabled", async () => {
+    const secrets: string[] = [];
+    const made = bench({ plugins, stdin: async () => secrets.shift() ?? "" });
+    const list = async () => (await made.json<{ served: string }[]>("models")).map((row) => row.served);
+    secrets.push("stored-secret-0123");
+    await made.json("provider", "key", "set", "acme");
+    expect(await list()).toEqual(["acme", "no: set OTHER_API_KEY"]);
+    expect((await made.json<PluginState[]>("plugin", "list")).map(({ status, keys }) => [status, keys])).toEqual([
+      ["serving", 1],
+      ["no_credential", 0],
+    ]);
+    await made.json("provider", "set", "acme", "--enabled", "no");
+    expect(await list()).toEqual(["no: it is disabled", "no: set OTHER_API_KEY"]);
+  });
+
+  test("creates no database to list them", async () => {
+    const made = bench({ plugins });
+    await made.json("models");
+    expect(readdirSync(made.home)).not.toContain("modelgate.db");
   });
 
   test("shows the price with its unit", async () => {

@@ -72,6 +72,7 @@ describe("writeLedger", () => {
       cacheWriteToken: 3,
       cacheWrite1hToken: 9,
       outputToken: 4,
+      ...{ audioInputToken: 10, audioOutputToken: 11, imageOutputToken: 12 },
       image: 5,
       audioMs: 6,
       character: 7,
@@ -98,6 +99,7 @@ describe("writeLedger", () => {
         cache_write_tokens: 3,
         cache_write_1h_tokens: 9,
         output_tokens: 4,
+        ...{ audio_input_tokens: 10, audio_output_tokens: 11, image_output_tokens: 12 },
         images: 5,
         audio_ms: 6,
         characters: 7,
@@ -181,11 +183,13 @@ describe("writeLedger", () => {
     const store = await temporaryStore();
     for (const callId of ["c1", "c2"]) {
       const open = openOf(callId);
-      const meters = { inputToken: 1, cacheWriteToken: 10, cacheWrite1hToken: 100, outputToken: 1000 };
+      const media = { audioInputToken: 3, audioOutputToken: 4, imageOutputToken: 5 };
+      const meters = { inputToken: 1, cacheWriteToken: 10, cacheWrite1hToken: 100, outputToken: 1000, ...media };
       await store.writeLedger([open]);
       await store.writeLedger([endOf(open, { meters })]);
     }
-    const sums = { input_tokens: 2, cache_write_tokens: 20, cache_write_1h_tokens: 200, output_tokens: 2000 };
+    const summed = { audio_input_tokens: 6, audio_output_tokens: 8, image_output_tokens: 10 };
+    const sums = { input_tokens: 2, cache_write_tokens: 20, cache_write_1h_tokens: 200, output_tokens: 2000, ...summed };
     for (const table of ["usage_hours", "usage_days"] as const) {
       expect(await rowsOf(store, table)).toEqual([expect.objectContaining({ ...sums, cost_nanodollars: 26 })]);
     }

@@ -55,6 +55,7 @@ describe("POST /chat/completions with a body of the Responses protocol", () => {
   const tools = [{ type: "custom", name: "apply_patch", description: "Patches" }];
   const input = [
     { role: "user", content: "Hi" },
+    { role: "assistant", content: [] },
     { type: "function_call", call_id: "call_1", name: "look", arguments: "{}" },
     { type: "function_call_output", call_id: "call_1", output: "seen" },
   ];
@@ -74,6 +75,21 @@ describe("POST /chat/completions with a body of the Responses protocol", () => {
       path: "/openai/chat/completions",
       body: { messages: [{ role: "user" }, { role: "assistant" }, { role: "tool", tool_call_id: "call_1" }] },
     });
+  });
+
+  test("may say nothing in a tool's turn by an empty array, and in no other", async () => {
+    const { ask, seen } = await start((request) => chatReply(request, "Sure"));
+    const user = { role: "user", content: "Hi" };
+    const call = { id: "call_1", type: "function", function: { name: "look", arguments: "{}" } };
+    const turn = [
+      { role: "assistant", content: [], tool_calls: [call] },
+      { role: "tool", tool_call_id: call.id, content: [] },
+    ];
+    expect((await ask("/chat/completions", { model: gpt, messages: [user, ...turn] })).status).toBe(200);
+    expect(seen[0]?.body.messages).toMatchObject([user, { role: "assistant" }, { role: "tool" }]);
+    expect(JSON.stringify(seen[0]?.body)).not.toContain('"content":[]');
+    const refused = await ask("/chat/completions", { model: gpt, messages: [{ ...user, content: [] }] });
+    expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: "messages[0].content" } }]);
   });
 
   test("is refused with the field at fault", async () => {

@@ -15,6 +15,7 @@ const queries: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   [`${api}/calls`]: { before: "2026-01-01T00:00:00Z", before_id: "req_1" },
   [`${api}/admin/accounts`]: { search: "a", after: "a@example.org" },
   [`${api}/admin/audit`]: { before: "2026-01-01T00:00:00Z", before_id: "1" },
+  [`${api}/admin/audit.csv`]: { actor: "cli", action: "key", subject: "1", from: "2026-01-01T00:00:00Z" },
   "/api/v1/usage": { startDate: "2026-01-01", endDate: "2026-01-02", period: "daily" },
   "/api/auth/get-session": { disableCookieCache: "true" },
 };

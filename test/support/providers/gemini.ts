@@ -25,7 +25,8 @@ export function toGenerated({ thought, text, tool }: Step) {
     ...(text === undefined ? [] : [{ text }]),
     ...(tool === undefined ? [] : [{ functionCall: { name: tool.name, args: toArguments(tool.input) }, ...signed }]),
   ];
-  const usageMetadata = { promptTokenCount: 100, candidatesTokenCount: 20, totalTokenCount: 120 };
+  const counts = { promptTokenCount: 100, cachedContentTokenCount: 40, candidatesTokenCount: 20 };
+  const usageMetadata = { ...counts, totalTokenCount: 120 };
   return { candidates: [{ index: 0, content: { role: "model", parts }, finishReason: "STOP" }], usageMetadata };
 }
 

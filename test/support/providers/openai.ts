@@ -37,7 +37,8 @@ export function toCompletion({ text, tool }: Step, { model }: ChatBody) {
   const call = named && { id: `call_${tool?.id}`, type: "function", function: named };
   const message = { role: "assistant", content: text ?? null, ...(call && { tool_calls: [call] }) };
   const choice = { index: 0, message, finish_reason: call === undefined ? "stop" : "tool_calls" };
-  const usage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
+  const prompt_tokens_details = { cached_tokens: 64 };
+  const usage = { prompt_tokens: 100, prompt_tokens_details, completion_tokens: 20, total_tokens: 120 };
   return { id: "chatcmpl-1", object: "chat.completion", created: 1, model, choices: [choice], usage };
 }
 

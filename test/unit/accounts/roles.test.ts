@@ -1,7 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { auditedActions, createAudited, listAudit } from "../../../src/accounts/audit.ts";
+import { auditedActions, createAudited } from "../../../src/accounts/audit.ts";
 import { type Actor, commandLine } from "../../../src/accounts/index.ts";
 import { acceptInvitation } from "../../../src/accounts/invitations.ts";
+import { readAudit } from "../../../src/accounts/read-audit.ts";
 import type { Role } from "../../../src/db/index.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { ground, password, refusalOf } from "./member.ts";
@@ -43,7 +44,7 @@ describe("a change of a role", () => {
     expect(await roleNow()).toBe("viewer");
     // Nothing was changed, so nothing is written.
     await setRole(actors.ada, "ben", "viewer");
-    expect(await listAudit(store)).toMatchObject([
+    expect((await readAudit(store)).entries).toMatchObject([
       {
         accountId: actors.ada.accountId,
         action: "account.change",
@@ -99,7 +100,7 @@ describe("what concerns an owner", () => {
     expect((await refusalOf(act(parts))).code).toBe("forbidden");
     expect(await parts.roleOf("ada")).toBe("owner");
     expect(await parts.accounts.find("ada@example.org")).toMatchObject({ disabledAt: undefined });
-    expect(await listAudit(parts.store)).toEqual([]);
+    expect((await readAudit(parts.store)).entries).toEqual([]);
   });
 });
 
@@ -112,7 +113,7 @@ describe("the last owner", () => {
     }
     expect((await refusalOf(accounts.setDisabled(actors.ada.accountId, true))).code).toBe("conflict");
     expect(await roleOf("ada")).toBe("owner");
-    expect(await listAudit(store)).toEqual([]);
+    expect((await readAudit(store)).entries).toEqual([]);
     await setRole(actors.ada, "ben", "owner");
     await setRole({ ...actors.ben, role: "owner" }, "ada", "member");
     expect(await roleOf("ada")).toBe("member");
@@ -163,7 +164,7 @@ describe("a change of the profile", () => {
     expect((await refusalOf(acceptInvitation(store, { token, password }, now()))).code).toBe("not_found");
     await actions.changeAccount(actors.ada, accountId, { name: null });
     expect(await signIn.sessionUserOf(cookie)).toMatchObject({ name: "benjamin@example.org" });
-    const details = (await listAudit(store))
+    const details = (await readAudit(store)).entries
       .filter(({ action }) => action === "account.change")
       .map((row) => row.detail);
     expect(details).toContainEqual({

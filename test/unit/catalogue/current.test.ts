@@ -46,14 +46,36 @@ describe("the current models", () => {
   });
 
   test.each(rows)("%s has tiers for all that its price has, and none is cheaper", (_, { price = {} }) => {
-    const { tiers = [], markupPercent: _markup, ...rates } = price;
-    for (const { aboveInputTokens, ...tierRates } of tiers) {
-      expect(aboveInputTokens).toBeGreaterThan(0);
-      expect(Object.keys(tierRates)).toEqual(Object.keys(rates));
-      for (const [meter, rate] of Object.entries(rates)) {
-        expect(Number(tierRates[meter as keyof typeof tierRates]?.usd)).toBeGreaterThanOrEqual(Number(rate.usd));
+    const { serviceTiers = {}, markupPercent: _markup, ...own } = price;
+    for (const { tiers = [], ...rates } of [own, ...Object.values(serviceTiers)]) {
+      for (const { aboveInputTokens, ...tierRates } of tiers) {
+        expect(aboveInputTokens).toBeGreaterThan(0);
+        expect(Object.keys(tierRates)).toEqual(Object.keys(rates));
+        for (const [meter, rate] of Object.entries(rates)) {
+          expect(Number(tierRates[meter as keyof typeof tierRates]?.usd)).toBeGreaterThanOrEqual(Number(rate.usd));
+        }
       }
     }
+  });
+
+  test.each(rows)(
+    "%s has rates of service tiers for all that its price has: flex cheaper, priority dearer",
+    (_, row) => {
+      const { serviceTiers = {}, tiers: _long, markupPercent: _markup, ...own } = row.price ?? {};
+      for (const [name, { tiers: _tiers, ...rates }] of Object.entries(serviceTiers)) {
+        expect(Object.keys(rates)).toEqual(Object.keys(own));
+        for (const [meter, rate] of Object.entries(rates)) {
+          const factor = Number(rate.usd) / Number(own[meter as keyof typeof own]?.usd);
+          expect(name === "flex" ? factor < 1 : name === "priority" && factor > 1).toBe(true);
+        }
+      }
+    },
+  );
+
+  test("of OpenAI that only /responses serves say so", () => {
+    const ids = (current.get("openai") ?? []).flatMap(({ id, endpoint }) => (endpoint === "responses" ? id : []));
+    expect(ids.length).toBeGreaterThan(0);
+    for (const id of ids) expect(id).toMatch(/-pro$|codex/);
   });
 
   test("that always reason take no sampling field, and OpenAI's the new limit's name", () => {

@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
+  type Capability,
   compilePrice,
   costMaxNanodollars,
   costNanodollars,
   formatUsd,
-  isPriced,
+  getBasicMeters,
   type MeterName,
   type Meters,
   meterNames,
@@ -13,6 +14,7 @@ import {
   type Price,
   parseUsd,
   type Rate,
+  textMeterOf,
 } from "../../../src/contract/index.ts";
 
 const perMillion = (usd: string): Rate => ({ usd, per: 1_000_000 });
@@ -40,7 +42,13 @@ const meters = fc.record(Object.fromEntries(meterNames.map((name) => [name, amou
 
 /** The same sum in exact fractions over 10^9 × 100 × 3600 × 10^6, written without a look at the code under test. */
 function costInFractions(price: Price, meters: Meters): bigint | undefined {
-  const input = [meters.inputToken, meters.cacheReadToken, meters.cacheWriteToken, meters.cacheWrite1hToken];
+  const input = [
+    meters.inputToken,
+    meters.audioInputToken,
+    meters.cacheReadToken,
+    meters.cacheWriteToken,
+    meters.cacheWrite1hToken,
+  ];
   const prompt = input.reduce((sum: bigint, tokens) => sum + BigInt(tokens ?? 0), 0n);
   const tiers = (price.tiers ?? []).filter(({ aboveInputTokens }) => prompt > BigInt(aboveInputTokens));
   const highest = tiers.reduce((best, { aboveInputTokens }) => Math.max(best, aboveInputTokens), 0);
@@ -49,7 +57,7 @@ function costInFractions(price: Price, meters: Meters): bigint | undefined {
   let total = 0n;
   for (const name of meterNames) {
     const used = BigInt(meters[name] ?? 0);
-    const { usd, per } = table[name] ?? {};
+    const { usd, per } = table[name] ?? table[textMeterOf[name] ?? name] ?? {};
     if (used === 0n) continue;
     if (usd === undefined || per === undefined) return undefined;
     const nanodollars = BigInt(usd.replace(".", "")) * 1000n;
@@ -164,16 +172,38 @@ describe("compilePrice", () => {
   });
 });
 
-describe("isPriced", () => {
-  const price: Price = { inputToken: perMillion("1"), tiers: [{ aboveInputTokens: 5, outputToken: perMillion("2") }] };
+describe("getBasicMeters", () => {
+  const tokens: Price = { inputToken: perMillion("1"), outputToken: perMillion("2") };
 
-  test.each<[MeterName[], boolean]>([
-    [[], true],
-    [["inputToken"], true],
-    [["inputToken", "outputToken"], false],
-    [["image"], false],
-  ])("of %j is %p: every tier must have them", (meters, priced) => {
-    expect(isPriced(compilePrice(price), meters)).toBe(priced);
+  test.each<[Capability, Price | undefined, MeterName[]]>([
+    ["chat", undefined, ["inputToken", "outputToken"]],
+    ["embeddings", tokens, ["inputToken"]],
+    ["images", undefined, ["image"]],
+    ["images", { ...tokens, image: perMillion("3") }, ["image"]],
+    ["images", tokens, ["inputToken", "outputToken"]],
+    ["transcription", tokens, ["inputToken", "outputToken"]],
+    ["speech", { audioOutputToken: perMillion("3") }, ["character"]],
+  ])("of %s by %j are %j", (capability, price, meters) => {
+    expect(getBasicMeters(capability, price)).toEqual(meters);
+  });
+});
+
+describe("sound and pictures by the token", () => {
+  const tokens: Price = { inputToken: perMillion("1"), outputToken: perMillion("2") };
+  const meters: Meters = { inputToken: 5, audioInputToken: 7, audioOutputToken: 11, imageOutputToken: 13 };
+
+  test("cost what text does where they have no rate of their own", () => {
+    expect(costNanodollars(compilePrice(tokens), meters)).toBe(1000 * (5 + 7) + 2000 * (11 + 13));
+  });
+
+  test("cost their own rates", () => {
+    const own = {
+      audioInputToken: perMillion("3"),
+      audioOutputToken: perMillion("4"),
+      imageOutputToken: perMillion("5"),
+    };
+    const cost = 1000 * 5 + 3000 * 7 + 4000 * 11 + 5000 * 13;
+    expect(costNanodollars(compilePrice({ ...tokens, ...own }), meters)).toBe(cost);
   });
 });
 

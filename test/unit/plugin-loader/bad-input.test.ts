@@ -58,7 +58,7 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
     "a price without a unit",
     "bad.json",
     manifest({ models: [{ id: "a", premium: true, price: priced }] }),
-    "models[0].price.inputToken.per (a): it is missing: for this many units",
+    "models[0].price.inputToken.per (a): it is missing: for this many units, such as 1000000",
   ],
   [
     "no price where one is due",

@@ -146,6 +146,22 @@ describe("the operator's catalogue as one document", () => {
     expect(editor.layers().find(({ id }) => id === "stock-1")?.row.disabled).toBe(true);
   });
 
+  test("says by what terms unlisted models are sold, before and after, and takes those of a plugin away", async () => {
+    const { editor, pluginManager } = await openEditor();
+    const terms = { premium: true, price: price("15") };
+    const change = editor.check({ stock: { unlisted: terms } });
+    expect(change.models).toEqual([
+      "stock: ~ unlisted models: premium none → true; price.inputToken none → 15/1000000; price.outputToken none → 15/1000000",
+    ]);
+    change.write();
+    const unlistedOf = async () => (await pluginManager.load()).plugins.find(({ name }) => name === "stock")?.unlisted;
+    expect(await unlistedOf()).toEqual(terms);
+    const taken = editor.check({ stock: { unlisted: null } });
+    expect(taken.models).toHaveLength(1);
+    taken.write();
+    expect(await unlistedOf()).toBeUndefined();
+  });
+
   test("shows what comes from the plugin, from the signed file and from the operator", async () => {
     home.write("catalogue/update.json", {
       serial: 1,

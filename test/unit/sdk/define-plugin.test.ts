@@ -55,6 +55,11 @@ describe("definePlugin", () => {
     ["no base URL", { baseUrl: undefined }, "Cannot load the plugin acme: baseUrl is undefined; expected an address"],
     ["a base URL of another kind", { baseUrl: "ftp://acme.example" }, "baseUrl is"],
     ["a base URL with a key", { baseUrl: "https://acme.example/?key=1" }, "baseUrl holds a query"],
+    [
+      "an endpoint that the plugin does not speak",
+      { models: [{ ...plainModel, endpoint: "responses" }] },
+      'add "responses": {} to the options of the plugin',
+    ],
     ["an unknown field", { basUrl: "x" }, "unknown field basUrl, did you mean baseUrl?"],
     [
       "another contract",

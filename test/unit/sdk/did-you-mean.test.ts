@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { didYouMean } from "../../../src/sdk/did-you-mean.ts";
+import { didYouMean, suggestName } from "../../../src/sdk/did-you-mean.ts";
 
 const words = ["account create", "account list", "key create", "wallet credit", "models"];
 
@@ -18,4 +18,11 @@ test.each([
 
 test("nearest of no candidates is none", () => {
   expect(didYouMean("models", [])).toBeUndefined();
+});
+
+test("an unknown word is answered with what was meant, all there are, or some of many", () => {
+  expect(suggestName("model", words)).toBe(", did you mean models?");
+  expect(suggestName("wibble", words)).toBe(`; known are ${words.join(", ")}`);
+  const many = Array.from({ length: 300 }, (_, index) => `name-${index}`);
+  expect(suggestName("wibble", many)).toBe(`; known are ${many.slice(0, 8).join(", ")} and 292 others`);
 });

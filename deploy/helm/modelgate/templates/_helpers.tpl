@@ -32,3 +32,8 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}yes
 {{- end }}
 {{- end }}
+
+{{/* Gateways that share a database need one key for stored secrets: a generated one, unless `secrets` has it. */}}
+{{- define "modelgate.secretsKey" -}}
+{{- if and (include "modelgate.isShared" .) (not (hasKey .Values.secrets "SECRETS_KEY")) }}{{ include "modelgate.name" . }}-secrets-key{{ end }}
+{{- end }}

@@ -1,34 +1,43 @@
-import { useState } from "react";
 import { Link } from "wouter";
-import { type AuditEntry, useAuditEntries } from "../../data/admin.ts";
+import { type AuditEntry, filterNames, toDownload, useAudit } from "../../data/audit.ts";
 import { formatMoment } from "../../format.ts";
+import { Button } from "../../ui/button.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
+import { useFilters } from "../../ui/filters.tsx";
 import { PageHead } from "../../ui/page.tsx";
-import { type Column, Pager, Table } from "../../ui/table.tsx";
+import { DownloadLinks, SearchFoot } from "../../ui/search.tsx";
+import { type Column, Table } from "../../ui/table.tsx";
+import { AuditFilters } from "./audit-filters.tsx";
 import { describeAction, describeActor } from "./audit-text.ts";
 
-/** The page size of the API. */
-const pageSize = 100;
-
-/** The audit log, which is append-only. */
+/** The audit log, which is append-only. Its filters are in the address. */
 export default function AuditPage() {
-  /** The last entry of each page before this one. */
-  const [cursors, setCursors] = useState<readonly AuditEntry[]>([]);
-  const entries = useAuditEntries(cursors.at(-1));
+  const { params, query, isFiltered, change, clear } = useFilters(filterNames);
+  const log = useAudit(query);
   return (
     <>
       <PageHead
         title="Audit log"
         description="What administrators, commands and the identity provider did, changes of keys and passwords, and sign-ins of those with a role."
-      />
+      >
+        <DownloadLinks toAddress={(format) => toDownload(query, format)} />
+      </PageHead>
       <section className="card" aria-label="Audit log">
-        <Loaded state={entries} lines={8}>
-          {({ data }) => (
+        <AuditFilters params={params} onChange={change} />
+        <Loaded state={log} lines={8}>
+          {(pages) => (
             <>
-              <Table rows={data} rowKey={({ id }) => id} columns={columns} empty={empty} />
-              <Pager
-                onBack={cursors.length > 0 ? () => setCursors(cursors.slice(0, -1)) : undefined}
-                onNext={data.length < pageSize ? undefined : () => setCursors([...cursors, ...data.slice(-1)])}
+              <Table
+                rows={pages.flatMap(({ data }) => data)}
+                rowKey={({ id }) => id}
+                columns={columns}
+                empty={pages.at(-1)?.next === null ? <NoEntries isFiltered={isFiltered} onClear={clear} /> : undefined}
+              />
+              <SearchFoot
+                nouns={["entry", "entries"]}
+                pages={pages}
+                isLoading={log.isValidating && pages.length < log.size}
+                onMore={() => void log.setSize((size) => size + 1)}
               />
             </>
           )}
@@ -50,8 +59,19 @@ const columns: readonly Column<AuditEntry>[] = [
   },
 ];
 
-const empty = (
-  <Empty icon="list" title="No activity yet">
-    <p>Changes to accounts, roles, credits, keys and vouchers are listed here.</p>
-  </Empty>
-);
+function NoEntries({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) {
+  if (!isFiltered) {
+    return (
+      <Empty icon="list" title="No activity yet">
+        <p>Changes to accounts, roles, credits, keys and vouchers are listed here.</p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty icon="list" title="No entry fits these filters">
+      <div className="row">
+        <Button onClick={onClear}>Clear filters</Button>
+      </div>
+    </Empty>
+  );
+}

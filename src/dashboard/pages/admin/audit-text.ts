@@ -1,10 +1,12 @@
-import type { AuditEntry } from "../../data/admin.ts";
+import type { AuditEntry } from "../../data/audit.ts";
 import { type Role, toRoleName } from "../../data/roles.ts";
 import { formatCount, formatDay, formatUsd } from "../../format.ts";
+import { ruleTitles } from "../alerts/rule-titles.ts";
 
 type Detail = AuditEntry["detail"];
 
-const actors: Readonly<Record<string, string>> = {
+/** Those who are no account. */
+export const actors: Readonly<Record<string, string>> = {
   cli: "Command line",
   oidc: "Identity provider",
   stripe: "Stripe",
@@ -14,7 +16,7 @@ export function describeActor({ email, account }: AuditEntry): string {
   return email ?? actors[account] ?? account;
 }
 
-const sentences: Readonly<Record<string, (detail: Detail) => string>> = {
+const sentences: Readonly<Record<string, (detail: Detail, subject: string) => string>> = {
   "account.create": () => "Created the account",
   "account.change": describeChange,
   "account.invite": () => "Created an invitation link",
@@ -28,10 +30,29 @@ const sentences: Readonly<Record<string, (detail: Detail) => string>> = {
   "account.disabled": ({ disabled }) => (disabled === true ? "Disabled the account" : "Enabled the account"),
   "account.password": () => "Reset the password",
   "account.sign_out": ({ sessions }) => `Ended ${sessions === 1 ? "1 session" : `${sessions} sessions`}`,
-  "alert.rule": ({ enabled }) => (enabled === true ? "Set an alert rule" : "Turned off an alert rule"),
+  "alert.rule": ({ enabled, threshold }, subject) => {
+    const rule = `the alert “${ruleTitles[subject]?.title ?? subject}”`;
+    if (enabled !== true) return `Turned off ${rule}`;
+    return typeof threshold === "string" && threshold !== ""
+      ? `Turned on ${rule} at ${threshold}`
+      : `Turned on ${rule}`;
+  },
   "alert.channel": ({ to }) => `Added the alert channel ${to}`,
   "alert.channel_delete": () => "Deleted an alert channel",
-  "alert.smtp": () => "Changed the mail server of alerts",
+  "alert.smtp": (_, subject) =>
+    subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
+  "catalogue.change": ({ files }) => `Changed the catalogue: ${files}`,
+  "payment.refund": describeReversal,
+  "payment.dispute": describeReversal,
+  "payment.dispute_won": ({ usd, note }) => `Put ${toUsd(usd)} back: ${note}`,
+  "provider.add": ({ base_url: url }) => `Added the provider at ${url}`,
+  "provider.remove": () => "Removed the provider and its keys",
+  "provider.set": describeProvider,
+  "provider.key.add": ({ last4 }) => `Added an API key of the provider${toEnding(last4)}`,
+  "provider.key.rotate": ({ last4 }) => `Replaced an API key of the provider${toEnding(last4)}`,
+  "provider.key.remove": ({ last4 }) => `Removed an API key of the provider${toEnding(last4)}`,
+  "sandbox.set": ({ setting }) =>
+    setting === "auto" ? "Set the sandbox to stay until a provider is added" : `Turned the sandbox ${setting}`,
   "user.sign_in": () => "Signed in",
   "user.password": () => "Changed the password",
   "key.create": ({ name }) => `Created the API key “${name}”`,
@@ -43,9 +64,9 @@ const sentences: Readonly<Record<string, (detail: Detail) => string>> = {
 };
 
 /** What was done, as a sentence; actions of newer gateways as their name and values. */
-export function describeAction({ action, detail }: Pick<AuditEntry, "action" | "detail">): string {
+export function describeAction({ action, detail, subject }: Pick<AuditEntry, "action" | "detail" | "subject">): string {
   const describe = sentences[action];
-  if (describe !== undefined) return describe(detail);
+  if (describe !== undefined) return describe(detail, subject);
   const parts = Object.entries(detail).map(([name, value]) => `${name.replaceAll("_", " ")} ${value ?? "none"}`);
   return [action.replaceAll(/[._]/g, " "), ...parts].join(", ");
 }
@@ -60,6 +81,24 @@ function describeChange(detail: Detail): string {
     .filter(([field]) => field in detail)
     .map(([field, show]) => `${field} from ${show(detail[`${field}_before`])} to ${show(detail[field])}`);
   return `Changed the ${parts.join(", the ")}`;
+}
+
+function describeProvider({ enabled, priority, weight }: Detail): string {
+  const parts = [
+    ...(enabled === undefined ? [] : [enabled === true ? "Enabled the provider" : "Disabled the provider"]),
+    ...(priority === undefined ? [] : [`set its priority to ${priority ?? "the default"}`]),
+    ...(weight === undefined ? [] : [`set its weight to ${weight ?? "the default"}`]),
+  ];
+  const text = parts.join(", ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function describeReversal({ usd, note }: Detail): string {
+  return `Took ${toUsd(String(usd).replace("-", ""))} back: ${note}`;
+}
+
+function toEnding(last4: Detail[string] | undefined): string {
+  return last4 ? ` that ends in ${last4}` : "";
 }
 
 function toUsd(value: Detail[string] | undefined): string {

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { type AlertChannel, type AlertScope, addEmail, deleteChannel, testChannel } from "../../data/alerts.ts";
+import { type AlertChannel, type AlertScope, deleteChannel, testChannel } from "../../data/alerts.ts";
 import { formatAge } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -7,7 +7,7 @@ import { Empty } from "../../ui/feedback.tsx";
 import { Section } from "../../ui/page.tsx";
 import { Table } from "../../ui/table.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
-import { EmailDialog, WebhookDialog } from "./channel-dialogs.tsx";
+import { ChannelDialog } from "./channel-dialog.tsx";
 
 interface ChannelsProps {
   scope: AlertScope;
@@ -18,33 +18,19 @@ interface ChannelsProps {
 
 /** Where alerts are sent, and whether the last message was accepted. */
 export function ChannelsSection({ scope, channels, hasMail }: ChannelsProps) {
-  const [adding, setAdding] = useState<"webhook" | "email">();
+  const [isAdding, setAdding] = useState(false);
   const [deleting, setDeleting] = useState<AlertChannel>();
-  const close = () => setAdding(undefined);
-  const addOwnEmail = () => addEmail("own", []).then(() => toast("Alerts are sent to your email address"), toastError);
   return (
     <Section
       title={scope === "admin" ? "Channels" : "Alert channels"}
       actions={
-        <div className="row">
-          {hasMail && (
-            <Button
-              look="small"
-              icon="plus"
-              onClick={() => (scope === "admin" ? setAdding("email") : void addOwnEmail())}
-            >
-              Email
-            </Button>
-          )}
-          <Button look="small" icon="plus" onClick={() => setAdding("webhook")}>
-            Webhook
-          </Button>
-        </div>
+        <Button look="small" icon="plus" onClick={() => setAdding(true)}>
+          Add channel
+        </Button>
       }
     >
       <ChannelsTable scope={scope} channels={channels} onDelete={setDeleting} />
-      {adding === "webhook" && <WebhookDialog scope={scope} onClose={close} />}
-      {adding === "email" && <EmailDialog scope={scope} onClose={close} />}
+      {isAdding && <ChannelDialog scope={scope} hasMail={hasMail} onClose={() => setAdding(false)} />}
       {deleting !== undefined && (
         <Confirm
           title="Delete this channel?"
@@ -85,7 +71,7 @@ function ChannelsTable({
         <Empty icon="send" title="No channels yet">
           <p>
             {scope === "admin"
-              ? "Add a webhook or an email address to receive alerts."
+              ? "Add a webhook, or email addresses once a mail server is set up, to receive alerts."
               : "Add one to be told when your wallet runs low or an API key has spent its budget."}
           </p>
         </Empty>

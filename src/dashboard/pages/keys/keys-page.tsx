@@ -39,7 +39,7 @@ export default function KeysPage() {
             const active = data.filter((key) => getKeyState(key) === "active");
             return (
               <>
-                <KeysTable keys={(showsInactive ? data : active).toReversed()} empty={empty} />
+                <KeysTable keys={(showsInactive ? data : active).toReversed()} mayChange={mayChange} empty={empty} />
                 {data.length > active.length && (
                   <div className="table-foot">
                     <label className="check">

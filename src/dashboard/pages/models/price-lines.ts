@@ -6,10 +6,13 @@ type Meter = Exclude<keyof Price, "markupPercent" | "serviceTiers" | "tiers">;
 /** How each meter is displayed: the number of units a price is for, and their name. */
 const meters: Record<Meter, { units: number; unit: string }> = {
   inputToken: { units: 1_000_000, unit: "per M input tokens" },
+  audioInputToken: { units: 1_000_000, unit: "per M audio input tokens" },
   cacheReadToken: { units: 1_000_000, unit: "per M cached tokens" },
   cacheWriteToken: { units: 1_000_000, unit: "per M cache write tokens" },
   cacheWrite1hToken: { units: 1_000_000, unit: "per M 1-hour cache write tokens" },
   outputToken: { units: 1_000_000, unit: "per M output tokens" },
+  audioOutputToken: { units: 1_000_000, unit: "per M audio output tokens" },
+  imageOutputToken: { units: 1_000_000, unit: "per M image output tokens" },
   image: { units: 1, unit: "per image" },
   audioMs: { units: 3_600_000, unit: "per hour of audio" },
   character: { units: 1_000_000, unit: "per M characters" },
@@ -34,10 +37,17 @@ export function shortPrice(price: Model["price"]): { usd: string; unit: string }
   const [input, output] = [price?.inputToken, price?.outputToken];
   if (input !== undefined && output !== undefined) {
     const findUsd = (unit: string) => lines.find((line) => line.unit === unit)?.usd ?? "";
-    const usd = `${findUsd(meters.inputToken.unit)} in · ${findUsd(meters.outputToken.unit)} out`;
+    const usd = `${findUsd(meters.inputToken.unit)} in · ${findUsd(meters[findOutput(price)].unit)} out`;
     return { usd, unit: "per M tokens" };
   }
   return lines[0];
+}
+
+/** What the answers of a model mostly are: pictures, sound of a model that only speaks, or text. */
+function findOutput(price: Model["price"]): Meter {
+  if (price?.imageOutputToken !== undefined) return "imageOutputToken";
+  const isSpeech = price?.audioOutputToken !== undefined && price.audioInputToken === undefined;
+  return isSpeech ? "audioOutputToken" : "outputToken";
 }
 
 /** What a column of prices is sorted by: the first of the rates. */

@@ -118,8 +118,9 @@ function formatTokens(call: Call): string {
   if (call.input_tokens === null && call.output_tokens === null) return "–";
   const description = call.usage_source === "estimated" ? "≈ " : "";
   const written = [call.cache_write_tokens, call.cache_write_1h_tokens];
-  const input = formatSum([call.input_tokens, call.cache_read_tokens, ...written]);
-  return `${description}${input} → ${formatSum([call.output_tokens])}`;
+  const input = formatSum([call.input_tokens, call.audio_input_tokens, call.cache_read_tokens, ...written]);
+  const output = formatSum([call.output_tokens, call.audio_output_tokens, call.image_output_tokens]);
+  return `${description}${input} → ${output}`;
 }
 
 /** Unknown amounts are shown as a dash, not as 0. */

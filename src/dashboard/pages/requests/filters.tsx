@@ -1,10 +1,10 @@
-import { type FormEvent, useEffect, useId, useState } from "react";
+import { type FormEvent, useId, useState } from "react";
 import { useKeys } from "../../data/keys.ts";
 import { useModels } from "../../data/models.ts";
 import { Button } from "../../ui/button.tsx";
-import { Select, SelectField, TextField } from "../../ui/field.tsx";
+import { Select, SelectField } from "../../ui/field.tsx";
+import { type ChangeFilters, LateField, SpanFields, times, useDraft } from "../../ui/filters.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { spans } from "./search.ts";
 
 const statuses = [
   ["", "Any status"],
@@ -16,7 +16,6 @@ const statuses = [
   ["5xx", "5xx"],
   ...["400", "401", "403", "429", "499"].map((status) => [status, status] as const),
 ] as const;
-const times = [["", "Any time"], ...Object.entries(spans).map(([key, { name }]) => [key, name] as const)] as const;
 const protocols = [
   ["", "Any protocol"],
   ["chat", "Chat completions"],
@@ -29,8 +28,7 @@ const more = ["key", "model", "plugin", "protocol", "session", "tag", "account",
 interface FiltersProps {
   params: URLSearchParams;
   isAdmin: boolean;
-  /** An empty value removes a filter. */
-  onChange: (changes: Readonly<Record<string, string>>) => void;
+  onChange: ChangeFilters;
 }
 
 export function Filters({ params, isAdmin, onChange }: FiltersProps) {
@@ -92,52 +90,8 @@ function MoreFilters({ id, params, isAdmin, onChange }: FiltersProps & { id: str
       <SelectField label="Protocol" options={protocols} {...text("protocol")} />
       <LateField label="Session" {...text("session")} />
       <LateField label="Tag" {...text("tag")} />
-      <LateField
-        label="From"
-        type="datetime-local"
-        value={toLocal(params.get("from"))}
-        onText={(value) => onChange({ from: toMoment(value), span: "" })}
-      />
-      <LateField
-        label="Until"
-        type="datetime-local"
-        value={toLocal(params.get("until"))}
-        onText={(value) => onChange({ until: toMoment(value) })}
-      />
+      <SpanFields {...{ params, onChange }} />
     </div>
-  );
-}
-
-/** The time of an address in the words of the control, which knows no time zone. */
-function toLocal(moment: string | null): string {
-  const at = moment === null ? Number.NaN : Date.parse(moment);
-  if (Number.isNaN(at)) return "";
-  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
-function toMoment(local: string): string {
-  return local === "" ? "" : new Date(local).toISOString();
-}
-
-/** What is typed and not yet applied; replaced when the applied value changes. */
-function useDraft(value: string) {
-  const [draft, setDraft] = useState(value);
-  useEffect(() => setDraft(value), [value]);
-  return [draft, setDraft] as const;
-}
-
-/** A text field that is applied when it is left, or by Enter: each letter would be a search. */
-function LateField({ value, onText, ...field }: Parameters<typeof TextField>[0]) {
-  const [draft, setDraft] = useDraft(value);
-  const apply = () => draft.trim() !== value && onText(draft.trim());
-  return (
-    <TextField
-      {...field}
-      value={draft}
-      onText={setDraft}
-      onBlur={apply}
-      onKeyDown={({ key }) => key === "Enter" && apply()}
-    />
   );
 }
 

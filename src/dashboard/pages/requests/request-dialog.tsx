@@ -135,10 +135,13 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
 
 const meterNames = [
   ["input_tokens", "input tokens"],
+  ["audio_input_tokens", "audio input tokens"],
   ["cache_read_tokens", "tokens read from a cache"],
   ["cache_write_tokens", "tokens written to a cache"],
   ["cache_write_1h_tokens", "tokens cached for an hour"],
   ["output_tokens", "output tokens"],
+  ["audio_output_tokens", "audio output tokens"],
+  ["image_output_tokens", "image output tokens"],
   ["images", "images"],
   ["audio_ms", "ms of audio"],
   ["characters", "characters"],

@@ -39,10 +39,10 @@ const toColumns = ({
   },
   { name: "Status", cell: (request) => <RequestStatus request={request} /> },
   { name: "Tokens", className: "end", cell: formatTokens },
-  { name: "First byte", className: "end", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
-  { name: "Duration", className: "end", cell: ({ duration_ms }) => formatMs(duration_ms) },
+  { name: "First byte", className: "end wide-only", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
+  { name: "Duration", className: "end wide-only", cell: ({ duration_ms }) => formatMs(duration_ms) },
   { name: "Cost", className: "end", cell: (request) => <RequestCost request={request} /> },
-  { name: "Plugin", cell: ({ route }) => route ?? "–" },
+  { name: "Plugin", className: "wide-only", cell: ({ route }) => route ?? "–" },
   {
     name: "Time",
     className: "end tight",
@@ -75,9 +75,10 @@ export function RequestStatus({ request: { state, status, error_code, requests }
 
 /** Input → output; `≈` marks estimated usage. Unknown amounts are a dash. */
 function formatTokens(request: LoggedRequest): string {
-  const { input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens } = request;
-  const input = formatSum([input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens]);
-  const output = formatSum([output_tokens]);
+  const { input_tokens, audio_input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens } = request;
+  const written = [cache_write_tokens, cache_write_1h_tokens];
+  const input = formatSum([input_tokens, audio_input_tokens, cache_read_tokens, ...written]);
+  const output = formatSum([request.output_tokens, request.audio_output_tokens, request.image_output_tokens]);
   if (input === "–" && output === "–") return "–";
   return `${request.usage_source === "estimated" ? "≈ " : ""}${input} → ${output}`;
 }

@@ -32,13 +32,13 @@ export function toMessagesAnswer(completion: ChatCompletion, plan: MessagesPlan)
       throw new UpstreamFault("bad_response", sentence);
     }
   }
-  const { id, model, usage } = completion;
+  const { id, model, usage, service_tier: tier } = completion as ChatCompletion & { service_tier?: unknown };
   const ending = toEnding(
     { choice, refusal: message.refusal ?? "", hasCalls: content.at(-1)?.type === "tool_use" },
     plan,
   );
   const head = { id: toMessageId(id), type: "message", role: "assistant", model } as const;
-  return { ...head, content, ...ending, usage: toMessagesUsage(usage) };
+  return { ...head, content, ...ending, usage: toMessagesUsage(usage, tier) };
 }
 
 /** The id of a chat answer, as that of a message. */
@@ -46,8 +46,14 @@ export function toMessageId(chatId: string): string {
   return `msg_${chatId.replace(/^chatcmpl-/, "")}`;
 }
 
-/** Tokens in Anthropic's words. The protocol demands every figure, so one that no report names is 0. */
-export function toMessagesUsage(usage: ChatUsage | null | undefined): MessagesUsage {
+/** What providers call the tier that Anthropic calls "standard". */
+const standardTiers: readonly unknown[] = ["default", "on_demand", "auto"];
+
+/**
+ * Tokens in Anthropic's words, and the tier that served. The protocol demands every figure, so one that no report names
+ * is 0.
+ */
+export function toMessagesUsage(usage: ChatUsage | null | undefined, tier?: unknown): MessagesUsage {
   const details: Record<string, unknown> = usage?.prompt_tokens_details ?? {};
   const [cached, written, hourly] = [
     details.cached_tokens,
@@ -62,6 +68,7 @@ export function toMessagesUsage(usage: ChatUsage | null | undefined): MessagesUs
     cache_creation: { ephemeral_5m_input_tokens: written - hourly, ephemeral_1h_input_tokens: hourly },
     output_tokens: usage?.completion_tokens ?? 0,
     ...(typeof thinking === "number" && { output_tokens_details: { thinking_tokens: thinking } }),
+    ...(typeof tier === "string" && { service_tier: standardTiers.includes(tier) ? "standard" : tier }),
   };
 }
 

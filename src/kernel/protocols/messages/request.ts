@@ -27,8 +27,8 @@ export interface MessagesPlan {
 /** Fields with a counterpart in a chat request, and fields that ask nothing of the model. */
 const translatedFields =
   `model messages max_tokens system stream temperature top_p stop_sequences tools tool_choice thinking
-  output_config output_format metadata cache_control`.split(/\s+/);
-const silentFields = ["context_management", "service_tier", "betas", "diagnostics"];
+  output_config output_format metadata cache_control service_tier`.split(/\s+/);
+const silentFields = ["context_management", "betas", "diagnostics"];
 
 /**
  * Translates a Messages request into the uniform format. Cache marks stay on parts, tools, calls and results as
@@ -45,7 +45,7 @@ export function toChatRequest(
   const { messages, toolChanges } = toConversation(body, { signer, names, warn });
   if (body.cache_control) markLast(messages, body.cache_control);
   const effort = toEffort(body);
-  const { max_tokens: asked, stop_sequences: stops, temperature, top_p: topP, metadata } = body;
+  const { max_tokens: asked, stop_sequences: stops, temperature, top_p: topP, metadata, service_tier: tier } = body;
   if (asked < 1) throw invalid("max_tokens", "This model has no cache to fill without an answer, expected 1 or more");
   const format = toFormat(body);
   const dropped = Object.keys(body).filter((field) => {
@@ -65,6 +65,7 @@ export function toChatRequest(
     ...(effort !== undefined && { reasoning_effort: effort }),
     ...(format !== undefined && { response_format: format }),
     ...(metadata?.user_id && { user: toUser(metadata.user_id) }),
+    ...(tier && tier !== "auto" && { service_tier: tier === "standard_only" ? "default" : tier }),
   };
   return { request, plan: { signer, names, thoughts: toDisplay(body), stopSequences: stops ?? [] } };
 }

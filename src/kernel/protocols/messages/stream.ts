@@ -46,6 +46,7 @@ export class MessagesStream {
   readonly #refusal: string[] = [];
   #ended: Pick<ChunkChoice, "finish_reason"> = {};
   #usage: ChatUsage | undefined;
+  #tier: unknown;
 
   /** @param inputTokens What the prompt is thought to be, for the first event; the last has the figures of the report. */
   constructor(plan: MessagesPlan, inputTokens?: number) {
@@ -56,6 +57,7 @@ export class MessagesStream {
   /** The events that a chunk comes to; none for a chunk that says nothing new. */
   push(chunk: ChatChunk): MessagesEvent[] {
     if (chunk.usage) this.#usage = chunk.usage;
+    if (chunk.service_tier !== undefined) this.#tier = chunk.service_tier;
     if (!this.#begun) this.#begin(chunk);
     for (const choice of chunk.choices) {
       if (choice.index !== 0) continue;
@@ -71,13 +73,14 @@ export class MessagesStream {
     this.#close();
     const refusal = this.#refusal.join("");
     const delta = toEnding({ choice: this.#ended, refusal, hasCalls: this.#liveCall !== undefined }, this.#plan);
-    this.#events.push({ type: "message_delta", delta, usage: toMessagesUsage(this.#usage) }, { type: "message_stop" });
+    const usage = toMessagesUsage(this.#usage, this.#tier);
+    this.#events.push({ type: "message_delta", delta, usage }, { type: "message_stop" });
     return this.#events.splice(0);
   }
 
   #begin({ id = "", model = "" }: ChatChunk): void {
     this.#begun = true;
-    const usage = toMessagesUsage(this.#usage ?? { prompt_tokens: this.#inputTokens ?? 0 });
+    const usage = toMessagesUsage(this.#usage ?? { prompt_tokens: this.#inputTokens ?? 0 }, this.#tier);
     const message = { id: toMessageId(id), type: "message", role: "assistant", model, content: [] } as const;
     const ending = { stop_reason: null, stop_sequence: null };
     this.#events.push({ type: "message_start", message: { ...message, content: [], ...ending, usage } });

@@ -1,10 +1,9 @@
-import {
-  type ChatRequest,
-  type GatewayError,
-  quoteValue,
-  type ResponseFormat,
-  type ResponseItem,
-  type ResponsesRequest,
+import type {
+  ChatRequest,
+  GatewayError,
+  ResponseFormat,
+  ResponseItem,
+  ResponsesRequest,
 } from "../../../contract/index.ts";
 import { badRequest, isRecord } from "../../../sdk/index.ts";
 import { Conversation } from "./conversation.ts";
@@ -99,8 +98,6 @@ function includes({ include }: ResponsesRequest, name: string): boolean {
 function toSettings(request: ResponsesRequest & Record<string, unknown>, warn: (sentence: string) => void) {
   const { text, reasoning, truncation, service_tier: tier } = request;
   if (truncation === "auto") warn("Left out truncation auto: an input that is too long is refused");
-  if (tier && tier !== "auto" && tier !== "default")
-    warn(`Left out service_tier ${quoteValue(tier)}, which has no price here`);
   if (Array.isArray(request.context_management)) warn("Left out context_management, which only its own provider has");
   const format = toResponseFormat(text?.format);
   const wantsLogprobs = Boolean(request.top_logprobs) || includes(request, "message.output_text.logprobs");
@@ -116,6 +113,8 @@ function toSettings(request: ResponsesRequest & Record<string, unknown>, warn: (
     verbosity: text?.verbosity,
     reasoning_effort: reasoning?.effort,
     prompt_cache_key: request.prompt_cache_key,
+    // What a provider does without the field.
+    service_tier: tier === "auto" ? undefined : tier,
   });
 }
 

@@ -66,8 +66,8 @@ async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<Chat
 }
 
 /** Whether the provider is asked for a stream. If it cannot, the kernel streams its whole answer to the caller. */
-function streams({ stream, response_format: format }: ChatRequest, { streamsSchemas = true }: ChatOptions): boolean {
-  return stream === true && (streamsSchemas || format?.type !== "json_schema");
+function streams({ stream, response_format: format }: ChatRequest, { streams: any, streamsSchemas }: ChatOptions) {
+  return stream === true && any !== false && (streamsSchemas !== false || format?.type !== "json_schema");
 }
 
 /** The service tiers OpenAI's clients know; other values are dropped. */

@@ -1,5 +1,6 @@
 import type { Handlers } from "../../../contract/index.ts";
 import { chatHandler } from "./chat.ts";
+import { withResponsesEndpoint } from "./chat-by-responses.ts";
 import { embeddingsHandler } from "./embeddings.ts";
 import { imagesHandler } from "./images.ts";
 import type {
@@ -36,7 +37,7 @@ export interface OpenaiOptions {
 export function openai(options: OpenaiOptions): Handlers {
   const { chat, responses, embeddings, images, transcription, speech } = options;
   return {
-    ...(chat && { chat: chatHandler(chat) }),
+    ...(chat && { chat: withResponsesEndpoint(chatHandler(chat), chat) }),
     ...(responses && responsesHandlers(responses)),
     ...(embeddings && { embeddings: embeddingsHandler(embeddings) }),
     ...(images && { images: imagesHandler(images) }),

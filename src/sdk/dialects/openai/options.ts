@@ -35,6 +35,8 @@ export interface ChatOptions extends RequestOptions {
   reasoningOmit?: readonly string[];
   /** Whether it takes `stream_options`. Default true: usage is always asked for. */
   streamOptions?: boolean;
+  /** Whether it streams at all. Default true; else every answer is asked for whole. */
+  streams?: boolean;
   /** Whether it streams an answer held to a JSON schema. Default true; else such an answer is asked for whole. */
   streamsSchemas?: boolean;
   /** Fields of an answer that no OpenAI client knows: dropped wherever they stand. */
@@ -70,7 +72,10 @@ export interface TranscriptionOptions extends RequestOptions {
 }
 
 /** What one speech provider does differently. */
-export type SpeechOptions = RequestOptions;
+export interface SpeechOptions extends RequestOptions {
+  /** Whether it can send the sound in events, the last of which tells the tokens. Default false. */
+  events?: boolean;
+}
 
 const merged = new WeakMap<object, WeakMap<Model, unknown>>();
 

@@ -20,8 +20,12 @@ export function toPriced(field: string, value: unknown, model?: Model): unknown 
   // "auto" means what the operator's account is set to, which may be dearer.
   if (field === "service_tier" && hasTier(model, value)) return value;
   if (field === "service_tier") return value === "auto" || value === "default" ? "default" : undefined;
-  return field === "modalities" && JSON.stringify(value) === '["text"]' ? value : undefined;
+  if (field === "audio") return hasSound(model) ? value : undefined;
+  if (field !== "modalities" || !Array.isArray(value)) return undefined;
+  return value.every((kind) => kind === "text" || (kind === "audio" && hasSound(model))) ? value : undefined;
 }
+
+const hasSound = (model: Model | undefined) => model?.price?.audioOutputToken !== undefined;
 
 function hasTier(model: Model | undefined, tier: unknown): boolean {
   return typeof tier === "string" && getOwn(model?.price?.serviceTiers ?? {}, tier) !== undefined;

@@ -106,7 +106,7 @@ function dropPaidTools(
 }
 
 /** The usage of a response: the whole answer, or the one in an event. */
-function readResponsesUsage(part: Record<string, unknown>): ChatUsage | undefined {
+export function readResponsesUsage(part: Record<string, unknown>): ChatUsage | undefined {
   const { usage } = isRecord(part.response) ? part.response : part;
   if (!isRecord(usage)) return undefined;
   const { input_tokens: input, output_tokens: output } = usage;

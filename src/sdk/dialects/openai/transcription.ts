@@ -46,14 +46,15 @@ function toForm(call: Call<TranscriptionRequest>, options: TranscriptionOptions)
  */
 export function toTranscript(answer: unknown): Transcript {
   if (!isRecord(answer) || typeof answer.text !== "string") throw classifyError(answer);
-  const usage = isRecord(answer.usage) ? answer.usage.seconds : undefined;
+  const usage = isRecord(answer.usage) ? answer.usage : {};
   const { language, segments, words } = answer;
   const transcript: Transcript = { text: answer.text };
-  const duration = [answer.duration, usage].map(toSeconds).find((seconds) => seconds !== undefined);
+  const duration = [answer.duration, usage.seconds].map(toSeconds).find((seconds) => seconds !== undefined);
   if (duration !== undefined) transcript.duration = duration;
   if (typeof language === "string") transcript.language = language;
   if (Array.isArray(segments)) transcript.segments = segments.map(toSegment);
   if (Array.isArray(words)) transcript.words = words;
+  if (usage.type === "tokens") transcript.usage = usage;
   return transcript;
 }
 

@@ -58,6 +58,24 @@ describe("a new plugin", () => {
   );
 
   test.each([
+    ["http://api.example.com/v1", 1],
+    ["http://127.0.0.1:8000/v1", 0],
+    ["http://10.1.2.3/v1", 0],
+    ["https://api.example.com/v1", 0],
+  ])("at %s is checked for a key in clear text", async (baseUrl, code) => {
+    const manifest = { name: "clear", baseUrl, dialect: "openai", models: [{ id: "clear-1", premium: false }] };
+    writeFileSync(join(folder, "clear.json"), JSON.stringify(manifest));
+    const checked = await modelgate("check", "clear.json");
+    expect({
+      code: checked.code,
+      told: checked.stdout.includes(`the key is sent in clear text to ${baseUrl}`),
+    }).toEqual({
+      code,
+      told: code === 1,
+    });
+  });
+
+  test.each([
     ["is not written over another", ["new", "made-up"], "is there already"],
     ["has a name that can be one", ["new", "Made_Up"], "expected kebab-case"],
     ["speaks what is known", ["new", "other", "--dialect", "latin"], "expected openai"],

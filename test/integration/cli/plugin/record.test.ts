@@ -70,6 +70,21 @@ test("plugin record makes fixtures of a true call that hold no key and pass the 
   expect(checked.marks.filter(({ check }) => check.includes("a true answer"))).toHaveLength(2);
 });
 
+test("plugin record uses the stored key, and takes it out of the fixtures", async () => {
+  const stored = "stored-secret-0123456789";
+  const elsewhere = makeBench({
+    env: { ACME_BASE_URL: `http://127.0.0.1:${host.port}/v1` },
+    stdin: async () => stored,
+  });
+  expect(await elsewhere.run("plugin", "record", folder)).toMatchObject({ code: 2 });
+  await elsewhere.json("provider", "key", "set", "acme");
+  expect(await elsewhere.run("plugin", "record", folder)).toMatchObject({ code: 0 });
+  const text = readFileSync(join(folder, "fixtures/recorded-answer.json"), "utf8");
+  expect(text).toContain("hidden");
+  expect(text).not.toContain(stored);
+  elsewhere.remove();
+});
+
 test("plugin record tells what the provider said when it refuses", async () => {
   const elsewhere = makeBench({ env: { ACME_API_KEY: key, ACME_BASE_URL: "http://127.0.0.1:1/v1" } });
   const { code, stderr } = await elsewhere.run("plugin", "record", folder);

@@ -32,6 +32,9 @@ describe("GET /usage", () => {
       cache_read_tokens: 20,
       cache_write_tokens: 10,
       cache_write_1h_tokens: 20,
+      audio_input_tokens: 0,
+      audio_output_tokens: 0,
+      image_output_tokens: 0,
       output_tokens: 5,
     };
     const rest = { images: 1, audio_ms: 1500, characters: 7, call_units: 0, quota_tokens: 3 };

@@ -1,5 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { sql } from "kysely";
+import { recordAudit } from "../../../../src/accounts/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { withAdmin } from "../dashboard-http.ts";
@@ -51,5 +52,89 @@ describe.each(deeds)("%s", (action, path, body) => {
     expect(data).toHaveLength(2);
     expect(data).toContainEqual(expect.objectContaining(made));
     expect(data).toContainEqual(expect.objectContaining({ action, email: "admin@example.org" }));
+  });
+});
+
+describe("filters", () => {
+  /** Entries a second apart, the last one first: by two actors, to two accounts. */
+  async function withEntries() {
+    const parts = await withAdmin();
+    const { ada, ben, store, clock } = parts;
+    const from = clock.now() - 10_000;
+    const admin = parts.admin.account.id;
+    const rows = [
+      ["cli", "account.credit", ada.account.id, { usd: "5", note: "=1+1" }],
+      [admin, "account.credit", ben.account.id, { usd: "7" }],
+      [admin, "accounting.close", ada.account.id, {}],
+      [admin, "key.create", ada.account.id, { name: "website" }],
+      [admin, "voucher.void", "voucher-1", {}],
+    ] as const;
+    for (const [place, [accountId, action, subject, detail]] of rows.entries()) {
+      await recordAudit(store, { accountId, action, subject, detail }, from + place * 1000);
+    }
+    const list = async (query: string) => (await parts.admin.get(`${api}/audit?${query}`)).json();
+    const actions = async (query: string) =>
+      (await list(query)).data.map(({ action }: { action: string }) => action).reverse();
+    return { ...parts, from, list, actions };
+  }
+
+  test("by actor, action or group of actions, target and time", async () => {
+    const { actions, from, ada, admin } = await withEntries();
+    const moment = (seconds: number) => new Date(from + seconds * 1000).toISOString();
+    expect(await actions("actor=cli")).toEqual(["account.credit"]);
+    expect(await actions("actor=Admin@Example.org&action=account")).toEqual(["account.credit"]);
+    expect(await actions(`actor=${admin.account.id}&action=key.create`)).toEqual(["key.create"]);
+    expect(await actions("action=account.credit")).toEqual(["account.credit", "account.credit"]);
+    expect(await actions("action=account._redit")).toEqual([]);
+    expect(await actions("subject=voucher-1")).toEqual(["voucher.void"]);
+    expect(await actions(`subject=${ada.account.email}&action=account`)).toEqual(["account.credit"]);
+    expect(await actions(`from=${moment(1)}&until=${moment(3)}`)).toEqual(["account.credit", "accounting.close"]);
+  });
+
+  test("are refused with the name of the one that is wrong", async () => {
+    const { admin } = await withEntries();
+    await expectError(await admin.get(`${api}/audit?actor=nobody@example.org`), { status: 400, param: "actor" });
+    await expectError(await admin.get(`${api}/audit.csv?subject=nobody@example.org`), {
+      status: 400,
+      param: "subject",
+    });
+    await expectError(await admin.get(`${api}/audit.jsonl?from=yesterday`), { status: 400, param: "from" });
+  });
+
+  test("hold for the files too, and a cell is no formula", async () => {
+    const { admin, ada } = await withEntries();
+    const csv = await admin.get(`${api}/audit.csv?subject=${ada.account.email}&action=account`);
+    expect(csv.headers.get("content-disposition")).toBe('attachment; filename="modelgate-audit.csv"');
+    const [head, line, ...others] = (await csv.text()).split("\r\n");
+    expect(head).toBe("id,at,account,email,action,subject,subject_email,detail");
+    expect(line).toEndWith(
+      `"cli",,"account.credit","${ada.account.id}","ada@example.org","{""usd"":""5"",""note"":""=1+1""}"`,
+    );
+    expect(others).toEqual([""]);
+    const lines = (await (await admin.get(`${api}/audit.jsonl?actor=admin@example.org`)).text()).trim().split("\n");
+    expect(lines.map((text) => JSON.parse(text).action)).toEqual([
+      ...["voucher.void", "key.create", "accounting.close", "account.credit"],
+    ]);
+  });
+
+  test("that fit nothing for long end early, and the next page goes on from there", async () => {
+    const { store, list, from, admin } = await withEntries();
+    const others = Array.from({ length: 6000 }, (_, place) => ({
+      ...{ id: `other-${String(place).padStart(5, "0")}`, at: from + 20_000 + Math.floor(place / 7) },
+      ...{ account_id: "cli", action: "account.quota", subject: "x", detail: "{}" },
+    }));
+    for (let start = 0; start < others.length; start += 1000) {
+      await store.db
+        .insertInto("audit")
+        .values(others.slice(start, start + 1000))
+        .execute();
+    }
+    const first = await list("action=voucher.void");
+    expect(first.data).toEqual([]);
+    const { data, next } = await list(`action=voucher.void&${new URLSearchParams(first.next)}`);
+    expect(data).toHaveLength(1);
+    expect(next).toBeNull();
+    const all = (await (await admin.get(`${api}/audit.jsonl`)).text()).trim().split("\n");
+    expect(new Set(all.map((text) => JSON.parse(text).id)).size).toBe(others.length + 5);
   });
 });

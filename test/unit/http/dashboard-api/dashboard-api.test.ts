@@ -1,7 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createVoucher } from "../../../../src/accounts/index.ts";
 import { invite } from "../../../../src/accounts/invitations.ts";
-import { creditWallet } from "../../../../src/billing/index.ts";
 import { openOf } from "../../../integration/db/facts.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { cookieOf, dashboardHttp, origin, password, twoMembers, withAdmin } from "../dashboard-http.ts";
@@ -140,27 +139,6 @@ describe("a member", () => {
     expect(await me(newcomer, "?calls=")).toMatchObject({ password_is_temporary: true, calls: null });
   });
 
-  test("reads entries with a running balance in pages and as CSV without formulas", async () => {
-    const { ada, ben, store } = await twoMembers();
-    const accountId = ada.account.id;
-    for (const [at, usd] of [3, -1].entries()) {
-      await creditWallet(store, { accountId, nanodollars: usd * 1e9, note: `=cmd("${usd}")` }, () => at + 1);
-    }
-    const { data, pages } = await (await ada.get(`${api}/entries`)).json();
-    expect(data.map((line: { balance_usd: string }) => line.balance_usd)).toEqual(["2", "3"]);
-    expect(pages).toBe(1);
-    const response = await ada.get(`${api}/entries.csv`);
-    expect(response.headers.get("content-type")).toStartWith("text/csv");
-    expect((await response.text()).split("\r\n")).toEqual([
-      "at,kind,amount_usd,balance_usd,note",
-      `1970-01-01T00:00:00.002Z,debit,-1,2,"'=cmd(""-1"")"`,
-      `1970-01-01T00:00:00.001Z,credit,3,3,"'=cmd(""3"")"`,
-      "",
-    ]);
-    expect(await (await ben.get(`${api}/entries`)).json()).toMatchObject({ data: [] });
-    await expectError(await ada.get(`${api}/entries?page=0`), { status: 400, param: "page" });
-  });
-
   test("redeems a voucher once, also with concurrent requests", async () => {
     const { ada, ben, store } = await twoMembers();
     const { code } = await createVoucher(store, { nanodollars: 5e9 }, 0);
@@ -232,7 +210,7 @@ describe("an administrator", () => {
       const found = await (await admin.get(`${api}/admin/accounts?search=${search}`)).json();
       expect(found).toEqual({ data: [], next: null });
     }
-    expect(await (await admin.get(`${api}/admin/audit`)).json()).toEqual({ data: [] });
+    expect(await (await admin.get(`${api}/admin/audit`)).json()).toEqual({ data: [], next: null });
   });
 
   test("creates vouchers, lists them without codes and voids them", async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { listAudit } from "../../../../src/accounts/index.ts";
+import { readAudit } from "../../../../src/accounts/index.ts";
 import { readClaim, toRole } from "../../../../src/accounts/oidc/role-claim.ts";
 import type { Role } from "../../../../src/db/index.ts";
 import { type OidcIssuer, startOidcIssuer } from "../../../support/oidc-issuer.ts";
@@ -54,7 +54,7 @@ describe("the claim for roles", () => {
     expect(await comeWith(["operators"])).toBe("admin");
     // Issuers leave the claim out for people without groups.
     expect(await comeWith(undefined)).toBe("member");
-    const all = await listAudit(store);
+    const all = (await readAudit(store)).entries;
     expect(all.filter(({ action }) => action === "user.sign_in")).toHaveLength(5);
     const entries = all.filter(({ action }) => action === "account.change");
     expect(entries.every(({ accountId }) => accountId === "oidc")).toBe(true);

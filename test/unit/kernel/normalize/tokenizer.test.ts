@@ -102,7 +102,7 @@ describe("a prompt", () => {
       12,
     ],
     ["a picture", ask([{ type: "image_url", image_url: { url: "https://x.example/a.png" } }]), 2006],
-    ["sound", ask([{ type: "input_audio", input_audio: { data: "x".repeat(1000), format: "wav" } }]), 31],
+    ["sound", ask([{ type: "input_audio", input_audio: { data: "x".repeat(1000), format: "wav" } }]), 30],
     ["a file", ask([{ type: "file", file: { id: "abc" } }]), 18],
     ["tools", ask("abc", { tools: [{ type: "function", function: { name: "f" } }] }), 54],
     ["functions", ask("abc", { functions: [{ name: "f" }] }), 23],

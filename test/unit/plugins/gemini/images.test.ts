@@ -42,7 +42,8 @@ test.each<[object, string[]]>([
   ],
 ])("of the request %j is told what is not kept to", (request, fields) => {
   const ignored: string[] = [];
-  toImageBody({ model: "m", prompt: "A cat", ...request }, (_, names = []) => void ignored.push(...[names].flat()));
+  const warn = (_: string, names: string | readonly string[] = []) => void ignored.push(...[names].flat());
+  toImageBody({ model: "m", prompt: "A cat", ...request }, modelAt("gemini-3-pro-image-preview"), warn);
   expect(ignored).toEqual(fields);
 });
 
@@ -108,7 +109,8 @@ test.each<[object, readonly string[], object]>([
 ])("of the request %j to a model whose price covers %j comes %j", (request, sold, expected) => {
   const ignored: string[] = [];
   const warn = (_: string, names: string | readonly string[] = []) => void ignored.push(...[names].flat());
-  const body = toImageBody({ model: "m", prompt: "A cat", ...request }, warn, sold);
+  const model = { ...modelAt("gemini-3-pro-image-preview"), options: { imageSizes: sold } };
+  const body = toImageBody({ model: "m", prompt: "A cat", ...request }, model, warn);
   const config = body.generationConfig?.imageConfig as { imageSize?: string } | undefined;
   expect<object>({ taken: config?.imageSize, ignored }).toEqual(expected);
 });

@@ -7,7 +7,7 @@ import type { AnswerPart, GenerateAnswer } from "../../../../plugins/gemini/wire
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
-import { assemble, counting } from "./support.ts";
+import { assemble, counting, modelAt } from "./support.ts";
 
 if (recordingsMissing !== undefined) console.warn(recordingsMissing);
 if (schemaMissing !== undefined) console.warn(schemaMissing);
@@ -80,7 +80,7 @@ describe.if(recordingsMissing === undefined)("over every other recording", () =>
       generationConfig: object;
     };
     const prompt = "Generate an illustrated two-sentence story about an axolotl.";
-    expect(toImageBody({ model: "m", prompt }, () => undefined)).toEqual({
+    expect(toImageBody({ model: "m", prompt }, modelAt("gemini-3-pro-image-preview"), () => undefined)).toEqual({
       contents: contents as never,
       generationConfig: { ...generationConfig, imageConfig: { aspectRatio: "1:1", imageSize: "1K" } },
     });

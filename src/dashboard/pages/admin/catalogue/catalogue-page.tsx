@@ -18,6 +18,7 @@ import { JsonDialog } from "./json-dialog.tsx";
 import { ModelDialog } from "./model-dialog.tsx";
 import { toDraft, toRow, toUnder } from "./row-draft.ts";
 import { setRow } from "./set-row.ts";
+import { UnlistedSection } from "./unlisted-section.tsx";
 import { VirtualSection } from "./virtual-section.tsx";
 
 const kinds = [
@@ -73,7 +74,7 @@ export default function CataloguePage() {
         </Button>
       </PageHead>
       <Loaded state={catalogue} lines={8}>
-        {({ data, plugins, shared, warnings }) => {
+        {({ data, plugins, unlisted, shared, warnings }) => {
           const shown = data.filter((model) => matches(model, search, kind));
           return (
             <div className="stack">
@@ -112,7 +113,10 @@ export default function CataloguePage() {
                 />
               </section>
               {document !== undefined && (
-                <VirtualSection document={document} modelIds={[...new Set(data.map(({ id }) => id))]} />
+                <>
+                  <VirtualSection document={document} modelIds={[...new Set(data.map(({ id }) => id))]} />
+                  <UnlistedSection document={document} unlisted={unlisted} plugins={plugins} models={data} />
+                </>
               )}
               {open !== undefined &&
                 ("json" in open ? (

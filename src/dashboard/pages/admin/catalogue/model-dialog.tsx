@@ -94,7 +94,7 @@ export function ModelDialog({
               />
             </div>
           )}
-          <PriceFields draft={form.values} tierCount={model?.row.price?.tiers?.length ?? 0} onChange={form.set} />
+          <PriceFields draft={form.values} hidden={model?.row.price} onChange={form.set} />
           <RowFields form={form} />
         </div>
         <footer className="dialog-foot">

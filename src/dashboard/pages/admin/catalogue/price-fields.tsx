@@ -1,4 +1,5 @@
 import { useId } from "react";
+import type { Model } from "../../../data/models.ts";
 import { formatUsd } from "../../../format.ts";
 import { TextField } from "../../../ui/field.tsx";
 import { exampleCost, type Meter, meters, type RateDraft, type RowDraft, shownMeters } from "./row-draft.ts";
@@ -6,16 +7,22 @@ import { exampleCost, type Meter, meters, type RateDraft, type RowDraft, shownMe
 /** The price of a model: dollars for a number of units of each meter, and what a call costs by it. */
 export function PriceFields({
   draft,
-  tierCount,
+  hidden,
   onChange,
 }: {
   draft: RowDraft;
-  tierCount: number;
+  /** The rates that the price has beside those shown. */
+  hidden?: Model["price"];
   onChange: (change: Partial<RowDraft>) => void;
 }) {
   const setRate = (meter: Meter, change: Partial<RateDraft>) =>
     onChange({ rates: { ...draft.rates, [meter]: { ...draft.rates[meter], ...change } } });
   const { text, usd } = exampleCost(draft);
+  const serviceTiers = Object.keys(hidden?.serviceTiers ?? {});
+  const others = [
+    ...(hidden?.tiers === undefined ? [] : ["for long prompts"]),
+    ...(serviceTiers.length === 0 ? [] : [`of the service tiers ${serviceTiers.join(", ")}`]),
+  ];
   return (
     <fieldset className="fields">
       <legend className="legend label">Price</legend>
@@ -39,7 +46,7 @@ export function PriceFields({
         {usd === undefined
           ? `A call with ${text} has no known cost: a rate is missing or not a number.`
           : `A call with ${text} costs ${formatUsd(usd.toFixed(9))}.`}
-        {tierCount > 0 && ` Other rates for long prompts (${tierCount}) stay as they are; edit them as JSON.`}
+        {others.length > 0 && ` The rates ${others.join(" and ")} stay as they are; edit them as JSON.`}
       </p>
     </fieldset>
   );

@@ -18,10 +18,13 @@ const audio = [
 
 export const meters: Record<Meter, { name: string; units: readonly (readonly [number, string])[] }> = {
   inputToken: { name: "Input tokens", units: counts },
+  audioInputToken: { name: "Audio input tokens", units: counts },
   cacheReadToken: { name: "Cached tokens", units: counts },
   cacheWriteToken: { name: "Cache writes", units: counts },
   cacheWrite1hToken: { name: "Cache writes, 1 hour", units: counts },
   outputToken: { name: "Output tokens", units: counts },
+  audioOutputToken: { name: "Audio output tokens", units: counts },
+  imageOutputToken: { name: "Image output tokens", units: counts },
   image: { name: "Image", units: [[1, "image"]] },
   audioMs: { name: "Audio", units: audio },
   character: { name: "Characters", units: counts },
@@ -33,9 +36,9 @@ const allMeters = Object.keys(meters) as Meter[];
 const metersOf: Record<Capability, readonly Meter[]> = {
   chat: ["inputToken", "outputToken", "cacheReadToken", "cacheWriteToken", "cacheWrite1hToken", "call"],
   embeddings: ["inputToken", "call"],
-  images: ["image", "inputToken", "outputToken", "call"],
-  transcription: ["audioMs", "inputToken", "outputToken", "call"],
-  speech: ["character", "inputToken", "outputToken", "call"],
+  images: ["image", "inputToken", "outputToken", "imageOutputToken", "call"],
+  transcription: ["audioMs", "inputToken", "audioInputToken", "outputToken", "call"],
+  speech: ["character", "inputToken", "outputToken", "audioOutputToken", "call"],
 };
 
 export function shownMeters({ capability, rates }: RowDraft): Meter[] {
@@ -135,7 +138,7 @@ export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["pric
     reasoning: draft.reasoning || (under.reasoning === false ? false : undefined),
     whenRetired: draft.whenRetired || undefined,
     disabled: draft.disabled || undefined,
-    price: toPrice(draft, price?.tiers),
+    price: toPrice(draft, price),
   };
   for (const name of texts) wanted[name] = draft[name].trim() || undefined;
   for (const name of numbers) wanted[name] = toNumber(draft[name]);
@@ -154,9 +157,10 @@ export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["pric
   return Object.keys(row).length === 1 ? undefined : row;
 }
 
-function toPrice(
+/** The price of the form, with what it does not show: the rates of long prompts and of service tiers. */
+export function toPrice(
   { rates, markupPercent }: Pick<RowDraft, "rates" | "markupPercent">,
-  tiers?: Price["tiers"],
+  { tiers, serviceTiers }: Price = {},
 ): Price | undefined {
   const entries = allMeters.flatMap((meter) => {
     const { usd, per } = rates[meter];
@@ -166,6 +170,7 @@ function toPrice(
   const markup = toNumber(markupPercent);
   if (markup !== undefined) price.markupPercent = markup as number;
   if (tiers !== undefined) price.tiers = tiers;
+  if (serviceTiers !== undefined) price.serviceTiers = serviceTiers;
   return Object.keys(price).length === 0 ? undefined : price;
 }
 
@@ -179,7 +184,9 @@ const exampleOf: Record<Capability, { text: string; amounts: Partial<Record<Mete
 
 /** What an example call costs with the markup, in dollars; `undefined` while a rate is no number. */
 export function exampleCost(draft: RowDraft): { text: string; usd: number | undefined } {
-  const { text, amounts } = exampleOf[draft.capability];
+  const { rates, capability } = draft;
+  const isByToken = rates[metersOf[capability][0] as Meter].usd.trim() === "" && rates.inputToken.usd.trim() !== "";
+  const { text, amounts } = exampleOf[isByToken ? "chat" : capability];
   let usd = 0;
   for (const [meter, amount] of Object.entries(amounts) as [Meter, number][]) {
     const rate = draft.rates[meter];
@@ -202,7 +209,7 @@ function orNone<T>(list: readonly T[]): readonly T[] | undefined {
 }
 
 /** What is no number is sent as it was typed: the gateway says what it expected. */
-function toNumber(text: string): number | string | undefined {
+export function toNumber(text: string): number | string | undefined {
   if (text.trim() === "") return undefined;
   const value = Number(text);
   return Number.isNaN(value) ? text : value;

@@ -3,7 +3,7 @@ import { SelectField, TextField } from "../../../ui/field.tsx";
 import type { useForm } from "../../../ui/form.tsx";
 import { features, type RowDraft } from "./row-draft.ts";
 
-const billings = [
+export const billings = [
   ["wallet", "Wallet (premium)"],
   ["free", "Free quota"],
 ] as const;

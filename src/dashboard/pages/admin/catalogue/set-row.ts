@@ -40,7 +40,10 @@ export function setRow(
 }
 
 /** The rows of a file and the plugin they are for. */
-function readFile(name: string, file: unknown): { models: readonly FileRow[]; plugin: string; unlisted?: unknown } {
+export function readFile(
+  name: string,
+  file: unknown,
+): { models: readonly FileRow[]; plugin: string; unlisted?: unknown } {
   const fields = Array.isArray(file) ? { models: file } : (file as { models?: FileRow[]; plugin?: string });
   return { ...fields, models: fields.models ?? [], plugin: "plugin" in fields ? (fields.plugin ?? name) : name };
 }

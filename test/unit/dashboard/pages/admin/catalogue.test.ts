@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../../../src/dashboard/data/models.ts";
 import { exampleCost, toDraft, toRow, toUnder } from "../../../../../src/dashboard/pages/admin/catalogue/row-draft.ts";
 import { setRow } from "../../../../../src/dashboard/pages/admin/catalogue/set-row.ts";
+import { getTerms, setTerms, toTerms } from "../../../../../src/dashboard/pages/admin/catalogue/unlisted-terms.ts";
 
 const rate = (usd: string) => ({ usd, per: 1_000_000 });
 const base: Model = {
@@ -18,6 +19,7 @@ const base: Model = {
     outputToken: rate("2.00"),
     inputToken: rate("1.00"),
     tiers: [{ aboveInputTokens: 9, inputToken: rate("3") }],
+    serviceTiers: { flex: { inputToken: rate("0.50") } },
   },
 };
 const draftOf = (row: Partial<Model> = base, own: object | null = null) => toDraft("acme", "m", row, own as null);
@@ -27,7 +29,7 @@ describe("the row that a form makes", () => {
     expect(toRow(draftOf(), base, base.price)).toBeUndefined();
   });
 
-  test("has only the fields that differ, null for one that is taken away, and the tiers of the price", () => {
+  test("has only the fields that differ, null for one that is taken away, and all tiers of the price", () => {
     const draft = { ...draftOf(), aliases: " em , other,", contextTokens: "", priority: "7", disabled: true };
     expect(toRow(draft, base, base.price)).toEqual({
       id: "m",
@@ -112,5 +114,38 @@ describe("the files with another row", () => {
     const unlisted = { premium: false };
     expect(setRow({ acme: { unlisted, models: [row] } }, at, undefined)).toEqual({ acme: { unlisted, models: [] } });
     expect(setRow({}, at, undefined)).toEqual({});
+  });
+});
+
+describe("the terms of unlisted models", () => {
+  const terms = { premium: false, price: { inputToken: rate("0"), outputToken: rate("0") } };
+
+  test("are made from the form, with what it does not show", () => {
+    const draft = { ...draftOf(), contextTokens: "many", outputTokensMax: "" };
+    expect(toTerms(draft, base.price)).toEqual({ premium: true, price: base.price, contextTokens: "many" } as never);
+    const embeddings = toTerms({ ...toDraft("acme", "", terms, null), capability: "embeddings" }, undefined);
+    expect(embeddings).toEqual({ ...terms, capability: "embeddings" });
+  });
+
+  test("stand in the plugin's file, which is made when there is none", () => {
+    const files = setTerms({ other: [{ id: "o" }] }, "acme", terms);
+    expect(files).toEqual({ other: [{ id: "o" }], acme: { unlisted: terms } });
+    expect(getTerms(files, "acme")).toEqual(terms);
+    expect(getTerms(files, "other")).toBeUndefined();
+    expect(setTerms({ acme: [{ id: "a" }] }, "acme", terms)).toEqual({
+      acme: { models: [{ id: "a" }], unlisted: terms },
+    });
+    const foreign = { acme: { plugin: "other", models: [{ id: "o" }] } };
+    expect(setTerms(foreign, "acme", terms)).toEqual({ ...foreign, "acme-rows": { plugin: "acme", unlisted: terms } });
+  });
+
+  test("are taken out, and the file with them when nothing else is in it", () => {
+    const virtual = { models: [{ id: "fast", models: ["a"] }] };
+    expect(setTerms({ virtual, acme: { unlisted: terms } }, "acme", undefined)).toEqual({ virtual });
+    const mixed = { acme: { models: [{ id: "a" }], unlisted: terms } };
+    expect(setTerms(mixed, "acme", undefined)).toEqual({ acme: { models: [{ id: "a" }] } });
+    expect(setTerms({}, "acme", null)).toEqual({ acme: { unlisted: null } });
+    const array = { acme: [{ id: "a" }] };
+    expect(setTerms(array, "acme", undefined)).toEqual(array);
   });
 });

@@ -1,5 +1,3 @@
-import { filterNames, type RequestQuery } from "../../data/requests.ts";
-
 const minuteMs = 60_000;
 
 /** Time spans up to now. */
@@ -10,21 +8,24 @@ export const spans = {
   month: { name: "Last 30 days", ms: 43_200 * minuteMs },
 } as const;
 
-export type SpanName = keyof typeof spans;
+type SpanName = keyof typeof spans;
 
-export function hasFilters(params: URLSearchParams): boolean {
-  return ["span", ...filterNames].some((name) => params.has(name));
-}
-
-/** The filters in the address, as the API takes them. A span begins at a whole minute, so that it can be cached. */
-export function toQuery(params: URLSearchParams, now: number): RequestQuery {
-  const query: RequestQuery = {};
-  for (const name of filterNames) {
+/**
+ * The filters of these names in an address, as the API takes them; `from` may be there as a `span` up to now. It begins
+ * at a whole minute, so that it can be cached.
+ */
+export function readQuery<Name extends string>(
+  params: URLSearchParams,
+  names: readonly (Name | "from" | "until")[],
+  now: number,
+): Partial<Record<Name | "from" | "until", string>> {
+  const query: Partial<Record<Name | "from" | "until", string>> = {};
+  for (const name of names) {
     const value = params.get(name);
     if (value !== null && value !== "") query[name] = value;
   }
   for (const name of ["from", "until"] as const) {
-    const at = query[name] === undefined ? Number.NaN : Date.parse(query[name]);
+    const at = Date.parse(query[name] ?? "");
     if (Number.isNaN(at)) delete query[name];
     else query[name] = new Date(at).toISOString();
   }

@@ -1,20 +1,15 @@
 import { join } from "node:path";
-import type { Question } from "../exchange.ts";
-import { coreOf, type Processes } from "../processes.ts";
+import type { Question } from "./exchange.ts";
+import { coreOf, type Processes } from "./processes.ts";
 
 /** Calls at a fixed rate, however long the answers take. */
 export interface OpenLoadOrder extends Question {
   callsPerSecond: number;
   seconds: number;
   seed: number;
-  /**
-   * The provider needs the load's core too: sleep until a call is due instead of watching the clock, which is late by a
-   * millisecond at times, and time the call from when it was sent. No call waits for another, so only the load is late.
-   */
-  sharesCore?: boolean;
 }
 
-/** Times in milliseconds since the moment at which the call was due, not since it was sent. */
+/** Times in milliseconds since the call was sent. */
 export interface OpenLoadReport {
   wholeMs: number[];
   /** Until the first event of a stream; of a whole answer, until its first byte. */

@@ -1,17 +1,16 @@
 /**
  * A load generator with an open arrival rate: calls are due at instants fixed beforehand, as those of many callers who
- * know nothing of each other, and each is timed from its instant. A slow answer so delays no later call, and what a call
- * waits is never left out.
+ * know nothing of each other. A slow answer so delays no later call.
  */
 import { connect, type Socket } from "node:net";
-import { randomBelow } from "../../support/random.ts";
-import { mayBeWhole, readAnswer, requestBytes } from "../exchange.ts";
-import { isStreamed, mistakeIn } from "../job.ts";
-import { endWithParent } from "../parent.ts";
+import { randomBelow } from "../support/random.ts";
+import { mayBeWhole, readAnswer, requestsOf } from "./exchange.ts";
+import { isStreamed, mistakeIn } from "./job.ts";
 import type { OpenLoadOrder, OpenLoadReport } from "./open-load.ts";
+import { endWithParent } from "./parent.ts";
 
 interface Call {
-  dueAt: number;
+  sentAt: number;
   received: Buffer[];
   hasFirst: boolean;
   /** Whether it was sent a second time: a server may close an idle connection in the instant in which it is used. */
@@ -20,14 +19,12 @@ interface Call {
 
 const order: OpenLoadOrder = JSON.parse(process.argv[2] as string);
 const { hostname, port } = new URL(order.url);
-const request = requestBytes(order);
+const nextRequest = requestsOf(order);
 const isStream = isStreamed(order.kind);
 const report: OpenLoadReport = { wholeMs: [], firstMs: [], mistakes: [] };
 const idle: Socket[] = [];
 const busy = new Map<Socket, Call>();
 const drainMsMax = 30_000;
-/** Timers are not exact to less than this, so the rest of the time is watched. */
-const watchMs = 2;
 
 /** Gaps between calls of independent callers are exponentially distributed. */
 function dueTimes(): number[] {
@@ -45,11 +42,11 @@ function send(call: Call): void {
   const socket = idle.pop();
   if (socket === undefined) return void open(call);
   busy.set(socket, call);
-  socket.write(request);
+  socket.write(nextRequest());
 }
 
 function open(call: Call): void {
-  const socket = connect({ host: hostname, port: Number(port), noDelay: true }, () => socket.write(request));
+  const socket = connect({ host: hostname, port: Number(port), noDelay: true }, () => socket.write(nextRequest()));
   busy.set(socket, call);
   socket.on("data", (bytes: Buffer) => take(socket, bytes));
   socket.on("error", () => undefined);
@@ -62,12 +59,12 @@ function take(socket: Socket, bytes: Buffer): void {
   call.received.push(bytes);
   if (!call.hasFirst && (!isStream || Buffer.concat(call.received).includes("data:"))) {
     call.hasFirst = true;
-    report.firstMs.push(performance.now() - call.dueAt);
+    report.firstMs.push(performance.now() - call.sentAt);
   }
   if (!mayBeWhole(order.kind, bytes)) return;
   const answer = readAnswer(Buffer.concat(call.received));
   if (answer === undefined) return;
-  report.wholeMs.push(performance.now() - call.dueAt);
+  report.wholeMs.push(performance.now() - call.sentAt);
   busy.delete(socket);
   idle.push(socket);
   const mistake = mistakeIn(order.kind, answer.status, answer.body);
@@ -88,20 +85,10 @@ async function main(): Promise<void> {
   const times = dueTimes();
   const startedAt = performance.now() + 50;
   for (const time of times) {
-    const dueAt = startedAt + time;
-    const waitMs = dueAt - performance.now();
-    if (order.sharesCore === true) {
-      if (waitMs > 0) await Bun.sleep(waitMs);
-    } else {
-      if (waitMs > watchMs) await Bun.sleep(Math.floor(waitMs - watchMs) + 0.5);
-      while (performance.now() < dueAt) await new Promise(setImmediate);
-    }
-    send({
-      dueAt: order.sharesCore === true ? performance.now() : dueAt,
-      received: [],
-      hasFirst: false,
-      isSecond: false,
-    });
+    const waitMs = startedAt + time - performance.now();
+    // The provider needs this core too, so nothing watches the clock. A call that is sent late is timed from then.
+    if (waitMs > 0) await Bun.sleep(waitMs);
+    send({ sentAt: performance.now(), received: [], hasFirst: false, isSecond: false });
     if (report.mistakes.length > 20) break;
   }
   const deadline = performance.now() + drainMsMax;

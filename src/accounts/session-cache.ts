@@ -1,0 +1,25 @@
+import { LRUCache } from "lru-cache";
+import type { Session } from "./better-auth.ts";
+
+const keptMs = 60_000;
+const keptMax = 2000;
+/** Longer cookies are not kept, which bounds the memory. */
+const cookiesLengthMax = 2000;
+
+/**
+ * Remembers for a minute which session cookies stand for: an open page asks every few seconds, and to verify the signature
+ * costs most of such a request. Whether the session still exists, and what its user may do, is not remembered.
+ */
+export function cacheSessions(
+  readSession: (cookies: string) => Promise<Session | undefined>,
+  now: () => number,
+): (cookies: string) => Promise<Session | undefined> {
+  const known = new LRUCache<string, Session>({ max: keptMax, ttl: keptMs });
+  return async (cookies) => {
+    const kept = known.get(cookies);
+    if (kept !== undefined && kept.expiresAt > now()) return kept;
+    const session = await readSession(cookies);
+    if (session !== undefined && cookies.length <= cookiesLengthMax) known.set(cookies, session);
+    return session;
+  };
+}

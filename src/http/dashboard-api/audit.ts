@@ -1,0 +1,67 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { type AuditCursor, type AuditFilter, type AuditRow, emailsOf, readAudit } from "../../accounts/index.ts";
+import type { Store } from "../../db/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
+import { CursorQuery, readAccountId, readCursor, readSpan, spanFields } from "./read-fields.ts";
+import { toAuditEntryJson, toIso } from "./serializers.ts";
+import { withAdminSession } from "./session.ts";
+
+const text = Type.Optional(Type.String({ minLength: 1, maxLength: 254 }));
+const Filter = Type.Object({ ...spanFields, actor: text, action: text, subject: text });
+const PageQuery = Type.Composite([Filter, CursorQuery]);
+const columns = ["id", "at", "account", "email", "action", "subject", "subject_email", "detail"] as const;
+
+/** The audit log. */
+export function auditController(deps: HttpDeps) {
+  const { store } = deps;
+  const download = (format: DownloadFormat) => async (query: Static<typeof Filter>) => {
+    const filter = await readFilter(store, query);
+    return streamDownload({
+      ...{ name: "audit", format, columns },
+      toJson: (row: ReturnType<typeof toAuditEntryJson>) => row,
+      readPage: async (page: Page<AuditCursor>) => {
+        const { entries, next } = await readAudit(store, filter, page);
+        return { rows: await toJson(store, entries), next };
+      },
+    });
+  };
+  const [csv, jsonl] = [download("csv"), download("jsonl")];
+  return new Elysia({ prefix: "/admin" })
+    .use(withAdminSession(deps))
+    .get(
+      "/audit",
+      async ({ query }) => {
+        const { before: at, beforeId: id } = readCursor(query);
+        const before = at === undefined ? undefined : { at, id };
+        const { entries, next } = await readAudit(store, await readFilter(store, query), { before });
+        return {
+          data: await toJson(store, entries),
+          next: next === undefined ? null : { before: toIso(next.at), before_id: next.id ?? "" },
+        };
+      },
+      { query: PageQuery },
+    )
+    .get("/audit.csv", ({ query }) => csv(query), { query: Filter })
+    .get("/audit.jsonl", ({ query }) => jsonl(query), { query: Filter });
+}
+
+async function toJson(store: Store, entries: readonly AuditRow[]) {
+  const emails = await emailsOf(
+    store,
+    entries.flatMap(({ accountId, subject }) => [accountId, subject]),
+  );
+  return entries.map((entry) => toAuditEntryJson(entry, emails));
+}
+
+/** Actor and subject may be given by e-mail. @throws {GatewayError} `invalid_request` */
+async function readFilter(store: Store, query: Static<typeof Filter>): Promise<AuditFilter> {
+  const { actor, action, subject } = query;
+  return {
+    ...readSpan(query),
+    actor: actor === undefined ? undefined : await readAccountId(store, actor, "actor"),
+    action,
+    subject: subject === undefined ? undefined : await readAccountId(store, subject, "subject"),
+  };
+}

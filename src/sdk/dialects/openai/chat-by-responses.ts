@@ -1,0 +1,33 @@
+import type { Call, ChatRequest, Handlers } from "../../../contract/index.ts";
+import { isRecord } from "../../json.ts";
+import { withFunctionsAsTools } from "../../tools.ts";
+import { fromResponse, fromResponseEvents } from "./from-responses.ts";
+import { type ChatOptions, resolveOptions } from "./options.ts";
+import { warnOfTier } from "./priced-fields.ts";
+import { getStops, stopChunks, stopCompletion } from "./stop.ts";
+import { toResponsesRequest } from "./to-responses.ts";
+
+const path = "/responses";
+
+/** A chat handler that asks for the models by the Responses protocol whose rows have that endpoint. */
+export function withResponsesEndpoint(chat: NonNullable<Handlers["chat"]>, defaults: ChatOptions): typeof chat {
+  const chatByResponses = withFunctionsAsTools((call) => ask(call, resolveOptions(defaults, call.model)));
+  return (call) => (call.model.endpoint === "responses" ? chatByResponses(call) : chat(call));
+}
+
+/** The protocol has no `stop`, and takes tools beside any effort. */
+async function ask(call: Call<ChatRequest>, defaults: ChatOptions) {
+  const { toolEfforts: _, toolEffortDefault: __, ...taken } = defaults;
+  const options: ChatOptions = { ...taken, omit: [...(taken.omit ?? []), "stop"] };
+  const stops = getStops(call.request, options);
+  const asked = stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } };
+  const body = toResponsesRequest(asked, options);
+  const onTier = (tier: unknown) => warnOfTier(tier, call, options);
+  if (body.stream === true) {
+    const chunks = fromResponseEvents(await call.upstream.events(path, body), onTier);
+    return stops.length === 0 ? chunks : stopChunks(chunks, stops);
+  }
+  const answer = await call.upstream.json(path, body);
+  onTier(isRecord(answer) ? answer.service_tier : undefined);
+  return stopCompletion(fromResponse(answer), stops);
+}

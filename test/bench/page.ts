@@ -1,0 +1,207 @@
+import { chunkCount, isStreamed, jobs } from "./job.ts";
+import type { Latency } from "./latency.ts";
+import type { Machine } from "./machine.ts";
+import type { Profile } from "./profile.ts";
+import type { Results } from "./results.ts";
+import type { Row } from "./rounds.ts";
+import { formatTable } from "./table.ts";
+
+type Rows = readonly Row[];
+
+/** The tables of a run as Markdown, by the name of their place in the documentation. */
+export function formatTables(results: Results): Map<string, string> {
+  const { machine, day, seconds, field, latency, accounts, memory, openStreams, profiles, translations } = results;
+  const tables = new Map<string, string[]>([["run", formatRun(machine, day, seconds)]]);
+  if (field !== undefined && field.rows.length > 0) {
+    tables.set("calls", formatCalls(field.rows));
+    tables.set("summary", formatSummary(field.rows));
+    tables.set("subjects", formatSubjects(field, latency ?? []));
+    tables.set("gaps", formatGaps(field));
+  }
+  if (accounts !== undefined) tables.set("accounts", formatAccounts(accounts.rows));
+  if (accounts?.tail !== undefined) tables.set("tail", formatTail(accounts.tail));
+  if (memory !== undefined) tables.set("memory", formatMemory(memory, openStreams));
+  if (profiles !== undefined) tables.set("profiles", formatProfiles(profiles));
+  if (translations !== undefined) {
+    const line = ({ provider, chunkUs }: (typeof translations)[number]) => [provider, chunkUs.toFixed(2)];
+    tables.set("translation", formatTable(["stream of", "CPU µs a chunk"], translations.map(line), [0]));
+  }
+  return new Map([...tables].map(([name, lines]) => [name, lines.join("\n")]));
+}
+
+/** Puts each table between its marks, where the page has them. */
+export function putInto(page: string, tables: ReadonlyMap<string, string>): string {
+  return [...tables].reduce((text, [name, table]) => {
+    const marks = new RegExp(`(<!-- bench: ${name} -->\n)[^]*?(\n<!-- bench: end -->)`);
+    return text.replace(marks, (_, opening, closing) => `${opening}\n${table}\n${closing}`);
+  }, page);
+}
+
+function formatRun(machine: Machine, day: string, seconds: number | undefined): string[] {
+  const load = machine.loadAverage;
+  const others =
+    load > 0.5 ? ", so **other processes were at work**, and times are worse than on a machine of its own" : "";
+  return [
+    `${day}; ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Bun ${machine.bun}. ` +
+      `${machine.load}; ${machine.pinning}. Load average before the run: ${load.toFixed(2)}${others}.` +
+      `${seconds === undefined ? "" : ` The run took ${Math.round(seconds)} s.`}`,
+  ];
+}
+
+const namesOf = (rows: Rows) => [...new Set(rows.map(({ subject }) => subject))];
+
+function find(rows: Rows, { kind, connections }: Row, subject: string): Row | undefined {
+  return rows.find((row) => row.kind === kind && row.connections === connections && row.subject === subject);
+}
+
+/** The first subject has a row in every workload. */
+const workloadsOf = (rows: Rows) => rows.filter(({ subject }) => subject === rows[0]?.subject);
+
+function titleOf({ kind, connections }: Row): string {
+  return kind === "paced" ? `${jobs[kind].title}, ${connections} at once (a chunk)` : jobs[kind].title;
+}
+
+function costOf(row: Row | undefined): string {
+  if (row === undefined) return "–";
+  const us = row.cpuUs * (isStreamed(row.kind) && row.kind !== "paced" ? chunkCount : 1);
+  return us < 100 ? us.toFixed(1) : us.toFixed(0);
+}
+
+const ours = "modelgate";
+
+/** Workloads by subjects; what ours takes of the bare proxy's CPU stands beside it. */
+function formatCalls(rows: Rows): string[] {
+  const names = namesOf(rows);
+  const columns = names.flatMap((name) => (name === ours ? [name, "× bare"] : [name]));
+  const lines = workloadsOf(rows).map((workload) => [
+    titleOf(workload),
+    ...names.flatMap((name) => {
+      const row = find(rows, workload, name);
+      return name === ours ? [costOf(row), row?.ratio.toFixed(2) ?? "–"] : [costOf(row)];
+    }),
+  ]);
+  return formatTable(["CPU µs a call", ...columns], lines, [0]);
+}
+
+/** For the page that most people read. */
+function formatSummary(rows: Rows): string[] {
+  const shown = ["json", "burst", "json300", "paced"];
+  const names = namesOf(rows);
+  const workloads = workloadsOf(rows).filter(({ kind, connections }) => shown.includes(kind) && connections < 500);
+  const lines = workloads.map((workload) => [
+    titleOf(workload),
+    ...names.map((name) => costOf(find(rows, workload, name))),
+  ]);
+  return formatTable(["CPU µs a call", ...names], lines, [0]);
+}
+
+function formatSubjects({ described, rows }: NonNullable<Results["field"]>, latency: Latency[]): string[] {
+  const columns = [
+    "",
+    "calls/s, 1 core",
+    "p50 ms",
+    "p99 ms",
+    "1st event ms",
+    "RSS MB",
+    "start ms",
+    "version",
+    "without",
+  ];
+  const timesOf = (name: string) => {
+    const found = latency.find(({ subject }) => subject === name);
+    return [found?.p50Ms, found?.p99Ms, found?.firstP50Ms].map((ms) => ms?.toFixed(2) ?? "–");
+  };
+  const lines = described.map(({ name, version, without, startMs }) => {
+    const own = rows.filter(({ subject }) => subject === name);
+    const json = own.find(({ kind }) => kind === "json");
+    return [
+      name,
+      json?.callsPerSecond.toFixed(0) ?? "–",
+      ...timesOf(name),
+      Math.max(...own.map(({ rssMb }) => rssMb)).toFixed(0),
+      startMs.toFixed(0),
+      version,
+      without,
+    ];
+  });
+  const provider = latency.filter(({ subject }) => described.every(({ name }) => name !== subject));
+  const direct = provider.map(({ subject }) => [subject, "", ...timesOf(subject), "", "", "", ""]);
+  return formatTable(columns, [...lines, ...direct], [0, 7, 8]);
+}
+
+function formatGaps({ gaps, leftOut }: NonNullable<Results["field"]>): string[] {
+  const lines = [
+    ...leftOut.map(({ name, reason }) => `- ${name} was left out: ${clean(reason)}`),
+    ...gaps.map(
+      ({ subject, kind, connections, reason }) =>
+        `- ${subject} has no figure for ${titleOf({ kind, connections } as Row)}: ${clean(reason)}`,
+    ),
+  ];
+  return lines.length === 0 ? ["None was left out."] : lines;
+}
+
+const clean = (text: string) => text.replaceAll(/\s+/g, " ").slice(0, 200);
+
+function formatAccounts(rows: Rows): string[] {
+  const columns = ["JSON calls, 32 connections", "CPU µs", "× bare", "× one account", "p50 ms", "p99 ms", "calls/s"];
+  const lines = rows.map((row) => {
+    const [store] = row.subject.split(",");
+    const one = rows.find(({ subject }) => subject.startsWith(`${store}, 1 `));
+    return [
+      row.subject,
+      row.cpuUs.toFixed(1),
+      row.ratio.toFixed(2),
+      one === undefined ? "" : (row.cpuUs / one.cpuUs).toFixed(2),
+      row.p50Ms.toFixed(2),
+      row.p99Ms.toFixed(2),
+      row.callsPerSecond.toFixed(0),
+    ];
+  });
+  return formatTable(columns, lines, [0]);
+}
+
+function formatTail({ callsPerSecond, rows }: NonNullable<NonNullable<Results["accounts"]>["tail"]>): string[] {
+  const [bare] = rows;
+  const lines = rows.map(({ subject, p50Ms, p99Ms }) => [
+    subject,
+    p50Ms.toFixed(2),
+    p99Ms.toFixed(2),
+    (p99Ms / (bare?.p99Ms ?? Number.NaN)).toFixed(2),
+  ]);
+  return formatTable([`${callsPerSecond} calls a second`, "p50 ms", "p99 ms", "p99 × bare"], lines, [0]);
+}
+
+function formatMemory(
+  { calls, rssMb, mostMb }: NonNullable<Results["memory"]>,
+  open: Results["openStreams"],
+): string[] {
+  const [atStart = Number.NaN] = rssMb;
+  const lines = [
+    ["after its start", atStart.toFixed(0)],
+    [
+      `during ${calls} calls of all workloads, by tenths`,
+      rssMb
+        .slice(1)
+        .map((mb) => mb.toFixed(0))
+        .join(" "),
+    ],
+    ["the most at any look meanwhile", mostMb.toFixed(0)],
+    ...(open === undefined
+      ? []
+      : [[`with ${open.streams} open streams (${open.idleMb.toFixed(0)} before)`, open.rssMb.toFixed(0)]]),
+  ];
+  return formatTable(["", "RSS MB"], lines, [0, 1]);
+}
+
+function formatProfiles(profiles: readonly Profile[]): string[] {
+  return profiles.flatMap(({ kind, top }, index) => [
+    ...(index === 0 ? [] : [""]),
+    `**${jobs[kind].title}**`,
+    "",
+    ...formatTable(
+      ["% of samples", "function"],
+      top.map(({ what, percent }) => [percent.toFixed(1), `\`${what.replaceAll("|", "\\|")}\``]),
+      [1],
+    ),
+  ]);
+}
