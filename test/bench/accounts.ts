@@ -25,8 +25,9 @@ export interface Tail {
 
 export interface AccountsResult {
   rows: Row[];
-  /** Absent: it could not be measured, as on a machine with other work, whose gateway refuses calls. */
   tail?: Tail;
+  /** What could not be measured, and why: on a machine with other work a gateway may refuse calls. */
+  gaps: string[];
 }
 
 interface Tools {
@@ -60,14 +61,18 @@ export async function measureAccounts(
     );
     say(`accounts: ${active.join(" and ")} at work`);
     const order = { kind: "json", connections, seconds: roundSeconds, rounds, warmSeconds: 2 } as const;
-    const rows = await runRounds(processes, [bare, ...subjects], order, ({ name }, error) => {
-      say(`accounts: ${name} has no figure: ${error instanceof Error ? error.message : error}`);
-    });
+    const gaps: string[] = [];
+    const leave = ({ name }: { name: string }, error: unknown) => {
+      gaps.push(`${name}: ${error instanceof Error ? error.message : error}`);
+      say(`accounts: no figure of ${gaps.at(-1)}`);
+    };
+    const rows = await runRounds(processes, [bare, ...subjects], order, leave);
     const many = subjects[1] as Subject;
     const tail = await measureTail(processes, [bare, many], { rounds, say }).catch((error) => {
-      say(`accounts: no times at a fixed rate: ${error instanceof Error ? error.message : error}`);
+      leave({ name: "at a fixed rate" }, error);
+      return undefined;
     });
-    return { rows, ...(tail && { tail }) };
+    return { rows, gaps, ...(tail && { tail }) };
   } finally {
     for (const pid of [bare.pid, ...gates.map(({ gate }) => gate.pid)]) await processes.end(pid);
     await servers?.remove();

@@ -104,23 +104,29 @@ async function runBench(options: Options): Promise<number> {
     readFrom === undefined
       ? { day: new Date().toISOString().slice(0, 10), machine: describeMachine() }
       : await Bun.file(readFrom).json();
-  const stop = async (reason: string) => {
+  let stopping: Promise<never> | undefined;
+  const end = async (reason: string): Promise<never> => {
     fail(results, "the rest", reason);
-    await processes.endAll();
     await report(options, results);
+    await processes.endAll();
     process.exit(1);
+  };
+  const stop = (reason: string) => {
+    stopping ??= end(reason);
   };
   const timer = setTimeout(() => stop(`it took longer than ${secondsMax} s`), secondsMax * 1000);
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => stop(`ended by ${signal}`));
   try {
     if (readFrom === undefined) {
       await measure(options, processes, results);
+      await stopping;
       results.seconds = performance.now() / 1000;
     }
     clearTimeout(timer);
     await report(options, results);
     return results.failures === undefined ? 0 : 1;
   } catch (error) {
+    await stopping;
     say(`The bench failed: ${error instanceof Error ? error.message : error}`);
     return 1;
   } finally {

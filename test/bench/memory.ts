@@ -1,7 +1,7 @@
 import type { JobKind } from "./job.ts";
 import { jobs, pathOf } from "./job.ts";
 import { runLoad } from "./load.ts";
-import { readRssMb } from "./process-stats.ts";
+import { isRunning, readRssMb } from "./process-stats.ts";
 import type { Processes } from "./processes.ts";
 import { median } from "./rounds.ts";
 import type { Subject, Upstream } from "./subjects.ts";
@@ -38,7 +38,7 @@ export async function watchMemory(processes: Processes, subject: Subject, calls:
   let mostMb = 0;
   for (let step = 0; step < steps; step++) {
     const looks: number[] = [];
-    const timer = setInterval(() => looks.push(readRssMb(pid)), lookMs);
+    const timer = setInterval(() => isRunning(pid) && looks.push(readRssMb(pid)), lookMs);
     try {
       for (const [kind, share] of shares) {
         const url = origin + pathOf[jobs[kind].protocol];

@@ -8,17 +8,22 @@ import { formatTable } from "./table.ts";
 
 type Rows = readonly Row[];
 
+/** Above this load average the machine has other work. */
+const quietLoad = 0.5;
+
 /** The tables of a run as Markdown, by the name of their place in the documentation. */
 export function formatTables(results: Results): Map<string, string> {
   const { machine, day, seconds, field, latency, accounts, memory, openStreams, profiles, translations } = results;
   const tables = new Map<string, string[]>([["run", formatRun(machine, day, seconds)]]);
+  for (const { part, reason } of results.failures ?? [])
+    tables.get("run")?.push(`Not measured: ${part}: ${clean(reason)}.`);
   if (field !== undefined && field.rows.length > 0) {
     tables.set("calls", formatCalls(field.rows));
-    tables.set("summary", formatSummary(field.rows));
+    tables.set("summary", formatSummary(field.rows, machine));
     tables.set("subjects", formatSubjects(field, latency ?? []));
     tables.set("gaps", formatGaps(field));
   }
-  if (accounts !== undefined) tables.set("accounts", formatAccounts(accounts.rows));
+  if (accounts !== undefined) tables.set("accounts", formatAccounts(accounts));
   if (accounts?.tail !== undefined) tables.set("tail", formatTail(accounts.tail));
   if (memory !== undefined) tables.set("memory", formatMemory(memory, openStreams));
   if (profiles !== undefined) tables.set("profiles", formatProfiles(profiles));
@@ -40,7 +45,7 @@ export function putInto(page: string, tables: ReadonlyMap<string, string>): stri
 function formatRun(machine: Machine, day: string, seconds: number | undefined): string[] {
   const load = machine.loadAverage;
   const others =
-    load > 0.5 ? ", so **other processes were at work**, and times are worse than on a machine of its own" : "";
+    load > quietLoad ? ", so **other processes were at work**, and times are worse than on a machine of its own" : "";
   return [
     `${day}; ${machine.cpu}, ${machine.cores} cores, ${machine.memoryGb} GB, Linux ${machine.kernel}, Bun ${machine.bun}. ` +
       `${machine.load}; ${machine.pinning}. Load average before the run: ${load.toFixed(2)}${others}.` +
@@ -84,7 +89,7 @@ function formatCalls(rows: Rows): string[] {
 }
 
 /** For the page that most people read. */
-function formatSummary(rows: Rows): string[] {
+function formatSummary(rows: Rows, { loadAverage }: Machine): string[] {
   const shown = ["json", "burst", "json300", "paced"];
   const names = namesOf(rows);
   const workloads = workloadsOf(rows).filter(({ kind, connections }) => shown.includes(kind) && connections < 500);
@@ -92,7 +97,8 @@ function formatSummary(rows: Rows): string[] {
     titleOf(workload),
     ...names.map((name) => costOf(find(rows, workload, name))),
   ]);
-  return formatTable(["CPU µs a call", ...names], lines, [0]);
+  const note = loadAverage > quietLoad ? ["", "_Measured while other processes were at work on the machine._"] : [];
+  return [...formatTable(["CPU µs a call", ...names], lines, [0]), ...note];
 }
 
 function formatSubjects({ described, rows }: NonNullable<Results["field"]>, latency: Latency[]): string[] {
@@ -142,7 +148,7 @@ function formatGaps({ gaps, leftOut }: NonNullable<Results["field"]>): string[] 
 
 const clean = (text: string) => text.replaceAll(/\s+/g, " ").slice(0, 200);
 
-function formatAccounts(rows: Rows): string[] {
+function formatAccounts({ rows, gaps }: NonNullable<Results["accounts"]>): string[] {
   const columns = ["JSON calls, 32 connections", "CPU µs", "× bare", "× one account", "p50 ms", "p99 ms", "calls/s"];
   const lines = rows.map((row) => {
     const [store] = row.subject.split(",");
@@ -157,7 +163,8 @@ function formatAccounts(rows: Rows): string[] {
       row.callsPerSecond.toFixed(0),
     ];
   });
-  return formatTable(columns, lines, [0]);
+  const left = gaps.map((gap) => `- No figure of ${clean(gap)}`);
+  return [...formatTable(columns, lines, [0]), ...(left.length === 0 ? [] : ["", ...left])];
 }
 
 function formatTail({ callsPerSecond, rows }: NonNullable<NonNullable<Results["accounts"]>["tail"]>): string[] {

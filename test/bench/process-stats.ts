@@ -42,6 +42,8 @@ export function cpuUsBetween(before: CpuReading, after: CpuReading): number {
   return sum;
 }
 
+export const isRunning = (pid: number): boolean => treeOf(pid).length > 0;
+
 export function readRssMb(pid: number): number {
   const kilobytes = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
   if (kilobytes === undefined) throw new Error(`Cannot read the memory of process ${pid}: it has ended`);

@@ -2,7 +2,7 @@ import { type Kysely, sql } from "kysely";
 import type { Migration } from "./migration.ts";
 
 const added = ["audio_input_tokens", "audio_output_tokens", "image_output_tokens"];
-const summed = ["usage_hours", "usage_days", "opening_balances"];
+const summed = ["usage_hours", "usage_days", "opening_balances", "statistics"];
 
 /** The sums of `usage_hours`, with the new ones. */
 const sums =
@@ -26,9 +26,11 @@ export const mediaTokens: Migration = {
 };
 
 async function addColumns(db: Kysely<unknown>): Promise<void> {
+  const tables = await db.introspection.getTables();
+  const present = summed.filter((name) => tables.some((table) => table.name === name));
   for (const name of added) {
     await db.schema.alterTable("calls").addColumn(name, "bigint").execute();
-    for (const table of summed) {
+    for (const table of present) {
       await db.schema
         .alterTable(table)
         .addColumn(name, "bigint", (column) => column.notNull().defaultTo(0))

@@ -113,5 +113,11 @@ function checkImages(answer: GeneratedImages, wanted: number): GeneratedImages {
   const images = answer.images.slice(0, wanted);
   if (!Value.Check(TokenUsage, usage)) return { images };
   // Requests hold no pictures, so that all input is text where the provider does not divide it.
-  return { images, usage: { input_tokens_details: { text_tokens: usage.input_tokens, image_tokens: 0 }, ...usage } };
+  const { output_tokens_details: output }: Record<string, unknown> = usage;
+  const drawn = isRecord(output) && typeof output.image_tokens === "number" ? output.image_tokens : undefined;
+  const divided = drawn !== undefined && {
+    output_tokens_details: { text_tokens: usage.output_tokens - drawn, ...(output as object) },
+  };
+  const details = { input_tokens_details: { text_tokens: usage.input_tokens, image_tokens: 0 } };
+  return { images, usage: { ...details, ...usage, ...divided } };
 }

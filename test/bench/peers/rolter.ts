@@ -4,6 +4,7 @@ import { installWheel } from "./install.ts";
 
 const version = "0.1.0";
 
+/** Its queue before the provider is as wide as that of the others, who have none. */
 export async function rolter(): Promise<Contender> {
   const folder = await installWheel("rolter", version);
   return {
@@ -48,6 +49,9 @@ host = "127.0.0.1"
 port = ${port}
 [tls]
 ca_bundles = ${JSON.stringify(caFile === undefined ? [] : [caFile])}
+[queue]
+capacity = 100000
+workers = 1000
 [[virtual_keys]]
 key = "${key}"
 name = "bench"

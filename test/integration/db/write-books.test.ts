@@ -189,7 +189,13 @@ describe("writeLedger", () => {
       await store.writeLedger([endOf(open, { meters })]);
     }
     const summed = { audio_input_tokens: 6, audio_output_tokens: 8, image_output_tokens: 10 };
-    const sums = { input_tokens: 2, cache_write_tokens: 20, cache_write_1h_tokens: 200, output_tokens: 2000, ...summed };
+    const sums = {
+      input_tokens: 2,
+      cache_write_tokens: 20,
+      cache_write_1h_tokens: 200,
+      output_tokens: 2000,
+      ...summed,
+    };
     for (const table of ["usage_hours", "usage_days"] as const) {
       expect(await rowsOf(store, table)).toEqual([expect.objectContaining({ ...sums, cost_nanodollars: 26 })]);
     }

@@ -48,6 +48,23 @@ describe("toMeters", () => {
       { prompt_tokens: 5, completion_tokens: 9, completion_tokens_details: { reasoning_tokens: 7 } },
       { inputToken: 5, outputToken: 9 },
     ],
+    [
+      "sound of the prompt, and sound and pictures of the completion, apart",
+      {
+        ...{ prompt_tokens: 50, completion_tokens: 90 },
+        prompt_tokens_details: { audio_tokens: 30, cached_tokens: 10 },
+        completion_tokens_details: { audio_tokens: 40, image_tokens: 5, text_tokens: 45 },
+      },
+      {
+        ...{ inputToken: 10, audioInputToken: 30, cacheReadToken: 10 },
+        ...{ outputToken: 45, audioOutputToken: 40, imageOutputToken: 5 },
+      },
+    ],
+    [
+      "sound that was read from a cache as that",
+      { prompt_tokens: 50, completion_tokens: 1, prompt_tokens_details: { audio_tokens: 50, cached_tokens: 20 } },
+      { inputToken: 0, audioInputToken: 30, cacheReadToken: 20, outputToken: 1 },
+    ],
     ["nothing at all used", { prompt_tokens: 0, completion_tokens: 0 }, { inputToken: 0, outputToken: 0 }],
   ])("reads %s", (_, usage, meters) => {
     expect(toMeters(report(usage))).toEqual(meters);
@@ -70,6 +87,11 @@ describe("toMeters", () => {
     [
       "has more cached and written than prompt",
       { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 3 } },
+    ],
+    ["has more sound than prompt", { prompt_tokens: 5, prompt_tokens_details: { audio_tokens: 6 } }],
+    [
+      "has more sound than completion",
+      { prompt_tokens: 5, completion_tokens: 5, completion_tokens_details: { audio_tokens: 6 } },
     ],
     ["has a negative cached part", { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: -1 } }],
     ["has half a cached token", { prompt_tokens: 5, prompt_tokens_details: { cached_tokens: 0.5 } }],

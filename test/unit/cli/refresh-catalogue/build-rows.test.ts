@@ -101,3 +101,53 @@ describe("rows of the price list", () => {
     expect(rows.find(({ id }) => id === "claude-new")?.created).toBe(Date.parse("2026-11-23") / 1000);
   });
 });
+
+describe("rows of models of pictures and sound", () => {
+  const openai = (id: string, listed: Listed) => {
+    const given = { today: "2026-11-23", taken: new Map(), before: [] };
+    return buildRows({ [id]: { litellm_provider: "openai", ...listed } }, rules.openai as never, given).rows[0];
+  };
+  const million = (usd: string) => ({ usd, per: 1_000_000 });
+
+  test("have one rate where all of an answer is pictures", () => {
+    const rates = {
+      input_cost_per_token: 5e-6,
+      cache_read_input_token_cost: 1.25e-6,
+      output_cost_per_image_token: 3e-5,
+    };
+    expect(openai("gpt-image-2", { mode: "image_generation", ...rates })).toMatchObject({
+      capability: "images",
+      imageOutputTokensMax: { "high 1024x1024": 7024, "low 1024x1024": 196, high: 23_719 },
+      price: { inputToken: million("5.00"), cacheReadToken: million("1.25"), outputToken: million("30.00") },
+    });
+  });
+
+  test("have a rate of pictures beside that of words", () => {
+    const rates = { input_cost_per_token: 5e-6, output_cost_per_token: 1e-5, output_cost_per_image_token: 3.2e-5 };
+    expect(openai("gpt-image-1.5", { mode: "image_generation", ...rates })?.price).toEqual({
+      ...{ inputToken: million("5.00"), cacheReadToken: million("5.00") },
+      ...{ outputToken: million("10.00"), imageOutputToken: million("32.00") },
+    });
+  });
+
+  test("have rates of sound where it is dearer than text, and take it", () => {
+    const rates = {
+      ...{ input_cost_per_token: 2.5e-6, output_cost_per_token: 1e-5 },
+      ...{ input_cost_per_audio_token: 3.2e-5, output_cost_per_audio_token: 6.4e-5, supports_audio_input: true },
+    };
+    expect(openai("gpt-audio", { mode: "chat", ...rates })).toMatchObject({
+      features: ["audio"],
+      price: { audioInputToken: million("32.00"), audioOutputToken: million("64.00") },
+    });
+    const equal = { ...rates, input_cost_per_audio_token: 2.5e-6, output_cost_per_audio_token: 1e-5 };
+    expect(openai("gpt-audio", { mode: "chat", ...equal })?.price?.audioInputToken).toBeUndefined();
+  });
+
+  test("are priced by time or characters where the list says so", () => {
+    const timed = openai("gpt-transcribe", { mode: "audio_transcription", input_cost_per_second: 7.5e-5 });
+    expect(Object.keys(timed?.price ?? {})).toEqual(["audioMs"]);
+    const spoken = openai("tts-1", { mode: "audio_speech", input_cost_per_character: 1.5e-5 });
+    expect(spoken).toMatchObject({ price: { character: million("15.00") } });
+    expect(spoken?.options).toBeUndefined();
+  });
+});

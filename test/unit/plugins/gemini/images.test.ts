@@ -60,6 +60,17 @@ describe("an image answer", () => {
     });
   });
 
+  test("tells thoughts and words apart from the picture", () => {
+    const usageMetadata = {
+      ...{ promptTokenCount: 14, candidatesTokenCount: 1283, thoughtsTokenCount: 174, totalTokenCount: 1471 },
+      candidatesTokensDetails: [{ modality: "TEXT", tokenCount: 163 }, null, { modality: "IMAGE", tokenCount: 1120 }],
+    };
+    expect(fromImageAnswer({ ...answer([picture("AAAA")]), usageMetadata }).usage).toEqual({
+      ...{ input_tokens: 14, output_tokens: 1457, total_tokens: 1471 },
+      output_tokens_details: { image_tokens: 1120 },
+    });
+  });
+
   test.each([
     ["nothing", answer([]), "no picture"],
     ["no image", answer([], "NO_IMAGE"), "NO_IMAGE"],

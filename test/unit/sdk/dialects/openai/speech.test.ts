@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { openai } from "../../../../../src/sdk/dialects/openai/index.ts";
 import { errorOf } from "../../../../support/error-of.ts";
-import { drain, fakeCall, piecesOf, plainModel } from "../../fake-call.ts";
+import { drain, eventsOf, fakeCall, piecesOf, plainModel } from "../../fake-call.ts";
 
 const request = {
   model: "acme-1",
@@ -46,5 +46,31 @@ describe("speak", () => {
       message: "The provider answered speech with application/json",
     });
     expect(await errorOf(openai({ speech: {} }).speech?.(call))).toEqual(refusal);
+  });
+
+  const delta = (text: string) => ({ type: "speech.audio.delta", audio: Buffer.from(text).toString("base64") });
+  const events = (...list: object[]) => eventsOf(list.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(""));
+  const model = { ...plainModel, options: { events: true } };
+
+  test("reads sound and tokens out of events", async () => {
+    const usage = { input_tokens: 14, output_tokens: 101, total_tokens: 115 };
+    const answer = events(delta("RIFF"), delta("rest"), { type: "speech.audio.done", usage });
+    const { call, asked } = fakeCall(request, { events: answer }, model);
+    const speech = await openai({ speech: {} }).speech?.(call);
+    expect(asked[0]).toMatchObject({ method: "events", body: { stream_format: "sse", response_format: "wav" } });
+    expect(speech?.readUsage?.()).toBeUndefined();
+    const { items } = await drain(speech?.wav as AsyncIterable<Uint8Array>);
+    expect(items.map((chunk) => new TextDecoder().decode(chunk))).toEqual(["RIFF", "rest"]);
+    expect(speech?.readUsage?.()).toEqual(usage);
+  });
+
+  test.each<[string, object[], string]>([
+    ["end early", [delta("RIFF")], "ended before"],
+    ["tell of an error", [{ type: "error", error: { message: "Too much" } }], "Too much"],
+  ])("refuses events that %s", async (_, list, words) => {
+    const { call } = fakeCall(request, { events: events(...list) }, model);
+    const speech = await openai({ speech: {} }).speech?.(call);
+    const { error } = await drain(speech?.wav as AsyncIterable<Uint8Array>);
+    expect((error as Error).message).toContain(words);
   });
 });

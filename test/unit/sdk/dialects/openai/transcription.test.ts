@@ -91,6 +91,11 @@ describe("transcribe", () => {
       { text: "Hi", duration: 1.5, language: "english" },
     ],
     ["a length as text", { text: "Hi", duration: "1.5" }, { text: "Hi", duration: 1.5 }],
+    [
+      "tokens in its usage",
+      { text: "Hi", usage: { type: "tokens", input_tokens: 37, output_tokens: 12, total_tokens: 49 } },
+      { text: "Hi", usage: { type: "tokens", input_tokens: 37, output_tokens: 12, total_tokens: 49 } },
+    ],
     ["a length in its usage", { text: "Hi", usage: { type: "duration", seconds: 37 } }, { text: "Hi", duration: 37 }],
     [
       "words",
