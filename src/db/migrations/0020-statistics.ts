@@ -3,9 +3,7 @@ import type { Engine, Migration } from "./migration.ts";
 
 const names = ["account_id", "key_id", "model", "plugin"];
 const sums = `requests failures refused failed input_tokens cache_read_tokens cache_write_tokens cache_write_1h_tokens
-  output_tokens images audio_ms characters call_units cost_nanodollars charged_nanodollars quota_tokens`.split(
-  /\s+/,
-);
+  output_tokens images audio_ms characters call_units cost_nanodollars charged_nanodollars quota_tokens`.split(/\s+/);
 const buckets = Array.from({ length: 24 }, (_, bucket) => bucket);
 const latencies = ["f", "d"].flatMap((measure) => buckets.map((bucket) => `${measure}${bucket}`));
 
