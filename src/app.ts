@@ -8,7 +8,15 @@ import {
   pruneSignIn,
 } from "./accounts/index.ts";
 import { openAlerts, type VerifyLedger } from "./alerts/index.ts";
-import { type Billing, createPruner, openBilling, RefusalLog, readOverdrawn, remoteCalls } from "./billing/index.ts";
+import {
+  type Billing,
+  createPruner,
+  openBilling,
+  RefusalLog,
+  readOverdrawn,
+  remoteCalls,
+  Statistics,
+} from "./billing/index.ts";
 import { type Config, getCatalogueFolder, getOidcOptions, getPublicOrigin, getVariablePrefix } from "./config/index.ts";
 import { type ContentLog, openContentLog } from "./content-log/index.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
@@ -28,6 +36,7 @@ const syncMs = 500;
 const pruneMs = 60_000;
 /** At most two thousand calls a second are deleted; a round without old calls costs next to nothing. */
 const pruneCallsMs = 250;
+const countMs = 50;
 const recoverMs = 5000;
 const saveLastUsedMs = 3000;
 
@@ -84,22 +93,19 @@ class StartError extends Error {
  */
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, store, log, observability, now = Date.now } = options;
-  const providers = new Providers({
-    ...options,
-    now,
-    createManager: (choices) => openPluginManager(options, now, choices),
-  });
-  await providers.load();
-  if (!canStart(providers)) throw new StartError(describeNoProvider(providers.snapshot, config));
+  const providers = await openProviders(options, now);
   const accounts = createAccounts({ store, defaults: config, now });
   await accounts.prepare();
   const observer = providers.observe(observability?.calls);
   const { onCommit } = observability ?? {};
-  const { ledger, degraded } = await openBilling(config, { ...options, onCommit });
+  const statistics = new Statistics({ store, retentionDays: config.callRetentionDays, now, log });
+  const { ledger, degraded } = await openBilling(config, { ...options, onCommit, onEnded: statistics.add });
   const recovered = await ledger.recover();
   if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
-  const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log });
   const { contentLog, close: closeContentLog } = await openContentLog({ ...options, now });
+  await statistics.start(ledger);
+  const onRefused = statistics.addRefusal;
+  const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log, onRefused });
   const { network, close: closeNetwork } = openProviderNetwork(options);
   const kernel: Kernel = { registry: providers.snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
@@ -112,7 +118,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     version: options.version,
     log,
     now,
-    ...{ store, accounts, ledger, refusals, contentLog, kernel, providers },
+    ...{ store, accounts, ledger, refusals, statistics, contentLog, kernel, providers },
     snapshot: () => providers.snapshot,
     catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
@@ -138,7 +144,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     options.onPluginsChanged?.(snapshot);
   });
   options.onPluginsChanged?.(providers.snapshot);
-  const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals });
+  const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals, statistics });
   const stopAlerts = openAlerts({ ...options, key, kernel, now });
   return {
     http,
@@ -154,9 +160,17 @@ export async function createApp(options: AppOptions): Promise<App> {
       providers.close();
       for (const stop of [stopMaintenance, stopAlerts, closeNetwork]) stop();
       await Promise.all([refusals.flush(), closeContentLog(), ledger.close()]);
+      await statistics.close().catch((error) => log.error("maintenance_failed", { error }));
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
     },
   };
+}
+
+async function openProviders(options: AppOptions, now: () => number): Promise<Providers> {
+  const providers = new Providers({ ...options, now, createManager: (set) => openPluginManager(options, now, set) });
+  await providers.load();
+  if (!canStart(providers)) throw new StartError(describeNoProvider(providers.snapshot, options.config));
+  return providers;
 }
 
 async function readSealKey(store: Store): Promise<Uint8Array> {
@@ -234,8 +248,9 @@ function describeNoProvider({ plugins, warnings }: PluginSnapshot, { host }: Con
 /** Starts the timers: reads what other processes wrote, recovers calls of dead processes, deletes expired data. */
 function startMaintenance(
   { store, log, config, now = Date.now }: AppOptions,
-  { accounts, ledger, refusals }: Pick<App, "accounts" | "ledger"> & { refusals: RefusalLog },
+  parts: Pick<App, "accounts" | "ledger"> & { refusals: RefusalLog; statistics: Statistics },
 ): () => void {
+  const { accounts, ledger, refusals, statistics } = parts;
   const every = (ms: number, work: () => unknown) => {
     let hasFailed = false;
     return setInterval(async () => {
@@ -261,6 +276,8 @@ function startMaintenance(
     every(pruneMs, () => pruneSignIn(store, now())),
     every(pruneMs, () => createStoredResponses(store, now).prune(now())),
     every(pruneMs, () => refusals.prune()),
+    every(pruneMs, () => statistics.prune()),
+    every(countMs, () => statistics.countGaps()),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
   if (store.shared) {

@@ -30,6 +30,8 @@ export interface BillingOptions {
   /** Default: this process keeps them alone. The ledger closes them. */
   limits?: CallLimits | undefined;
   onCommit?: OnCommit | undefined;
+  /** Told of each call's end once it is written. */
+  onEnded?: ((end: CallEnded) => void) | undefined;
 }
 
 /** The ledger of one process over its store. */
@@ -46,6 +48,8 @@ export interface Billing extends Ledger {
    * @returns How many ends of calls are still not written.
    */
   sync(): Promise<number>;
+  /** When the oldest running call began, and the calls that have ended and of which `onEnded` was not told yet. */
+  running(): { openedAt: number | undefined; ended: Pick<CallEnded, "open" | "settledAt">[] };
   /**
    * Admits no more calls and writes all that is queued.
    *
@@ -89,10 +93,12 @@ class StoreBilling implements Billing {
   readonly #holds: CallHolds;
   readonly #queue: CommitQueue;
   readonly #calls = new Map<string, RunningCall>();
+  readonly #onEnded: BillingOptions["onEnded"];
   #closed = false;
 
-  constructor({ store, now = Date.now, accountsMax = accountsMaxDefault, limits, onCommit }: BillingOptions) {
+  constructor({ store, now = Date.now, accountsMax = accountsMaxDefault, limits, onCommit, onEnded }: BillingOptions) {
     this.#store = store;
+    this.#onEnded = onEnded;
     this.#now = now;
     this.#queue = new CommitQueue(store, (end, wasRetried) => this.#endWritten(end, wasRetried), onCommit);
     this.#limits = limits ?? new ProcessLimits(accountsMax);
@@ -202,6 +208,11 @@ class StoreBilling implements Billing {
     return this.#queue.unwritten.size;
   }
 
+  running() {
+    const calls = [...this.#calls.values()];
+    return { openedAt: calls[0]?.admission.openedAt, ended: calls.flatMap(({ end }) => end ?? []) };
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#queue.flush();
@@ -241,6 +252,7 @@ class StoreBilling implements Billing {
     if (call?.end !== end) return;
     this.#calls.delete(callId);
     this.#holds.written(end, wasRetried);
+    this.#onEnded?.(end);
     call.limitsUpdated = this.#limits.end(call.admission, end, this.#now());
   }
 }

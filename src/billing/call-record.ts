@@ -74,6 +74,7 @@ export function toCallEnded(open: CallOpened, settlement: Settlement, settledAt:
     protocol: settlement.protocol,
     clientRequestId: settlement.clientRequestId,
     detail: settlement.detail,
+    tag: settlement.tag,
   };
 }
 

@@ -14,8 +14,21 @@ export { RefusalLog } from "./requests/refusal-log.ts";
 export type { LoggedRequest, RequestDetail } from "./requests/request-columns.ts";
 export type { RequestFilter, StatusFilter } from "./requests/request-filter.ts";
 export { readStatement, type StatementLine } from "./statement.ts";
+export { readFigures, type StatisticsFigures, sumFigures } from "./statistics/figures.ts";
+export {
+  type FiguresByHour,
+  type Rank,
+  readGroups,
+  readTotals,
+  type StatisticsFilter,
+  type StatisticsGroup,
+  type StatisticsOfGroup,
+  type StatisticsQuery,
+  statisticsGroups,
+} from "./statistics/read-statistics.ts";
+export { Statistics } from "./statistics/statistics.ts";
 export { type DaySpan, type Period, periods, spanDaysMax } from "./usage/buckets.ts";
-export { readUsage } from "./usage/read-usage.ts";
+export { readUsage, readUsageBy } from "./usage/read-usage.ts";
 export type { UsageFigures, UsageSum, UsageSums } from "./usage/sum-usage.ts";
 export { type Verification, verifyLedger } from "./verify.ts";
 export {

@@ -1,5 +1,5 @@
 import type { Store } from "../db/index.ts";
-import { type Billing, createBilling } from "./billing.ts";
+import { type Billing, type BillingOptions, createBilling } from "./billing.ts";
 import type { OnCommit } from "./commit-queue.ts";
 import type { RedisLimits, RedisLimitsOptions } from "./redis/redis-limits-options.ts";
 
@@ -14,6 +14,7 @@ interface OpenBillingOptions {
   log: { warn(event: string, fields: Record<string, unknown>): void };
   now?: (() => number) | undefined;
   onCommit?: OnCommit | undefined;
+  onEnded?: BillingOptions["onEnded"];
 }
 
 /**
@@ -23,13 +24,14 @@ interface OpenBillingOptions {
  */
 export async function openBilling(
   { redisUrl }: { redisUrl?: string | undefined },
-  { store, log, now, onCommit }: OpenBillingOptions,
+  { store, log, now, onCommit, onEnded }: OpenBillingOptions,
 ): Promise<OpenBilling> {
   const given = { store, ...(now && { now }) };
-  if (redisUrl === undefined) return { ledger: createBilling({ ...given, onCommit }), degraded: () => [] };
+  const told = { onCommit, onEnded };
+  if (redisUrl === undefined) return { ledger: createBilling({ ...given, ...told }), degraded: () => [] };
   const report = (event: string, fields: Record<string, unknown>) => log.warn(event, fields);
   const limits = await openRedisLimits({ ...given, url: redisUrl, report });
-  return { ledger: createBilling({ ...given, limits, onCommit }), degraded: () => limits.problems() };
+  return { ledger: createBilling({ ...given, ...told, limits }), degraded: () => limits.problems() };
 }
 
 /**

@@ -119,10 +119,11 @@ export interface Settlement {
   errorCode?: string | undefined;
   firstByteMs?: number | undefined;
   durationMs: number;
-  /** For the request log: what the client spoke, its own id of the request, and JSON of how the call went. */
+  /** For the request log: what the client spoke, its own id and tag of the request, and JSON of how the call went. */
   protocol?: string | undefined;
   clientRequestId?: string | undefined;
   detail?: string | undefined;
+  tag?: string | undefined;
 }
 
 /** A wallet in figures. `available` is what a new premium call can hold. */

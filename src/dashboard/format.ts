@@ -51,6 +51,13 @@ export function formatMs(ms: number | null): string {
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
 }
 
+/** A share of 1 in percent; a dash for an unknown one. */
+export function formatShare(share: number | null): string {
+  if (share === null) return "–";
+  const percent = share * 100;
+  return `${percent > 0 && percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
+}
+
 export function formatMoment(text: string | null): string {
   return text === null ? "–" : dateTime.format(new Date(text));
 }

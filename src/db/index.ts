@@ -14,6 +14,15 @@ export { firstDayOfPeriod, isOfRunningPeriod } from "./running-period.ts";
 export { type CallState, type Database, isOpen, isSeen, meterColumns, type Role } from "./schema.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export {
+  addStatistics,
+  figureColumns,
+  pruneStatistics,
+  type StatisticsRow,
+  type StatisticsSum,
+  statisticsSums,
+} from "./statistics.ts";
+export { latencyBuckets, type StatisticsKind } from "./statistics-tables.ts";
+export {
   type AbandonedCall,
   type EmbeddedStore,
   inTransaction,

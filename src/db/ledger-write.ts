@@ -79,6 +79,8 @@ export interface CallEnded {
   readonly clientRequestId?: string | undefined;
   /** JSON of a `CallDetail` of the kernel. */
   readonly detail?: string | undefined;
+  /** What the client calls requests of this kind. */
+  readonly tag?: string | undefined;
 }
 
 /** A raised hold of an open call, as an embedded store writes it; a shared one decides by {@link Store.extendHold}. */

@@ -1,7 +1,8 @@
 import type { Capability } from "../contract/index.ts";
+import type { Tagged } from "./statistics-tables.ts";
 
 /** Requests with a known API key that did not become calls. */
-export interface RefusalsTable {
+export interface RefusalsTable extends Tagged {
   /** The response's `x-request-id`. */
   id: string;
   account_id: string;

@@ -1,8 +1,10 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { BudgetPeriod, Capability, MeterName, UsageSource } from "../contract/index.ts";
 import type { AlertTables } from "./alert-tables.ts";
+import { meterColumns } from "./meter-columns.ts";
 import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
 import type { RefusalsTable } from "./refusals-table.ts";
+import type { StatisticsTables, Tagged } from "./statistics-tables.ts";
 import type { ContentTables, IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 import type { InvitationsTable, MembershipsTable, TeamInvitationsTable } from "./team-tables.ts";
 
@@ -10,7 +12,7 @@ import type { InvitationsTable, MembershipsTable, TeamInvitationsTable } from ".
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
  * `month` the first UTC day of a month, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
  */
-export interface Database extends AlertTables, ContentTables {
+export interface Database extends AlertTables, ContentTables, StatisticsTables {
   accounts: AccountsTable;
   keys: KeysTable;
   calls: CallsTable;
@@ -99,21 +101,7 @@ interface KeysTable {
   created_by: Generated<string | null>;
 }
 
-/** The column of each meter, the same in `calls` and in the usage tables. */
-export const meterColumns = {
-  inputToken: "input_tokens",
-  audioInputToken: "audio_input_tokens",
-  cacheReadToken: "cache_read_tokens",
-  cacheWriteToken: "cache_write_tokens",
-  cacheWrite1hToken: "cache_write_1h_tokens",
-  outputToken: "output_tokens",
-  audioOutputToken: "audio_output_tokens",
-  imageOutputToken: "image_output_tokens",
-  image: "images",
-  audioMs: "audio_ms",
-  character: "characters",
-  call: "call_units",
-} as const satisfies Record<MeterName, string>;
+export { meterColumns };
 
 type MeterColumns<Amount> = Record<(typeof meterColumns)[MeterName], Amount>;
 
@@ -127,7 +115,7 @@ export type CallState = "open" | "settled" | "released" | "abandoned";
 export const isOpen = sql<SqlBool>`state = 'open'`;
 
 /** One row per call, written when it is admitted and completed when it ends. */
-interface CallsTable extends MeterColumns<number | null> {
+interface CallsTable extends MeterColumns<number | null>, Tagged {
   /** Sorts by time; the response's `x-request-id`. */
   id: string;
   account_id: string;
@@ -292,11 +280,10 @@ interface VouchersTable {
   redeemed_by: string | null;
 }
 
-/** What administrators did, append-only. */
+/** What administrators did, append-only; `account_id` is theirs. */
 interface AuditTable {
   id: string;
   at: number;
-  /** The administrator's account. */
   account_id: string;
   /** `account.credit`, for example. */
   action: string;

@@ -80,6 +80,8 @@ export class CallContext<C extends Capability = Capability> {
   clientForbidsStoring = false;
   /** What the client calls its session, which sticks to a route and a key. A claim: it decides nothing else. */
   session: string | undefined = undefined;
+  /** What the client calls requests of this kind, for statistics. */
+  tag: string | undefined = undefined;
   /** Whether the request asks a provider to keep a part of the prompt for an hour. */
   keepsHour = false;
   /** Present once the call was admitted. */

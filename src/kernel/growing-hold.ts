@@ -6,7 +6,7 @@ import {
   type Hold,
   type Ledger,
 } from "../contract/index.ts";
-import { tokensMax } from "./normalize/usage.ts";
+import { tokensMax } from "./normalize/prompt-bounds.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 
 /** What usage takes of the wallet, or of the free quota. */

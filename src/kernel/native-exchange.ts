@@ -1,5 +1,5 @@
 import type { ChatRequest, GatewayError, Model, ProviderPlugin, ServerEvent } from "../contract/index.ts";
-import { imageTokensDefault, tokensMax } from "./normalize/usage.ts";
+import { imageTokensDefault, tokensMax } from "./normalize/prompt-bounds.ts";
 import { nativeProtocols, type Part } from "./protocols/native.ts";
 import type { ModelEntry } from "./routing/registry.ts";
 

@@ -203,5 +203,6 @@ async function settle(kernel: Kernel, call: CallContext): Promise<void> {
     protocol: call.capability === "chat" ? call.protocol : undefined,
     clientRequestId: call.clientRequestId,
     detail: formatCallDetail(call),
+    tag: call.tag,
   });
 }

@@ -28,20 +28,23 @@ function idOf(at: string): string {
   return `'req_' || ${digits.join(" || ")} || (1000000000 + n)`;
 }
 
-/** One in 50 calls failed, one in 10 has a session, one in 5 an id of its client, and the 20 oldest have a rare model. */
+/**
+ * One in 50 calls failed, one in 10 has a session, one in 4 a tag, one in 5 an id of its client, and the 20 oldest have a
+ * rare model.
+ */
 function insertCalls(calls: number, numbers: string): string {
   const at = `${from} + n * ${Math.floor((79 * day) / calls)}`;
   const status = "case when n % 50 = 7 then 500 else 200 end";
   return `insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at,
     quota_day, hold_nanodollars, hold_tokens, input_tokens, output_tokens, usage_source, cost_nanodollars,
     charged_nanodollars, quota_tokens, price_version, route, status, error_code, duration_ms, session, protocol,
-    client_request_id, detail)
+    client_request_id, detail, tag)
     select ${idOf(at)}, 'acc_' || (n % ${accounts}), 'key_' || (n % ${accounts * 4}),
     case when n <= 20 then 'rare' else 'famA-4o-mini' end, 'chat', 0, 'settled', ${at}, ${at} + 900, 20000, 0, 900, 350,
     120, 'reported', 83000, 0, 470, 'v1', case when n % 3 = 0 then 'groq' else 'openai' end, ${status},
     case when n % 50 = 7 then 'upstream_error' end, 900, case when n % 10 = 3 then 'session-' || (n % 10007) end,
     case when n % 7 = 0 then 'messages' else 'chat' end, case when n % 5 = 2 then 'mine-' || n end,
-    '{"finish":["stop"]}' from ${numbers}`;
+    '{"finish":["stop"]}', case when n % 4 = 3 then 'tag-' || (n % 13) end from ${numbers}`;
 }
 
 /** Indexes are made in one go afterwards, which is the same index and takes minutes less. */
@@ -87,6 +90,9 @@ const filters: readonly [string, RequestFilter][] = [
   ["one key", { keyId: "key_7", accountId: "acc_7" }],
   ["one session", { session: "session-33" }],
   ["one session of one account", { session: "session-33", accountId: "acc_7" }],
+  ["one tag", { tag: "tag-3" }],
+  ["one tag of one account", { tag: "tag-3", accountId: "acc_7" }],
+  ["a tag that there is none of", { tag: "nowhere" }],
   ["failed", { status: "failed" }],
   ["failed, of one account", { status: "failed", accountId: "acc_7" }],
   ["failed, of an account without failures", { status: "failed", accountId: "acc_8" }],

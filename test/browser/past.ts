@@ -45,6 +45,11 @@ export async function writePast(home: string): Promise<void> {
       await creditWallet(store, { accountId: member.id, nanodollars: 12e9, note: "Welcome" }, () => start);
     }
     await writeCalls(store, accountId, [website.id, job.id]);
+    const gap = { node_id: null, from_id: "", until_id: "~", settled_from: 0, exceptions: "[]", partial: null };
+    await store.db
+      .insertInto("statistics_gaps")
+      .values({ id: "past", ...gap })
+      .execute();
   } finally {
     await store.close();
   }
@@ -83,6 +88,7 @@ function createCall(who: { accountId: string; keyId: string }, openedAt: number,
     holdTokens: 0,
     priceVersion: null,
     budgetMonth: null,
+    session: `session-${Math.floor(random() * 20)}`,
   };
   const meters: Meters = {
     inputToken: 200 + Math.floor(random() * 2800),
@@ -106,6 +112,7 @@ function createCall(who: { accountId: string; keyId: string }, openedAt: number,
       route: model.ownedBy,
       status: failed ? 500 : 200,
       errorCode: failed ? "upstream_timeout" : null,
+      tag: premium ? "support bot" : undefined,
       firstByteMs: failed ? null : firstByteMs,
       durationMs: firstByteMs + Math.floor(random() * 4000),
     },

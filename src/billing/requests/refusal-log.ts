@@ -16,6 +16,8 @@ export interface RefusalLogOptions {
   readonly store: Store;
   readonly retentionDays: number;
   readonly now: () => number;
+  /** Told of every one at once. */
+  readonly onRefused?: ((request: RefusedRequest) => void) | undefined;
   /** Told of what could not be recorded. */
   readonly log: { warn(event: string, fields: Record<string, unknown>): void };
 }
@@ -42,6 +44,7 @@ export class RefusalLog {
   /** Neither throws nor waits. */
   add(request: RefusedRequest): void {
     const { account_id: accountId, key_id: keyId, error_code: code, status } = request;
+    this.#options.onRefused?.(request);
     const count = this.#rowsOfAccounts.get(accountId) ?? 0;
     if (count < accountRowsMax && this.#rows.length < rowsMax) {
       this.#rowsOfAccounts.set(accountId, count + 1);

@@ -5,8 +5,8 @@ type Calls = Selectable<Database["calls"]>;
 type Refusals = Selectable<Database["refusals"]>;
 
 const common = [
-  ...["id", "account_id", "key_id", "opened_at", "model", "capability", "protocol", "session", "client_request_id"],
-  ...["status", "error_code", "duration_ms"],
+  ...["id", "account_id", "key_id", "opened_at", "model", "capability", "protocol", "session", "tag"],
+  ...["client_request_id", "status", "error_code", "duration_ms"],
 ] as const;
 const listed = [
   ...["state", "premium", "route", "first_byte_ms", "usage_source", "input_tokens", "cache_read_tokens"],

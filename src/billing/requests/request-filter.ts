@@ -12,6 +12,7 @@ export interface RequestFilter {
   readonly route?: string | undefined;
   readonly protocol?: string | undefined;
   readonly session?: string | undefined;
+  readonly tag?: string | undefined;
   readonly status?: StatusFilter | undefined;
   /** A part of the request's id, or of the client's own. */
   readonly text?: string | undefined;
@@ -34,18 +35,20 @@ export function toConditions(
   table: "calls" | "refusals",
   filter: RequestFilter,
 ): { found: readonly Condition[]; others: readonly Condition[] } {
-  const { accountId, keyId, session, status } = filter;
+  const { accountId, keyId, session, tag, status } = filter;
   const equals = (column: string, value: string | undefined) =>
     value === undefined ? [] : [sql`${sql.ref(column)} = ${value}`];
   const [account, key] = [equals("account_id", accountId), equals("key_id", keyId)];
   const ofSession = session === undefined ? [] : [sql`session is not null`, ...equals("session", session)];
+  // Unlike a session, a tag is often that of many accounts.
+  const tagged = tag === undefined ? [] : [sql`tag is not null`, ...equals("tag", tag), ...account];
   const failed = table === "calls" && isFailure(status) ? [sql`error_code is not null`, ...account] : [];
   const running = table === "calls" && status === "running" ? [isOpen] : [];
-  const indexed = table === "calls" ? [running, ofSession, failed, account] : [account];
+  const indexed = table === "calls" ? [running, ofSession, tagged, failed, account] : [account];
   const found = indexed.find((conditions) => conditions.length > 0) ?? [];
   const others = [
     // Each condition once: a page that needs no others is read without a search.
-    ...[running, ofSession, failed, key, account].flat().filter((condition) => !found.includes(condition)),
+    ...[running, ofSession, tagged, failed, key, account].flat().filter((condition) => !found.includes(condition)),
     ...equals("model", filter.model),
     ...equals("protocol", filter.protocol),
     ...equals("route", filter.route),

@@ -28,7 +28,7 @@ export interface UsageRow extends UsageFigures {
   model: string;
 }
 
-/** Figures with what each model has of them, by its name. */
+/** Figures with what each model, or other group, has of them, by its name. */
 export interface UsageSum {
   readonly figures: UsageFigures;
   readonly byModel: ReadonlyMap<string, UsageFigures>;

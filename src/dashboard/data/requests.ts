@@ -5,7 +5,7 @@ import { refreshMs } from "./session.ts";
 
 /** The filters of the API, as they stand in the address of the page. */
 export const filterNames = [
-  ...["from", "until", "account", "key", "model", "plugin", "protocol", "status", "session", "text"],
+  ...["from", "until", "account", "key", "model", "plugin", "protocol", "status", "session", "tag", "text"],
 ] as const;
 
 export type FilterName =
@@ -18,6 +18,7 @@ export type FilterName =
   | "protocol"
   | "status"
   | "session"
+  | "tag"
   | "text";
 
 export type RequestQuery = Partial<Record<FilterName, string>>;

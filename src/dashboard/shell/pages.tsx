@@ -25,12 +25,14 @@ export const userPages: readonly PageEntry[] = [
   { path: "/", name: "Overview", icon: "overview", page: <OverviewPage /> },
   onDemand("/keys", "API keys", "key", () => import("../pages/keys/keys-page.tsx")),
   onDemand("/requests", "Requests", "list", () => import("../pages/requests/requests-page.tsx")),
+  onDemand("/statistics", "Usage", "pulse", () => import("../pages/statistics/usage-page.tsx")),
   onDemand("/billing", "Billing", "billing", () => import("../pages/billing/billing-page.tsx")),
   onDemand("/models", "Models", "models", () => import("../pages/models/models-page.tsx")),
   onDemand("/playground", "Playground", "play", () => import("../pages/playground/playground-page.tsx")),
 ];
 
 export const adminPages: readonly PageEntry[] = [
+  onDemand("/admin/gateway", "Gateway", "overview", () => import("../pages/statistics/gateway-page.tsx")),
   onDemand("/admin/accounts", "Accounts", "accounts", () => import("../pages/admin/accounts-page.tsx")),
   onDemand("/admin/vouchers", "Vouchers", "voucher", () => import("../pages/admin/vouchers-page.tsx")),
   onDemand("/admin/providers", "Providers", "admin", () => import("../pages/admin/providers/providers-page.tsx")),

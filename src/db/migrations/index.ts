@@ -17,6 +17,7 @@ import { roles } from "./0016-roles.ts";
 import { providers } from "./0017-providers.ts";
 import { alerts } from "./0018-alerts.ts";
 import { contentLog } from "./0019-content-log.ts";
+import { statistics } from "./0020-statistics.ts";
 import { teams } from "./0021-teams.ts";
 import { mediaTokens } from "./0022-media-tokens.ts";
 import type { Migration } from "./migration.ts";
@@ -42,6 +43,7 @@ export const migrations: readonly Migration[] = [
   providers,
   alerts,
   contentLog,
+  statistics,
   teams,
   mediaTokens,
 ];

@@ -82,8 +82,12 @@ function createParts(url: string, timeoutMs: number, deadAfterMs: number): Parts
   });
   // An idle connection that is lost is replaced when it is needed.
   pool.on("error", () => undefined);
-  // A connection that is lost in use fails its query; without a listener it would also end the process.
-  pool.on("connect", (client) => client.on("error", () => undefined));
+  pool.on("connect", (client) => {
+    // A connection that is lost in use fails its query; without a listener it would also end the process.
+    client.on("error", () => undefined);
+    // To compile a query that has many sums takes longer than to run it.
+    client.query("set jit = off").catch(() => undefined);
+  });
   const changes = new ChangeFeed(nodeId);
   const db = new Kysely<Database>({ dialect: new PostgresDialect({ pool }) });
   const connect = (purpose: string, options: Partial<OrderedConnectionOptions> = {}) =>

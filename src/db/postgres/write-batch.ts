@@ -126,6 +126,7 @@ function endRow({ open, meters, ...end }: CallEnded) {
     protocol: end.protocol,
     client_request_id: end.clientRequestId,
     detail: end.detail,
+    tag: end.tag,
     input_tokens: meters.inputToken,
     cache_read_tokens: meters.cacheReadToken,
     cache_write_tokens: meters.cacheWriteToken,

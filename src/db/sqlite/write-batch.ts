@@ -46,6 +46,7 @@ const endColumns: Columns<CallEnded> = {
   protocol: (end) => end.protocol ?? null,
   client_request_id: (end) => end.clientRequestId ?? null,
   detail: (end) => end.detail ?? null,
+  tag: (end) => end.tag ?? null,
 };
 
 /** What a batch adds to a row of `usage_hours`, whose key is account, hour and model. */

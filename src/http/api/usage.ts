@@ -5,8 +5,10 @@ import {
   type Period,
   periods,
   readUsage,
+  readUsageBy,
   spanDaysMax,
   type UsageFigures,
+  type UsageSum,
   type UsageSums,
 } from "../../billing/index.ts";
 import { formatUsd, GatewayError, type QuotaState, quoteValue, type WalletState } from "../../contract/index.ts";
@@ -36,7 +38,15 @@ const Figures = Type.Object({
   cost_usd: Type.String({ description: "Cost by list price" }),
   charged_usd: Type.String({ description: "What the wallet paid" }),
 });
-const ByModel = Type.Array(Type.Intersect([Type.Object({ model: Type.String() }), Figures]));
+/** What `group_by` may be. */
+const groups = ["model", "key", "plugin", "status", "session", "tag"] as const;
+type Group = (typeof groups)[number];
+/** The most days of other groups than models, whose sums are not kept by month. */
+const groupedDaysMax = 366;
+
+const byGroup = (group: Group) => Type.Array(Type.Intersect([Type.Object({ [group]: Type.String() }), Figures]));
+/** One of them, as `group_by` says. */
+const Groups = Type.Partial(Type.Object(Object.fromEntries(groups.map((group) => [`by_${group}`, byGroup(group)]))));
 const UsageRecord = Type.Object({
   object: Type.Literal("usage"),
   period: Type.String(),
@@ -49,41 +59,40 @@ const UsageRecord = Type.Object({
     resets_at: Type.String(),
   }),
   wallet: Type.Object({ balance_usd: Type.String(), held_usd: Type.String() }),
-  totals: Type.Intersect([Figures, Type.Object({ by_model: ByModel })]),
-  data: Type.Array(
-    Type.Intersect([
-      Type.Object({ start: Type.String(), end: Type.String() }),
-      Figures,
-      Type.Object({ by_model: ByModel }),
-    ]),
-  ),
+  totals: Type.Intersect([Figures, Groups]),
+  data: Type.Array(Type.Intersect([Type.Object({ start: Type.String(), end: Type.String() }), Figures, Groups])),
 });
-const parameters = ["startDate", "endDate", "period"].map((name) => ({
+const parameters = ["startDate", "endDate", "period", "group_by"].map((name) => ({
   name,
   in: "query" as const,
   required: false,
-  schema: { type: "string" as const },
+  schema: { type: "string" as const, ...(name === "group_by" && { enum: [...groups], default: "model" }) },
 }));
+
+type UsageQuery = DaySpan & { readonly period: Period; readonly group: Group };
 
 /** GET /usage: the usage of the user's account in UTC buckets. */
 export function usageController(deps: HttpDeps) {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
     const { accountId, freeTokensPerDay = deps.config.freeTokensPerDay } = await readUser(deps, request);
     const query = readUsageQuery(parseUrl(request).searchParams, deps.now());
-    const [sums, quota, wallet] = await Promise.all([
+    if (query.group !== "model") await deps.statistics?.freshen();
+    const [sums, grouped, quota, wallet] = await Promise.all([
       readUsage(deps.store, accountId, query),
+      query.group === "model" ? undefined : readUsageBy(deps.store, accountId, query),
       deps.ledger.readQuotaState({ accountId, freeTokensPerDay }),
       deps.ledger.readWalletState(accountId),
     ]);
     const headers = { ...dataHeaders(request), "x-request-id": makeCallId(deps.now()) };
-    return jsonForPage(request, toRecord(query, sums, { quota, wallet }), headers);
+    return jsonForPage(request, toRecord(query, { sums, grouped: grouped ?? sums }, { quota, wallet }), headers);
   };
   return new Elysia().get("/usage", answer, {
     detail: {
       summary: "Usage, quota and wallet of the signed-in account",
       description:
         "Takes the cookie `session`, not an API key. `startDate` and `endDate` are UTC days, inclusive (default: the " +
-        "last 30 days); `period` is hourly, daily (default), weekly, monthly or yearly.",
+        "last 30 days); `period` is hourly, daily (default), weekly, monthly or yearly. `group_by` is model (default), key, " +
+        "plugin, status, session or tag, and names the lists of groups: `by_model`, `by_key` and so on.",
       tags: ["Account"],
       parameters,
       security: [{ session: [] }],
@@ -93,8 +102,8 @@ export function usageController(deps: HttpDeps) {
 }
 
 function toRecord(
-  { period, startDay, endDay }: DaySpan & { readonly period: Period },
-  { totals, buckets }: UsageSums,
+  { period, startDay, endDay, group }: UsageQuery,
+  { sums: { totals, buckets }, grouped }: { sums: UsageSums; grouped: UsageSums },
   { quota, wallet }: { quota: QuotaState; wallet: WalletState },
 ) {
   return {
@@ -109,18 +118,19 @@ function toRecord(
       resets_at: new Date(quota.resetsAt).toISOString(),
     },
     wallet: { balance_usd: formatUsd(wallet.balanceNanodollars), held_usd: formatUsd(wallet.heldNanodollars) },
-    totals: { ...toFiguresJson(totals.figures), by_model: toModelsJson(totals.byModel) },
-    data: buckets.map((bucket) => ({
+    totals: { ...toFiguresJson(totals.figures), ...toGroupsJson(group, grouped.totals) },
+    data: buckets.map((bucket, place) => ({
       start: new Date(bucket.startHour * hourMs).toISOString(),
       end: new Date(bucket.endHour * hourMs).toISOString(),
       ...toFiguresJson(bucket.figures),
-      by_model: toModelsJson(bucket.byModel),
+      ...toGroupsJson(group, grouped.buckets[place]),
     })),
   };
 }
 
-function toModelsJson(models: ReadonlyMap<string, UsageFigures>) {
-  return [...models].map(([model, figures]) => ({ model, ...toFiguresJson(figures) }));
+function toGroupsJson(group: Group, sum: UsageSum | undefined) {
+  const list = [...(sum?.byModel ?? [])].map(([value, figures]) => ({ [group]: value, ...toFiguresJson(figures) }));
+  return { [`by_${group}`]: list };
 }
 
 function toFiguresJson(figures: UsageFigures) {
@@ -151,8 +161,9 @@ function toDate(time: number): string {
  *
  * @throws {GatewayError} `invalid_request` naming the parameter.
  */
-export function readUsageQuery(query: URLSearchParams, now: number): DaySpan & { readonly period: Period } {
-  const period = readPeriod(query.get("period"));
+export function readUsageQuery(query: URLSearchParams, now: number): UsageQuery {
+  const period = readOne("period", periods, query.get("period")) ?? "daily";
+  const group = readOne("group_by", groups, query.get("group_by")) ?? "model";
   const end = query.get("endDate");
   const start = query.get("startDate");
   const startGiven = start === null || start === "" ? undefined : readDay("startDate", start);
@@ -161,21 +172,19 @@ export function readUsageQuery(query: URLSearchParams, now: number): DaySpan & {
   const startDay = startGiven ?? Math.max(0, endDay - daysDefault + 1);
   if (endDay < startDay) throw invalidParameter("endDate", `endDate ${end} is before startDate ${start}`);
   const days = endDay - startDay + 1;
-  const max = spanDaysMax[period];
+  const max = group === "model" ? spanDaysMax[period] : Math.min(spanDaysMax[period], groupedDaysMax);
   if (days > max) {
-    throw invalidParameter(
-      "startDate",
-      `The span has ${days} days, but at most ${max} are allowed for ${period}; ask for fewer days or a longer period`,
-    );
+    const what = group === "model" ? `${period}; ask for fewer days or a longer period` : `${period} usage by ${group}`;
+    throw invalidParameter("startDate", `The span has ${days} days, but at most ${max} are allowed for ${what}`);
   }
-  return { period, startDay, endDay };
+  return { period, group, startDay, endDay };
 }
 
-function readPeriod(text: string | null): Period {
-  if (text === null || text === "") return "daily";
-  const period = periods.find((known) => known === text);
-  if (period !== undefined) return period;
-  throw invalidParameter("period", `period is ${quoteValue(text)}, expected one of ${periods.join(", ")}`);
+function readOne<Value extends string>(param: string, known: readonly Value[], text: string | null): Value | undefined {
+  if (text === null || text === "") return undefined;
+  const value = known.find((each) => each === text);
+  if (value !== undefined) return value;
+  throw invalidParameter(param, `${param} is ${quoteValue(text)}, expected one of ${known.join(", ")}`);
 }
 
 /** A day as `2026-11-21`, or a time with its zone as `2026-11-21T12:00:00Z`. */

@@ -5,18 +5,19 @@ import { GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
 import { toIso } from "./serializers.ts";
-import { withAdminSession, withSession } from "./session.ts";
+import { withAdminSession, withTeamSession } from "./session.ts";
 
 const Switch = formBody({ on: Type.Boolean(), key: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })) });
 
 /**
  * Prompts and answers that the operator keeps. Looking at them is a POST, because somebody else's is written to the audit
- * log, which another site must not be able to cause; viewers therefore may not.
+ * log, which another site must not be able to cause; viewers therefore may not. Of a team's, only its admins see the
+ * prompts: everybody's are among them.
  */
 export function contentController(deps: HttpDeps) {
   const { contentLog } = deps;
   return new Elysia()
-    .use(withSession(deps))
+    .use(withTeamSession(deps))
     .get("/content", async ({ user }) => toContentLogJson(await contentLog.describe(user.accountId)))
     .delete("/content", async ({ user: { accountId } }) => ({
       deleted: await contentLog.deleteAll(accountId, accountId),

@@ -15,6 +15,7 @@ import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
 import { publicRoutes } from "./session.ts";
+import { statisticsController } from "./statistics.ts";
 import { systemStatusController } from "./system-status.ts";
 import { adminTeamController, teamController, teamsController } from "./team.ts";
 
@@ -37,6 +38,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(requestsController(deps))
     .use(contentController(deps))
     .use(adminContentController(deps))
+    .use(statisticsController(deps))
     .use(sessionsController(deps))
     .use(teamController(deps))
     .use(teamsController(deps))

@@ -18,7 +18,7 @@ const columns = [
     "protocol",
     "route",
   ],
-  ...["session", "client_request_id", "requests", "input_tokens", "cache_read_tokens", "cache_write_tokens"],
+  ...["session", "tag", "client_request_id", "requests", "input_tokens", "cache_read_tokens", "cache_write_tokens"],
   ...["cache_write_1h_tokens", "output_tokens", "audio_input_tokens", "audio_output_tokens", "image_output_tokens"],
   ...["usage_source", "quota_tokens", "cost_usd", "charged_usd"],
   ...["first_byte_ms", "duration_ms"],

@@ -20,7 +20,7 @@ import { withSession } from "./session.ts";
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
 const Filter = Type.Object({
   ...spanFields,
-  ...{ account: text, key: text, model: text, plugin: text, session: text, text },
+  ...{ account: text, key: text, model: text, plugin: text, session: text, tag: text, text },
   protocol: Type.Optional(Type.Union([Type.Literal("chat"), Type.Literal("responses"), Type.Literal("messages")])),
   status: Type.Optional(Type.String({ pattern: "^(ok|failed|refused|running|[1-5]xx|[1-5]\\d\\d)$" })),
 });
@@ -73,25 +73,25 @@ function seesAll({ role }: SessionUser): boolean {
 
 /** @throws {GatewayError} `forbidden` for another account than the own, `invalid_request` for an unknown one. */
 async function readFilter(deps: HttpDeps, user: SessionUser, query: Static<typeof Filter>): Promise<RequestFilter> {
-  const { key: keyId, model, plugin: route, protocol, session, status } = query;
+  const { key: keyId, model, plugin: route, protocol, session, tag, status } = query;
   return {
     ...readSpan(query),
     accountId: await readAccount(deps, user, query),
-    ...{ keyId, model, route, protocol, session },
+    ...{ keyId, model, route, protocol, session, tag },
     status: status === undefined ? undefined : toStatusFilter(status),
     text: query.text,
   };
 }
 
 /** By its id, its e-mail or one of its keys; calls are indexed by account. */
-async function readAccount(
+export async function readAccount(
   { store }: HttpDeps,
   user: SessionUser,
-  { account, key }: Static<typeof Filter>,
+  { account, key }: Pick<Static<typeof Filter>, "account" | "key">,
 ): Promise<string | undefined> {
   if (!seesAll(user)) {
     if (account === undefined || account === user.accountId) return user.accountId;
-    throw new GatewayError("forbidden", "The requests of other accounts are for administrators");
+    throw new GatewayError("forbidden", "Other accounts are for administrators");
   }
   if (account === undefined) {
     if (key === undefined) return undefined;

@@ -22,6 +22,7 @@ export const pagePaths = [
   "/",
   "/keys",
   "/requests",
+  "/statistics",
   "/billing",
   "/models",
   "/playground",

@@ -18,11 +18,24 @@ export function readSessionHeader(headers: Headers): string | undefined {
   return undefined;
 }
 
-/** The name that a body of any protocol gives its session: `prompt_cache_key`, or Claude Code's in `metadata.user_id`. */
-export function readSessionOfBody(body: unknown): string | undefined {
-  if (!isRecord(body)) return undefined;
-  const { prompt_cache_key: cacheKey, metadata } = body;
-  return toSession(cacheKey) ?? (isRecord(metadata) ? readUserId(metadata.user_id) : undefined);
+/** Like a session of at most 64 characters; others are ignored too. */
+const tagForm = /^[A-Za-z0-9][\w.:/+=@ -]{0,63}$/;
+
+/** The tag in a client's headers. */
+export function readTagHeader(headers: Headers): string | undefined {
+  return toTag(headers.get("x-modelgate-tag"));
+}
+
+/**
+ * The names that a body of any protocol gives its session, `prompt_cache_key` or Claude Code's in `metadata.user_id`, and
+ * its tag, `metadata.tag`, where the headers had none.
+ */
+export function readNamesOfBody(body: unknown, names: { session: string | undefined; tag: string | undefined }): void {
+  if (!isRecord(body)) return;
+  const { prompt_cache_key: cacheKey } = body;
+  const metadata = isRecord(body.metadata) ? body.metadata : undefined;
+  names.session ??= toSession(cacheKey) ?? readUserId(metadata?.user_id);
+  names.tag ??= toTag(metadata?.tag);
 }
 
 /** Claude Code's is JSON with `session_id`; older ones end in `_session_` and an id. Without a session it names a person. */
@@ -38,6 +51,10 @@ function readUserId(userId: unknown): string | undefined {
 
 function toSession(name: unknown): string | undefined {
   return typeof name === "string" && sessionForm.test(name) ? name : undefined;
+}
+
+function toTag(name: unknown): string | undefined {
+  return typeof name === "string" && tagForm.test(name) ? name : undefined;
 }
 
 /** UUIDs, ULIDs, base64, paths. Others are ignored. */

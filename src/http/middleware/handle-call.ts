@@ -3,7 +3,7 @@ import { type Capability, formatUsd, GatewayError, type LimitState } from "../..
 import { type AnswerOf, CallContext, makeCallId, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { BodyReservation } from "./body-memory.ts";
-import { readClientRequestId, readSessionHeader, readSessionOfBody } from "./client-names.ts";
+import { readClientRequestId, readNamesOfBody, readSessionHeader, readTagHeader } from "./client-names.ts";
 import { takeModels } from "./listed-models.ts";
 import { declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
 import type { ResponseHeaders } from "./security-headers.ts";
@@ -40,6 +40,7 @@ export class HttpCall extends CallContext {
     this.#onEnd = onEnd;
     this.clientRequestId = readClientRequestId(httpRequest);
     this.session = readSessionHeader(httpRequest.headers);
+    this.tag = readTagHeader(httpRequest.headers);
   }
 
   /** While a provider works, the socket may be idle for any time. Ended by {@link restoreIdleTimeout}. */
@@ -108,7 +109,7 @@ export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
     call.requestedModel = (body as { model?: unknown } | null)?.model;
     call.clientForbidsStoring = (body as { store?: unknown } | null)?.store === false;
     const used = (await check?.(body, call)) ?? body;
-    call.session ??= readSessionOfBody(body);
+    readNamesOfBody(body, call);
     return used;
   };
 }

@@ -36,6 +36,7 @@ export function recordRefusal(deps: HttpDeps, { id, openedAt, request, call, err
     error_code: error.code,
     message: toStorable(error.message, messageCharactersMax),
     session: call?.session ?? null,
+    tag: call?.tag ?? null,
     client_request_id: readClientRequestId(request) ?? null,
     duration_ms: call === undefined ? 0 : Math.round(deps.kernel.now() - call.startedMs),
   });

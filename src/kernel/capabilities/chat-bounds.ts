@@ -1,8 +1,8 @@
 import type { ChatRequest, Meters, Model } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
 import { largest } from "../growing-hold.ts";
+import { promptTokensMax } from "../normalize/prompt-bounds.ts";
 import { divideSound, getOutputMeter } from "../normalize/sound.ts";
-import { promptTokensMax } from "../normalize/usage.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { needsFanOut } from "./fan-out.ts";

@@ -12,8 +12,8 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { base64ToFloats, floatsToBase64 } from "../../sdk/base64.ts";
+import { tokensMax } from "../normalize/prompt-bounds.ts";
 import { countedCharactersMax, countTokens, decodeTokens } from "../normalize/tokenizer.ts";
-import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler } from "../types.ts";

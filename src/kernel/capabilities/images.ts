@@ -13,8 +13,8 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../sdk/json.ts";
 import type { CallContext } from "../call-context.ts";
+import { tokensMax } from "../normalize/prompt-bounds.ts";
 import { countTokens } from "../normalize/tokenizer.ts";
-import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 

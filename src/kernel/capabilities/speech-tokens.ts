@@ -6,7 +6,7 @@ import {
   type SpeechRequest,
 } from "../../contract/index.ts";
 import { splitText } from "../audio/split-text.ts";
-import { tokensMax } from "../normalize/usage.ts";
+import { tokensMax } from "../normalize/prompt-bounds.ts";
 
 /** Tokens of sound: Gemini counts 25 for a second, OpenAI 20. */
 export const audioTokensPerSecond = 25;

@@ -19,8 +19,8 @@ import {
   type WavFormat,
   writeWavHead,
 } from "../audio/wav-stream.ts";
+import { tokensMax } from "../normalize/prompt-bounds.ts";
 import { countTokens } from "../normalize/tokenizer.ts";
-import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { closeIterator, withYielding } from "./iterators.ts";

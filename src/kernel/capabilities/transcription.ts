@@ -10,8 +10,8 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { readAudioLength } from "../audio/audio-length.ts";
+import { tokensMax } from "../normalize/prompt-bounds.ts";
 import { countedCharactersMax, countTokens } from "../normalize/tokenizer.ts";
-import { tokensMax } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 

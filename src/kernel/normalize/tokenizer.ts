@@ -1,8 +1,8 @@
 import type { ChatRequest, Model } from "../../contract/index.ts";
 import { nextTurn } from "../capabilities/iterators.ts";
+import { messageTokens, partTokensMax } from "./prompt-bounds.ts";
 import { hasAudioPrice } from "./sound.ts";
 import { getCallTexts } from "./tool-call.ts";
-import { messageTokens, partTokensMax } from "./usage.ts";
 
 /** What a picture is estimated to cost at the most (high detail, 1024 px); providers that take pictures report usage. */
 const imageTokensEstimate = 1_500;

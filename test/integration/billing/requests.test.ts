@@ -38,6 +38,7 @@ function refusalOf(name: string, openedAt: number, fields: Partial<RefusalsTable
     error_code: "invalid_request",
     message: "n is 9",
     session: null,
+    tag: null,
     client_request_id: null,
     duration_ms: 1,
     requests: 1,
@@ -54,7 +55,7 @@ async function logOf(): Promise<Store> {
   const store = await temporaryStore();
   const failed = { status: 500, errorCode: "upstream_error" };
   await store.writeLedger([
-    ...callOf("c1", 10, { session: "s-1" }, { clientRequestId: "mine-1", protocol: "messages" }),
+    ...callOf("c1", 10, { session: "s-1" }, { clientRequestId: "mine-1", protocol: "messages", tag: "t-1" }),
     ...callOf("c2", 20, { keyId: "key2", model: "model-2" }, { route: "groq", protocol: "chat" }),
     ...callOf("c3", 30, {}, failed),
     openOf(idAt("c4", 40), { openedAt: 40 }),
@@ -87,6 +88,8 @@ describe("the request log", () => {
     ["a plugin", { route: "groq" }, ["c2"]],
     ["a protocol", { protocol: "messages" }, ["c1"]],
     ["a session", { session: "s-1" }, ["c5", "r1", "c1"]],
+    ["a tag", { tag: "t-1" }, ["c1"]],
+    ["a tag and an account", { tag: "t-1", accountId: "acc_2" }, []],
     ["a session and an account", { session: "s-1", accountId: "acc_2" }, []],
     ["success", { status: "ok" }, ["c2", "c1"]],
     ["failure", { status: "failed" }, ["r2", "c5", "d1", "c3", "r1"]],

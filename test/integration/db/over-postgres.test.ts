@@ -23,6 +23,7 @@ const suites = [
     "prune-calls",
     "latest-calls",
     "requests",
+    "statistics",
     "usage/read-usage",
   ].map((name) => `test/integration/billing/${name}.test.ts`),
   ...[

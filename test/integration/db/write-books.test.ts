@@ -78,7 +78,7 @@ describe("writeLedger", () => {
       character: 7,
       call: 8,
     };
-    const logged = { protocol: "messages", clientRequestId: "mine-1", detail: '{"finish":["stop"]}' };
+    const logged = { protocol: "messages", clientRequestId: "mine-1", detail: '{"finish":["stop"]}', tag: "t-1" };
     await store.writeLedger([endOf(open, { meters, errorCode: "upstream_error", ...logged })]);
     expect(await rowsOf(store, "calls")).toEqual([
       {
@@ -117,6 +117,7 @@ describe("writeLedger", () => {
         budget_month: null,
         partial: null,
         session: "s-1",
+        tag: "t-1",
         protocol: "messages",
         client_request_id: "mine-1",
         detail: '{"finish":["stop"]}',

@@ -145,7 +145,7 @@ const rows: Record<string, Row> = {
     id: newRequest,
   },
   ...contentRows<Row>(
-    { row: (statuses, row) => ({ ...row, statuses: statuses as Statuses }), session, own, admin },
+    { row: (statuses, row) => ({ ...row, statuses: statuses as Statuses }), session, own, admin, forTeam },
     { newAccount: () => newAccount(), newContent },
   ),
   "DELETE /dashboard/api/sessions/:id": ownSignIn(own(200, { id: newSession })),
@@ -173,12 +173,25 @@ const rows: Record<string, Row> = {
   "GET /assets/:file": open(200, { id: () => "page.js" }),
   "GET /admin/*": open(200, { id: () => "accounts" }),
 };
-const pages = ["", "keys", "requests", "billing", "models", "playground", "settings", "sign-in", "admin", "docs"];
+const pages = [
+  "",
+  "keys",
+  "requests",
+  "statistics",
+  "billing",
+  "models",
+  "playground",
+  "settings",
+  "sign-in",
+  "admin",
+  "docs",
+];
 const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
 for (const path of [...pages, ...docsFiles, "healthz", "readyz"]) rows[`GET /${path}`] = open(200);
 const adminLists = "accounts audit audit.csv audit.jsonl vouchers plugins catalogue catalogue/files live settings";
 for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
-const ownLists = "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions";
+const ownLists =
+  "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions statistics";
 for (const path of ownLists.split(" ")) rows[`GET /dashboard/api/${path}`] = session(200);
 
 beforeAll(async () => {

@@ -13,22 +13,23 @@ interface Parts<Row> {
   session(status: number): Row;
   own(status: number, row: Given): Row;
   admin(status: number, row: Given): Row;
+  forTeam(row: Row, status: number): Row;
 }
 
 /** The routes of the content log, for the table of authorization. */
 export function contentRows<Row>(
-  { row, session, own, admin }: Parts<Row>,
+  { row, session, own, admin, forTeam }: Parts<Row>,
   { newAccount, newContent }: Record<"newAccount" | "newContent", () => Promise<string>>,
 ): Record<string, Row> {
   const ofAccount = "/dashboard/api/admin/accounts/:id/content";
   return {
     "GET /dashboard/api/content": session(200),
-    "DELETE /dashboard/api/content": session(200),
+    "DELETE /dashboard/api/content": forTeam(session(200), 403),
     "POST /dashboard/api/requests/:id/content": row(
-      { others: 401, member: 200, "other member": 404, viewer: 403, admin: 200, owner: 200 },
+      { others: 401, member: 200, "other member": 404, "team member": 403, viewer: 403, admin: 200, owner: 200 },
       { id: newContent },
     ),
-    "DELETE /dashboard/api/requests/:id/content": own(200, { id: newContent }),
+    "DELETE /dashboard/api/requests/:id/content": forTeam(own(200, { id: newContent }), 403),
     [`GET ${ofAccount}`]: admin(200, { id: newAccount }),
     [`POST ${ofAccount}`]: admin(200, { id: newAccount, body: { on: true } }),
     [`DELETE ${ofAccount}`]: admin(200, { id: newAccount }),

@@ -29,6 +29,7 @@ const bounded: Readonly<Record<string, string>> = {
 };
 /** Where one is put together, and whose tests read hostile text by it. */
 const madeIn: Readonly<Record<string, string>> = {
+  "src/cli/refresh-catalogue/price-list.ts": "test/unit/cli/refresh-catalogue/build-rows.test.ts",
   "src/plugin-loader/contract-renames.ts": "test/unit/plugin-loader/contract-upgrade.test.ts",
   "src/sdk/fault.ts": "test/unit/sdk/fault.test.ts",
 };

@@ -1,6 +1,7 @@
 import { useEffect, useState } from "react";
 import { useCalls } from "../../data/calls.ts";
 import { periods, useUsage } from "../../data/usage.ts";
+import { DayFields } from "../../ui/day-fields.tsx";
 import { Loaded } from "../../ui/feedback.tsx";
 import { Select } from "../../ui/field.tsx";
 import { PageHead } from "../../ui/page.tsx";
@@ -40,7 +41,7 @@ export function OverviewPage() {
             )
           }
         />
-        {range === "custom" && <DayFields {...days} />}
+        {range === "custom" && <DayFields {...days} onDay={(day) => setParams({ ...day, period: "" })} />}
         <Select
           isSmall
           aria-label="Interval"
@@ -80,25 +81,6 @@ function useRange() {
   const period = offered.find((each) => each === wanted) ?? offered[0];
   const name = custom === undefined ? ranges[range as RangeName].name : `${days.startDate} to ${days.endDate}`;
   return { range, name, days, offered, period };
-}
-
-function DayFields({ startDate, endDate }: { startDate: string; endDate: string }) {
-  const field = (label: string, value: string, param: string) => (
-    <input
-      className="input input-small"
-      type="date"
-      aria-label={label}
-      value={value}
-      max={new Date().toISOString().slice(0, 10)}
-      onChange={(event) => event.target.value !== "" && setParams({ [param]: event.target.value, period: "" })}
-    />
-  );
-  return (
-    <>
-      {field("From (UTC)", startDate, "from")}
-      {field("To (UTC)", endDate, "to")}
-    </>
-  );
 }
 
 /** Re-renders every minute, so that relative times stay right. */

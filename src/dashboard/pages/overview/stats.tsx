@@ -43,7 +43,7 @@ export function Stats({ usage, range }: { usage: Pick<Usage, "totals"> | undefin
   );
 }
 
-function Stat({
+export function Stat({
   name,
   value,
   exact,

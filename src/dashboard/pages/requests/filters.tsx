@@ -23,7 +23,7 @@ const protocols = [
   ["messages", "Messages"],
 ] as const;
 /** The filters behind "More filters". */
-const more = ["key", "model", "plugin", "protocol", "session", "account", "from", "until"] as const;
+const more = ["key", "model", "plugin", "protocol", "session", "tag", "account", "from", "until"] as const;
 
 interface FiltersProps {
   params: URLSearchParams;
@@ -89,6 +89,7 @@ function MoreFilters({ id, params, isAdmin, onChange }: FiltersProps & { id: str
       <LateField label="Plugin" {...text("plugin")} />
       <SelectField label="Protocol" options={protocols} {...text("protocol")} />
       <LateField label="Session" {...text("session")} />
+      <LateField label="Tag" {...text("tag")} />
       <SpanFields {...{ params, onChange }} />
     </div>
   );

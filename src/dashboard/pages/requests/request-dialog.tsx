@@ -42,7 +42,7 @@ function Detail({
   isAdmin: boolean;
   filterBy: (name: string, value: string) => void;
 }) {
-  const { requests, error, failed_attempts: attempts, ignored, lowered, warnings, session } = detail;
+  const { requests, error, failed_attempts: attempts, ignored, lowered, warnings, session, tag } = detail;
   return (
     <>
       {error !== null && <Callout tone="warn">{error}</Callout>}
@@ -76,6 +76,7 @@ function Detail({
         <Fact name="Session">
           {session && <LinkButton onClick={() => filterBy("session", session)}>{session}</LinkButton>}
         </Fact>
+        <Fact name="Tag">{tag && <LinkButton onClick={() => filterBy("tag", tag)}>{tag}</LinkButton>}</Fact>
         <Fact name="Client request ID">{detail.client_request_id}</Fact>
         <Fact name="Plugin">{detail.route}</Fact>
         <Fact name="First byte">{detail.first_byte_ms !== null && formatMs(detail.first_byte_ms)}</Fact>

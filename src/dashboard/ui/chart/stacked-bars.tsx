@@ -3,11 +3,11 @@ import uPlot from "uplot";
 import { useIsDark } from "../../theme.ts";
 import { otherColour, seriesColour } from "./colours.ts";
 
-/** One segment of every bar. */
+/** One segment of every bar, or a line. */
 export interface Series {
   readonly name: string;
-  /** One per bar, from the left. */
-  readonly values: readonly number[];
+  /** One per bar, from the left; null: unknown, for lines alone. */
+  readonly values: readonly (number | null)[];
   /** Whether it sums up what has no series of its own. */
   readonly isOther?: boolean;
 }
@@ -32,7 +32,25 @@ const height = 260;
 const tipWidth = 190;
 
 /** A stacked bar chart over time, with a tooltip. */
-export function StackedBars({ label, series, ticks, tickStep = 1, titles, format, unit }: Props) {
+export function StackedBars(props: Props) {
+  return <Chart {...props} isStacked />;
+}
+
+/** Lines over time of what cannot be added up, such as latencies. */
+export function Lines(props: Props) {
+  return <Chart {...props} isStacked={false} />;
+}
+
+function Chart({
+  label,
+  series,
+  ticks,
+  tickStep = 1,
+  titles,
+  format,
+  unit,
+  isStacked,
+}: Props & { isStacked: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState<{ bar: number; left: number }>();
   const isDark = useIsDark();
@@ -42,8 +60,8 @@ export function StackedBars({ label, series, ticks, tickStep = 1, titles, format
     const element = box.current;
     if (element === null) return;
     const plot = new uPlot(
-      createOptions({ series, ticks, tickStep, format }, element.clientWidth, setAt),
-      stackSeries(series),
+      createOptions({ series, ticks, tickStep, format, isStacked }, element.clientWidth, setAt),
+      isStacked ? stackSeries(series) : toLines(series),
       element,
     );
     const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
@@ -52,7 +70,7 @@ export function StackedBars({ label, series, ticks, tickStep = 1, titles, format
       observer.disconnect();
       plot.destroy();
     };
-  }, [dataKey, isDark]);
+  }, [dataKey, isDark, isStacked]);
   const shown = at === undefined ? [] : listValues(series, at.bar);
   return (
     <div className="chart" role="img" aria-label={label}>
@@ -68,7 +86,7 @@ export function StackedBars({ label, series, ticks, tickStep = 1, titles, format
                 <span>{format(value)}</span>
               </li>
             ))}
-            {(shown.length > 1 || unit !== undefined) && (
+            {isStacked && (shown.length > 1 || unit !== undefined) && (
               <li className="chart-sum">
                 <span>Total</span>
                 <span>
@@ -105,15 +123,23 @@ function stackSeries(series: readonly Series[]): uPlot.AlignedData {
   const sums = Array.from({ length: bars }, () => 0);
   const stacked = series.map(({ values }) =>
     values.map((value, bar) => {
-      sums[bar] = (sums[bar] ?? 0) + value;
+      sums[bar] = (sums[bar] ?? 0) + (value ?? 0);
       return sums[bar];
     }),
   );
   return [Array.from({ length: bars }, (_, bar) => bar), ...stacked.reverse()];
 }
 
+/** In the order of stacked series. */
+function toLines(series: readonly Series[]): uPlot.AlignedData {
+  const bars = series[0]?.values.length ?? 0;
+  return [Array.from({ length: bars }, (_, bar) => bar), ...series.map(({ values }) => [...values]).reverse()];
+}
+
+type OptionsProps = Pick<Props, "series" | "ticks" | "format"> & { tickStep: number; isStacked: boolean };
+
 function createOptions(
-  { series, ticks, tickStep, format }: Pick<Props, "series" | "ticks" | "format"> & { tickStep: number },
+  { series, ticks, tickStep, format, isStacked }: OptionsProps,
   width: number,
   point: (at: { bar: number; left: number } | undefined) => void,
 ): uPlot.Options {
@@ -121,7 +147,7 @@ function createOptions(
   const colour = (name: string) => style.getPropertyValue(name).trim();
   const font = `11px ${getComputedStyle(document.body).fontFamily}`;
   const axis = { stroke: colour("--text-faint"), font, ticks: { show: false } };
-  const isWhole = series.every(({ values }) => values.every(Number.isInteger));
+  const isWhole = series.every(({ values }) => values.every((value) => value === null || Number.isInteger(value)));
   const bars = uPlot.paths.bars?.({ size: [0.72, 44], radius: 0.12 });
   return {
     width,
@@ -154,13 +180,12 @@ function createOptions(
     series: [
       {},
       ...series
-        .map((each) => ({
-          label: each.name,
-          fill: colour(toColour(each)),
-          width: 0,
-          points: { show: false },
-          ...(bars !== undefined && { paths: bars }),
-        }))
+        .map((each) => {
+          const [label, paint] = [each.name, colour(toColour(each))];
+          // A single value between unknown ones is no line, so the points are shown.
+          if (!isStacked) return { label, stroke: paint, width: 2, points: { show: true, size: 5, fill: paint } };
+          return { label, fill: paint, width: 0, points: { show: false }, ...(bars !== undefined && { paths: bars }) };
+        })
         .reverse(),
     ],
     hooks: {

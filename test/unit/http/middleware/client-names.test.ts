@@ -1,8 +1,31 @@
 import { describe, expect, test } from "bun:test";
-import { readSessionHeader, readSessionOfBody } from "../../../../src/http/middleware/client-names.ts";
+import { readNamesOfBody, readSessionHeader, readTagHeader } from "../../../../src/http/middleware/client-names.ts";
 import { httpOf } from "../support.ts";
 
 const id = "0199f2a4-55c0-7a91-9d1c-3b1a2f6f0d11";
+
+function namesOf(given: Record<string, string>, body: unknown) {
+  const headers = new Headers(given);
+  const names = { session: readSessionHeader(headers), tag: readTagHeader(headers) };
+  readNamesOfBody(body, names);
+  return names;
+}
+
+describe("the tag of a call", () => {
+  test.each<[string, Record<string, string>, unknown, string | undefined]>([
+    ["the header", { "x-modelgate-tag": "nightly" }, {}, "nightly"],
+    ["the header before the body", { "x-modelgate-tag": "nightly" }, { metadata: { tag: "other" } }, "nightly"],
+    ["the body's metadata", {}, { metadata: { tag: "team a/prod" } }, "team a/prod"],
+    ["the body where the header is unusable", { "x-modelgate-tag": "*" }, { metadata: { tag: "b" } }, "b"],
+    ["none: too long", { "x-modelgate-tag": "a".repeat(65) }, {}, undefined],
+    ["the longest", { "x-modelgate-tag": "a".repeat(64) }, {}, "a".repeat(64)],
+    ["none: a formula", {}, { metadata: { tag: "=cmd()" } }, undefined],
+    ["none: a list", {}, { metadata: { tag: ["a"] } }, undefined],
+    ["none: metadata of another shape", {}, { metadata: "tag" }, undefined],
+  ])("is that of %s", (_what, headers, body, tag) => {
+    expect(namesOf(headers, body).tag).toBe(tag);
+  });
+});
 
 describe("the session of a call", () => {
   test.each<[string, Record<string, string>, unknown, string | undefined]>([
@@ -28,7 +51,7 @@ describe("the session of a call", () => {
     ["none: a line break", {}, { prompt_cache_key: "a\nb" }, undefined],
     ["none: no object", {}, "text", undefined],
   ])("is that of %s", (_, headers, body, session) => {
-    expect(readSessionHeader(new Headers(headers)) ?? readSessionOfBody(body)).toBe(session);
+    expect(namesOf(headers, body).session).toBe(session);
   });
 });
 

@@ -64,7 +64,7 @@ describe("a fault is told by its deepest field", () => {
       ChatRequest,
       chat({ messages: [user, { role: "user", content: 5 }] }),
       "messages[1].content",
-      "messages[1].content is 5, but a string or an array of at least 1 items was expected",
+      "messages[1].content is 5, but a string or an array was expected",
     ],
     [
       "a temperature of 3",

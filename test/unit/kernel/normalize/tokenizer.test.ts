@@ -4,8 +4,8 @@ import fc from "fast-check";
 import { countTokens as cl100k } from "gpt-tokenizer/encoding/cl100k_base";
 import { countTokens as o200k } from "gpt-tokenizer/encoding/o200k_base";
 import type { ChatRequest, ContentPart, Model } from "../../../../src/contract/index.ts";
+import { promptTokensMax, tokensMax } from "../../../../src/kernel/normalize/prompt-bounds.ts";
 import { countablePrompt, countTokens } from "../../../../src/kernel/normalize/tokenizer.ts";
-import { promptTokensMax, tokensMax } from "../../../../src/kernel/normalize/usage.ts";
 
 const model = { contextTokens: 20_000, imageTokensMax: 2000 } as Model;
 

@@ -1,0 +1,66 @@
+import type { StatisticsFigures } from "../../billing/index.ts";
+import { formatUsd, nanodollarsPerUsd } from "../../contract/index.ts";
+
+/** What a chart can show: shares are from 0 to 1, latencies are the 95th percentile in milliseconds. */
+export const metrics = ["cost", "requests", "errors", "tokens", "cache", "first_byte", "duration"] as const;
+export type Metric = (typeof metrics)[number];
+
+/** `errors` are failed calls and refused requests; unknown figures are `null`. */
+export function toFiguresJson(figures: StatisticsFigures) {
+  return {
+    requests: toRequests(figures),
+    errors: toErrors(figures),
+    refused: figures.refused,
+    prompt_tokens: toPromptTokens(figures),
+    cached_tokens: figures.cache_read_tokens,
+    completion_tokens: toCompletionTokens(figures),
+    total_tokens: toPromptTokens(figures) + toCompletionTokens(figures),
+    cache_share: toCacheShare(figures),
+    cost_usd: formatUsd(figures.cost_nanodollars),
+    charged_usd: formatUsd(figures.charged_nanodollars),
+    first_byte_ms: { p50: figures.firstByteMs.p50 ?? null, p95: figures.firstByteMs.p95 ?? null },
+    duration_ms: { p50: figures.durationMs.p50 ?? null, p95: figures.durationMs.p95 ?? null },
+  };
+}
+
+export function toMetric(figures: StatisticsFigures, metric: Metric): number | null {
+  switch (metric) {
+    case "cost":
+      return figures.cost_nanodollars / nanodollarsPerUsd;
+    case "requests":
+      return toRequests(figures);
+    case "errors":
+      return toErrors(figures);
+    case "tokens":
+      return toPromptTokens(figures) + toCompletionTokens(figures);
+    case "cache":
+      return toCacheShare(figures);
+    case "first_byte":
+      return figures.firstByteMs.p95 ?? null;
+    case "duration":
+      return figures.durationMs.p95 ?? null;
+  }
+}
+
+function toRequests({ requests, failures, refused }: StatisticsFigures): number {
+  return requests + failures + refused;
+}
+
+function toErrors({ failed, refused }: StatisticsFigures): number {
+  return failed + refused;
+}
+
+function toPromptTokens(figures: StatisticsFigures): number {
+  const written = figures.cache_write_tokens + figures.cache_write_1h_tokens;
+  return figures.input_tokens + figures.audio_input_tokens + figures.cache_read_tokens + written;
+}
+
+function toCompletionTokens(figures: StatisticsFigures): number {
+  return figures.output_tokens + figures.audio_output_tokens + figures.image_output_tokens;
+}
+
+/** Of the tokens of the prompts, how many came from a provider's cache. */
+function toCacheShare(figures: StatisticsFigures): number | null {
+  const prompt = toPromptTokens(figures);
+  return prompt === 0 ? null : figures.cache_read_tokens / prompt;
+}

@@ -1,0 +1,146 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { emailsOf, maySeeAll } from "../../accounts/index.ts";
+import {
+  type Rank,
+  readFigures,
+  readGroups,
+  readTotals,
+  type StatisticsFilter,
+  type StatisticsOfGroup,
+  type StatisticsQuery,
+  statisticsGroups,
+  sumFigures,
+} from "../../billing/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import type { Store } from "../../db/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { readMoment } from "./read-fields.ts";
+import { readAccount } from "./requests.ts";
+import { withSession } from "./session.ts";
+import { type Metric, metrics, toFiguresJson, toMetric } from "./statistics-json.ts";
+
+const hourMs = 3_600_000;
+const dayHours = 24;
+const daysDefault = 30;
+/** The most buckets that may be asked for at once. */
+const bucketsMax = { hour: 8 * dayHours, day: 366 };
+/** Groups in the table, and of these the ones with values of their own in the chart. */
+const groupsMax = 50;
+const chartedMax = 6;
+
+const rankOf: Readonly<Record<Metric, Rank>> = {
+  ...{ cost: "cost", requests: "requests", errors: "errors", tokens: "tokens" },
+  ...{ cache: "tokens", first_byte: "requests", duration: "requests" },
+} as const;
+
+const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
+const time = Type.Optional(Type.String({ maxLength: 40 }));
+const oneOf = <Value extends string>(values: readonly Value[]) =>
+  Type.Union(values.map((value) => Type.Literal(value)));
+const Query = Type.Object({
+  /** A UTC day, or a time. Absent: the last 30 days. */
+  from: time,
+  /** The last UTC day, or the time before which a request began. Absent: today. */
+  to: time,
+  interval: Type.Optional(oneOf(["hour", "day"])),
+  group_by: Type.Optional(oneOf(statisticsGroups)),
+  metric: Type.Optional(oneOf(metrics)),
+  ...{ account: text, key: text, model: text, plugin: text },
+  status: Type.Optional(Type.String({ pattern: "^[1-5]\\d\\d$" })),
+});
+
+/** Sums of requests over time and by group: of the own account, for administrators of all accounts. */
+export function statisticsController(deps: HttpDeps) {
+  return new Elysia().use(withSession(deps)).get(
+    "/statistics",
+    async ({ user, query: given }) => {
+      const { group_by: group = "model", metric = "cost", interval = "day" } = given;
+      const filter = toFilter(given, await readAccount(deps, user, given));
+      const query: StatisticsQuery = {
+        filter,
+        hours: interval === "day" ? dayHours : 1,
+        starts: readStarts(given, deps.now()),
+      };
+      await deps.statistics?.freshen();
+      const [totals, { groups, count }] = await Promise.all([
+        readTotals(deps.store, query),
+        readGroups(deps.store, query, { group, rank: rankOf[metric], limit: groupsMax }),
+      ]);
+      const names = await readNames(deps.store, groups, { group, seesAll: maySeeAll(user.role) });
+      const toValues = (of: StatisticsOfGroup["byHour"]) =>
+        query.starts.map((start) => toMetric(readFigures(of.get(start)), metric));
+      return {
+        buckets: query.starts.map((start) => new Date(start * hourMs).toISOString()),
+        totals: toFiguresJson(readFigures(sumFigures(totals.values()))),
+        values: toValues(totals),
+        group_count: count,
+        groups: groups.map((each, place) => ({
+          value: each.value,
+          ...names(each),
+          ...toFiguresJson(readFigures(sumFigures(each.byHour.values()))),
+          /** Of the metric, by bucket; null for a group that is not in the chart. */
+          values: place < chartedMax ? toValues(each.byHour) : null,
+        })),
+      };
+    },
+    { query: Query },
+  );
+}
+
+type Given = Static<typeof Query>;
+
+/** @throws {GatewayError} `invalid_request` for a filter that sums of sessions and tags do not know. */
+function toFilter(given: Given, accountId: string | undefined): StatisticsFilter {
+  const { key: keyId, model, plugin, status, group_by: group } = given;
+  const [other] = Object.entries({ key: keyId, model, plugin, status }).find(([, value]) => value !== undefined) ?? [];
+  if (other !== undefined && (group === "session" || group === "tag")) {
+    throw new GatewayError("invalid_request", `Sums by ${group} cannot be filtered by ${other}`, { param: other });
+  }
+  return { accountId, keyId, model, plugin, status: status === undefined ? undefined : Number(status) };
+}
+
+/** The first hours of the buckets. @throws {GatewayError} `invalid_request` */
+function readStarts({ interval = "day", ...given }: Given, now: number): number[] {
+  const toDay = (at: number) => new Date(at).toISOString().slice(0, 10);
+  const { to = toDay(now), from = toDay(now - (daysDefault - 1) * dayHours * hourMs) } = given;
+  const hours = interval === "day" ? dayHours : 1;
+  const length = hours * hourMs;
+  const first = Math.floor(readTime(from, "from") / length);
+  const end = Math.ceil((readTime(to, "to") + (isDay(to) ? dayHours * hourMs : 0)) / length);
+  if (end <= first) throw new GatewayError("invalid_request", "to is before from", { param: "to" });
+  if (end - first > bucketsMax[interval]) {
+    const sentence = `There are ${end - first} ${interval}s between from and to, but at most ${bucketsMax[interval]} are allowed`;
+    throw new GatewayError("invalid_request", sentence, { param: "from" });
+  }
+  return Array.from({ length: end - first }, (_, place) => (first + place) * hours);
+}
+
+function isDay(text: string): boolean {
+  return /^\d{4}-\d{2}-\d{2}$/.test(text);
+}
+
+function readTime(text: string, param: string): number {
+  return readMoment(isDay(text) ? `${text}T00:00:00Z` : text, param);
+}
+
+/** Names of keys, and the e-mails of their accounts for administrators. */
+async function readNames(
+  store: Store,
+  groups: readonly StatisticsOfGroup[],
+  { group, seesAll }: { group: Given["group_by"]; seesAll: boolean },
+) {
+  const accountOf = ({ value, accountId }: StatisticsOfGroup) => (group === "account" ? value : accountId);
+  const values = groups.map(({ value }) => value);
+  const keys =
+    group === "key" && values.length > 0
+      ? await store.db.selectFrom("keys").select(["id", "name"]).where("id", "in", values).execute()
+      : [];
+  const keyNames = new Map(keys.map(({ id, name }) => [id, name]));
+  const emails = seesAll ? await emailsOf(store, groups.map(accountOf)) : new Map<string, string>();
+  return (each: StatisticsOfGroup) => ({
+    name: keyNames.get(each.value) ?? null,
+    account: accountOf(each) || null,
+    email: emails.get(accountOf(each)) ?? null,
+  });
+}

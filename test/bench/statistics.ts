@@ -1,0 +1,113 @@
+/**
+ * What the pages Gateway and Usage cost: `bun test/bench/statistics.ts` fills SQLite and PostgreSQL with the sums of ten
+ * million calls of a hundred accounts, which have four keys each and use four models (1.6 million sums, 1 GB below the
+ * temporary folder), and times what the pages ask. All runs are printed, in milliseconds of the clock; CPU is that of this
+ * process, so with SQLite all of it and with PostgreSQL the smaller part.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { sql } from "kysely";
+import { readGroups, readTotals, type StatisticsFilter, type StatisticsGroup } from "../../src/billing/index.ts";
+import { figureColumns, openStore, type Store } from "../../src/db/index.ts";
+import { makeDatabase, newUrl, startPostgres } from "../support/postgres.ts";
+
+const timesAsked = 5;
+const dayHours = 24;
+const groupsShown = 50;
+const endHour = Math.floor(Date.now() / 3_600_000 / dayHours) * dayHours;
+/** How many buckets of each length stand there: the hours that a page may show, and the days. */
+const filled = { 1: 192, 24: 90 } as const;
+const callsOfDay = 125_000;
+
+const asked: readonly [string, StatisticsGroup, StatisticsFilter][] = [
+  ["all accounts, by account", "account", {}],
+  ["all accounts, by key", "key", {}],
+  ["all accounts, by model", "model", {}],
+  ["all accounts, by plugin", "plugin", {}],
+  ["all accounts, by status", "status", {}],
+  ["all accounts, by session", "session", {}],
+  ["all accounts, by tag", "tag", {}],
+  ["all accounts, of one model, by account", "account", { model: "model-1" }],
+  ["all accounts, of one plugin, by model", "model", { plugin: "plugin-1" }],
+  ["one account, by key", "key", { accountId: "acc_7" }],
+  ["one account, by model", "model", { accountId: "acc_7" }],
+  ["one account, by session", "session", { accountId: "acc_7" }],
+  ["one account, by tag", "tag", { accountId: "acc_7" }],
+  ["one key, by model", "model", { accountId: "acc_7", keyId: "key_7" }],
+];
+
+/** Rows of a kind in one bucket, as SQL over `n`: how many, and their key from the account to the name. */
+const kinds: readonly [kind: string, rows: number, key: string][] = [
+  [
+    "call",
+    3200,
+    "'acc_' || (n % 100), 'key_' || (n % 400), 'model-' || (n / 400 % 4), 'plugin-' || (n / 400 % 2), case when n / 1600 = 0 then 200 else 500 end, ''",
+  ],
+  ["call", 8, "'', '', 'model-' || (n % 4), 'plugin-' || (n % 2), case when n / 4 = 0 then 200 else 500 end, ''"],
+  ["key", 400, "'acc_' || (n % 100), 'key_' || n, '', '', 0, ''"],
+  ["session", 1000, "'acc_' || (n % 100), '', '', '', 0, 'session-' || n"],
+  ["tag", 1300, "'acc_' || (n % 100), '', '', '', 0, 'tag-' || (n / 100)"],
+  ["tag", 13, "'', '', '', '', 0, 'tag-' || n"],
+];
+
+async function fill({ db }: Store): Promise<void> {
+  for (const hours of [1, 24] as const) {
+    for (const [kind, rows, key] of kinds) {
+      const each = Math.ceil((callsOfDay * hours) / dayHours / rows);
+      const numbers = (name: string, count: number) =>
+        `${name}(n) as (select 0 union all select n + 1 from ${name} where n < ${count - 1})`;
+      const figures = figureColumns.map(() => each).join(", ");
+      await sql
+        .raw(`insert into statistics with recursive ${numbers("row_numbers", rows)}, ${numbers("buckets", filled[hours])}
+          select ${hours}, '${kind}', ${endHour} - (buckets.n + 1) * ${hours}, ${key.replaceAll(/\bn\b/g, "row_numbers.n")}, ${figures}
+          from buckets, row_numbers`)
+        .execute(db);
+    }
+  }
+}
+
+async function measure(name: string, store: Store): Promise<void> {
+  await fill(store);
+  process.stdout.write(`${name}\n`);
+  for (const [what, hours, buckets] of [
+    ["30 days", 24, 30],
+    ["90 days", 24, 90],
+    ["7 days by the hour", 1, 168],
+  ] as const) {
+    const starts = Array.from({ length: buckets }, (_, place) => endHour - (place + 1) * hours);
+    for (const [asks, group, filter] of asked) {
+      const ms: number[] = [];
+      let found = 0;
+      const cpu = process.cpuUsage();
+      for (let time = 0; time < timesAsked; time++) {
+        const from = performance.now();
+        const query = { filter, hours, starts } as const;
+        await readTotals(store, query);
+        found = (await readGroups(store, query, { group, rank: "cost", limit: groupsShown })).count;
+        ms.push(performance.now() - from);
+      }
+      const { user, system } = process.cpuUsage(cpu);
+      const cpuMs = (user + system) / 1000 / timesAsked;
+      const all = ms.map((each) => each.toFixed(0)).join(", ");
+      process.stdout.write(`  ${what}, ${asks}: ${all} ms, CPU ${cpuMs.toFixed(0)} ms, ${found} groups\n`);
+    }
+  }
+  await store.close();
+}
+
+const folder = mkdtempSync(join(tmpdir(), "modelgate-statistics-"));
+try {
+  await measure("SQLite", await openStore({ file: join(folder, "modelgate.db") }));
+  const server = await startPostgres(["fsync=off", "shared_buffers=1GB"]);
+  try {
+    const url = newUrl(server);
+    await makeDatabase(url);
+    await measure("PostgreSQL", await openStore({ url }));
+  } finally {
+    await server.remove();
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+process.exit(0);
