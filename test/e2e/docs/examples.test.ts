@@ -104,8 +104,9 @@ test("the endpoints of docs/api.md are those of the API's description", async ()
   expect(documented.toSorted()).toEqual(described.toSorted());
 });
 
-test("docs/benchmarks.md has the marks between which the bench writes", () => {
-  expect(readPage("docs/benchmarks.md")).toMatch(
-    /<!-- peers: made by bun run bench --peers --write -->[\s\S]+<!-- peers: end -->/,
-  );
+test("the pages have the marks between which the bench writes its tables", () => {
+  const names = ["run", "calls", "subjects", "gaps", "accounts", "tail", "memory", "profiles", "stored"];
+  const marks = (name: string) => new RegExp(`<!-- bench: ${name} -->\n[^]+?\n<!-- bench: end -->`);
+  for (const name of names) expect(readPage("docs/benchmarks.md")).toMatch(marks(name));
+  expect(readPage("README.md")).toMatch(marks("summary"));
 });
