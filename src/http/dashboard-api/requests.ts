@@ -91,7 +91,7 @@ export async function readAccount(
 ): Promise<string | undefined> {
   if (!seesAll(user)) {
     if (account === undefined || account === user.accountId) return user.accountId;
-    throw new GatewayError("forbidden", "Other accounts are for administrators");
+    throw new GatewayError("forbidden", "The requests of other accounts are for administrators");
   }
   if (account === undefined) {
     if (key === undefined) return undefined;

@@ -47,7 +47,7 @@ const sentences: Readonly<Record<string, (detail: Detail, subject: string) => st
   "content.delete": ({ requests }) => `Deleted the prompts and answers of ${formatCount(Number(requests))} requests`,
   "alert.smtp": (_, subject) =>
     subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
-  "catalogue.change": ({ files }) => `Changed the catalogue: ${files}`,
+  "catalogue.change": ({ files, changes }) => `Changed the catalogue: ${changes || files}`,
   "payment.refund": describeReversal,
   "payment.dispute": describeReversal,
   "payment.dispute_won": ({ usd, note }) => `Put ${toUsd(usd)} back: ${note}`,
