@@ -48,12 +48,12 @@ function nearest(choices: Record<string, number>, wanted: number): string {
 export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   const [candidate] = readCandidates(answer);
   const parts = (candidate?.content?.parts ?? []).filter((part) => part.thought !== true);
-  const counts: Record<string, unknown> = answer.usageMetadata ?? {};
-  const { promptTokenCount: input, candidatesTokenCount: output, totalTokenCount: total } = counts;
-  const made = output && Number(output) + Number(counts.thoughtsTokenCount ?? 0);
-  const drawn = [counts.candidatesTokensDetails].flat().find((part) => isRecord(part) && part.modality === "IMAGE");
-  const details = isRecord(drawn) && { output_tokens_details: { image_tokens: drawn.tokenCount } };
-  const usage = { input_tokens: input, output_tokens: made, total_tokens: total, ...details };
+  const use: Record<string, unknown> = answer.usageMetadata ?? {};
+  const [output, thoughts] = [use.candidatesTokenCount, use.thoughtsTokenCount ?? 0];
+  const made = typeof output === "number" && typeof thoughts === "number" ? output + thoughts : undefined;
+  const drawn = [use.candidatesTokensDetails].flat().find((part) => isRecord(part) && part.modality === "IMAGE");
+  const more = isRecord(drawn) && { output_tokens_details: { image_tokens: drawn.tokenCount } };
+  const usage = { input_tokens: use.promptTokenCount, output_tokens: made, total_tokens: use.totalTokenCount, ...more };
   for (const { inlineData: { data = "", mimeType: mediaType = "" } = {} } of parts) {
     if (data !== "" && /^image\/(png|jpeg|webp)$/.test(mediaType)) return { images: [{ data, mediaType }], usage };
   }

@@ -9,10 +9,13 @@ export interface CallRow {
   premium: number;
   state: "open" | "settled" | "released" | "abandoned";
   input_tokens: number | null;
+  audio_input_tokens: number | null;
   cache_read_tokens: number | null;
   cache_write_tokens: number | null;
   cache_write_1h_tokens: number | null;
   output_tokens: number | null;
+  audio_output_tokens: number | null;
+  image_output_tokens: number | null;
   images: number | null;
   audio_ms: number | null;
   characters: number | null;

@@ -45,6 +45,13 @@ export function catalogueRow(id: string): CatalogueRow {
   return row;
 }
 
+/** Sound and pictures without a rate of their own cost what text does. */
+const textOf: Partial<Record<RateName, RateName>> = {
+  audioInputToken: "inputToken",
+  audioOutputToken: "outputToken",
+  imageOutputToken: "outputToken",
+};
+
 /**
  * What a call must cost in nanodollars: the sum over what was used times its price with the markup, rounded up once.
  * `null` when something was used that has no price. Worked out here from the decimal text of the file in exact fractions, not with the code under test.
@@ -52,21 +59,25 @@ export function catalogueRow(id: string): CatalogueRow {
 export function costOf(row: CatalogueRow, call: CallRow): bigint | null {
   const amounts: [RateName, number | null][] = [
     ["inputToken", call.input_tokens],
+    ["audioInputToken", call.audio_input_tokens],
     ["cacheReadToken", call.cache_read_tokens],
     ["cacheWriteToken", call.cache_write_tokens],
     ["cacheWrite1hToken", call.cache_write_1h_tokens],
     ["outputToken", call.output_tokens],
+    ["audioOutputToken", call.audio_output_tokens],
+    ["imageOutputToken", call.image_output_tokens],
     ["image", call.images],
     ["audioMs", call.audio_ms],
     ["character", call.characters],
   ];
   const cached = sum(call.cache_read_tokens, call.cache_write_tokens, call.cache_write_1h_tokens);
-  const input = BigInt(sum(call.input_tokens, cached));
+  const input = BigInt(sum(call.input_tokens, call.audio_input_tokens, cached));
   const rates = ratesFor(row, input);
   let [top, bottom] = [0n, 1n];
   for (const [name, amount] of amounts) {
     if (amount === null || amount === 0) continue;
-    const rate = rates[name];
+    // Sound and pictures without a rate of their own cost what text does.
+    const rate = rates[name] ?? rates[textOf[name] ?? name];
     if (rate === undefined) return null;
     top = top * BigInt(rate.per) + BigInt(amount) * nanodollarsOf(rate.usd) * bottom;
     bottom *= BigInt(rate.per);
