@@ -98,6 +98,6 @@ function nanodollarsOf(usd: string): bigint {
   return BigInt(whole) * 10n ** 9n + BigInt(fraction.padEnd(9, "0"));
 }
 
-function sum(...amounts: (number | null)[]): number {
+export function sum(...amounts: (number | null)[]): number {
   return amounts.reduce<number>((total, amount) => total + (amount ?? 0), 0);
 }

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { CallRow } from "../../support/books.ts";
-import { type CatalogueRow, costOf } from "../../support/catalogue.ts";
+import { type CatalogueRow, costOf, sum } from "../../support/catalogue.ts";
 import type { SaidUsage } from "../../support/said.ts";
 
 /** What the books must say of a call that was answered: state, route and the exact cost of what was used. */
@@ -38,10 +38,10 @@ export function expectTokens(call: CallRow, usage: SaidUsage | undefined): void 
 
 function tokensOf(call: CallRow) {
   return {
-    input: call.input_tokens,
+    input: sum(call.input_tokens, call.audio_input_tokens),
     cached: call.cache_read_tokens ?? 0,
     written: (call.cache_write_tokens ?? 0) + (call.cache_write_1h_tokens ?? 0),
     writtenForHour: call.cache_write_1h_tokens ?? 0,
-    output: call.output_tokens,
+    output: sum(call.output_tokens, call.audio_output_tokens, call.image_output_tokens),
   };
 }
