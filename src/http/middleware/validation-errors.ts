@@ -108,11 +108,14 @@ function deepest(error: SchemaError): SchemaError {
 
 /**
  * The first errors of a member: enough to find its literal among them. An error at the place of the union is about the
- * whole value, such as a list that is too long: the items of that are not looked at.
+ * whole value. The items of a list that is too long are not looked at: there may be 200 000 of them.
  */
 function takeFirst(member: Iterable<SchemaError>, path: string): SchemaError[] {
   const errors: SchemaError[] = [];
-  for (const error of member) if (errors.push(error) === 16 || error.path === path) break;
+  for (const error of member) {
+    const isWhole = error.path === path || error.type === ValueErrorType.ArrayMaxItems;
+    if (errors.push(error) === 16 || isWhole) break;
+  }
   return errors;
 }
 
