@@ -1,3 +1,4 @@
+import { setTimeout } from "node:timers";
 import { GatewayError } from "../../contract/index.ts";
 
 /** Shorter bodies are not counted: thousands of them fit into memory. */
@@ -6,7 +7,9 @@ const countedBytesMin = 256 * 1024;
 const singleBytesMax = 96 * 1024 * 1024;
 const retryAfterMs = 1000;
 /** After so many bytes of bodies garbage is collected: the platform would wait until there is several times as much. */
-const collectedBytesMin = 32 * 1024 * 1024;
+const collectedBytesMin = 16 * 1024 * 1024;
+/** At most so often: it takes some 20 ms of CPU beside the event loop. */
+const collectEveryMs = 500;
 
 /**
  * Bounds the memory of all large request bodies together, and of the files that are fetched for them. One account may have
@@ -19,6 +22,7 @@ export class BodyMemoryLimiter {
   readonly #collectGarbage: () => void;
   #bytes = 0;
   #freedBytes = 0;
+  #isPausing = false;
 
   /** @param collectGarbage Called now and then when large bodies are done. */
   constructor(bytesMax: number, collectGarbage: () => void = () => undefined) {
@@ -51,10 +55,15 @@ export class BodyMemoryLimiter {
 
   #free(bytes: number): void {
     this.#freedBytes += bytes;
-    if (this.#freedBytes < collectedBytesMin) return;
+    if (this.#freedBytes < collectedBytesMin || this.#isPausing) return;
     this.#freedBytes = 0;
+    this.#isPausing = true;
     // Not before the call that frees them has let go of them.
     setTimeout(this.#collectGarbage, 0);
+    setTimeout(() => {
+      this.#isPausing = false;
+      this.#free(0);
+    }, collectEveryMs).unref();
   }
 
   #check(accountId: string, bytes: number, ownBytes: number): void {
