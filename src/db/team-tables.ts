@@ -17,7 +17,7 @@ export interface TeamInvitationsTable {
   token_hash: string;
   account_id: string;
   role: TeamRole;
-  /** Lower case; only the person with this address may take it. Null: whoever has the link. */
+  /** Lower case; only the person with this address may take it. Null: anyone with the link. */
   email: string | null;
   /** The account of the person who made it, or `cli`. */
   created_by: string;

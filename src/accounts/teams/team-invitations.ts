@@ -9,7 +9,7 @@ import { lockAccount } from "../lock-account.ts";
 export interface TeamInvitation {
   readonly id: string;
   readonly role: TeamRole;
-  /** Only the person with this address may take it; absent: whoever has the link. */
+  /** Only the person with this address may take it; absent: anyone with the link. */
   readonly email: string | undefined;
   /** The account of the person who made it, or `cli`. */
   readonly createdBy: string;

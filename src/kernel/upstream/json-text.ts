@@ -1,3 +1,5 @@
+import { isRecord } from "../../sdk/json.ts";
+
 /** The text that a large value of a request was parsed from. */
 const texts = new WeakMap<object, string>();
 
@@ -16,15 +18,17 @@ export interface ValueSpan {
 
 /**
  * Remembers the text of large values of a request, so that {@link toJsonText} writes them to a provider as the client sent
- * them. The request is frozen: a change in place would not be sent.
+ * them. The values are frozen: a change in place would not be sent. The request itself is not.
  *
  * @param fields How many fields the text has. Where one is given twice, which a provider may read otherwise than we do, no
  *   text is kept.
  */
 export function keepJsonText(body: unknown, text: string, spans: readonly ValueSpan[], fields: number): void {
-  if (spans.length === 0 || Array.isArray(body) || text.length > keptCharsMax || freeze(body) !== fields) return;
+  if (spans.length === 0 || !isRecord(body) || text.length > keptCharsMax) return;
+  const members = Object.values(body);
+  if (members.reduce((sum: number, member) => sum + freeze(member), members.length) !== fields) return;
   for (const { name, value } of spans) {
-    const member = (body as Record<string, unknown>)[JSON.parse(text.slice(...name))];
+    const member = body[JSON.parse(text.slice(...name))];
     if (typeof member === "object" && member !== null) texts.set(member, text.slice(...value));
   }
 }

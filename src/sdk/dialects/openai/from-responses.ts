@@ -65,7 +65,7 @@ export function fromResponse(answer: unknown): ChatCompletion {
   };
 }
 
-/** @throws {UpstreamFault} When the response is none, or tells of a failure. */
+/** @throws {UpstreamFault} When it is no response, or one that failed. */
 function checkResponse(value: unknown): Part {
   if (!isRecord(value) || !Array.isArray(value.output)) throw classifyError(value);
   if (value.status === "failed" || isRecord(value.error)) throw classifyError({ error: value.error ?? {} });

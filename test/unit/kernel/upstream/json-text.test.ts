@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { readJson } from "../../../../src/http/middleware/read-body.ts";
 import { toJsonText } from "../../../../src/kernel/upstream/json-text.ts";
 import { anyJson, runs } from "../../../support/hostile.ts";
+import { httpOf } from "../../http/support.ts";
 
 type Body = Record<string, unknown>;
 const padding = "x".repeat(5000);
@@ -44,6 +45,16 @@ describe("a request's text", () => {
     });
     await fc.assert(property, runs(200));
   });
+});
+
+test("a long request may name the models to try", async () => {
+  const { post } = httpOf();
+  const messages = [{ role: "user", content: padding }];
+  for (const path of ["chat/completions", "messages", "responses"]) {
+    const body = { models: ["chat-1"], messages, max_tokens: 9 };
+    const response = await post(path, path === "responses" ? { models: ["chat-1"], input: messages } : body);
+    expect([path, response.status]).toEqual([path, 200]);
+  }
 });
 
 test("a request whose text goes out cannot be changed in place", async () => {
