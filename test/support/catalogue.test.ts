@@ -4,10 +4,16 @@ import { type CatalogueRow, costOf } from "./catalogue.ts";
 
 const unused = {
   input_tokens: null,
+  audio_input_tokens: null,
   cache_read_tokens: null,
   cache_write_tokens: null,
   cache_write_1h_tokens: null,
   output_tokens: null,
+  audio_output_tokens: null,
+  image_output_tokens: null,
+  images: null,
+  audio_ms: null,
+  characters: null,
 };
 const row = (price: CatalogueRow["price"]): CatalogueRow => ({
   id: "m",
@@ -17,7 +23,7 @@ const row = (price: CatalogueRow["price"]): CatalogueRow => ({
   ...(price === undefined ? {} : { price }),
 });
 const used = (amounts: Partial<CallRow>) =>
-  ({ ...unused, images: null, audio_ms: null, characters: null, ...amounts }) as CallRow;
+  ({ ...unused, ...amounts }) as CallRow;
 
 const perMillion = (usd: string) => ({ usd, per: 1_000_000 });
 const tiered = {

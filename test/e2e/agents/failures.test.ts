@@ -168,7 +168,9 @@ describe.each(["codex", "claude"] as const)("%s", (agent) => {
       const { stdout, stderr } = await agents.run(agent, "Say hello to Ada", options);
       release();
       const made = recorder.calls.filter(({ method }) => method === "POST");
-      expect([made.length, stdout + stderr]).toEqual([isWhole ? requests : seenEnough, stdout + stderr]);
+      // One that is ended may have sent more before it heard of it.
+      const counted = isWhole ? made.length : Math.min(made.length, seenEnough);
+      expect([counted, stdout + stderr]).toEqual([isWhole ? requests : seenEnough, stdout + stderr]);
       expect(statuses).toEqual(expect.arrayContaining(made.flatMap(({ status }) => status ?? [])));
       await shared.books.untilSettled();
     },
