@@ -9,7 +9,7 @@ import { saidIn } from "../support/said-in.ts";
 import type { FakeLedger } from "../unit/kernel/support.ts";
 import { assemble, whole } from "./assemble.ts";
 import { expectOrder } from "./expect-order.ts";
-import { chatBy } from "./ground.ts";
+import { chatBy } from "./fixture.ts";
 import { type Case, named, requestOf, streamedChats, wholeChats } from "./recorded.ts";
 import { streamedForm } from "./streamed-form.ts";
 

@@ -3,7 +3,7 @@ import { cutAtRandom, randomBelow } from "../support/random.ts";
 import { recordingsMissing } from "../support/recordings.ts";
 import { type Reply, replyOf } from "../support/reply.ts";
 import { assemble, type Whole } from "./assemble.ts";
-import { chatBy } from "./ground.ts";
+import { chatBy } from "./fixture.ts";
 import { brokenStreams, type Case, named, requestOf, streamedChats } from "./recorded.ts";
 
 const randomPlaces = 100;

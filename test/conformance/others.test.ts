@@ -5,7 +5,7 @@ import { faultsOf, schemaMissing } from "../support/openai-schema.ts";
 import { recordingsMissing } from "../support/recordings.ts";
 import { replyOf } from "../support/reply.ts";
 import { wavFile } from "../support/wav.ts";
-import { serveBy } from "./ground.ts";
+import { serveBy } from "./fixture.ts";
 import { type Case, cases, named } from "./recorded.ts";
 
 const capabilityOf: Record<Case["endpoint"], Capability> = {

@@ -14,7 +14,7 @@ import {
   whyOther as whyOtherContents,
 } from "../unit/plugins/gemini/recorded-request.ts";
 import { modelAt } from "../unit/plugins/gemini/support.ts";
-import { chatBy } from "./ground.ts";
+import { chatBy } from "./fixture.ts";
 import { type Case, chats, named } from "./recorded.ts";
 
 type Json = Record<string, unknown>;

@@ -5,7 +5,7 @@ import { faultsOf, schemaMissing } from "../support/openai-schema.ts";
 import { recordingsMissing } from "../support/recordings.ts";
 import { replyOf } from "../support/reply.ts";
 import { eventsOf, head, planFor, sent } from "../unit/kernel/protocols/responses/support.ts";
-import { chatBy } from "./ground.ts";
+import { chatBy } from "./fixture.ts";
 import { type Case, named, requestOf, streamedChats, wholeChats } from "./recorded.ts";
 import { streamedForm } from "./streamed-form.ts";
 

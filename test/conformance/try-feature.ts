@@ -3,7 +3,7 @@ import type { Capability, ChatCompletion, Model, ProviderPlugin } from "../../sr
 import type { RequestOf } from "../../src/kernel/exchange.ts";
 import { cannedReply } from "./canned.ts";
 import { type Feature, plainRequests } from "./features.ts";
-import { type Outcome, serveBy } from "./ground.ts";
+import { type Outcome, serveBy } from "./fixture.ts";
 
 /**
  * What becomes of a feature on its way to a provider: `yes`, it gets there; `here`, the gateway does it in the

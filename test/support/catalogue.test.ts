@@ -22,8 +22,7 @@ const row = (price: CatalogueRow["price"]): CatalogueRow => ({
   premium: true,
   ...(price === undefined ? {} : { price }),
 });
-const used = (amounts: Partial<CallRow>) =>
-  ({ ...unused, ...amounts }) as CallRow;
+const used = (amounts: Partial<CallRow>) => ({ ...unused, ...amounts }) as CallRow;
 
 const perMillion = (usd: string) => ({ usd, per: 1_000_000 });
 const tiered = {

@@ -16,9 +16,9 @@ export const pluginNew = defineCommand({
   },
   args: ["NAME"],
   example: "plugin new acme",
-  async run(ground, { flags, args }) {
+  async run(fixture, { flags, args }) {
     const name = args.NAME;
-    if (flags.ready !== undefined) return writeReady(ground, name);
+    if (flags.ready !== undefined) return writeReady(fixture, name);
     if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name)) {
       throw new UsageError(`Cannot name a plugin ${JSON.stringify(name)}: expected kebab-case, such as my-provider`);
     }

@@ -29,17 +29,17 @@ interface BillingFixture {
 
 interface Fault {
   what: string;
-  strike(ground: BillingFixture): unknown;
-  mend(ground: BillingFixture): unknown;
+  strike(fixture: BillingFixture): unknown;
+  mend(fixture: BillingFixture): unknown;
 }
 
 const signal = ({ redis }: BillingFixture, name: NodeJS.Signals) => void process.kill(redis.pid, name);
 const delay = (name: "beforePostgres" | "beforeRedis", ms: number) => ({
-  strike: (ground: BillingFixture) => {
-    ground[name].delayMs = ms;
+  strike: (fixture: BillingFixture) => {
+    fixture[name].delayMs = ms;
   },
-  mend: (ground: BillingFixture) => {
-    ground[name].delayMs = 0;
+  mend: (fixture: BillingFixture) => {
+    fixture[name].delayMs = 0;
   },
 });
 
@@ -51,8 +51,8 @@ const redisFaults: (Fault & { degraded: boolean })[] = [
   {
     what: "Redis, stopped (SIGSTOP)",
     degraded: true,
-    strike: (ground) => signal(ground, "SIGSTOP"),
-    mend: (ground) => signal(ground, "SIGCONT"),
+    strike: (fixture) => signal(fixture, "SIGSTOP"),
+    mend: (fixture) => signal(fixture, "SIGCONT"),
   },
   {
     what: "Redis, paused (CLIENT PAUSE)",
@@ -82,8 +82,8 @@ const redisFaults: (Fault & { degraded: boolean })[] = [
     what: "Redis, killed and back empty",
     degraded: true,
     strike: ({ redis }) => redis.stop("SIGKILL"),
-    mend: async (ground) => {
-      ground.redis = await startRedis({ port: ground.redis.port });
+    mend: async (fixture) => {
+      fixture.redis = await startRedis({ port: fixture.redis.port });
     },
   },
 ];
@@ -99,8 +99,8 @@ const postgresFaults: Fault[] = [
   },
   {
     what: "PostgreSQL, read-only",
-    strike: (ground) => readOnly(ground, "on"),
-    mend: (ground) => readOnly(ground, "off"),
+    strike: (fixture) => readOnly(fixture, "on"),
+    mend: (fixture) => readOnly(fixture, "off"),
   },
   {
     what: "PostgreSQL, its disk full",
@@ -133,18 +133,18 @@ async function readOnly({ url }: BillingFixture, setting: "on" | "off"): Promise
 
 describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway over PostgreSQL and Redis", () => {
   useRedisServers();
-  const ground = {} as BillingFixture;
+  const fixture = {} as BillingFixture;
   let gateway: Gateway;
   beforeAll(async () => {
-    ground.postgres = await startPostgres();
-    ground.redis = await startRedis();
-    ground.url = await newDatabase(ground.postgres);
-    ground.beforePostgres = await startSlowProxy(ground.postgres.port);
-    ground.beforeRedis = await startSlowProxy(ground.redis.port);
+    fixture.postgres = await startPostgres();
+    fixture.redis = await startRedis();
+    fixture.url = await newDatabase(fixture.postgres);
+    fixture.beforePostgres = await startSlowProxy(fixture.postgres.port);
+    fixture.beforeRedis = await startSlowProxy(fixture.redis.port);
     const env = {
       SANDBOX: "on",
-      DATABASE_URL: ground.url.replace(`:${ground.postgres.port}/`, `:${ground.beforePostgres.port}/`),
-      REDIS_URL: `redis://127.0.0.1:${ground.beforeRedis.port}/0`,
+      DATABASE_URL: fixture.url.replace(`:${fixture.postgres.port}/`, `:${fixture.beforePostgres.port}/`),
+      REDIS_URL: `redis://127.0.0.1:${fixture.beforeRedis.port}/0`,
     };
     gateway = await startGateway({ env });
     await fillWallet(gateway);
@@ -153,9 +153,9 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
   }, 2 * hookMsMax);
   afterAll(async () => {
     await gateway.stop();
-    await ground.beforePostgres.stop();
-    await ground.beforeRedis.stop();
-    await ground.postgres.remove();
+    await fixture.beforePostgres.stop();
+    await fixture.beforeRedis.stop();
+    await fixture.postgres.remove();
   }, hookMsMax);
 
   const chat = () =>
@@ -224,7 +224,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
       const { wallet } = (await (await gateway.ask("/key")).json()) as { wallet: { held_usd: string } };
       return wallet.held_usd === "0";
     });
-    const store = await openStore({ url: ground.url, timeoutMs: 10_000 });
+    const store = await openStore({ url: fixture.url, timeoutMs: 10_000 });
     // A hold whose writing was in doubt is ended when it is tried again.
     await until("no call is open", async () => (await verifyLedger(store)).counts.open === 0);
     const { differences } = await verifyLedger(store);
@@ -236,10 +236,10 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
     "$what: nobody is refused, none waits for it, and the books balance",
     async ({ strike, mend, degraded }) => {
       try {
-        await expectTold(served, () => strike(ground));
+        await expectTold(served, () => strike(fixture));
         if (degraded) expect(await readiness()).toBe("200 degraded");
       } finally {
-        await mend(ground);
+        await mend(fixture);
       }
       await expectWhole();
     },
@@ -249,9 +249,9 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
   test("PostgreSQL, slow within bounds: nobody is refused", async () => {
     const { strike, mend } = delay("beforePostgres", 15);
     try {
-      await expectTold(served, () => strike(ground));
+      await expectTold(served, () => strike(fixture));
     } finally {
-      mend(ground);
+      mend(fixture);
     }
     await expectWhole();
   });
@@ -259,12 +259,12 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
   test.each(postgresFaults)(
     "$what: 503 with retry-after in time, and the books balance",
     async ({ strike, mend }) => {
-      await strike(ground);
+      await strike(fixture);
       try {
         await until("it is noticed", async () => (await chat()).status === 503);
         await expectTold([503, "1"], () => undefined);
       } finally {
-        await mend(ground);
+        await mend(fixture);
       }
       await expectWhole();
     },

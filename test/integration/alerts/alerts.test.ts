@@ -5,11 +5,11 @@ import { creditWallet } from "../../../src/billing/index.ts";
 import { startOfPeriod } from "../../../src/db/index.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
-import { accountWith, ground, hour, minute, secondStore, usd } from "./ground.ts";
+import { accountWith, fixture, hour, minute, secondStore, usd } from "./fixture.ts";
 
 describe("an alert", () => {
   test("is sent once, again after a day, and once more when it is resolved", async () => {
-    const { store, clock, channel, round } = await ground();
+    const { store, clock, channel, round } = await fixture();
     await channel();
     const { id: accountId } = await accountWith(store, "ada@example.org", usd / 2, clock.now);
     const text = "The wallet of ada@example.org has 0.5 USD, less than 1 USD";
@@ -25,7 +25,7 @@ describe("an alert", () => {
   });
 
   test("that had nobody to be sent to is sent to a channel that is added later", async () => {
-    const { store, clock, channel, round } = await ground();
+    const { store, clock, channel, round } = await fixture();
     await accountWith(store, "ada@example.org", usd / 2, clock.now);
     expect(await round()).toEqual([]);
     await channel();
@@ -34,7 +34,7 @@ describe("an alert", () => {
   });
 
   test("is sent again at once when it gets worse", async () => {
-    const { store, clock, channel, round } = await ground();
+    const { store, clock, channel, round } = await fixture();
     await channel();
     const { id: accountId } = await accountWith(store, "ada@example.org", usd / 2, clock.now);
     expect((await round()).length).toBe(1);
@@ -44,7 +44,7 @@ describe("an alert", () => {
   });
 
   test("of what lasts shorter than a minute is not sent, nor that it is over", async () => {
-    const { channel, round, deps } = await ground();
+    const { channel, round, deps } = await fixture();
     await channel();
     const [{ routes } = { routes: [] }] = deps.kernel.registry.modelEntries;
     const pool = routes[0]?.keys;
@@ -58,7 +58,7 @@ describe("an alert", () => {
   });
 
   test("of a rule that is switched off is resolved, and not found again", async () => {
-    const { store, clock, channel, round } = await ground();
+    const { store, clock, channel, round } = await fixture();
     await channel();
     await accountWith(store, "ada@example.org", usd / 2, clock.now);
     expect((await round()).length).toBe(1);
@@ -68,7 +68,7 @@ describe("an alert", () => {
   });
 
   test("of several subjects is one message", async () => {
-    const { store, clock, channel, round } = await ground();
+    const { store, clock, channel, round } = await fixture();
     await channel();
     await accountWith(store, "ada@example.org", usd / 2, clock.now);
     await accountWith(store, "ben@example.org", usd / 4, clock.now);
@@ -78,7 +78,7 @@ describe("an alert", () => {
   });
 
   test("tells an account holder of the own wallet and keys alone, by the own thresholds", async () => {
-    const { store, clock, channel, round } = await ground();
+    const { store, clock, channel, round } = await fixture();
     const ada = await accountWith(store, "ada@example.org", 3 * usd, clock.now);
     await accountWith(store, "ben@example.org", 3 * usd, clock.now);
     await channel(ada.id);
@@ -98,7 +98,7 @@ describe("an alert", () => {
   });
 
   test("tells of the budget of an account in its running period", async () => {
-    const { store, clock, channel, round } = await ground();
+    const { store, clock, channel, round } = await fixture();
     const { id: accountId } = await accountWith(store, "ada@example.org", 30 * usd, clock.now);
     await channel();
     const budget = { budget_nanodollars: 10 * usd, budget_period: "day" } as const;
@@ -116,7 +116,9 @@ describe("an alert", () => {
   });
 
   test("tells of differences that the daily verification of the ledger found", async () => {
-    const { channel, round, alerts, clock } = await ground({ differences: ["Wallet of acc_1: 5 is written, 4 found"] });
+    const { channel, round, alerts, clock } = await fixture({
+      differences: ["Wallet of acc_1: 5 is written, 4 found"],
+    });
     await channel();
     await alerts.checkLedger();
     expect(await round(59 * minute)).toEqual([]);
@@ -130,7 +132,7 @@ describe("an alert", () => {
 
   test("is sent once by two nodes that look at the same moment", async () => {
     const file = temporaryFile();
-    const first = await ground({ store: await temporaryStore(file) });
+    const first = await fixture({ store: await temporaryStore(file) });
     const { store, clock, channel, webhook, alerts } = first;
     const second = createAlerts({ ...first.deps, store: store.shared ? await secondStore(file) : store });
     await channel();

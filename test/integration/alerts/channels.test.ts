@@ -3,11 +3,11 @@ import { addChannel, gatewayOwner, listChannels, writeSmtp } from "../../../src/
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import { startSmtpSink } from "../../support/smtp-sink.ts";
-import { accountWith, ground, hour, key, minute, stops, usd } from "./ground.ts";
+import { accountWith, fixture, hour, key, minute, stops, usd } from "./fixture.ts";
 
 describe("a webhook", () => {
   test("gets a message that is signed with a timestamp", async () => {
-    const { store, clock, channel, round, webhook } = await ground();
+    const { store, clock, channel, round, webhook } = await fixture();
     const secret = `whsec_${btoa("0123456789abcdef0123456789abcdef")}`;
     await channel(gatewayOwner, secret);
     await accountWith(store, "ada@example.org", usd / 2, clock.now);
@@ -22,7 +22,7 @@ describe("a webhook", () => {
   });
 
   test("that fails is tried again after longer and longer, with the same id, and its error is shown", async () => {
-    const { store, clock, channel, round, webhook, alerts } = await ground();
+    const { store, clock, channel, round, webhook, alerts } = await fixture();
     await channel();
     await accountWith(store, "ada@example.org", usd / 2, clock.now);
     webhook.answer(500);
@@ -45,7 +45,7 @@ describe("a webhook", () => {
   });
 
   test("that never works is given up, and what waits for it is bounded", async () => {
-    const { store, clock, channel, round, webhook, alerts } = await ground();
+    const { store, clock, channel, round, webhook, alerts } = await fixture();
     await channel();
     webhook.answer(500);
     const waiting = async () => (await store.db.selectFrom("alert_messages").select("id").execute()).length;
@@ -71,7 +71,7 @@ describe("a webhook", () => {
     ["http://93.184.216.34/", "over http a webhook must be"],
     ["https://169.254.169.254/latest", "neither public nor"],
   ])("at %s is not reached unless the operator listed its network", async (url, words) => {
-    const { deps, store, clock } = await ground();
+    const { deps, store, clock } = await fixture();
     const alerts = createAlerts({ ...deps, config: readConfig({}) });
     await addChannel(store, { key, now: clock.now, owner: gatewayOwner, kind: "webhook", target: { url } });
     await accountWith(store, "ada@example.org", 1, clock.now);
@@ -81,7 +81,7 @@ describe("a webhook", () => {
   });
 
   test("is not readable in the database", async () => {
-    const { store, channel, webhook } = await ground();
+    const { store, channel, webhook } = await fixture();
     await channel(gatewayOwner, "whsec_c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0");
     const [row] = await store.db.selectFrom("alert_channels").selectAll().execute();
     expect(Buffer.from(row?.target ?? []).toString("latin1")).not.toMatch(/whsec|127\.0\.0\.1/);
@@ -91,7 +91,7 @@ describe("a webhook", () => {
 
 describe("an e-mail", () => {
   test("is sent by the mail server to the account's address, with a subject", async () => {
-    const { store, clock, round } = await ground();
+    const { store, clock, round } = await fixture();
     const sink = await startSmtpSink();
     stops.push(sink.stop);
     const login = { user: "gateway", password: "s3cret" };
@@ -107,7 +107,7 @@ describe("an e-mail", () => {
   });
 
   test("that is refused is tried again, and the error is shown without the words of the server", async () => {
-    const { store, clock, round, alerts } = await ground();
+    const { store, clock, round, alerts } = await fixture();
     const sink = await startSmtpSink();
     stops.push(sink.stop);
     await writeSmtp(store, key, { host: "127.0.0.1", port: sink.port, isTls: false, from: "gate@example.org" });
@@ -130,7 +130,7 @@ describe("an e-mail", () => {
   });
 
   test("without a mail server fails with a sentence", async () => {
-    const { store, clock, round } = await ground();
+    const { store, clock, round } = await fixture();
     await addChannel(store, {
       key,
       now: clock.now,

@@ -10,9 +10,9 @@ import {
   createAdmission,
   createSettlement,
   dayMs,
-  ledgerGround,
+  ledgerFixture,
   newYear,
-} from "./ground.ts";
+} from "./fixture.ts";
 
 const engines = useEngines();
 
@@ -39,7 +39,7 @@ async function refusalOf(...call: Parameters<typeof pay>): Promise<[string, stri
 describe.each(engineNames)("%s engine", (name) => {
   const make: MakeLedger = (options) => engines[name](options);
   async function fixture() {
-    const made = await ledgerGround(undefined, make);
+    const made = await ledgerFixture(undefined, make);
     await addAccount(made.store, "acc_1", 100_000);
     const budgetsOf = async (fields: AdmissionFields) =>
       await made.ledger.readLimitsUsage(createAdmission(fields).caller);

@@ -10,27 +10,27 @@ import {
   createAdmission,
   createSettlement,
   dayMs,
-  ledgerGround,
+  ledgerFixture,
   newYear,
-} from "./ground.ts";
+} from "./fixture.ts";
 
 const engines = useEngines();
 const keyLimits: KeyLimits = { budgetNanodollars: 100 };
 const february = newYear + 31 * dayMs;
 
 async function pay(
-  ground: Pick<BillingFixture, "ledger" | "clock">,
+  fixture: Pick<BillingFixture, "ledger" | "clock">,
   nanodollars: number,
   fields: AdmissionFields = {},
 ) {
   const admission = createAdmission({
     keyLimits,
     holdNanodollars: nanodollars,
-    openedAt: ground.clock.time,
+    openedAt: fixture.clock.time,
     ...fields,
   });
-  const hold = await ground.ledger.admit(admission);
-  await ground.ledger.settle(createSettlement(admission.callId, { costNanodollars: nanodollars }));
+  const hold = await fixture.ledger.admit(admission);
+  await fixture.ledger.settle(createSettlement(admission.callId, { costNanodollars: nanodollars }));
   return hold;
 }
 
@@ -48,15 +48,15 @@ async function monthsOf({ store }: BillingFixture) {
 
 describe.each(engineNames)("%s engine", (name) => {
   const make: MakeLedger = (options) => engines[name](options);
-  async function ground() {
-    const made = await ledgerGround(undefined, make);
+  async function fixture() {
+    const made = await ledgerFixture(undefined, make);
     await addAccount(made.store, "acc_1", 1000);
     return made;
   }
 
   describe("the monthly budget of a key", () => {
     test("pays its last nanodollar by one hold of what is left, and refuses the next call, naming all figures", async () => {
-      const made = await ground();
+      const made = await fixture();
       await pay(made, 95);
       const last = createAdmission({ keyLimits, holdNanodollars: 10 });
       expect((await made.ledger.admit(last)).heldNanodollars).toBe(5);
@@ -78,7 +78,7 @@ describe.each(engineNames)("%s engine", (name) => {
     });
 
     test("is freed by a release, and is not asked of a call that costs the account nothing", async () => {
-      const made = await ground();
+      const made = await fixture();
       const admission = createAdmission({ keyLimits, holdNanodollars: 100 });
       await made.ledger.admit(admission);
       expect(await errorOf(pay(made, 1))).toBeDefined();
@@ -91,7 +91,7 @@ describe.each(engineNames)("%s engine", (name) => {
     });
 
     test("binds its key alone, and keys without a budget write nothing for it", async () => {
-      const made = await ground();
+      const made = await fixture();
       await pay(made, 100);
       expect(await errorOf(pay(made, 1))).toBeDefined();
       await pay(made, 50, { keyId: "key_2", keyLimits: undefined });
@@ -103,21 +103,21 @@ describe.each(engineNames)("%s engine", (name) => {
     });
 
     test("of nothing lets no premium call through", async () => {
-      const made = await ground();
+      const made = await fixture();
       expect(((await errorOf(pay(made, 1, { keyLimits: { budgetNanodollars: 0 } }))) as GatewayError).code).toBe(
         "budget_exceeded",
       );
     });
 
     test("never lends what the wallet has not", async () => {
-      const made = await ground();
+      const made = await fixture();
       const most = { keyLimits: { budgetNanodollars: 5000 } };
       expect((await made.ledger.admit(createAdmission({ ...most, holdNanodollars: 3000 }))).heldNanodollars).toBe(1000);
       expect(((await errorOf(pay(made, 1, most))) as GatewayError).code).toBe("insufficient_balance");
     });
 
     test("begins anew with the UTC month, to the millisecond", async () => {
-      const made = await ground();
+      const made = await fixture();
       await pay(made, 100);
       made.clock.time = february - 1;
       expect(await errorOf(pay(made, 1))).toBeDefined();
@@ -136,7 +136,7 @@ describe.each(engineNames)("%s engine", (name) => {
     });
 
     test("of the month in which a call began pays for it, though it ends in the next", async () => {
-      const made = await ground();
+      const made = await fixture();
       made.clock.time = february - 1;
       const admission = createAdmission({ keyLimits, holdNanodollars: 60, openedAt: made.clock.time });
       await made.ledger.admit(admission);
@@ -155,7 +155,7 @@ describe.each(engineNames)("%s engine", (name) => {
     test.each([1, 40, 400])(
       "is not minted by a clock that steps back %i days, also after a new start",
       async (days) => {
-        const made = await ground();
+        const made = await fixture();
         await pay(made, 100);
         made.clock.time -= days * dayMs;
         expect(await errorOf(pay(made, 1))).toBeDefined();
@@ -168,7 +168,7 @@ describe.each(engineNames)("%s engine", (name) => {
     );
 
     test("follows a change of it with the next call, and keeps what the month has paid", async () => {
-      const made = await ground();
+      const made = await fixture();
       await pay(made, 100);
       expect((await pay(made, 100, { keyLimits: { budgetNanodollars: 150 } })).heldNanodollars).toBe(50);
       expect(await errorOf(pay(made, 1, { keyLimits: { budgetNanodollars: 200 } }))).toBeDefined();
@@ -176,7 +176,7 @@ describe.each(engineNames)("%s engine", (name) => {
     });
 
     test("is known to a ledger that starts later, with what running calls hold", async () => {
-      const made = await ground();
+      const made = await fixture();
       await pay(made, 40);
       const again = { ...made, ledger: await make({ store: made.store, now: () => made.clock.time }) };
       expect(await budgetOf(again)).toMatchObject({ spentNanodollars: 40 });
@@ -184,7 +184,7 @@ describe.each(engineNames)("%s engine", (name) => {
     });
 
     test("is raced for by 64 calls: ten whole holds and one of what is left, the others refused", async () => {
-      const made = await ground();
+      const made = await fixture();
       const claims = Array.from({ length: 64 }, () => createAdmission({ keyLimits: { budgetNanodollars: 105 } }));
       const outcomes = await Promise.allSettled(claims.map((admission) => made.ledger.admit(admission)));
       const held = outcomes.flatMap((outcome) =>
@@ -206,7 +206,7 @@ describe.each(engineNames)("%s engine", (name) => {
     };
 
     test("let in their last request and refuse the next, and use up nothing of other keys", async () => {
-      const made = await ground();
+      const made = await fixture();
       const narrow = { requestsPerMinute: 600, keyLimits: { requestsPerMinute: 2 } };
       await done(made, narrow);
       expect((await done(made, narrow)).limits).toMatchObject({ limitRequests: 2, remainingRequests: 0 });
@@ -219,7 +219,7 @@ describe.each(engineNames)("%s engine", (name) => {
     });
 
     test("let in their last token and refuse the next, those of answers too", async () => {
-      const made = await ground();
+      const made = await fixture();
       const narrow = { keyLimits: { tokensPerMinute: 1000 } };
       await done(made, { ...narrow, limitTokens: 100 }, { inputToken: 100, outputToken: 900 });
       const error = (await errorOf(done(made, { ...narrow, limitTokens: 100 }))) as GatewayError;
@@ -233,7 +233,7 @@ describe.each(engineNames)("%s engine", (name) => {
     });
 
     test("let so many calls run at once and no more, beside those of other keys", async () => {
-      const made = await ground();
+      const made = await fixture();
       const narrow = { ...free, keyLimits: { concurrentCalls: 1 } };
       const running = createAdmission(narrow);
       await made.ledger.admit(running);
@@ -247,7 +247,7 @@ describe.each(engineNames)("%s engine", (name) => {
     });
 
     test("do not widen those of the account", async () => {
-      const made = await ground();
+      const made = await fixture();
       const wide = { requestsPerMinute: 1, keyLimits: { requestsPerMinute: 100 } };
       expect((await done(made, wide)).limits).toMatchObject({ limitRequests: 1, remainingRequests: 0 });
       expect((await errorOf(done(made, wide))).message).toContain("for this account");

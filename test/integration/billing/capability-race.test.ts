@@ -14,7 +14,7 @@ import { CallContext, makeCallId, runCall } from "../../../src/kernel/index.ts";
 import { wavOf } from "../../support/wav.ts";
 import { chatModel, createBench, createPlugin } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, type BillingFixture, dayMs, ledgerGround, newYear } from "./ground.ts";
+import { addAccount, type BillingFixture, dayMs, ledgerFixture, newYear } from "./fixture.ts";
 
 const engines = useEngines();
 const cent = 10_000_000;
@@ -132,7 +132,7 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
   test.each(["chat", "embeddings", "images", "transcription", "speech"] as const)(
     "%s never take a wallet of one cent below zero",
     async (capability) => {
-      fixture = await ledgerGround(undefined, make);
+      fixture = await ledgerFixture(undefined, make);
       await addAccount(fixture.store, "acc_1", cent);
       const outcomes = await race(capability, true, {});
       expect(new Set(outcomes)).toEqual(new Set(["served", "insufficient_balance"]));
@@ -145,7 +145,7 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
   test.each(["images", "transcription", "speech"] as const)(
     "%s by the token never take a wallet of one cent below zero",
     async (capability) => {
-      fixture = await ledgerGround(undefined, make);
+      fixture = await ledgerFixture(undefined, make);
       await addAccount(fixture.store, "acc_1", cent);
       const outcomes = await race(capability, true, {}, byToken);
       expect(new Set(outcomes)).toEqual(new Set(["served", "insufficient_balance"]));
@@ -156,7 +156,7 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
   );
 
   test("chat never takes a key beyond its budget", async () => {
-    fixture = await ledgerGround(undefined, make);
+    fixture = await ledgerFixture(undefined, make);
     await addAccount(fixture.store, "acc_1", 100 * cent);
     const outcomes = await race("chat", true, { keyLimits: { budgetNanodollars: cent } });
     expect(new Set(outcomes)).toEqual(new Set(["served", "budget_exceeded"]));
@@ -164,7 +164,7 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
   });
 
   test("chat never takes an account beyond its daily quota", async () => {
-    fixture = await ledgerGround(undefined, make);
+    fixture = await ledgerFixture(undefined, make);
     await addAccount(fixture.store, "acc_1");
     const caller = { accountId: "acc_1", freeTokensPerDay: 10_000 };
     expect(new Set(await race("chat", false, caller))).toEqual(new Set(["served", "quota_exceeded"]));

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { type BillingFixture, ledgerGround } from "./ground.ts";
+import { type BillingFixture, ledgerFixture } from "./fixture.ts";
 
 /** A ledger over a disk that a test can make take no writes. */
 export interface Disk extends BillingFixture {
@@ -7,9 +7,9 @@ export interface Disk extends BillingFixture {
 }
 
 export async function readOnlyDisk(): Promise<Disk> {
-  const ground = await ledgerGround();
+  const fixture = await ledgerFixture();
   const readOnly = async (on: boolean) => {
-    await sql`pragma query_only = ${sql.lit(on ? 1 : 0)}`.execute(ground.store.db);
+    await sql`pragma query_only = ${sql.lit(on ? 1 : 0)}`.execute(fixture.store.db);
   };
-  return { ...ground, readOnly };
+  return { ...fixture, readOnly };
 }

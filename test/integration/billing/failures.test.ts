@@ -3,7 +3,7 @@ import { createBilling, readWalletState, verifyLedger } from "../../../src/billi
 import type { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { readOnlyDisk } from "./disks.ts";
-import { addAccount, createAdmission, createSettlement, ledgerGround } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement, ledgerFixture } from "./fixture.ts";
 
 describe("when the disk takes no writes", () => {
   test("a call is refused with 503 and nothing is held, nothing counted", async () => {
@@ -78,7 +78,7 @@ describe("when the disk takes no writes", () => {
 });
 
 test("a call whose id the books have already takes no other call of its batch with it", async () => {
-  const { store, ledger } = await ledgerGround();
+  const { store, ledger } = await ledgerFixture();
   await addAccount(store, "acc_1", 100);
   const taken = createAdmission();
   await ledger.admit(taken);
@@ -90,7 +90,7 @@ test("a call whose id the books have already takes no other call of its batch wi
 });
 
 test("a closed ledger admits nothing and still settles what runs", async () => {
-  const { store, ledger } = await ledgerGround();
+  const { store, ledger } = await ledgerFixture();
   await addAccount(store, "acc_1", 100);
   const admission = createAdmission();
   await ledger.admit(admission);
@@ -101,13 +101,13 @@ test("a closed ledger admits nothing and still settles what runs", async () => {
 });
 
 test("an account that cannot be read is 503 and not a refusal of money", async () => {
-  const { store, ledger } = await ledgerGround();
+  const { store, ledger } = await ledgerFixture();
   await store.close();
   expect(((await errorOf(ledger.admit(createAdmission()))) as GatewayError).code).toBe("unavailable");
 });
 
 test("accounts beyond the bound are forgotten when idle, and kept while they hold or are limited", async () => {
-  const { store, clock } = await ledgerGround();
+  const { store, clock } = await ledgerFixture();
   const ledger = createBilling({ store, now: () => clock.time, accountsMax: 2 });
   await addAccount(store, "acc_1", 100);
   const busy = createAdmission();

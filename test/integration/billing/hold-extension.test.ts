@@ -5,7 +5,7 @@ import { type Extension, GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { type AdmissionFields, createAdmission, createSettlement } from "./admissions.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, dayMs, ledgerGround } from "./ground.ts";
+import { addAccount, dayMs, ledgerFixture } from "./fixture.ts";
 
 const engines = useEngines();
 
@@ -20,14 +20,14 @@ const month = 31 * dayMs;
 
 describe.each(engineNames)("an extended hold: %s engine", (name) => {
   const make: MakeLedger = (options) => engines[name](options);
-  async function ground(nanodollars: number) {
-    const fixture = await ledgerGround(undefined, make);
+  async function fixture(nanodollars: number) {
+    const fixture = await ledgerFixture(undefined, make);
     await addAccount(fixture.store, "acc_1", nanodollars);
     return fixture;
   }
 
   test("is what was asked for, then what is left, then refused and kept; and is charged once", async () => {
-    const { store, ledger } = await ground(100);
+    const { store, ledger } = await fixture(100);
     const { callId, ...rest } = createAdmission();
     const hold = await ledger.admit({ callId, ...rest });
     expect(hold).toMatchObject({ heldNanodollars: 10, availableNanodollars: 100, availableTokens: 0 });
@@ -49,7 +49,7 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
   });
 
   test("is bounded by the budget of the key too", async () => {
-    const { store, ledger } = await ground(1000);
+    const { store, ledger } = await fixture(1000);
     const keyLimits = { budgetNanodollars: 50 };
     const admission = createAdmission({ keyLimits });
     const { callId } = admission;
@@ -69,7 +69,7 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
   });
 
   test("is bounded by the daily quota, which other calls hold too", async () => {
-    const { store, ledger } = await ground(0);
+    const { store, ledger } = await fixture(0);
     const [admission, other] = [createAdmission({ premium: false }), createAdmission({ premium: false })];
     const { callId } = admission;
     expect(await ledger.admit(admission)).toMatchObject({ heldTokens: 10, availableTokens: 100 });
@@ -95,7 +95,7 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
       "heldNanodollars",
     ],
   ] as const)("%s", async (_, fields: AdmissionFields, laterMs, held) => {
-    const { store, ledger, clock } = await ground(1000);
+    const { store, ledger, clock } = await fixture(1000);
     const [admission, other] = [createAdmission(fields), createAdmission(fields)];
     await ledger.admit(admission);
     await ledger.admit(other);
@@ -115,7 +115,7 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
   });
 
   test("its tokens count against the minute once, also beyond the limit, and are corrected at the end", async () => {
-    const { ledger } = await ground(1000);
+    const { ledger } = await fixture(1000);
     const admission = createAdmission({ tokensPerMinute: 100, limitTokens: 20 });
     const { caller, callId } = admission;
     await ledger.admit(admission);
@@ -130,7 +130,7 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
   });
 
   test("a call that ends while it is extended gives all of it back", async () => {
-    const { store, ledger } = await ground(100);
+    const { store, ledger } = await fixture(100);
     const admission = createAdmission();
     await ledger.admit(admission);
     const extending = ledger.extend(createExtension(admission.callId, 80));
@@ -151,7 +151,7 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 8, maxLength: 30 }), async (calls) => {
-        const { store, ledger } = await ground(150);
+        const { store, ledger } = await fixture(150);
         const caller = createAdmission({ keyLimits: { budgetNanodollars: budget } }).caller;
         const check = async () => {
           const { balanceNanodollars, heldNanodollars } = await ledger.readWalletState("acc_1");

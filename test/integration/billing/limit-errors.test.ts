@@ -9,8 +9,8 @@ import {
   createAdmission,
   createSettlement,
   dayMs,
-  ledgerGround,
-} from "./ground.ts";
+  ledgerFixture,
+} from "./fixture.ts";
 
 const engines = useEngines();
 
@@ -123,8 +123,8 @@ const rows: Row[] = [
 describe.each(engineNames)("%s engine", (name) => {
   const make: MakeLedger = (options) => engines[name](options);
 
-  async function ground(): Promise<BillingFixture> {
-    const made = await ledgerGround(undefined, make);
+  async function fixture(): Promise<BillingFixture> {
+    const made = await ledgerFixture(undefined, make);
     await addAccount(made.store, "acc_1", 1000);
     return made;
   }
@@ -137,7 +137,7 @@ describe.each(engineNames)("%s engine", (name) => {
 
   test.each(rows)("$limit lets in its last call and refuses the next, naming itself and when it frees", async (row) => {
     const { fields, calls, frees } = row;
-    const made = await ground();
+    const made = await fixture();
     const running = Array.from({ length: calls }, () => createAdmission(fields));
     for (const admission of running) await made.ledger.admit(admission);
     const error = await refusalOf(made, fields);
@@ -187,7 +187,7 @@ describe.each(engineNames)("%s engine", (name) => {
       [{ ...noKey, ...wide, premium: false, freeTokensPerDay: 10 }, "Daily token quota reached"],
     ];
     for (const [fields, says] of order) {
-      const made = await ground();
+      const made = await fixture();
       await made.ledger.admit(createAdmission({ ...all, ...fields }));
       expect((await refusalOf(made, { ...all, ...fields })).message).toStartWith(says);
     }

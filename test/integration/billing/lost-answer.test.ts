@@ -3,7 +3,7 @@ import { createBilling, readWalletState, verifyLedger } from "../../../src/billi
 import type { LedgerWrite, Store } from "../../../src/db/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
-import { addAccount, createAdmission, createSettlement } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement } from "./fixture.ts";
 
 /** A store that takes the next end of a call, and whose answer to that is lost. */
 function losingOneAnswer(store: Store): Store {

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readOverdrawn } from "../../../src/billing/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
-import { addAccount } from "./ground.ts";
+import { addAccount } from "./fixture.ts";
 
 test("wallets below zero are counted and summed, and those at zero or above are not", async () => {
   const store = await temporaryStore();

@@ -7,9 +7,9 @@ import {
   createAdmission,
   createSettlement,
   dayMs,
-  ledgerGround,
+  ledgerFixture,
   newYear,
-} from "./ground.ts";
+} from "./fixture.ts";
 
 /** Makes a call that begins now and ends after a while. */
 async function call(
@@ -45,54 +45,54 @@ async function pruneAll({ store }: BillingFixture, now: number): Promise<number>
 
 /** Two accounts with calls on the first days of a year, one that lasts over midnight, and one that never ended. */
 async function books(): Promise<BillingFixture> {
-  const ground = await ledgerGround();
-  for (const id of ["acc_1", "acc_2"]) await addAccount(ground.store, id, 1000);
+  const fixture = await ledgerFixture();
+  for (const id of ["acc_1", "acc_2"]) await addAccount(fixture.store, id, 1000);
   for (let day = 0; day < 4; day++) {
-    ground.clock.time = newYear + day * dayMs + 3_600_000;
+    fixture.clock.time = newYear + day * dayMs + 3_600_000;
     for (const id of ["acc_1", "acc_2"]) {
-      await call(ground, id);
-      await call(ground, id, { premium: false });
+      await call(fixture, id);
+      await call(fixture, id, { premium: false });
     }
   }
-  ground.clock.time = newYear + dayMs - 1;
-  await call(ground, "acc_1", { lastsMs: 2 });
-  await ground.ledger.admit(createAdmission({ callId: "running", openedAt: newYear }));
-  return ground;
+  fixture.clock.time = newYear + dayMs - 1;
+  await call(fixture, "acc_1", { lastsMs: 2 });
+  await fixture.ledger.admit(createAdmission({ callId: "running", openedAt: newYear }));
+  return fixture;
 }
 
 const idsOf = async ({ store }: BillingFixture) => (await store.db.selectFrom("calls").select("id").execute()).length;
 
 test("calls older than the retention go, whole days of them, and the books still prove after every step", async () => {
-  const ground = await books();
-  expect(await pruneAll(ground, newYear + 90 * dayMs - 1)).toBe(0);
+  const fixture = await books();
+  expect(await pruneAll(fixture, newYear + 90 * dayMs - 1)).toBe(0);
   // Of the first day: four calls. The one that ended after midnight, and the one that runs, stay.
-  expect(await pruneAll(ground, newYear + 91 * dayMs)).toBe(4);
-  expect(await pruneAll(ground, newYear + 91 * dayMs)).toBe(0);
-  expect(await idsOf(ground)).toBe(14);
-  expect(await pruneAll(ground, newYear + 93 * dayMs)).toBe(9);
-  expect((await verifyLedger(ground.store)).counts).toMatchObject({ calls: 5, pruned: 13, open: 1 });
-  expect(await readWalletState(ground.store, "acc_1")).toMatchObject({ balanceNanodollars: 950, heldNanodollars: 10 });
+  expect(await pruneAll(fixture, newYear + 91 * dayMs)).toBe(4);
+  expect(await pruneAll(fixture, newYear + 91 * dayMs)).toBe(0);
+  expect(await idsOf(fixture)).toBe(14);
+  expect(await pruneAll(fixture, newYear + 93 * dayMs)).toBe(9);
+  expect((await verifyLedger(fixture.store)).counts).toMatchObject({ calls: 5, pruned: 13, open: 1 });
+  expect(await readWalletState(fixture.store, "acc_1")).toMatchObject({ balanceNanodollars: 950, heldNanodollars: 10 });
 });
 
 test("roll-ups and movements of money stay", async () => {
-  const ground = await books();
+  const fixture = await books();
   const counted = async () =>
     (
       await sql`select (select count(*) from usage_hours) as hours, (select count(*) from usage_days) as days, (select count(*) from entries) as entries`.execute(
-        ground.store.db,
+        fixture.store.db,
       )
     ).rows;
   const before = await counted();
-  await pruneAll(ground, newYear + 400 * dayMs);
+  await pruneAll(fixture, newYear + 400 * dayMs);
   expect(await counted()).toEqual(before);
 });
 
 test("a call that runs while its day is pruned is charged when it ends", async () => {
-  const ground = await books();
-  await pruneAll(ground, newYear + 400 * dayMs);
-  await ground.ledger.settle(createSettlement("running"));
-  expect((await verifyLedger(ground.store)).differences).toEqual([]);
-  expect(await pruneAll(ground, newYear + 800 * dayMs)).toBe(1);
+  const fixture = await books();
+  await pruneAll(fixture, newYear + 400 * dayMs);
+  await fixture.ledger.settle(createSettlement("running"));
+  expect((await verifyLedger(fixture.store)).differences).toEqual([]);
+  expect(await pruneAll(fixture, newYear + 800 * dayMs)).toBe(1);
 });
 
 test.each([
@@ -111,32 +111,32 @@ test.each([
     "Budgets of the keys of acc_2 before day",
   ],
 ])("after “%s” the difference is told, though the calls are gone", async (tampering, told) => {
-  const ground = await books();
-  await pruneAll(ground, newYear + 400 * dayMs);
-  await sql.raw(tampering).execute(ground.store.db);
-  expect((await verifyLedger(ground.store)).differences.join("\n")).toContain(told);
+  const fixture = await books();
+  await pruneAll(fixture, newYear + 400 * dayMs);
+  await sql.raw(tampering).execute(fixture.store.db);
+  expect((await verifyLedger(fixture.store)).differences.join("\n")).toContain(told);
 });
 
 test("a large account is pruned in cuts", async () => {
-  const ground = await ledgerGround();
-  await addAccount(ground.store, "acc_1", 1e6);
+  const fixture = await ledgerFixture();
+  await addAccount(fixture.store, "acc_1", 1e6);
   const claims = Array.from({ length: 1100 }, () => createAdmission());
-  await Promise.all(claims.map((admission) => ground.ledger.admit(admission)));
-  await Promise.all(claims.map(({ callId }) => ground.ledger.settle(createSettlement(callId))));
-  const step = createPruner({ store: ground.store, retentionDays: 90, now: () => newYear + 200 * dayMs });
+  await Promise.all(claims.map((admission) => fixture.ledger.admit(admission)));
+  await Promise.all(claims.map(({ callId }) => fixture.ledger.settle(createSettlement(callId))));
+  const step = createPruner({ store: fixture.store, retentionDays: 90, now: () => newYear + 200 * dayMs });
   expect([await step(), await step(), await step(), await step()]).toEqual([500, 500, 100, 0]);
 });
 
 test("a pass over all accounts takes many short steps, and rests for an hour when it is through", async () => {
-  const ground = await ledgerGround();
+  const fixture = await ledgerFixture();
   for (let i = 0; i < 60; i++) {
-    await ground.ledger.admit(createAdmission({ callId: `c${i}`, accountId: `acc_${i}`, premium: false }));
-    if (i === 55) await ground.ledger.settle(createSettlement("c55"));
+    await fixture.ledger.admit(createAdmission({ callId: `c${i}`, accountId: `acc_${i}`, premium: false }));
+    if (i === 55) await fixture.ledger.settle(createSettlement("c55"));
   }
   const clock = { time: newYear + 200 * dayMs };
-  const step = createPruner({ store: ground.store, retentionDays: 90, now: () => clock.time });
+  const step = createPruner({ store: fixture.store, retentionDays: 90, now: () => clock.time });
   expect([await step(), await step()]).toEqual([0, 1]);
-  await ground.ledger.settle(createSettlement("c1"));
+  await fixture.ledger.settle(createSettlement("c1"));
   expect([await step(), await step()]).toEqual([0, 0]);
   clock.time += 3_600_000;
   expect(await step()).toBe(1);

@@ -4,7 +4,7 @@ import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import { GatewayError, type Hold } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, createAdmission, createSettlement, ledgerGround } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement, ledgerFixture } from "./fixture.ts";
 
 const engines = useEngines();
 
@@ -15,7 +15,7 @@ describe.each(engineNames)("%s engine", (name) => {
 
   describe("64 calls at once", () => {
     test("on a wallet for ten and a half: ten full holds, one of what is left, the rest refused", async () => {
-      const { store, ledger } = await ledgerGround(undefined, make);
+      const { store, ledger } = await ledgerFixture(undefined, make);
       await addAccount(store, "acc_1", 105);
       const claims = Array.from({ length: 64 }, () => createAdmission({ holdNanodollars: 10 }));
       const outcomes = await Promise.allSettled(claims.map((admission) => ledger.admit(admission)));
@@ -31,14 +31,14 @@ describe.each(engineNames)("%s engine", (name) => {
     });
 
     test("on a quota for ten: ten held, the rest refused", async () => {
-      const { ledger } = await ledgerGround(undefined, make);
+      const { ledger } = await ledgerFixture(undefined, make);
       const claims = Array.from({ length: 64 }, () => createAdmission({ premium: false, holdTokens: 10 }));
       const outcomes = await Promise.allSettled(claims.map((admission) => ledger.admit(admission)));
       expect(outcomes.filter((outcome) => outcome.status === "fulfilled").length).toBe(10);
     });
 
     test("that each settle at once and twice are charged once", async () => {
-      const { store, ledger } = await ledgerGround(undefined, make);
+      const { store, ledger } = await ledgerFixture(undefined, make);
       await addAccount(store, "acc_1", 1000);
       const claims = Array.from({ length: 64 }, () => createAdmission());
       await Promise.all(
@@ -55,7 +55,7 @@ describe.each(engineNames)("%s engine", (name) => {
   });
 
   test("a call that is already running is not admitted again", async () => {
-    const { store, ledger } = await ledgerGround(undefined, make);
+    const { store, ledger } = await ledgerFixture(undefined, make);
     await addAccount(store, "acc_1", 100);
     const admission = createAdmission();
     await ledger.admit(admission);
@@ -76,7 +76,7 @@ describe.each(engineNames)("%s engine", (name) => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
-        const { store, ledger } = await ledgerGround(undefined, make);
+        const { store, ledger } = await ledgerFixture(undefined, make);
         await addAccount(store, "acc_1", 150);
         const running = steps.map(async ({ key: keyId, hold, least, share, turns, waits }) => {
           for (let i = 0; i < waits; i++) await new Promise(setImmediate);
@@ -117,7 +117,7 @@ describe.each(engineNames)("%s engine", (name) => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
-        const { store, ledger } = await ledgerGround(undefined, make);
+        const { store, ledger } = await ledgerFixture(undefined, make);
         const spent = new Map([
           ["acc_1", 0],
           ["acc_2", 0],

@@ -2,19 +2,19 @@ import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { createBilling, creditWallet, readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
-import { addAccount, createAdmission, createSettlement, ledgerGround } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement, ledgerFixture } from "./fixture.ts";
 
 const load = fileURLToPath(import.meta.resolve("./load.ts"));
 
 describe("recover", () => {
   test("finds nothing where nothing was left open", async () => {
-    const { ledger } = await ledgerGround();
+    const { ledger } = await ledgerFixture();
     expect(await ledger.recover()).toEqual({ settled: 0, released: 0, heldNanodollars: 0, heldTokens: 0, callIds: [] });
   });
 
   test("abandons what a dead process left open: no charge, the hold free again, all of it reported", async () => {
     const file = temporaryFile();
-    const dead = await ledgerGround(file);
+    const dead = await ledgerFixture(file);
     await addAccount(dead.store, "acc_1", 100);
     await dead.ledger.admit(createAdmission({ callId: "a", holdNanodollars: 30 }));
     await dead.ledger.admit(createAdmission({ callId: "b", premium: false, holdTokens: 40 }));
@@ -39,7 +39,7 @@ describe("recover", () => {
 
   test("does not hinder a process that lives after all: its call is charged, once", async () => {
     const file = temporaryFile();
-    const alive = await ledgerGround(file);
+    const alive = await ledgerFixture(file);
     await addAccount(alive.store, "acc_1", 100);
     const admission = createAdmission();
     await alive.ledger.admit(admission);
@@ -52,7 +52,7 @@ describe("recover", () => {
   });
 
   test("is refused while calls of its own are running", async () => {
-    const { store, ledger } = await ledgerGround();
+    const { store, ledger } = await ledgerFixture();
     await addAccount(store, "acc_1", 100);
     await ledger.admit(createAdmission());
     expect(() => ledger.recover()).toThrow("Cannot recover: calls of this process are already running");

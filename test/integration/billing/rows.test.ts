@@ -3,7 +3,7 @@ import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, type BillingFixture, createAdmission, createSettlement, ledgerGround } from "./ground.ts";
+import { addAccount, type BillingFixture, createAdmission, createSettlement, ledgerFixture } from "./fixture.ts";
 
 const engines = useEngines();
 
@@ -41,7 +41,7 @@ const rows = [
   "free 100 | settle 120 | used 120 | free 1 | refused quota_exceeded | hold 5 | settle 5 | balance 95",
 ];
 
-async function tell(ground: BillingFixture, story: string): Promise<void> {
+async function tell(fixture: BillingFixture, story: string): Promise<void> {
   const calls = new Map<string, string>();
   let failure: Error | undefined;
   let min: number | undefined;
@@ -61,18 +61,18 @@ async function tell(ground: BillingFixture, story: string): Promise<void> {
       const least = min === undefined ? {} : { minNanodollars: min, minTokens: min };
       const hold = { premium: verb === "hold", holdNanodollars: amount, holdTokens: amount, ...least };
       const admission = createAdmission(hold);
-      const outcome = await ground.ledger.admit(admission).catch((error: Error) => error);
+      const outcome = await fixture.ledger.admit(admission).catch((error: Error) => error);
       if (outcome instanceof Error) failure = outcome;
       else calls.set("", admission.callId).set(name, admission.callId);
     } else if (verb === "settle" || verb === "release" || verb === "unpriced") {
       const outcome = verb === "release" ? "released" : "settled";
       const cost = verb === "unpriced" ? undefined : Number.isNaN(amount) ? 0 : amount;
       const quotaTokens = Number.isNaN(amount) ? 0 : amount;
-      await ground.ledger.settle(
+      await fixture.ledger.settle(
         createSettlement(calls.get(name) as string, { outcome, costNanodollars: cost, quotaTokens }),
       );
     } else {
-      expect(await figure(ground, verb), step).toBe(amount);
+      expect(await figure(fixture, verb), step).toBe(amount);
     }
   }
 }
@@ -89,17 +89,17 @@ describe.each(engineNames)("%s engine", (name) => {
   const make: MakeLedger = (options) => engines[name](options);
 
   test.each(rows)("%s", async (story) => {
-    const ground = await ledgerGround(undefined, make);
-    await addAccount(ground.store, "acc_1", 100);
-    await tell(ground, story);
-    const inMemory = await ground.ledger.readWalletState("acc_1");
-    await ground.ledger.close();
-    expect(await readWalletState(ground.store, "acc_1")).toEqual(inMemory);
-    expect((await verifyLedger(ground.store)).differences).toEqual([]);
+    const fixture = await ledgerFixture(undefined, make);
+    await addAccount(fixture.store, "acc_1", 100);
+    await tell(fixture, story);
+    const inMemory = await fixture.ledger.readWalletState("acc_1");
+    await fixture.ledger.close();
+    expect(await readWalletState(fixture.store, "acc_1")).toEqual(inMemory);
+    expect((await verifyLedger(fixture.store)).differences).toEqual([]);
   });
 
   test("a refusal names the figures and the way out", async () => {
-    const { store, ledger } = await ledgerGround(undefined, make);
+    const { store, ledger } = await ledgerFixture(undefined, make);
     await addAccount(store, "acc_1", 100);
     await ledger.admit(createAdmission({ holdNanodollars: 100 }));
     expect((await errorOf(ledger.admit(createAdmission()))).message).toBe(
@@ -111,7 +111,7 @@ describe.each(engineNames)("%s engine", (name) => {
   });
 
   test("settling a call that was never admitted is a fault of the program, and nothing is written", async () => {
-    const { ledger } = await ledgerGround(undefined, make);
+    const { ledger } = await ledgerFixture(undefined, make);
     expect((await errorOf(ledger.settle(createSettlement("call_x")))).message).toBe(
       "Cannot settle call call_x: it was never admitted",
     );
@@ -124,7 +124,7 @@ describe.each(engineNames)("%s engine", (name) => {
     ["a cost that is no number", { costNanodollars: Number.NaN }],
     ["a cost beyond 2^53", { costNanodollars: 2 ** 53 }],
   ])("%s is refused and the call can still be settled", async (_what, fields) => {
-    const { store, ledger } = await ledgerGround(undefined, make);
+    const { store, ledger } = await ledgerFixture(undefined, make);
     await addAccount(store, "acc_1", 100);
     const admission = createAdmission();
     await ledger.admit(admission);
@@ -136,7 +136,7 @@ describe.each(engineNames)("%s engine", (name) => {
   test.each([{ holdNanodollars: -1 }, { holdTokens: 0.5 }, { limitTokens: Number.POSITIVE_INFINITY }])(
     "a claim of %j is refused",
     async (fields) => {
-      const { store, ledger } = await ledgerGround(undefined, make);
+      const { store, ledger } = await ledgerFixture(undefined, make);
       await addAccount(store, "acc_1", 100);
       expect(await errorOf(ledger.admit(createAdmission(fields)))).toBeInstanceOf(RangeError);
       expect((await ledger.readWalletState("acc_1")).heldNanodollars).toBe(0);

@@ -4,7 +4,7 @@ import { type Caller, type ChatChunk, GatewayError, type Model } from "../../../
 import { CallContext, makeCallId, runCall } from "../../../src/kernel/index.ts";
 import { chatModel, createBench, createPlugin, startMs } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, type BillingFixture, ledgerGround, newYear } from "./ground.ts";
+import { addAccount, type BillingFixture, ledgerFixture, newYear } from "./fixture.ts";
 
 const engines = useEngines();
 const cent = 10_000_000;
@@ -75,7 +75,7 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
     // All hold a first part, and for none there is enough left for its first chunk.
     ["chunks larger than a step", { piecesPerChunk: 100 }, false],
   ])("a small wallet pays for all that was sent, and no more: %s", async (_, fields, hasBegun) => {
-    fixture = await ledgerGround(undefined, make);
+    fixture = await ledgerFixture(undefined, make);
     // Some 50 000 tokens of output: two and a half answers.
     await addAccount(fixture.store, "acc_1", 10 * cent);
     const outcomes = await race(fields);
@@ -88,7 +88,7 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
   });
 
   test("one alone gets all that the wallet can pay, by a lowered limit", async () => {
-    fixture = await ledgerGround(undefined, make);
+    fixture = await ledgerFixture(undefined, make);
     await addAccount(fixture.store, "acc_1", 2 * cent);
     const outcomes = await race({});
     expect(outcomes.length).toBe(64);
@@ -97,7 +97,7 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
   });
 
   test("a budget of a key is never exceeded", async () => {
-    fixture = await ledgerGround(undefined, make);
+    fixture = await ledgerFixture(undefined, make);
     await addAccount(fixture.store, "acc_1", 1000 * cent);
     const outcomes = await race({ caller: { keyLimits: { budgetNanodollars: 10 * cent } } });
     expect([...codesOf(outcomes)].filter((code) => code !== "served")).toEqual(["budget_exceeded"]);
@@ -106,7 +106,7 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
   });
 
   test("a daily quota is never exceeded", async () => {
-    fixture = await ledgerGround(undefined, make);
+    fixture = await ledgerFixture(undefined, make);
     await addAccount(fixture.store, "acc_1");
     const outcomes = await race({ premium: false });
     expect([...codesOf(outcomes)].filter((code) => code !== "served")).toEqual(["quota_exceeded"]);

@@ -1,23 +1,23 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
 import { verifyLedger } from "../../../src/billing/index.ts";
-import { addAccount, createAdmission, createSettlement, ledgerGround, newYear } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement, ledgerFixture, newYear } from "./fixture.ts";
 
 /** Books with a settled premium call, a settled free one, a released one and one that is running. */
 async function books() {
-  const ground = await ledgerGround();
-  await addAccount(ground.store, "acc_1", 100);
+  const fixture = await ledgerFixture();
+  await addAccount(fixture.store, "acc_1", 100);
   const [paid, free, released, running] = [
     createAdmission({ callId: "paid", keyLimits: { budgetNanodollars: 100 } }),
     createAdmission({ callId: "free", premium: false }),
     createAdmission({ callId: "released" }),
     createAdmission({ callId: "running" }),
   ];
-  for (const admission of [paid, free, released, running]) await ground.ledger.admit(admission);
-  await ground.ledger.settle(createSettlement("paid"));
-  await ground.ledger.settle(createSettlement("free"));
-  await ground.ledger.settle(createSettlement("released", { outcome: "released", meters: {}, usageSource: "none" }));
-  return ground;
+  for (const admission of [paid, free, released, running]) await fixture.ledger.admit(admission);
+  await fixture.ledger.settle(createSettlement("paid"));
+  await fixture.ledger.settle(createSettlement("free"));
+  await fixture.ledger.settle(createSettlement("released", { outcome: "released", meters: {}, usageSource: "none" }));
+  return fixture;
 }
 
 test("true books are told to be true, with how much was read", async () => {
@@ -111,7 +111,7 @@ test.each([
 });
 
 test("of a sum over many calls the newest ten are named", async () => {
-  const { store, ledger } = await ledgerGround();
+  const { store, ledger } = await ledgerFixture();
   for (let i = 10; i < 22; i++) {
     await ledger.admit(createAdmission({ callId: `c${i}`, premium: false, freeTokensPerDay: 1000 }));
     await ledger.settle(createSettlement(`c${i}`, { quotaTokens: 1 }));

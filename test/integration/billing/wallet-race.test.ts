@@ -14,7 +14,7 @@ import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { randomBelow } from "../../support/random.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
 import { temporaryFile } from "../db/temporary-store.ts";
-import { addAccount, createAdmission, createSettlement } from "./ground.ts";
+import { addAccount, createAdmission, createSettlement } from "./fixture.ts";
 
 /** The proof of the wallet: 64 clients race on one that affords ten calls, on every engine, store and number of nodes. */
 const clients = 64;

@@ -3,7 +3,7 @@ import { creditWallet, readWalletState, verifyLedger } from "../../../src/billin
 import { GatewayError } from "../../../src/contract/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engine, temporaryFile, temporaryStore } from "../db/temporary-store.ts";
-import { addAccount, createAdmission, ledgerGround } from "./ground.ts";
+import { addAccount, createAdmission, ledgerFixture } from "./fixture.ts";
 
 const credit = { accountId: "acc_1", nanodollars: 70, note: "top-up" };
 
@@ -83,7 +83,7 @@ describe("creditWallet", () => {
   });
 
   test("is seen at once by the ledger of its process", async () => {
-    const { store, ledger } = await ledgerGround();
+    const { store, ledger } = await ledgerFixture();
     await addAccount(store, "acc_1");
     expect(await errorOf(ledger.admit(createAdmission()))).toMatchObject({ code: "insufficient_balance" });
     await creditWallet(store, credit);
@@ -94,7 +94,7 @@ describe("creditWallet", () => {
 describe("a ledger whose store another process writes to", () => {
   test("sees a credit after sync, beside what it holds itself", async () => {
     const file = temporaryFile();
-    const { store, ledger } = await ledgerGround(file);
+    const { store, ledger } = await ledgerFixture(file);
     const outside = await temporaryStore(file);
     await addAccount(store, "acc_1", 10);
     await ledger.admit(createAdmission());

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { chargeOf } from "../db/facts.ts";
-import { type Bench, makeBench } from "./ground.ts";
+import { type Bench, makeBench } from "./fixture.ts";
 
 const benches: Bench[] = [];
 const folders: string[] = [];

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { migratedPostgres } from "../../support/migrated-postgres.ts";
 import { queryPostgres, whyNoPostgres } from "../../support/postgres.ts";
-import { type Bench, makeBench, type Outcome } from "./ground.ts";
+import { type Bench, makeBench, type Outcome } from "./fixture.ts";
 
 const email = "ada@example.org";
 const beyond = "9007199.254740992";

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "bun:test";
 import { generateKeyPairSync } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Bench, makeBench, makePlugin, makeRow } from "./ground.ts";
+import { type Bench, makeBench, makePlugin, makeRow } from "./fixture.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("ed25519");
 const pem = privateKey.export({ type: "pkcs8", format: "pem" });

@@ -3,7 +3,7 @@ import { readdirSync } from "node:fs";
 import { commands } from "../../../src/cli/index.ts";
 import type { ConfigRow } from "../../../src/config/index.ts";
 import type { PluginState } from "../../../src/plugin-loader/index.ts";
-import { type Bench, makeBench, makePlugin, makeRow } from "./ground.ts";
+import { type Bench, makeBench, makePlugin, makeRow } from "./fixture.ts";
 
 const benches: Bench[] = [];
 const bench = (given?: Parameters<typeof makeBench>[0]) => {

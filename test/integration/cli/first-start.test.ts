@@ -4,7 +4,7 @@ import { verifyPassword } from "../../../src/accounts/password.ts";
 import { bootstrap } from "../../../src/cli/bootstrap.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { newDatabase } from "../../support/postgres.ts";
-import { postgresTest } from "../db/postgres/ground.ts";
+import { postgresTest } from "../db/postgres/fixture.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 const given = `sk-mg-given123-${"g".repeat(32)}`;

@@ -5,7 +5,7 @@ import { createBilling, creditWallet } from "../../../src/billing/index.ts";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { createAdmission, createSettlement } from "../billing/admissions.ts";
-import { type Bench, makeBench, makePlugin, makeRow } from "./ground.ts";
+import { type Bench, makeBench, makePlugin, makeRow } from "./fixture.ts";
 
 const dayMs = 86_400_000;
 const firstDay = Date.parse("2026-11-01T10:00:00Z");

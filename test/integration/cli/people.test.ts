@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
 import { bootstrap } from "../../../src/cli/bootstrap.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
-import { type Bench, makeBench } from "./ground.ts";
+import { type Bench, makeBench } from "./fixture.ts";
 
 const email = "ada@example.org";
 

@@ -12,7 +12,7 @@ import {
   type Seen,
   startNative,
   streamOf,
-} from "../native/ground.ts";
+} from "../native/fixture.ts";
 
 const message = {
   ...{ id: "msg_1", type: "message", role: "assistant", model: "claude-upstream", stop_reason: "tool_use" },

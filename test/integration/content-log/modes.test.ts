@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
-import { chatReply, gpt, startNative } from "../native/ground.ts";
+import { chatReply, gpt, startNative } from "../native/fixture.ts";
 
 const messages = [
   { role: "system", content: "Be brief" },

@@ -6,7 +6,7 @@ const accountBytesMax = 1_000_000;
 const ids = (rows: readonly { id: string }[]) => rows.map(({ id }) => id).sort();
 
 /** A store with a clock of its own, and a way to put a response with one item into it. */
-async function ground() {
+async function fixture() {
   const clock = { now: 1000 };
   const store = await temporaryStore(undefined, () => clock.now);
   const responses = createStoredResponses(store, () => clock.now);
@@ -25,7 +25,7 @@ async function ground() {
 }
 
 test("rows come back to their account alone, until they expire", async () => {
-  const { clock, responses, put } = await ground();
+  const { clock, responses, put } = await fixture();
   await put("acc_1", "a");
   const found = await responses.get("acc_1", ["resp_a", "msg_a", "msg_b"]);
   expect(ids(found)).toEqual(["msg_a", "resp_a"]);
@@ -41,7 +41,7 @@ test("rows come back to their account alone, until they expire", async () => {
 });
 
 test("what is used lives as long as its user, and no longer", async () => {
-  const { clock, responses, put } = await ground();
+  const { clock, responses, put } = await fixture();
   await put("acc_1", "a");
   await put("acc_2", "a");
   await put("acc_1", "b", { expiresAt: 3000, usedIds: ["resp_a"] });
@@ -52,7 +52,7 @@ test("what is used lives as long as its user, and no longer", async () => {
 });
 
 test("two requests that use the same response at once are both stored", async () => {
-  const { responses, put } = await ground();
+  const { responses, put } = await fixture();
   await put("acc_1", "a");
   const names = [...Array(20).keys()].map((number) => `b${number}`);
   await Promise.all(names.map((name) => put("acc_1", name, { expiresAt: 3000, usedIds: ["resp_a", "msg_a"] })));
@@ -67,7 +67,7 @@ test("two requests that use the same response at once are both stored", async ()
 });
 
 test("beyond its bytes an account loses what expires first, and no other account does", async () => {
-  const { responses, put } = await ground();
+  const { responses, put } = await fixture();
   await put("acc_2", "z", { expiresAt: 1500 }, 50_000);
   await put("acc_1", "a", { expiresAt: 2001 }, 50_000);
   await put("acc_1", "b", { expiresAt: 2002 }, 50_000);
@@ -78,7 +78,7 @@ test("beyond its bytes an account loses what expires first, and no other account
 });
 
 test("a response is deleted with its items", async () => {
-  const { store, responses, put } = await ground();
+  const { store, responses, put } = await fixture();
   await put("acc_1", "a");
   await put("acc_1", "b");
   await put("acc_2", "a");
@@ -95,7 +95,7 @@ test("a response is deleted with its items", async () => {
 });
 
 test("prune deletes all that expired, also more than one cut, and nothing else", async () => {
-  const { responses, put } = await ground();
+  const { responses, put } = await fixture();
   await Promise.all([...Array(105).keys()].map((number) => put("acc_1", `a${number}`)));
   await put("acc_1", "b", { expiresAt: 2001 });
   expect(await responses.prune(2000)).toBe(210);
@@ -104,7 +104,7 @@ test("prune deletes all that expired, also more than one cut, and nothing else",
 });
 
 test("rows of an id that is there already take its place, and many rows are written at once", async () => {
-  const { responses, put } = await ground();
+  const { responses, put } = await fixture();
   await put("acc_1", "a");
   const rows = [...Array(250).keys()].map((number) => ({
     ...{ id: `msg_${number}`, responseId: "resp_a", body: new Uint8Array([1]) },

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import type { CallRow } from "../../support/books.ts";
-import { chatReply, claude, eventsOf, gpt, type NativeBench, type Seen, startNative, streamOf } from "./ground.ts";
+import { chatReply, claude, eventsOf, gpt, type NativeBench, type Seen, startNative, streamOf } from "./fixture.ts";
 
 const toStop: NativeBench[] = [];
 afterEach(async () => {

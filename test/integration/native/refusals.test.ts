@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { parseEvents } from "../../support/sse.ts";
-import { chatReply, claude, gpt, type NativeBench, startNative } from "./ground.ts";
+import { chatReply, claude, gpt, type NativeBench, startNative } from "./fixture.ts";
 
 const toStop: NativeBench[] = [];
 afterEach(async () => {

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import type { CallRow } from "../../support/books.ts";
 import { faultsOf, schemaMissing } from "../../support/openai-schema.ts";
 import { parseEvents } from "../../support/sse.ts";
-import { eventsOf, type NativeBench, type Seen, startNative, streamOf } from "./ground.ts";
+import { eventsOf, type NativeBench, type Seen, startNative, streamOf } from "./fixture.ts";
 
 const model = "gpt-5.5-pro";
 const toStop: NativeBench[] = [];

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { parseEvents } from "../../support/sse.ts";
-import { chatReply, claude, eventsOf, gpt, type NativeBench, startNative, streamOf } from "./ground.ts";
+import { chatReply, claude, eventsOf, gpt, type NativeBench, startNative, streamOf } from "./fixture.ts";
 
 const toStop: NativeBench[] = [];
 afterEach(async () => {

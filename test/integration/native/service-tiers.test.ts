@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { claude, eventsOf, type NativeBench, type Seen, startNative, streamOf } from "./ground.ts";
+import { claude, eventsOf, type NativeBench, type Seen, startNative, streamOf } from "./fixture.ts";
 
 const toStop: NativeBench[] = [];
 afterEach(async () => {

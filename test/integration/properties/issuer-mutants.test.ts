@@ -84,7 +84,7 @@ function say(path?: string, answer?: unknown): void {
   Object.assign(said, answers, path !== undefined && { [path]: answer });
 }
 
-async function ground() {
+async function fixture() {
   const { accounts, ...parts } = await dashboardHttp({
     PUBLIC_URL: origin,
     OIDC_ISSUER: server.url.origin,
@@ -113,7 +113,7 @@ async function ground() {
 }
 
 /** Signed in, or told why not; and the log has one line where it was the issuer's doing, with nothing of the person. */
-async function expectOutcome({ signIn, log }: Awaited<ReturnType<typeof ground>>, sent: string): Promise<void> {
+async function expectOutcome({ signIn, log }: Awaited<ReturnType<typeof fixture>>, sent: string): Promise<void> {
   log.lines.length = 0;
   using printed = spyOn(console, "error");
   const outcome = await signIn();
@@ -126,13 +126,13 @@ async function expectOutcome({ signIn, log }: Awaited<ReturnType<typeof ground>>
 }
 
 test("an issuer all of whose answers are right signs in", async () => {
-  const { signIn } = await ground();
+  const { signIn } = await fixture();
   say();
   expect(await signIn()).toBe("/");
 });
 
 test("an e-mail in the ID token needs no other answer", async () => {
-  const { signIn } = await ground();
+  const { signIn } = await fixture();
   say("/userinfo", "Not asked");
   claims = { ...claims, ...person };
   expect(await signIn()).toBe("/");
@@ -149,7 +149,7 @@ test.each<[string, Record<string, unknown>]>([
   ["without a nonce", { nonce: undefined }],
   ["without a subject", { sub: undefined }],
 ])("an ID token %s is refused", async (_what, changes) => {
-  const { signIn } = await ground();
+  const { signIn } = await fixture();
   say();
   claims = { ...claims, ...person, ...changes };
   expect(await signIn()).toBe(refused);
@@ -170,7 +170,7 @@ test.each<[string, Sign]>([
   ["that is not signed", (all) => new UnsecuredJWT(all).encode()],
   ["whose claims were changed after signing", async (all) => forge(await signRight({ ...all, sub: "eve" }), all)],
 ])("an ID token %s is refused", async (_what, otherSign) => {
-  const { signIn } = await ground();
+  const { signIn } = await fixture();
   say();
   claims = { ...claims, ...person };
   sign = otherSign;
@@ -184,13 +184,13 @@ function forge(token: string, all: JWTPayload): string {
 }
 
 test("userinfo about another person is refused", async () => {
-  const { signIn } = await ground();
+  const { signIn } = await fixture();
   say("/userinfo", { sub: "eve", ...person });
   expect(await signIn()).toBe(refused);
 });
 
 test("a callback without its issuer is refused where the issuer always names itself", async () => {
-  const { signIn } = await ground();
+  const { signIn } = await fixture();
   say("/.well-known/openid-configuration", {
     ...right["/.well-known/openid-configuration"],
     authorization_response_iss_parameter_supported: true,
@@ -201,7 +201,7 @@ test("a callback without its issuer is refused where the issuer always names its
 test.each(["/.well-known/openid-configuration", "/token", "/keys", "/userinfo"] as const)(
   "an issuer whose %s has one thing that is not what it should be signs in, or is refused",
   async (path) => {
-    const parts = await ground();
+    const parts = await fixture();
     for (const mutant of mutantsOf(right[path])) {
       say(path, mutant);
       await expectOutcome(parts, JSON.stringify(mutant));
@@ -210,7 +210,7 @@ test.each(["/.well-known/openid-configuration", "/token", "/keys", "/userinfo"] 
 );
 
 test("an ID token with one claim that is not what it should be signs in, or is refused", async () => {
-  const parts = await ground();
+  const parts = await fixture();
   for (const [name, admission] of Object.entries(right.claims)) {
     for (const mutant of mutantsOf(admission)) {
       say();

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { until } from "../../support/until.ts";
-import { call, engines, enter, manifestOf, open, provider, start, startNode, useNode } from "./ground.ts";
+import { call, engines, enter, manifestOf, open, provider, start, startNode, useNode } from "./fixture.ts";
 
 const secretsKey = "a-secrets-key-of-thirty-two-characters";
 const first = "provider-key-first-0001";

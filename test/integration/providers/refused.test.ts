@@ -3,7 +3,7 @@ import { lookup } from "node:dns/promises";
 import { hostname } from "node:os";
 import { SsrfGuard } from "../../../src/kernel/upstream/ssrf-guard.ts";
 import { startProvider } from "../../support/chat-provider.ts";
-import { call, enter, manifestOf, open, provider, start, useNode } from "./ground.ts";
+import { call, enter, manifestOf, open, provider, start, useNode } from "./fixture.ts";
 
 async function leadsToLoopback(name: string): Promise<boolean> {
   const { address } = await lookup(name).catch(() => ({ address: "" }));

@@ -5,7 +5,7 @@ import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 
-async function ground(maxKeysPerAccount?: number) {
+async function fixture(maxKeysPerAccount?: number) {
   const store = await temporaryStore();
   const clock = { time: 1000 };
   const given = { ...defaults, ...(maxKeysPerAccount !== undefined && { maxKeysPerAccount }) };
@@ -20,7 +20,7 @@ async function refusalOf(promise: Promise<unknown>): Promise<[string, string]> {
 
 describe("accounts", () => {
   test("are created, found by id and by e-mail in any case, and listed", async () => {
-    const { accounts } = await ground();
+    const { accounts } = await fixture();
     const ada = await accounts.create({ email: " Ada@Example.org ", name: "Ada" });
     expect(ada).toEqual({
       id: expect.stringMatching(/^acc_[0-9a-f]{18}$/),
@@ -38,7 +38,7 @@ describe("accounts", () => {
   });
 
   test("with the same e-mail are refused", async () => {
-    const { accounts } = await ground();
+    const { accounts } = await fixture();
     await accounts.create({ email: "ada@example.org" });
     expect(await refusalOf(accounts.create({ email: "Ada@example.org" }))).toEqual([
       "conflict",
@@ -49,14 +49,14 @@ describe("accounts", () => {
   test.each(["", "ada", "@", "a b@c", "a@b@c", `${"a".repeat(251)}@b.c`])(
     "are refused for the e-mail “%s”",
     async (email) => {
-      const { accounts } = await ground();
+      const { accounts } = await fixture();
       expect((await refusalOf(accounts.create({ email })))[0]).toBe("invalid_request");
       expect(await accounts.list()).toEqual([]);
     },
   );
 
   test("have their own quota from 0, or the configured one", async () => {
-    const { accounts } = await ground();
+    const { accounts } = await fixture();
     const { id } = await accounts.create({ email: "ada@example.org" });
     for (const tokens of [0, 5, Number.MAX_SAFE_INTEGER, undefined]) {
       await accounts.setQuota(id, tokens);
@@ -71,7 +71,7 @@ describe("accounts", () => {
 
 describe("keys", () => {
   test("are limited per account, also when they are created at once; revoked and expired ones do not count", async () => {
-    const { accounts, clock } = await ground(3);
+    const { accounts, clock } = await fixture(3);
     const [ada, ben] = [
       await accounts.create({ email: "ada@example.org" }),
       await accounts.create({ email: "ben@example.org" }),
@@ -103,7 +103,7 @@ describe("keys", () => {
   });
 
   test("are shown once and stored as a hash", async () => {
-    const { accounts, store } = await ground();
+    const { accounts, store } = await fixture();
     const account = await accounts.create({ email: "ada@example.org" });
     const { id, key } = await accounts.createKey({ accountId: account.id, name: "first" });
     expect(key).toMatch(/^sk-mg-[0-9A-Za-z]{18}-[0-9a-f]{48}$/);
@@ -114,7 +114,7 @@ describe("keys", () => {
   });
 
   test("are listed without secrets, of one account or of all", async () => {
-    const { accounts } = await ground();
+    const { accounts } = await fixture();
     const ada = await accounts.create({ email: "ada@example.org" });
     const ben = await accounts.create({ email: "ben@example.org" });
     const first = await accounts.createKey({ accountId: ada.id, name: "first", expiresAt: 2000, allowedModels: ["m"] });
@@ -139,7 +139,7 @@ describe("keys", () => {
   });
 
   test("are imported once, and refused for another account or with another secret", async () => {
-    const { accounts } = await ground();
+    const { accounts } = await fixture();
     const ada = await accounts.create({ email: "ada@example.org" });
     const ben = await accounts.create({ email: "ben@example.org" });
     const given = { accountId: ada.id, name: "given", key: `sk-mg-boot-${"x".repeat(16)}` };
@@ -160,7 +160,7 @@ describe("keys", () => {
     ["no models", { allowedModels: [] }, "invalid_request"],
     ["a model without a name", { allowedModels: ["a", ""] }, "invalid_request"],
   ])("are refused for %s", async (_what, fields, code) => {
-    const { accounts } = await ground();
+    const { accounts } = await fixture();
     const { id } = await accounts.create({ email: "ada@example.org" });
     expect((await refusalOf(accounts.createKey({ accountId: id, name: "n", ...fields })))[0]).toBe(code);
     expect(await accounts.listKeys()).toEqual([]);

@@ -8,7 +8,7 @@ import { until } from "../../support/until.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 
-async function ground(file?: string) {
+async function fixture(file?: string) {
   const clock = { time: 1_000_000 };
   const store = await temporaryStore(file);
   const accounts = createAccounts({ store, defaults, now: () => clock.time });
@@ -16,7 +16,7 @@ async function ground(file?: string) {
 }
 
 async function holder() {
-  const parts = await ground();
+  const parts = await fixture();
   const account = await parts.accounts.create({ email: "ada@example.org" });
   const made = await parts.accounts.createKey({ accountId: account.id, name: "first" });
   return { ...parts, account, ...made };
@@ -87,7 +87,7 @@ describe("authenticate", () => {
       /^Incorrect API key provided: sk-mg-ab\*\*\*aaaa does not exist; /,
     ],
   ])("refuses %s with 401", async (_what, token, message) => {
-    const { accounts } = await ground();
+    const { accounts } = await fixture();
     for (const _twice of [1, 2]) {
       const refusal = await refusalOf(() => accounts.authenticate(token));
       expect([refusal.code, refusal.status]).toEqual(["invalid_api_key", 401]);
@@ -189,8 +189,8 @@ describe("authenticate", () => {
 
   test("sees a revocation by another process after sync", async () => {
     const file = temporaryFile();
-    const mine = await ground(file);
-    const outside = await ground(file);
+    const mine = await fixture(file);
+    const outside = await fixture(file);
     const account = await mine.accounts.create({ email: "ada@example.org" });
     const { id, key } = await mine.accounts.createKey({ accountId: account.id, name: "first" });
     await mine.accounts.authenticate(key);
@@ -267,7 +267,7 @@ describe("authenticate", () => {
 
   test("returns 503 and caches nothing while the store cannot be read", async () => {
     const file = temporaryFile();
-    const { accounts: making } = await ground(file);
+    const { accounts: making } = await fixture(file);
     const account = await making.create({ email: "ada@example.org" });
     const { key } = await making.createKey({ accountId: account.id, name: "first" });
     const store = await temporaryStore(file);

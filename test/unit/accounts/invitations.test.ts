@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { acceptInvitation, invite } from "../../../src/accounts/invitations.ts";
 import { hasOwner, makeTemporaryPassword } from "../../../src/accounts/users.ts";
-import { cookieOf, dayMs, ground, type Member, member, password, refusalOf } from "./member.ts";
+import { cookieOf, dayMs, fixture, type Member, member, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);
@@ -72,7 +72,7 @@ describe("an invitation", () => {
   });
 
   test("is refused for an unknown account", async () => {
-    const { store, now } = await ground();
+    const { store, now } = await fixture();
     expect((await refusalOf(invite(store, "acc_none", now()))).code).toBe("not_found");
     expect(await hasOwner(store)).toBe(false);
   });

@@ -11,7 +11,7 @@ export const password = "correct horse battery";
 export const dayMs = 86_400_000;
 
 /** Sign-in over a store of its own. */
-export async function ground(changes: Partial<SignInOptions> = {}) {
+export async function fixture(changes: Partial<SignInOptions> = {}) {
   const clock = { time: Date.now() };
   const now = () => clock.time;
   const store = await temporaryStore(undefined, now);
@@ -33,9 +33,9 @@ export async function ground(changes: Partial<SignInOptions> = {}) {
   return { store, signIn, accounts, ask, askFrom, askOther, clock, now, failures };
 }
 
-/** As {@link ground}, with an account whose holder has the {@link password}. */
+/** As {@link fixture}, with an account whose holder has the {@link password}. */
 export async function member(email = "ada@example.org", changes: Partial<SignInOptions> = {}) {
-  const parts = await ground(changes);
+  const parts = await fixture(changes);
   const account = await parts.accounts.create({ email, name: "Ada" });
   await setPassword(parts.store, { accountId: account.id, password, temporary: false, role: "member" }, parts.now());
   return { ...parts, account };

@@ -5,7 +5,7 @@ import { acceptInvitation } from "../../../src/accounts/invitations.ts";
 import { readAudit } from "../../../src/accounts/read-audit.ts";
 import type { Role } from "../../../src/db/index.ts";
 import { enterAs } from "../../support/session-cookie.ts";
-import { ground, password, refusalOf } from "./member.ts";
+import { fixture, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);
@@ -14,7 +14,7 @@ const secret = "a secret that signs the cookies of a test";
 
 /** A gateway with people of these roles, who can sign in. */
 async function people<const Name extends string>(given: Record<Name, Role>) {
-  const parts = await ground({ secret });
+  const parts = await fixture({ secret });
   await parts.store.setting("session_secret", () => secret);
   const { store, now } = parts;
   const actions = auditedActions(createAudited(store, now), now);

@@ -15,7 +15,7 @@ const email = "owner@localhost";
 const password = "correct horse battery";
 const secret = "0123456789abcdef0123456789abcdef";
 
-async function ground() {
+async function fixture() {
   const clock = { time: Date.now() };
   const now = () => clock.time;
   const store = await temporaryStore(undefined, now);
@@ -40,7 +40,7 @@ async function ground() {
 
 /** A person whose sign-in takes a code. */
 async function withCodes() {
-  const parts = await ground();
+  const parts = await fixture();
   const cookie = cookiesOf(await parts.enter());
   const { totpURI, backupCodes } = await (await parts.ask("two-factor/enable", { password }, cookie)).json();
   const confirmed = await parts.ask("two-factor/verify-totp", { code: codeOf(totpURI) }, cookie);
@@ -74,7 +74,7 @@ function wrongCode(address: string): string {
 
 describe("the second factor", () => {
   test("is active after a first correct code, and the authenticator URI names the user", async () => {
-    const { ask, enter, signIn } = await ground();
+    const { ask, enter, signIn } = await fixture();
     const cookie = cookiesOf(await enter());
     expect((await refusalOf(ask("two-factor/enable", { password: "not this one" }, cookie))).status).toBe(400);
     const { totpURI, backupCodes } = await (await ask("two-factor/enable", { password }, cookie)).json();

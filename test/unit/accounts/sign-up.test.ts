@@ -1,13 +1,13 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { hashPassword, verifyPassword } from "../../../src/accounts/password.ts";
-import { cookieOf, ground, member, password, refusalOf } from "./member.ts";
+import { cookieOf, fixture, member, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);
 
 describe("sign-up", () => {
   test("creates a member's account, which can sign in, when it is open", async () => {
-    const { ask, signIn, accounts } = await ground({ signUp: "open" });
+    const { ask, signIn, accounts } = await fixture({ signUp: "open" });
     await ask("sign-up/email", { email: "Ada@Example.org", password, name: "Ada" });
     const response = await ask("sign-in/email", { email: "Ada@Example.org", password });
     const account = await accounts.find("ada@example.org");

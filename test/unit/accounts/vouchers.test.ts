@@ -13,7 +13,7 @@ import { temporaryStore } from "../../integration/db/temporary-store.ts";
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 const fiveUsd = 5_000_000_000;
 
-async function ground() {
+async function fixture() {
   const store = await temporaryStore();
   const accounts = createAccounts({ store, defaults, now: () => 1000 });
   const [ada, ben] = [
@@ -32,7 +32,7 @@ async function refusalOf(promise: Promise<unknown>): Promise<string> {
 
 describe("a voucher", () => {
   test("credits a wallet once, however its code is typed", async () => {
-    const { store, ada, redeem } = await ground();
+    const { store, ada, redeem } = await fixture();
     const { id, code } = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
     expect(code).toMatch(/^([0-9A-HJKMNP-TV-Z]{5}-){3}[0-9A-HJKMNP-TV-Z]{5}$/);
     expect(await redeem(` ${code.toLowerCase().replaceAll("-", " ")} `)).toEqual({ nanodollars: fiveUsd });
@@ -53,7 +53,7 @@ describe("a voucher", () => {
   });
 
   test("is redeemed once by concurrent requests", async () => {
-    const { store, ada, ben, redeem } = await ground();
+    const { store, ada, ben, redeem } = await fixture();
     const { code } = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
     const outcomes = await Promise.allSettled(
       Array.from({ length: 20 }, (_, index) => redeem(code, index % 2 === 0 ? ada.id : ben.id)),
@@ -66,7 +66,7 @@ describe("a voucher", () => {
   });
 
   test("is refused when it is expired, void or unknown, and nothing changes", async () => {
-    const { store, ada, redeem } = await ground();
+    const { store, ada, redeem } = await fixture();
     const expired = await createVoucher(store, { nanodollars: fiveUsd, expiresAt: 2000 }, 1000);
     const voided = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
     await voidVoucher(store, voided.code, 1500);
@@ -80,7 +80,7 @@ describe("a voucher", () => {
   });
 
   test("cannot be voided once it is redeemed; voiding twice is allowed", async () => {
-    const { store, redeem } = await ground();
+    const { store, redeem } = await fixture();
     const { id, code } = await createVoucher(store, { nanodollars: fiveUsd }, 1000);
     await redeem(code);
     expect(await refusalOf(voidVoucher(store, id, 3000))).toMatch(/^conflict: /);
@@ -96,7 +96,7 @@ describe("a voucher", () => {
     [{ nanodollars: 0.5 }],
     [{ nanodollars: 1, expiresAt: 1000 }],
   ])("is not created from %j", async (fields) => {
-    const { store } = await ground();
+    const { store } = await fixture();
     expect(await refusalOf(createVoucher(store, fields, 1000))).toMatch(/^invalid_request: /);
   });
 });

@@ -61,15 +61,15 @@ export function cookieOf(response: Response): string {
   );
 }
 
-/** The ground with two members signed in, who should know nothing of each other. */
+/** The fixture with two members signed in, who should know nothing of each other. */
 export async function twoMembers() {
-  const ground = await dashboardHttp();
-  return { ...ground, ada: await ground.enter("ada@example.org"), ben: await ground.enter("ben@example.org") };
+  const fixture = await dashboardHttp();
+  return { ...fixture, ada: await fixture.enter("ada@example.org"), ben: await fixture.enter("ben@example.org") };
 }
 
 export type Members = Awaited<ReturnType<typeof twoMembers>>;
 
 export async function withAdmin() {
-  const ground = await twoMembers();
-  return { ...ground, admin: await ground.enter("admin@example.org", "admin") };
+  const fixture = await twoMembers();
+  return { ...fixture, admin: await fixture.enter("admin@example.org", "admin") };
 }

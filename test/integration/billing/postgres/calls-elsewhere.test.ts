@@ -2,8 +2,8 @@ import { expect } from "bun:test";
 import { sql } from "kysely";
 import { createBilling, remoteCalls, remoteCallsMax } from "../../../../src/billing/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
-import { node, postgresTest, until } from "../../db/postgres/ground.ts";
-import { addAccount, createAdmission, createSettlement, newYear } from "../ground.ts";
+import { node, postgresTest, until } from "../../db/postgres/fixture.ts";
+import { addAccount, createAdmission, createSettlement, newYear } from "../fixture.ts";
 
 /** Two nodes on one database, each with a ledger. */
 async function twoNodes() {

@@ -3,8 +3,8 @@ import { type Billing, createBilling, readWalletState, verifyLedger } from "../.
 import { openStore, type Store } from "../../../../src/db/index.ts";
 import { rounds, timeoutMs } from "../../../support/long.ts";
 import { newDatabase, queryPostgres, startPostgres } from "../../../support/postgres.ts";
-import { node, postgresTest, until } from "../../db/postgres/ground.ts";
-import { addAccount, createAdmission, createSettlement } from "../ground.ts";
+import { node, postgresTest, until } from "../../db/postgres/fixture.ts";
+import { addAccount, createAdmission, createSettlement } from "../fixture.ts";
 
 /** The silence after which a node is dead; the long form has that of a gateway. */
 const deadAfterMs = rounds(1000, 30_000);

@@ -10,8 +10,8 @@ import {
   startPostgres,
   whyNoPostgres,
 } from "../../../support/postgres.ts";
-import { postgresTest, until } from "../../db/postgres/ground.ts";
-import { addAccount, createAdmission, createSettlement } from "../ground.ts";
+import { postgresTest, until } from "../../db/postgres/fixture.ts";
+import { addAccount, createAdmission, createSettlement } from "../fixture.ts";
 
 /** What a call may hang for it, and what a busy machine may add to a timer. */
 const hangMsMax = 250;
@@ -29,7 +29,7 @@ interface BillingFixture {
   ledger: Billing;
 }
 
-async function ground(): Promise<BillingFixture> {
+async function fixture(): Promise<BillingFixture> {
   const url = await newDatabase(server);
   const store = await openStore({ url });
   await addAccount(store, "acc_1", 1e9);
@@ -100,7 +100,7 @@ describe("PostgreSQL", () => {
   postgresTest(
     "frozen: calls are refused within a quarter of a second, and the books balance when it goes on",
     async () => {
-      const parts = await ground();
+      const parts = await fixture();
       const stop = underLoad(parts.ledger);
       await Bun.sleep(50);
       server.freeze(true);
@@ -115,7 +115,7 @@ describe("PostgreSQL", () => {
   postgresTest(
     "killed under load, and started again: nothing is let in meanwhile, and every charge stands once",
     async () => {
-      const parts = await ground();
+      const parts = await fixture();
       for (let round = 0; round < 3; round++) {
         const stop = underLoad(parts.ledger);
         await Bun.sleep(30 + 40 * round);
@@ -133,7 +133,7 @@ describe("PostgreSQL", () => {
   postgresTest(
     "read-only: calls are refused, a running one's charge is kept, and written when it takes writes again",
     async () => {
-      const parts = await ground();
+      const parts = await fixture();
       const { ledger, url } = parts;
       const running = createAdmission();
       await ledger.admit(running);
@@ -151,7 +151,7 @@ describe("PostgreSQL", () => {
   postgresTest(
     "out of connections: those that there are go on, and commands say so in one sentence",
     async () => {
-      const parts = await ground();
+      const parts = await fixture();
       await queryPostgres(parts.url, "alter role modelgate connection limit 1");
       await queryPostgres(parts.url, "create role guest login");
       expect(await attempt(parts.ledger)).toBe("settled");
@@ -167,7 +167,7 @@ describe("PostgreSQL", () => {
   postgresTest(
     "locked by another for longer than a call waits: it is refused, and its hold does not stay",
     async () => {
-      const parts = await ground();
+      const parts = await fixture();
       const { store, ledger } = parts;
       await store.db.transaction().execute(async (db) => {
         await sql`lock table calls in access exclusive mode`.execute(db);

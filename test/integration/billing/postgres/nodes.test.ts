@@ -9,8 +9,8 @@ import {
 } from "../../../../src/billing/index.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import { newDatabase } from "../../../support/postgres.ts";
-import { node, postgresTest, until } from "../../db/postgres/ground.ts";
-import { addAccount, createAdmission, createSettlement, dayMs, newYear } from "../ground.ts";
+import { node, postgresTest, until } from "../../db/postgres/fixture.ts";
+import { addAccount, createAdmission, createSettlement, dayMs, newYear } from "../fixture.ts";
 
 async function twoNodes() {
   const { store, url } = await node();

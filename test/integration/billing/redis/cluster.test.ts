@@ -3,9 +3,9 @@ import { openRedisLimits, readWalletState, verifyLedger } from "../../../../src/
 import type { Store } from "../../../../src/db/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { startCluster, type TestCluster } from "../../../support/redis-cluster.ts";
-import { node } from "../../db/postgres/ground.ts";
-import { type AdmissionFields, addAccount, createAdmission, createSettlement } from "../ground.ts";
-import { canShare, type Node, startNode, until } from "./ground.ts";
+import { node } from "../../db/postgres/fixture.ts";
+import { type AdmissionFields, addAccount, createAdmission, createSettlement } from "../fixture.ts";
+import { canShare, type Node, startNode, until } from "./fixture.ts";
 
 const accounts = Array.from({ length: 24 }, (_, index) => `acc_${index}`);
 const testMsMax = 60_000;

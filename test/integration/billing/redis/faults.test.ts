@@ -3,9 +3,9 @@ import { readWalletState, verifyLedger } from "../../../../src/billing/index.ts"
 import type { Store } from "../../../../src/db/index.ts";
 import { rounds, timeoutMs } from "../../../support/long.ts";
 import { startRedis, type TestRedis } from "../../../support/redis.ts";
-import { node as databaseNode } from "../../db/postgres/ground.ts";
-import { createAdmission, createSettlement } from "../ground.ts";
-import { canShare, makeCall, type Node, startNode, startNodes, until, useNodes } from "./ground.ts";
+import { node as databaseNode } from "../../db/postgres/fixture.ts";
+import { createAdmission, createSettlement } from "../fixture.ts";
+import { canShare, makeCall, type Node, startNode, startNodes, until, useNodes } from "./fixture.ts";
 
 useNodes();
 

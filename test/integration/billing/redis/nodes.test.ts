@@ -2,9 +2,9 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { creditWallet, readWalletState, verifyLedger } from "../../../../src/billing/index.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
-import { node as databaseNode } from "../../db/postgres/ground.ts";
-import { type AdmissionFields, addAccount, createAdmission, createSettlement } from "../ground.ts";
-import { canShare, type Node, startNode, startNodes, until, useNodes } from "./ground.ts";
+import { node as databaseNode } from "../../db/postgres/fixture.ts";
+import { type AdmissionFields, addAccount, createAdmission, createSettlement } from "../fixture.ts";
+import { canShare, type Node, startNode, startNodes, until, useNodes } from "./fixture.ts";
 
 useNodes();
 /** For a machine that has other work. */

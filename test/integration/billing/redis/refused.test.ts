@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { openRedisLimits, RedisRefused } from "../../../../src/billing/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { redisProgram, startRedis } from "../../../support/redis.ts";
-import { node as databaseNode } from "../../db/postgres/ground.ts";
+import { node as databaseNode } from "../../db/postgres/fixture.ts";
 import { temporaryStore } from "../../db/temporary-store.ts";
-import { addAccount, createAdmission } from "../ground.ts";
-import { canShare, makeCall, startNode, startNodes, useNodes } from "./ground.ts";
+import { addAccount, createAdmission } from "../fixture.ts";
+import { canShare, makeCall, startNode, startNodes, useNodes } from "./fixture.ts";
 
 useNodes();
 

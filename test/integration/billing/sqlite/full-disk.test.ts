@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { createBilling, readWalletState, verifyLedger } from "../../../../src/billing/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
 import { temporaryFile, temporaryStore } from "../../db/temporary-store.ts";
-import { addAccount, createAdmission, createSettlement } from "../ground.ts";
+import { addAccount, createAdmission, createSettlement } from "../fixture.ts";
 
 const blocks = 1200;
 

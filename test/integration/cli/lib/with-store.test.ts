@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { getDatabaseFile } from "../../../../src/config/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
-import { type Bench, benchNow, makeBench, makePlugin, makeRow } from "../ground.ts";
+import { type Bench, benchNow, makeBench, makePlugin, makeRow } from "../fixture.ts";
 
 const email = "ada@example.org";
 const nobody = ["--account", "adda@example.org"];

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { createPluginFiles } from "../../../../src/cli/plugin-new/plugin-files.ts";
-import { type Bench, makeBench } from "../ground.ts";
+import { type Bench, makeBench } from "../fixture.ts";
 
 const key = "acme-secret-0123456789";
 let bench: Bench;

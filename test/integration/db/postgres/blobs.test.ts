@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { openStore } from "../../../../src/db/index.ts";
 import { newDatabase, queryPostgres } from "../../../support/postgres.ts";
-import { node, postgresTest } from "./ground.ts";
+import { node, postgresTest } from "./fixture.ts";
 
 const imageBytes = 5 * 2 ** 20;
 

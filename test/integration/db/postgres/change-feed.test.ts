@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { createAccounts } from "../../../../src/accounts/index.ts";
 import { creditWallet } from "../../../../src/billing/index.ts";
 import { queryPostgres } from "../../../support/postgres.ts";
-import { node, postgresTest, until } from "./ground.ts";
+import { node, postgresTest, until } from "./fixture.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import type { CallOpened, Store } from "../../../../src/db/index.ts";
 import { queryPostgres } from "../../../support/postgres.ts";
-import { node, postgresTest } from "./ground.ts";
+import { node, postgresTest } from "./fixture.ts";
 
 const guard = { quotaLimit: 100, minHold: 20 };
 

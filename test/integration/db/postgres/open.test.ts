@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { openStore, StoreError } from "../../../../src/db/index.ts";
 import { migrations } from "../../../../src/db/migrations/index.ts";
 import { newDatabase, newUrl, queryPostgres, sharedPostgres } from "../../../support/postgres.ts";
-import { node, postgresTest } from "./ground.ts";
+import { node, postgresTest } from "./fixture.ts";
 
 async function tablesOf(url: string): Promise<string> {
   const rows = await queryPostgres<{ tablename: string }>(

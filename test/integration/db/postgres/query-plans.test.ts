@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { openElsewhere } from "../../../../src/billing/remote-calls.ts";
 import type { Store } from "../../../../src/db/index.ts";
 import { queryPostgres, whyNoPostgres } from "../../../support/postgres.ts";
-import { node, postgresTest } from "./ground.ts";
+import { node, postgresTest } from "./fixture.ts";
 
 let url: string;
 let store: Store;

@@ -8,7 +8,7 @@ import { createKeyReader } from "../../../../src/db/postgres/readers.ts";
 import type { Database } from "../../../../src/db/schema.ts";
 import { queryPostgres } from "../../../support/postgres.ts";
 import { startSlowProxy } from "../../../support/slow-proxy.ts";
-import { node, postgresTest, until } from "./ground.ts";
+import { node, postgresTest, until } from "./fixture.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 /** A PostgreSQL in another zone: 2 ms there and back. */

@@ -3,7 +3,7 @@ import type { ChatCompletion } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { completionOf } from "../../kernel/streams.ts";
-import { asked, gatewayOf, minuteMs, result, store, toolCall, tools, useStore } from "./stored-ground.ts";
+import { asked, gatewayOf, minuteMs, result, store, toolCall, tools, useStore } from "./stored-fixture.ts";
 
 useStore();
 

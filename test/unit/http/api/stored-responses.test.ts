@@ -5,7 +5,7 @@ import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { completionOf } from "../../kernel/streams.ts";
 import { httpOf } from "../support.ts";
-import { asked, gatewayOf, long, minuteMs, rowsOf, store, useStore } from "./stored-ground.ts";
+import { asked, gatewayOf, long, minuteMs, rowsOf, store, useStore } from "./stored-fixture.ts";
 
 useStore();
 

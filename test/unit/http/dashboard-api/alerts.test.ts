@@ -10,7 +10,7 @@ afterAll(async () => {
   for (const stop of stops) await stop();
 });
 
-async function ground(env: Record<string, string> = { ALERT_NETWORKS: "127.0.0.0/8" }) {
+async function fixture(env: Record<string, string> = { ALERT_NETWORKS: "127.0.0.0/8" }) {
   const webhook = await startWebhook();
   stops.push(webhook.stop);
   const http = await dashboardHttp(env);
@@ -31,7 +31,7 @@ const idOf = async (response: Response) => ((await response.json()) as { id: str
 
 describe("secrets of alerts", () => {
   test("are in no answer", async () => {
-    const { admin, webhook, put } = await ground();
+    const { admin, webhook, put } = await fixture();
     const smtp = { host: "mail.example.org", port: 587, tls: false, from: "gate@example.org" };
     const answers = [
       await admin.post(`${root}/webhooks`, { url: webhook.url, secret }),
@@ -46,7 +46,7 @@ describe("secrets of alerts", () => {
   });
 
   test("are not sent to another mail server than they were given for", async () => {
-    const { admin, put } = await ground();
+    const { admin, put } = await fixture();
     const sink = await startSmtpSink();
     stops.push(sink.stop);
     const smtp = { host: "127.0.0.1", port: sink.port, tls: false, from: "gate@example.org", user: "gate" };
@@ -63,7 +63,7 @@ describe("secrets of alerts", () => {
 
 describe("the routes of alerts", () => {
   test("add, test and delete a webhook, and record it in the audit log", async () => {
-    const { admin, webhook } = await ground();
+    const { admin, webhook } = await fixture();
     const id = await idOf(await admin.post(`${root}/webhooks`, { url: webhook.url, secret }));
     expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toEqual({ id, error: null });
     expect(JSON.parse(webhook.requests[0]?.body ?? "")).toMatchObject({ type: "test", alerts: [] });
@@ -82,7 +82,7 @@ describe("the routes of alerts", () => {
   });
 
   test("set a rule within its range", async () => {
-    const { admin, ada, put } = await ground();
+    const { admin, ada, put } = await fixture();
     const set = async (rule: string, threshold?: string) =>
       (await put(admin, `${root}/rules/${rule}`, { enabled: true, ...(threshold && { threshold }) })).status;
     expect(await set("wallet_low", "2.50")).toBe(200);
@@ -97,7 +97,7 @@ describe("the routes of alerts", () => {
   });
 
   test("refuse bad addresses, an eleventh channel and too many tests", async () => {
-    const { admin, ada, webhook } = await ground();
+    const { admin, ada, webhook } = await fixture();
     for (const url of ["ftp://example.org/", "not an address", "https://user:pass@example.org/"]) {
       expect((await admin.post(`${root}/webhooks`, { url })).status).toBe(400);
     }
@@ -118,7 +118,7 @@ describe("the routes of alerts", () => {
 
 describe("a receiver of alerts", () => {
   test("that hangs delays no call", async () => {
-    const { admin, send } = await ground();
+    const { admin, send } = await fixture();
     const silent = await startRaw(() => undefined);
     stops.push(silent.stop);
     const id = await idOf(await admin.post(`${root}/webhooks`, { url: silent.baseUrl }));

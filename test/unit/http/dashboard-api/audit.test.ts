@@ -16,10 +16,10 @@ async function rowsOf({ db }: Store): Promise<unknown> {
   return Promise.all(changed.map((table) => db.selectFrom(table).selectAll().execute()));
 }
 
-async function groundWithVoucher() {
-  const ground = await withAdmin();
-  const { id: voucherId } = await (await ground.admin.post(`${api}/vouchers`, { usd: "1" })).json();
-  return { ...ground, voucherId };
+async function fixtureWithVoucher() {
+  const fixture = await withAdmin();
+  const { id: voucherId } = await (await fixture.admin.post(`${api}/vouchers`, { usd: "1" })).json();
+  return { ...fixture, voucherId };
 }
 
 /** Where each deed is asked for; `ACCOUNT` and `VOUCHER` stand for what it is done to. */
@@ -35,7 +35,7 @@ const deeds = [
 
 describe.each(deeds)("%s", (action, path, body) => {
   test("is rolled back when its audit entry cannot be written", async () => {
-    const { admin, ada, store, voucherId } = await groundWithVoucher();
+    const { admin, ada, store, voucherId } = await fixtureWithVoucher();
     const url = `${api}/${path.replace("ACCOUNT", ada.account.id).replace("VOUCHER", voucherId)}`;
     const before = await rowsOf(store);
 

@@ -11,7 +11,7 @@ setDefaultTimeout(30_000);
 const none = { count: 0, calls: [] };
 
 /** An administrator's look at the live calls, beside other processes that answer so. */
-async function liveGround(remoteCalls: HttpDeps["remoteCalls"]) {
+async function liveFixture(remoteCalls: HttpDeps["remoteCalls"]) {
   const { deps, enter, clock, log } = await dashboardHttp();
   Object.assign(deps, { remoteCalls });
   const admin = await enter("admin@example.org", "admin");
@@ -37,7 +37,7 @@ async function liveGround(remoteCalls: HttpDeps["remoteCalls"]) {
 describe("live calls of several processes", () => {
   test("are one list, longest running first, with null for unknown fields", async () => {
     const told = { count: 0, calls: [] as OpenCall[] };
-    const { run, openOf, live } = await liveGround(async () => told);
+    const { run, openOf, live } = await liveFixture(async () => told);
     run("short", 100);
     run("long", 3000);
     Object.assign(told, { count: 2, calls: [openOf("there", 2000), openOf("ahead", -50)] });
@@ -59,7 +59,7 @@ describe("live calls of several processes", () => {
   test("are listed up to 200 and counted beyond", async () => {
     const others = remoteCallsMax - 1;
     const told = { count: others, calls: [] as OpenCall[] };
-    const { run, openOf, live } = await liveGround(async () => told);
+    const { run, openOf, live } = await liveFixture(async () => told);
     told.calls = Array.from({ length: others }, (_, index) => openOf(`there_${index}`, 1000));
     run("here", 2000);
     const whole = await live();
@@ -70,7 +70,7 @@ describe("live calls of several processes", () => {
   });
 
   test("are listed once, also one that was admitted here during the query", async () => {
-    const { run, openOf, live } = await liveGround(async () => {
+    const { run, openOf, live } = await liveFixture(async () => {
       run("new", 5);
       return { count: 2, calls: [openOf("there", 20), openOf("new", 5)] };
     });
@@ -80,7 +80,7 @@ describe("live calls of several processes", () => {
 
   test("of this process are shown as incomplete when the others are unknown", async () => {
     let asked = 0;
-    const { run, live, log } = await liveGround(async () => {
+    const { run, live, log } = await liveFixture(async () => {
       if (++asked === 1) throw new Error("There was no answer within 1000 ms");
       return none;
     });

@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 
 /** A gateway to which Ada comes from her issuer. */
-async function ground() {
+async function fixture() {
   const parts = await dashboardHttp({
     ...{ PUBLIC_URL: origin, OIDC_ISSUER: issuer.url, SIGNUP: "open" },
     ...{ OIDC_CLIENT_ID: issuer.clientId, OIDC_CLIENT_SECRET: issuer.clientSecret, OIDC_SCOPES: "openid email groups" },
@@ -45,7 +45,7 @@ async function ground() {
 
 describe("the claim for roles", () => {
   test("decides the role at each sign-in, and leaves an audit entry", async () => {
-    const { comeWith, store } = await ground();
+    const { comeWith, store } = await fixture();
     expect(await comeWith(["everybody", "operators"])).toBe("admin");
     expect(await comeWith("operators")).toBe("admin");
     expect(await comeWith(["cn=auditors,ou=it"])).toBe("viewer");
@@ -64,7 +64,7 @@ describe("the claim for roles", () => {
   });
 
   test("does not demote the last owner, and another one it does", async () => {
-    const { comeWith, enter, store } = await ground();
+    const { comeWith, enter, store } = await fixture();
     await enter("ada@example.org", "owner");
     expect(await comeWith(["everybody"])).toBe("owner");
     await enter("ben@example.org", "owner");
@@ -75,7 +75,7 @@ describe("the claim for roles", () => {
   });
 
   test("gives no role to somebody who only claimed the e-mail at sign-up", async () => {
-    const { comeWith, send, store } = await ground();
+    const { comeWith, send, store } = await fixture();
     const claimed = { email: "ada@example.org", password: "the attacker's password" };
     const headers = { origin, "content-type": "application/json" };
     await send("/api/auth/sign-up/email", { method: "POST", headers, body: JSON.stringify(claimed) });

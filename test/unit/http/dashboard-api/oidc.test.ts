@@ -20,7 +20,7 @@ beforeEach(() => {
   issuer.person = ada;
 });
 
-async function ground(env: Record<string, string> = {}) {
+async function fixture(env: Record<string, string> = {}) {
   const parts = await dashboardHttp({
     PUBLIC_URL: origin,
     OIDC_ISSUER: issuer.url,
@@ -53,7 +53,7 @@ function errorOf(response: Response): string | null {
 
 describe("an OIDC sign-in", () => {
   test("signs in to the account with that e-mail, also without a password, and again to the same", async () => {
-    const { accounts, signIn, deps, store, people } = await ground();
+    const { accounts, signIn, deps, store, people } = await fixture();
     const account = await accounts.create({ email: "ada@example.org" });
     for (const email of ["Ada@example.org", "moved@example.org"]) {
       issuer.person = { ...ada, email };
@@ -72,7 +72,7 @@ describe("an OIDC sign-in", () => {
   });
 
   test("keeps the role and password of an existing user", async () => {
-    const { enter, signIn, deps, people, send } = await ground();
+    const { enter, signIn, deps, people, send } = await fixture();
     const { account } = await enter("ada@example.org", "admin");
     const response = await signIn();
     expect(await deps.signIn.sessionUserOf(cookieOf(response))).toMatchObject({ accountId: account.id, role: "admin" });
@@ -86,7 +86,7 @@ describe("an OIDC sign-in", () => {
   });
 
   test("skips the second factor, which only a password sign-in requires", async () => {
-    const { enter, signIn, deps, send } = await ground();
+    const { enter, signIn, deps, send } = await fixture();
     const browser = await enter("ada@example.org");
     const { totpURI } = await (await browser.post("/api/auth/two-factor/enable", { password })).json();
     expect((await browser.post("/api/auth/two-factor/verify-totp", { code: codeOf(totpURI) })).status).toBe(200);
@@ -100,7 +100,7 @@ describe("an OIDC sign-in", () => {
   });
 
   test("is refused for an unknown user when sign-up is closed", async () => {
-    const { signIn, people, accounts } = await ground();
+    const { signIn, people, accounts } = await fixture();
     const response = await signIn();
     expect(errorOf(response)).toBe("signup_disabled");
     expect(cookieOf(response)).toBe("");
@@ -108,7 +108,7 @@ describe("an OIDC sign-in", () => {
   });
 
   test("creates an account when sign-up is open", async () => {
-    const { signIn, deps, accounts } = await ground({ SIGNUP: "open" });
+    const { signIn, deps, accounts } = await fixture({ SIGNUP: "open" });
     const sessionUser = await deps.signIn.sessionUserOf(cookieOf(await signIn()));
     expect(sessionUser).toMatchObject({ email: "ada@example.org", name: "Ada", role: "member" });
     expect((await accounts.list()).map(({ id }) => id)).toEqual([sessionUser?.accountId as string]);
@@ -118,7 +118,7 @@ describe("an OIDC sign-in", () => {
     [{ email_verified: false }, "account_not_linked"],
     [{ email: undefined }, "email_is_missing"],
   ])("with %j links nothing", async (changes, code) => {
-    const { enter, signIn, store } = await ground({ SIGNUP: "open" });
+    const { enter, signIn, store } = await fixture({ SIGNUP: "open" });
     await enter("ada@example.org");
     issuer.person = { ...ada, ...changes } as typeof ada;
     const response = await signIn();
@@ -129,7 +129,7 @@ describe("an OIDC sign-in", () => {
   });
 
   test("does not link an account whose e-mail was never verified until the operator vouches for it", async () => {
-    const { send, signIn, accounts, store, clock } = await ground({ SIGNUP: "open" });
+    const { send, signIn, accounts, store, clock } = await fixture({ SIGNUP: "open" });
     const claimed = { email: "ada@example.org", password: "the attacker's password" };
     const headers = { origin, "content-type": "application/json" };
     await send("/api/auth/sign-up/email", { method: "POST", headers, body: JSON.stringify(claimed) });
@@ -141,14 +141,14 @@ describe("an OIDC sign-in", () => {
   }, 30_000);
 
   test("is refused for a disabled account", async () => {
-    const { accounts, signIn, deps } = await ground();
+    const { accounts, signIn, deps } = await fixture();
     const { id } = await accounts.create({ email: "ada@example.org" });
     await accounts.setDisabled(id, true);
     expect(await deps.signIn.sessionUserOf(cookieOf(await signIn()))).toBeUndefined();
   });
 
   test("uses PKCE and a state that is valid once and for the same browser", async () => {
-    const { begin, send, accounts } = await ground();
+    const { begin, send, accounts } = await fixture();
     await accounts.create({ email: "ada@example.org" });
     const { response, cookie } = await begin();
     const url = new URL((await response.json()).url);
@@ -174,7 +174,7 @@ describe("an OIDC sign-in", () => {
   });
 
   test("is refused from another site and without an identity provider", async () => {
-    const { send } = await ground();
+    const { send } = await fixture();
     const evil = { origin: "http://evil.example", cookie: "a=b" };
     await expectError(await send("/api/auth/sign-in/oauth2", { method: "POST", headers: evil }), { status: 403 });
     const { send: alone } = await dashboardHttp();
@@ -207,7 +207,7 @@ describe("an unusable identity provider", () => {
   ])("that %s does not prevent password sign-in", async (_what, document, says) => {
     const { url, stop } = impostor(document);
     try {
-      const { send, enter } = await ground({ OIDC_ISSUER: url });
+      const { send, enter } = await fixture({ OIDC_ISSUER: url });
       const refused = await send("/api/auth/sign-in/oauth2", { method: "POST", headers: { origin } });
       await expectError(refused, { status: 503, code: "unavailable", says });
       expect((await enter("ada@example.org")).cookie).not.toBe("");
@@ -220,7 +220,7 @@ describe("an unusable identity provider", () => {
     let works = false;
     const { url, stop } = impostor((keyLimits) => (works ? { issuer: keyLimits, ...endpoints(keyLimits) } : {}));
     try {
-      const { begin } = await ground({ OIDC_ISSUER: url });
+      const { begin } = await fixture({ OIDC_ISSUER: url });
       expect((await begin()).response.status).toBe(503);
       works = true;
       expect((await begin()).response.status).toBe(200);

@@ -6,7 +6,7 @@ import {
   answerWith,
   api,
   asked,
-  ground,
+  fixture,
   paidEvent,
   secretKey,
   useStripe,
@@ -20,7 +20,7 @@ useStripe();
 
 describe("beginning a payment", () => {
   test("creates a checkout at Stripe for the signed-in account and returns its URL", async () => {
-    const { ada, balance } = await ground();
+    const { ada, balance } = await fixture();
     const response = await ada.post(`${api}/checkout`, { usd: "25" });
     expect(await response.json()).toEqual({ url: "https://checkout.example/cs_1" });
     const [{ path, form, headers } = { path: "", form: new URLSearchParams(), headers: new Headers() }] = asked;
@@ -41,13 +41,13 @@ describe("beginning a payment", () => {
   });
 
   test.each(["0", "0.99", "-5", "10000.01", "1.005", "1e3", "ten"])("refuses %s USD", async (usd) => {
-    const { ada } = await ground();
+    const { ada } = await fixture();
     await expectError(await ada.post(`${api}/checkout`, { usd }), { status: 400, param: "usd" });
     expect(asked).toEqual([]);
   });
 
   test("accepts 1 to 10000 USD, ten times a minute", async () => {
-    const { ada } = await ground();
+    const { ada } = await fixture();
     for (const usd of ["1", "10000"]) expect((await ada.post(`${api}/checkout`, { usd })).status).toBe(200);
     for (let times = 2; times < 10; times++) await ada.post(`${api}/checkout`, { usd: "1" });
     await expectError(await ada.post(`${api}/checkout`, { usd: "1" }), { status: 429 });
@@ -61,7 +61,7 @@ describe("beginning a payment", () => {
     ],
     ["answers without an address", () => Response.json({ id: "cs_1", url: null })],
   ])("is 503 without secrets while Stripe %s", async (_what, refusal) => {
-    const { ada } = await ground();
+    const { ada } = await fixture();
     answerWith(refusal);
     const response = await ada.post(`${api}/checkout`, { usd: "25" });
     expect(await response.clone().text()).not.toContain("No such key");
@@ -81,7 +81,7 @@ describe("beginning a payment", () => {
 
 describe("a webhook of Stripe", () => {
   test("credits a payment once, however often it arrives", async () => {
-    const { tell, ada, balance } = await ground();
+    const { tell, ada, balance } = await fixture();
     const event = paidEvent(ada.account.id);
     const answers = await Promise.all([tell(event), tell(event), tell(event)]);
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -101,7 +101,7 @@ describe("a webhook of Stripe", () => {
     ["of another shop's checkout", paidEvent("acc_x", { metadata: {} })],
     ["of money that is still on its way", paidEvent("acc_x", { payment_status: "unpaid" })],
   ])("%s is accepted without a credit", async (_what, event) => {
-    const { tell, store } = await ground();
+    const { tell, store } = await fixture();
     const response = await tell({ id: "evt_2", object: "event", ...event });
     expect([response.status, await response.json()]).toEqual([200, { received: true, credited: false }]);
     expect(await store.db.selectFrom("entries").selectAll().execute()).toEqual([]);
@@ -112,19 +112,19 @@ describe("a webhook of Stripe", () => {
     [{ currency: "eur" }, "2500 eur"],
     [{ amount_total: null }, "null usd"],
   ])("of another amount or currency (%j) is refused", async (changes, says) => {
-    const { tell, ada, balance } = await ground();
+    const { tell, ada, balance } = await fixture();
     await expectError(await tell(paidEvent(ada.account.id, changes)), { status: 400, code: "amount_mismatch", says });
     expect(await balance()).toBe(0);
   });
 
   test("for an unknown account is refused, so that Stripe shows it", async () => {
-    const { tell, store } = await ground();
+    const { tell, store } = await fixture();
     await expectError(await tell(paidEvent("acc_none")), { status: 404 });
     expect(await store.db.selectFrom("entries").selectAll().execute()).toEqual([]);
   });
 
   test("that is forged, changed, old or not JSON is 400 and changes nothing", async () => {
-    const { hook, ada, balance } = await ground();
+    const { hook, ada, balance } = await fixture();
     const payload = JSON.stringify(paidEvent(ada.account.id));
     const signed = (secret: string, timestamp = Math.floor(Date.now() / 1000)) =>
       webhooks.generateTestHeaderStringAsync({ payload, secret, timestamp });
@@ -145,7 +145,7 @@ describe("a webhook of Stripe", () => {
   });
 
   test("with one wrong field credits what was paid or nothing", async () => {
-    const { tell, ada, balance, log } = await ground();
+    const { tell, ada, balance, log } = await fixture();
     const event = paidEvent(ada.account.id);
     const seen = new Set<number>();
     for (const mutant of mutantsOf(event)) {
@@ -160,7 +160,7 @@ describe("a webhook of Stripe", () => {
   });
 
   test("that is too large is 413 and is not read further", async () => {
-    const { hook } = await ground();
+    const { hook } = await fixture();
     await expectError(await hook("x".repeat(300_000), ""), { status: 413 });
   });
 });

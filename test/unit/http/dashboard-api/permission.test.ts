@@ -84,7 +84,7 @@ describe("every route with an id", () => {
     return row.id;
   };
   /** What a member tries it with: another's, or what only the operator has. */
-  const another: Record<string, (ground: Members) => Promise<string>> = {
+  const another: Record<string, (fixture: Members) => Promise<string>> = {
     [`DELETE ${api}/keys/:id`]: keyOfBen,
     [`PATCH ${api}/keys/:id`]: keyOfBen,
     [`GET ${api}/requests/:id`]: async ({ ben, store }) => {
@@ -105,14 +105,14 @@ describe("every route with an id", () => {
   };
 
   test("returns 404 to a member for another account's id or an unknown one, without changes", async () => {
-    const ground = await twoMembers();
-    const { app, ada, send, store } = ground;
+    const fixture = await twoMembers();
+    const { app, ada, send, store } = fixture;
     const routes = app.routes.filter(
       ({ path }) => path.startsWith(api) && path.includes("/:") && !path.includes("/admin/"),
     );
     expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(Object.keys(another).sort());
     for (const { method, path } of routes) {
-      const id = await another[`${method} ${path}`]?.(ground);
+      const id = await another[`${method} ${path}`]?.(fixture);
       const all = async () => [
         await store.db.selectFrom("keys").selectAll().execute(),
         await store.db.selectFrom("sessions").select(["id", "user_id", "expires_at"]).execute(),

@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { mutantsOf } from "../../../integration/properties/mutants.ts";
 import { expectError } from "../../../support/expect-error.ts";
-import { answerWith, api, asked, ground, paidEvent, useStripe } from "./stripe-http.ts";
+import { answerWith, api, asked, fixture, paidEvent, useStripe } from "./stripe-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);
@@ -11,7 +11,7 @@ const dollar = 1_000_000_000;
 
 /** An account at Stripe whose one checkout is that of `paidEvent`. */
 async function customer(checkout: Record<string, unknown> = {}) {
-  const parts = await ground();
+  const parts = await fixture();
   const session = { ...paidEvent(parts.ada.account.id).data.object, ...checkout };
   answerWith(() => Response.json({ object: "list", data: [session], has_more: false, url: "/v1/checkout/sessions" }));
   const admin = await parts.enter("admin@example.org", "admin");

@@ -40,7 +40,7 @@ export function useStripe(): void {
   });
 }
 
-export async function ground() {
+export async function fixture() {
   const payments = openStripe({ secretKey, webhookSecret, apiBase: server.url.origin });
   const parts = await dashboardHttp({ PUBLIC_URL: "https://gate.example.com" }, [helloPlugin], payments);
   const ada = await parts.enter("ada@example.org");

@@ -20,7 +20,7 @@ export interface BillingFixture {
   clock: Clock;
 }
 
-export async function ledgerGround(file?: string, make?: MakeLedger): Promise<BillingFixture> {
+export async function ledgerFixture(file?: string, make?: MakeLedger): Promise<BillingFixture> {
   const clock: Clock = { time: newYear };
   const store = await temporaryStore(file, () => clock.time);
   const options = { store, now: () => clock.time };

@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 /** A gateway's alerts over a store of its own or a given one, with a clock, and a webhook that listens on the loopback. */
-export async function ground({ store: given, differences = [] }: { store?: Store; differences?: string[] } = {}) {
+export async function fixture({ store: given, differences = [] }: { store?: Store; differences?: string[] } = {}) {
   const clock = { now: Date.parse("2027-01-10T12:00:00Z") };
   const store = given ?? (await temporaryStore(undefined, () => clock.now));
   const webhook = await startWebhook();

@@ -9,8 +9,8 @@ import {
 import type { Store, StoreOptions } from "../../../../src/db/index.ts";
 import { whyNoPostgres } from "../../../support/postgres.ts";
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../../support/redis.ts";
-import { node } from "../../db/postgres/ground.ts";
-import { addAccount, createAdmission, createSettlement } from "../ground.ts";
+import { node } from "../../db/postgres/fixture.ts";
+import { addAccount, createAdmission, createSettlement } from "../fixture.ts";
 
 /** Whether this machine has what nodes that share limits need. */
 export const canShare = whyNoPostgres === undefined && redisProgram !== null;
