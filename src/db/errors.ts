@@ -18,6 +18,15 @@ export class LostConnection extends Error {
   }
 }
 
+/** A commit stands in the log of the database, which could not be synced to the disk: a power failure may lose it. */
+export class NotSynced extends Error {
+  override readonly name = "NotSynced";
+
+  constructor(cause: unknown) {
+    super("The log of the database cannot be synced to the disk", { cause });
+  }
+}
+
 /** Low byte of SQLite's result codes for a violated constraint (https://www.sqlite.org/rescode.html#constraint). */
 const sqliteConstraint = 19;
 
@@ -33,9 +42,11 @@ export function isConstraintError(error: unknown): boolean {
 }
 
 /**
- * Whether a failed write may stand nevertheless: the connection ended before PostgreSQL answered. SQLite always answers.
+ * Whether a failed write may stand nevertheless: the connection ended before PostgreSQL answered, or the disk refused to
+ * sync what SQLite has written.
  */
 export function isOutcomeUnknown(error: unknown): boolean {
+  if (error instanceof NotSynced) return true;
   if (!(error instanceof Error) || "errcode" in error) return false;
   const state = sqlStateOf(error);
   return "lostConnection" in error || (state !== undefined && /^(08|57P)/.test(state));

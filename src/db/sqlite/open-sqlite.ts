@@ -6,6 +6,7 @@ import { migrate } from "../migrate.ts";
 import type { Database } from "../schema.ts";
 import type { Store, Synchronous } from "../store.ts";
 import { KyselyConnection, PlannedOnceDialect } from "./kysely-connection.ts";
+import { LogFile } from "./log-file.ts";
 import { createSqliteStore } from "./sqlite-store.ts";
 
 /** A start may wait for another process's migration. */
@@ -45,7 +46,8 @@ export async function openSqlite({
     database.exec(`pragma busy_timeout = ${lockWaitMs}`);
     // A database in memory ends with its process, so nobody else can serve from it.
     const takeLock = () => (file === ":memory:" ? { release() {} } : takeServingLock(`${withoutExtension(file)}.lock`));
-    return createSqliteStore({ database, connection, db, now, takeLock });
+    const log = synchronous === "full" && file !== ":memory:" ? new LogFile(database, `${file}-wal`) : undefined;
+    return createSqliteStore({ database, connection, db, now, takeLock, log });
   } catch (error) {
     connection.close();
     throw error instanceof StoreError ? error : cannotOpen(file, error);

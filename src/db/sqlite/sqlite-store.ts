@@ -6,6 +6,7 @@ import type { LedgerWrite } from "../ledger-write.ts";
 import { type Database, isOpen } from "../schema.ts";
 import { type AbandonedCall, readSetting, type Store } from "../store.ts";
 import type { KyselyConnection } from "./kysely-connection.ts";
+import type { LogFile } from "./log-file.ts";
 import { prepareBalanceReader, prepareKeyReader, prepareSpentReader } from "./readers.ts";
 import { prepareLedgerStatements, writeBatch } from "./write-batch.ts";
 
@@ -17,10 +18,12 @@ interface Parts {
   readonly connection: KyselyConnection;
   readonly db: Kysely<Database>;
   readonly now: () => number;
+  /** Absent: SQLite syncs each commit, or none. */
+  readonly log?: LogFile | undefined;
 }
 
 /** The embedded store over an open database whose schema is up to date. */
-export function createSqliteStore({ database, connection, db, now, takeLock }: Parts): Store {
+export function createSqliteStore({ database, connection, db, now, takeLock, log }: Parts): Store {
   const statements = prepareLedgerStatements(database);
   const dataVersion = database.prepare("pragma data_version");
   const readVersion = () => (dataVersion.get() as { data_version: number }).data_version;
@@ -43,7 +46,8 @@ export function createSqliteStore({ database, connection, db, now, takeLock }: P
     async writeLedger(batch: readonly LedgerWrite[]) {
       // Between the end of one transaction of Kysely's and this turn the next may have begun.
       while (database.isOpen && database.isTransaction) await connection.free();
-      writeBatch(database, statements, batch);
+      if (log === undefined) writeBatch(database, statements, batch);
+      else await log.syncAfter(() => writeBatch(database, statements, batch));
       return undefined;
     },
     abandonCalls: (at) => abandonAll(db, at),
@@ -79,6 +83,7 @@ export function createSqliteStore({ database, connection, db, now, takeLock }: P
     },
     async close() {
       await connection.free();
+      await log?.close();
       connection.close();
       lock?.release();
       lock = undefined;

@@ -1,0 +1,63 @@
+import { expect, test } from "bun:test";
+import { DatabaseSync } from "node:sqlite";
+import { isOutcomeUnknown } from "../../../../src/db/index.ts";
+import { LogFile } from "../../../../src/db/sqlite/log-file.ts";
+import { errorOf } from "../../../support/error-of.ts";
+import { temporaryFile } from "../temporary-store.ts";
+
+function openLog(sync: () => Promise<void>) {
+  const file = temporaryFile();
+  const database = new DatabaseSync(file);
+  database.exec("pragma journal_mode = wal; pragma synchronous = full; create table t (n)");
+  const level = () => database.prepare("pragma synchronous").get()?.synchronous;
+  const insert = () => {
+    expect(level()).toBe(1);
+    database.exec("insert into t values (1)");
+  };
+  const count = () => database.prepare("select count(*) as n from t").get()?.n;
+  return { database, log: new LogFile(database, `${file}-wal`, sync), level, insert, count };
+}
+
+test("a commit counts once the log is synced, and the event loop goes on meanwhile", async () => {
+  const disk = Promise.withResolvers<void>();
+  const { database, log, level, insert, count } = openLog(() => disk.promise);
+  let isDone = false;
+  const written = log.syncAfter(insert).then(() => {
+    isDone = true;
+  });
+  await Bun.sleep(1);
+  // Written, for SQLite syncs all other transactions itself, and not yet on the disk.
+  expect([count(), level(), isDone]).toEqual([1, 2, false]);
+  disk.resolve();
+  await written;
+  expect(isDone).toBe(true);
+  await log.close();
+  database.close();
+});
+
+test("a disk that refuses to sync leaves the outcome unknown, and the next commit is synced", async () => {
+  let isBroken = true;
+  const sync = async () => {
+    if (isBroken) throw Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" });
+  };
+  const { database, log, level, insert, count } = openLog(sync);
+  const error = await errorOf(log.syncAfter(insert));
+  expect([isOutcomeUnknown(error), count(), level()]).toEqual([true, 1, 2]);
+  isBroken = false;
+  await log.syncAfter(insert);
+  expect(count()).toBe(2);
+  await log.close();
+  database.close();
+});
+
+test("a transaction that fails is not synced", async () => {
+  let syncs = 0;
+  const sync = async () => {
+    syncs += 1;
+  };
+  const { database, log, level } = openLog(sync);
+  await errorOf(log.syncAfter(() => database.exec("insert into nothing values (1)")));
+  expect([syncs, level()]).toEqual([0, 2]);
+  await log.close();
+  database.close();
+});
