@@ -4,7 +4,7 @@ import type { Store } from "../db/index.ts";
 import type { Log } from "../kernel/index.ts";
 import { type Channel, openChannel, recordOutcome, type Target } from "./channels.ts";
 import { sendEmail } from "./email.ts";
-import { createTestMessage, DeliveryError, type Message } from "./message.ts";
+import { createTestMessage, DeliveryError, type Message, toSubject } from "./message.ts";
 import { parseSmtpUrl, readSmtp, type Smtp } from "./settings.ts";
 import { createWebhooks } from "./webhook.ts";
 
@@ -44,7 +44,7 @@ export function createDelivery(deps: DeliveryDeps) {
     }
     const smtp = await findSmtp(deps);
     if (smtp === undefined) throw new DeliveryError("No mail server is set");
-    await sendEmail(smtp, target.to ?? [await emailOf(channel.owner)], message);
+    await sendEmail(smtp, target.to ?? [await emailOf(channel.owner)], { ...message, subject: toSubject(message) });
   }
 
   async function emailOf(accountId: string): Promise<string> {

@@ -68,7 +68,9 @@ export function TeamSection({ account, mayManage }: TeamProps) {
           <Button onClick={() => setLeaving(true)}>Leave team</Button>
         </div>
       )}
-      {isInviting && <InviteDialog account={account} onClose={() => setInviting(false)} />}
+      {isInviting && (
+        <InviteDialog account={account} canMail={team.data?.can_mail === true} onClose={() => setInviting(false)} />
+      )}
       {removing !== undefined && (
         <RemoveDialog account={account} person={removing} onClose={() => setRemoving(undefined)} />
       )}
@@ -97,17 +99,19 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
       className: "name lead",
       cell: ({ email, name, id, disabled }) => (
         <>
-          <strong className="cut" title={email}>
-            {name ?? email}
-          </strong>{" "}
-          {id === own && <span className="badge">you</span>}
-          {disabled && <span className="badge is-bad">disabled</span>}
+          <span className="person">
+            <strong className="cut" title={email}>
+              {name ?? email}
+            </strong>
+            {id === own && <span className="badge">you</span>}
+            {disabled && <span className="badge is-bad">disabled</span>}
+          </span>
           {name !== null && <span className="sub cut">{email}</span>}
         </>
       ),
     },
     {
-      name: "Role in the team",
+      name: "Role",
       cell: (person) =>
         mayManage && !person.is_holder ? (
           <Select
@@ -119,12 +123,12 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
           />
         ) : (
           <span>
-            {person.is_holder ? "Holder of the account" : teamRoles.find(([role]) => role === person.team_role)?.[1]}
+            {person.is_holder ? "Account holder" : teamRoles.find(([role]) => role === person.team_role)?.[1]}
             {person.role !== "member" && <span className="sub">{toRoleName(person.role)} of the gateway</span>}
           </span>
         ),
     },
-    { name: "Joined", cell: ({ joined_at }) => (joined_at === null ? "" : formatDay(joined_at)) },
+    { name: "Joined", className: "tight", cell: ({ joined_at }) => (joined_at === null ? "" : formatDay(joined_at)) },
     {
       name: "Actions",
       className: "actions tight end",
