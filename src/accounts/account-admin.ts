@@ -54,6 +54,7 @@ export function newAccountRow(fields: NewAccount, now: number): Selectable<Datab
     disabled_at: null,
     budget_nanodollars: null,
     budget_period: null,
+    founded_by: null,
   };
 }
 

@@ -114,6 +114,23 @@ describe.skipIf(!hasChromium)("a team", () => {
         await page.getByText("Account holder").waitFor();
         await page.getByRole("button", { name: "Invite to team" }).waitFor();
         expect(await findViolations(page)).toEqual([]);
+
+        await page.goto("/settings");
+        await page.getByRole("button", { name: "Create team" }).click();
+        await page.getByRole("textbox", { name: "Name" }).fill("Search team");
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("dialog").getByRole("button", { name: "Create team" }).click();
+        await page.getByRole("option", { name: "Search team", selected: true }).waitFor({ state: "attached" });
+        await page.goto("/settings");
+        await page.getByRole("button", { name: "Rename" }).click();
+        await page.getByRole("textbox", { name: "Name" }).fill("Ranking team");
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByRole("option", { name: "Ranking team", selected: true }).waitFor({ state: "attached" });
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "Switch to dora@example.org" }).click();
+        await page
+          .getByRole("option", { name: "dora@example.org (own)", selected: true })
+          .waitFor({ state: "attached" });
       });
     },
     testMsMax,

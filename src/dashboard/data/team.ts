@@ -103,6 +103,18 @@ export async function switchAccount(account: string): Promise<void> {
   location.assign("/");
 }
 
+/** Creates a team and works in it from now on. */
+export async function createTeam(name: string): Promise<void> {
+  const { account } = await request(api.teams.post({ name }));
+  await switchAccount(account);
+}
+
+/** Renames the team in which the user works. */
+export async function renameTeam(name: string): Promise<void> {
+  await change(request(api.team.patch({ name })));
+  await Promise.all([mutate("teams"), mutate("me")]);
+}
+
 /** Works again in the account that this tab shows, after another tab has switched. What is on the page stays. */
 export async function switchBack(account: string): Promise<void> {
   await request(api.teams.switch.post({ account }));

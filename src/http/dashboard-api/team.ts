@@ -5,6 +5,7 @@ import {
   listPeople,
   listTeamInvitations,
   listTeams,
+  mayAdminister,
   type Person,
   RateLimiter,
   readAccountBudget,
@@ -30,6 +31,7 @@ const Invitation = formBody({
 });
 /** `mail=send` sends the link to the e-mail of the invitation too. */
 const Sending = Type.Object({ mail: Type.Optional(Type.Literal("send")) });
+const Name = formBody({ name: Type.String({ minLength: 1, maxLength: 200 }) });
 const RoleChange = formBody({ role: TeamRole });
 const Removal = Type.Object({ keys: Type.Optional(Type.Literal("revoke")) });
 const Switch = formBody({ account: Type.String({ minLength: 1, maxLength: 100 }) });
@@ -92,6 +94,10 @@ function createTeamHandlers(deps: HttpDeps) {
       const error = await mail.send(by.user, { kind: "team", to: email.trim(), token, expiresAt, team });
       return { ...json, mail_error: error ?? null };
     },
+    rename: async (by: TeamActor, accountId: string, text: string) => {
+      changes.take(by.accountId);
+      return { id: accountId, name: (await actions.rename(by, accountId, text)).name };
+    },
     deleteInvitation: async (by: TeamActor, accountId: string, id: string) => {
       changes.take(by.accountId);
       await actions.deleteInvitation(by, accountId, id);
@@ -132,6 +138,7 @@ export function teamController(deps: HttpDeps) {
         team.invite(toActor(user), user.accountId, { ...body, isMailed: mail === "send" }),
       { body: Invitation, query: Sending },
     )
+    .patch("", ({ user, body: { name } }) => team.rename(toActor(user), user.accountId, name), { body: Name })
     .put("/budget", ({ user, body }) => team.setBudget(toActor(user), user.accountId, body), { body: Budget })
     .delete("/invitations/:id", ({ user, params: { id } }) => team.deleteInvitation(toActor(user), user.accountId, id))
     .patch(
@@ -177,9 +184,11 @@ export function adminTeamController(deps: HttpDeps) {
     );
 }
 
-/** The accounts of the user: list them and switch, and join or leave a team. */
+/** The accounts of the user: list them and switch, and create, join or leave a team. */
 export function teamsController(deps: HttpDeps) {
-  const { store, now } = deps;
+  const { store, now, config } = deps;
+  /** A team is an account, and this is who may create accounts. */
+  const mayCreate = ({ role }: SessionUser) => mayAdminister(role) || (role === "member" && config.signUp === "open");
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of teams" });
   const actions = teamActions(store, now);
   const own = new Elysia()
@@ -189,6 +198,7 @@ export function teamsController(deps: HttpDeps) {
         ...{ account: accountId, email, name: name ?? null, team_role: teamRole, is_own: isOwn },
         is_current: accountId === user.accountId,
       })),
+      can_create: mayCreate(user),
     }))
     .post(
       "/switch",
@@ -208,6 +218,18 @@ export function teamsController(deps: HttpDeps) {
         return { account: (await actions.join(user, token)).accountId };
       },
       { body: Join },
+    )
+    .post(
+      "",
+      async ({ user, body: { name } }) => {
+        if (!mayCreate(user)) {
+          throw new GatewayError("forbidden", "Only administrators create teams here; ask one of them (SIGNUP=closed)");
+        }
+        changes.take(user.userId);
+        const by = { accountId: user.ownAccountId, role: user.role, isOperator: false };
+        return { account: (await actions.create(by, name)).accountId };
+      },
+      { body: Name },
     )
     .post("/leave", async ({ user: { userId, ownAccountId, accountId, role } }) => {
       changes.take(userId);

@@ -24,6 +24,8 @@ const groups: readonly (readonly [group: string, label: string, actions: Readonl
     "team",
     "Teams",
     {
+      create: "Team created",
+      rename: "Team renamed",
       invite: "Invited to a team",
       join: "Joined a team",
       switch: "Switched to another account",

@@ -4,6 +4,7 @@ import { useMe } from "../../data/session.ts";
 import { Form, Submit } from "../../ui/form.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { AccountsSection } from "../team/accounts-section.tsx";
 import { TeamSection } from "../team/team-section.tsx";
 import { AlertsSection } from "./alerts-section.tsx";
 import { ContentSection } from "./content-section.tsx";
@@ -30,6 +31,7 @@ export default function SettingsPage() {
             <dd className="mono">{me.account}</dd>
           </dl>
         </Section>
+        <AccountsSection />
         <TeamSection mayManage={isTeamAdmin} />
         <PasswordForm email={me.email} />
         <SecondFactorSection isOn={me.second_factor} />

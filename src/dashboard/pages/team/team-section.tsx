@@ -19,6 +19,7 @@ import { Select } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
+import { RenameTeamDialog } from "./accounts-section.tsx";
 import { BudgetSection } from "./budget-form.tsx";
 import { InviteDialog, RemoveDialog } from "./team-dialogs.tsx";
 
@@ -35,15 +36,25 @@ export function TeamSection({ account, mayManage }: TeamProps) {
   const { data: me } = useMe();
   const [isInviting, setInviting] = useState(false);
   const [isLeaving, setLeaving] = useState(false);
+  const [isRenaming, setRenaming] = useState(false);
+  /** Of a person's own account, the name is that of the person. */
+  const canRename = account === undefined && team.data?.people.every(({ is_holder }) => !is_holder) === true;
   const [removing, setRemoving] = useState<Person>();
   return (
     <Section
       title="Team"
       actions={
         mayManage && (
-          <Button look="small" icon="plus" onClick={() => setInviting(true)}>
-            Invite to team
-          </Button>
+          <div className="row">
+            {canRename && (
+              <Button look="small" onClick={() => setRenaming(true)}>
+                Rename
+              </Button>
+            )}
+            <Button look="small" icon="plus" onClick={() => setInviting(true)}>
+              Invite to team
+            </Button>
+          </div>
         )
       }
     >
@@ -74,6 +85,7 @@ export function TeamSection({ account, mayManage }: TeamProps) {
       {removing !== undefined && (
         <RemoveDialog account={account} person={removing} onClose={() => setRemoving(undefined)} />
       )}
+      {isRenaming && <RenameTeamDialog name={me?.account_name ?? ""} onClose={() => setRenaming(false)} />}
       {isLeaving && (
         <Confirm title="Leave this team?" action="Leave team" act={leaveTeam} onClose={() => setLeaving(false)}>
           <p>You lose access to its keys, requests and balance. Keys that you created keep working.</p>
