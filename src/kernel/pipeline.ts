@@ -17,11 +17,10 @@ import { toClientError } from "./errors.ts";
 import type { AnswerOf } from "./exchange.ts";
 import { findCandidates, runCandidates } from "./fallback.ts";
 import { GrowingHold, type HoldAmount } from "./growing-hold.ts";
-import { asksForHour } from "./normalize/cache-marks.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
 import type { Candidate } from "./routing/registry.ts";
-import { costMaxOfCall, priceOfCall } from "./service-tier.ts";
+import { asksForHour, costMaxOfCall, priceOfCall } from "./service-tier.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 
 const fundErrors: ReadonlySet<string> = new Set(["insufficient_balance", "budget_exceeded", "quota_exceeded"]);

@@ -1,6 +1,5 @@
-import { type Capability, GatewayError, type ProviderPlugin, UpstreamFault } from "../contract/index.ts";
+import { type Capability, GatewayError, makeCallId, type ProviderPlugin, UpstreamFault } from "../contract/index.ts";
 import { CallContext } from "./call-context.ts";
-import { makeCallId } from "./call-id.ts";
 import { buildRegistry, type Credential } from "./routing/build-registry.ts";
 import type { Network } from "./upstream/network.ts";
 import { BoundUpstream } from "./upstream/upstream.ts";

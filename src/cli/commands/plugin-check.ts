@@ -1,6 +1,7 @@
 import { defineCommand } from "../command.ts";
 import { columns } from "../lib/format.ts";
-import { checkPlugin, readFixtures } from "../plugin-check/index.ts";
+import { checkPlugin } from "../plugin-check/check-plugin.ts";
+import { readFixtures } from "../plugin-check/fixture.ts";
 import { loadPluginAt } from "../plugin-source.ts";
 
 export const pluginCheck = defineCommand({

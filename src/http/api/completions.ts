@@ -4,9 +4,10 @@ import {
   type ChatCompletion,
   type ChatRequest,
   CompletionsRequest,
+  makeCallId,
   TextCompletion,
 } from "../../contract/index.ts";
-import { completionsProtocol, makeCallId } from "../../kernel/index.ts";
+import { completionsProtocol } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { replyOnce } from "../middleware/reply-once.ts";

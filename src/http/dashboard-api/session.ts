@@ -1,7 +1,6 @@
 import { Elysia } from "elysia";
 import { mayAdminister, maySeeAll, passwordChangeRequired, type SessionUser } from "../../accounts/index.ts";
-import { GatewayError } from "../../contract/index.ts";
-import { makeCallId } from "../../kernel/index.ts";
+import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { jsonForPage } from "../middleware/compress.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
