@@ -153,8 +153,8 @@ export class CallContext<C extends Capability = Capability> {
     return call;
   }
 
-  /** The id of its row in the books: its own, and one made of that for each model after the first. */
-  get bookId(): string {
+  /** The id of its row in the ledger: its own, and one made of that for each model after the first. */
+  get ledgerId(): string {
     const { length } = this.failures;
     return length === 0 ? this.id : `${this.id}-${length + 1}`;
   }

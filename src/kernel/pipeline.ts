@@ -112,7 +112,7 @@ async function admit<C extends Capability>(
   const wanted = toHold(call, first);
   const least = handler.lowerBound === undefined ? most : toHold(call, handler.lowerBound(call, upper));
   call.hold = await ledger.admit({
-    callId: call.bookId,
+    callId: call.ledgerId,
     caller: call.caller,
     model: model.id,
     capability: call.capability,
@@ -188,7 +188,7 @@ async function settle(kernel: Kernel, call: CallContext): Promise<void> {
   const price = priceOfCall(call, meters);
   call.costNanodollars = price === undefined ? undefined : costNanodollars(price, meters);
   await kernel.ledger.settle({
-    callId: call.bookId,
+    callId: call.ledgerId,
     outcome: source === "none" ? "released" : "settled",
     route: call.route,
     meters,

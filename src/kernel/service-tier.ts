@@ -21,7 +21,7 @@ function findAsked({ modelEntry, native, request }: CallContext, isAnswered: boo
   if (tiers === undefined) return undefined;
   const isNative = native !== undefined && (!isAnswered || native.isServing);
   const { service_tier: asked } = (isNative ? native.body : request) as { service_tier?: unknown };
-  // Anthropic's "auto" is the one way to its dearer tier.
+  // Only "auto" selects Anthropic's priority tier.
   const tier = isNative && native.protocol === "messages" && asked === "auto" ? "priority" : asked;
   const price = typeof tier === "string" ? getOwn(tiers, tier) : undefined;
   return price && { tier: tier as string, price };

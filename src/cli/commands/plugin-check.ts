@@ -14,8 +14,8 @@ export const pluginCheck = defineCommand({
     const { plugin, entry, isFolder } = await loadPluginAt(args.PATH);
     const marks = await checkPlugin(plugin, isFolder ? readFixtures(entry) : []);
     const passed = marks.filter(({ ok }) => ok).length;
-    const problems = marks.flatMap(({ check, ok, wrong, cure }) =>
-      ok ? [] : ["", check, `  wrong: ${wrong}`, `  cure:  ${cure}`],
+    const problems = marks.flatMap(({ check, ok, wrong, fix }) =>
+      ok ? [] : ["", check, `  wrong: ${wrong}`, `  fix:   ${fix}`],
     );
     const rows = marks.map(({ check, ok }) => [ok ? "ok" : "NOT OK", check]);
     const score = `${plugin.name}: ${passed} of ${marks.length}`;

@@ -35,7 +35,7 @@ export function completionsController(deps: HttpDeps) {
       body: Body,
       detail: {
         summary: "Text generation from a prompt (legacy)",
-        description: "Each prompt is one message of the user to a chat model, and one call in the books.",
+        description: "Each prompt is one message of the user to a chat model, and one call in the ledger.",
         tags: ["Calls"],
         responses: responses({ "application/json": TextCompletion, "text/event-stream": NamedEvent }),
       },

@@ -18,7 +18,7 @@ function newHome(): Home {
 const priced = { inputToken: { usd: "1" }, outputToken: { usd: "1", per: 1 } };
 const exported = (body: string) => `import { definePlugin } from "modelgate/plugin";\nexport default ${body};\n`;
 
-/** What is dropped, and what is said of it: file, place and cure in one sentence. */
+/** What is dropped, and what is said of it: file, place and fix in one sentence. */
 const bad: readonly (readonly [string, string, string | object, string])[] = [
   [
     "a syntax error in JSON",

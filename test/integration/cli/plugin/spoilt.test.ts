@@ -24,7 +24,7 @@ describe("a plugin", () => {
     }
     const { plugin, entry } = await loadPluginAt(join(folder, name));
     const lost = (await checkPlugin(plugin, readFixtures(entry))).filter(({ ok }) => !ok);
-    for (const { wrong, cure } of lost) expect([typeof wrong, typeof cure]).toEqual(["string", "string"]);
+    for (const { wrong, fix } of lost) expect([typeof wrong, typeof fix]).toEqual(["string", "string"]);
     return lost.map(({ check }) => check);
   }
 

@@ -122,8 +122,8 @@ const toNumber = (text: string) => (text.trim() === "" ? null : Number(text));
 /** Calls the provider once and says how it went. */
 export async function runTest(name: string, keyId?: string): Promise<void> {
   try {
-    const wish = keyId === undefined ? {} : { key_id: keyId };
-    const { ok, error, model, host, ms } = await request(api.admin.providers({ id: name }).test.post(wish));
+    const body = keyId === undefined ? {} : { key_id: keyId };
+    const { ok, error, model, host, ms } = await request(api.admin.providers({ id: name }).test.post(body));
     if (ok) toast(`${name} works: ${host} answered ${model} in ${ms} ms`);
     else toastError(new Error(`${name} does not work. ${error}`));
   } catch (error) {
