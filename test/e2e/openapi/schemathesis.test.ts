@@ -103,7 +103,7 @@ describe("the API as it describes itself", () => {
     expect(report.operations.selected).toBeGreaterThan(12);
   });
 
-  test("leaves nothing open in the books", async () => {
+  test("leaves nothing open in the ledger", async () => {
     if (report === undefined) return;
     expect(shared.books.counts()).toMatchObject({ open: 0 });
     expect(shared.books.counts().calls).toBeGreaterThan(5);

@@ -77,7 +77,7 @@ describe("when the disk takes no writes", () => {
   });
 });
 
-test("a call whose id the books have already takes no other call of its batch with it", async () => {
+test("a call whose id the ledger has already takes no other call of its batch with it", async () => {
   const { store, ledger } = await ledgerFixture();
   await addAccount(store, "acc_1", 100);
   const taken = createAdmission();

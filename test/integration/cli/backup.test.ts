@@ -22,7 +22,7 @@ function makeHome(env: Record<string, string> = {}) {
   return { bench, folder, target: join(folder, "copy.db") };
 }
 
-/** A home with one call in its books. */
+/** A home with one call in its ledger. */
 async function homeWithCall() {
   const home = makeHome();
   const store = await openStore({ file: getDatabaseFile(home.bench) });

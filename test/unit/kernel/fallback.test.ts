@@ -47,7 +47,7 @@ describe("a list of models", () => {
   });
 
   test.each(["insufficient_balance", "quota_exceeded", "budget_exceeded"] as const)(
-    "goes on when the books refuse it with %s",
+    "goes on when the ledger refuses it with %s",
     async (code) => {
       const { kernel, ledger } = bench({ a: works, b: works });
       const { admit } = ledger;

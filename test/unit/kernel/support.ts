@@ -54,7 +54,7 @@ const limitState: LimitState = {
   resetTokensMs: 600,
 };
 
-/** Books that admit everything unless told to refuse, and remember what was asked of them. */
+/** A ledger that admits everything unless told to refuse, and remembers what was asked of it. */
 export class FakeLedger implements Ledger {
   readonly claims: AdmissionRequest[] = [];
   readonly settlements: Settlement[] = [];
