@@ -168,7 +168,7 @@ export interface LimitsUsage {
 
 /**
  * Holds, wallets, quota and limits. A call is admitted once, then settled once; both promises resolve when the fact
- * is written down, so that no call reaches a provider before its hold and no last byte is sent before its charge.
+ * is recorded, so that no call reaches a provider before its hold and no last byte is sent before its charge.
  */
 export interface Ledger {
   /**

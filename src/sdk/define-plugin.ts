@@ -122,7 +122,7 @@ function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "c
   const names: readonly string[] = field === "handlers" ? [...capabilities, ...nativeHandlers] : capabilities;
   for (const [name, handler] of Object.entries(handlers)) {
     if (!names.includes(name)) {
-      fail(plugin, `${field}.${name} is no capability${suggestName(name, names)}`);
+      fail(plugin, `${field}.${name} is not a capability${suggestName(name, names)}`);
     }
     if (handler !== undefined) checkFunction(plugin, `${field}.${name}`, handler);
   }

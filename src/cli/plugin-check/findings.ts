@@ -6,7 +6,7 @@ import { type Outcome, readReply, simulatedKey } from "./simulate.ts";
 /** What is wrong and how to fix it; nothing when all is well. */
 export type Finding = { readonly wrong: string; readonly fix: string } | undefined;
 
-/** What no plugin may do in any call: throw what is no fault, or show its key. */
+/** What no plugin may do in any call: throw what is not a fault, or show its key. */
 export function findMisbehaviour({ thrown, error }: Outcome): Finding {
   if (thrown.length > 0) {
     const [first] = thrown;

@@ -45,7 +45,7 @@ export function withTeamSession(deps: HttpDeps) {
     if (isRead(request)) return user;
     if (user.role === "viewer") throw readOnly();
     if (user.teamRole === "admin") return user;
-    throw new GatewayError("forbidden", "Only admins of the team do this; ask one of them");
+    throw new GatewayError("forbidden", "Only admins of the team may do this; ask one of them");
   };
   return guardedRoutes(deps, sessionGuard(deps, find));
 }

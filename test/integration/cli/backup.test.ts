@@ -73,7 +73,7 @@ describe("modelgate backup", () => {
     await store.close();
   });
 
-  test("of what is no database leaves nothing", async () => {
+  test("of what is not a database leaves nothing", async () => {
     const { bench, folder, target } = makeHome();
     writeFileSync(getDatabaseFile(bench), "This is a shopping list, not a database. ".repeat(200));
     const { code, stderr } = await bench.run("backup", target);

@@ -229,7 +229,7 @@ describe("quota set", () => {
     expect(await bench.json("account", "show", id)).toMatchObject({ free_tokens_per_day: 42 });
   });
 
-  test("refuses what is no whole number", async () => {
+  test("refuses what is not a whole number", async () => {
     await create();
     expect((await bench.run("quota", "set", "--account", email, "--tokens", "lots")).code).toBe(2);
     expect(await bench.json("account", "show", email)).toMatchObject({ free_tokens_per_day: null });
