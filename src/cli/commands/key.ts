@@ -2,7 +2,15 @@ import type { ApiKey } from "../../accounts/index.ts";
 import { formatUsd, type KeyLimits } from "../../contract/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
-import { parseAllowedModels, parseBudget, parseExpiry, parseKeyId, parseLimit, parsePeriod } from "../lib/parse.ts";
+import {
+  parseAllowedModels,
+  parseBudget,
+  parseExpiry,
+  parseKeyId,
+  parseLimit,
+  parseOrNone,
+  parsePeriod,
+} from "../lib/parse.ts";
 import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const limitFlags = {
@@ -135,12 +143,6 @@ function parseLimits<Value>(
     tokensPerMinute: read("tokens-per-minute", parseLimit),
     concurrentCalls: read("concurrent-calls", parseLimit),
   };
-}
-
-/** `none` becomes `null`, which removes the value; a flag that was not given is `undefined`. */
-function parseOrNone<Value>(text: string | undefined, parse: (text: string) => Value): Value | null | undefined {
-  if (text === undefined) return undefined;
-  return text === "none" ? null : parse(text);
 }
 
 function toKeyJson(key: ApiKey, now: number) {

@@ -105,6 +105,12 @@ export function parseAllowedModels(text: string, context: CliContext): string[] 
   throw new UsageError(`Cannot read --models ${JSON.stringify(text)}, expected model ids separated by commas`);
 }
 
+/** `none` becomes `null`, which removes the value; a flag that was not given is `undefined`. */
+export function parseOrNone<Value>(text: string | undefined, parse: (text: string) => Value): Value | null | undefined {
+  if (text === undefined) return undefined;
+  return text === "none" ? null : parse(text);
+}
+
 function warnUnknownModel(name: string, known: readonly string[], context: CliContext): void {
   const near = didYouMean(name, known);
   const hint = near === undefined ? "see modelgate models" : `did you mean ${near}?`;

@@ -96,9 +96,19 @@ describe("account set", () => {
     expect(await bench.json("account", "list")).toMatchObject([{ email: "ada@example.com", role: "viewer" }]);
   });
 
+  test("limits the account to models, and lifts the limit", async () => {
+    const set = (models: string) => bench.json("account", "set", email, "--models", models);
+    expect(await set("gpt-4o-mini, fast")).toMatchObject({ allowed_models: ["gpt-4o-mini", "fast"] });
+    expect((await bench.run("account", "show", email)).stdout).toMatch(
+      /allowed_models +gpt-4o-mini, fast\n/,
+    );
+    expect(await set("none")).toMatchObject({ allowed_models: null });
+    expect((await bench.run("account", "show", email)).stdout).toMatch(/allowed_models +all\n/);
+  });
+
   test.each([
     [["--role", "root"], "expected one of owner, admin, viewer, member"],
-    [[], "Nothing to change, expected one of --role, --email, --name"],
+    [[], "Nothing to change, expected one of --role, --email, --name, --models"],
     [["--email", "ada"], "is not a valid address"],
   ])("with %j is refused", async (words, sentence) => {
     const refused = await bench.run("account", "set", email, ...words);
