@@ -78,7 +78,7 @@ export const Model = Type.Object(
     options: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), { description: "What the plugin's own dialect wants to know of it" }),
     ),
-    ownedBy: Type.String({ minLength: 1 }),
+    ownedBy: Type.String({ minLength: 1, description: "Who made it, as GET /models says" }),
     created: Type.Integer({ minimum: 0, description: "Seconds since 1970, as in the model object" }),
     price: Type.Optional(Price),
     quotaWeights: Type.Optional(

@@ -126,14 +126,34 @@ export class Overrides {
       } catch (error) {
         isComplete = false;
         const before = this.#lastGood.get(file);
-        const reason = (error as Error).message.replace(/^Cannot load the plugin \S+: (Cannot (read|sell) )?/, "");
-        problems.push({ label: file.label, sentence: explain(file.label, reason, before) });
+        problems.push({
+          label: file.label,
+          sentence: explain(file.label, toReason(error as Error, result, file), before),
+        });
         if (before !== undefined) result = tryMerge(result, before);
       }
     }
     if (isComplete) this.#applied.set(plugin, { key: files, plugin: result });
     return result;
   }
+}
+
+/** What is wrong with a row, at its place in the file; the check has seen it among all rows of the plugin. */
+function toReason({ message }: Error, plugin: ProviderPlugin, { rows, isUpdate }: RowFile): string {
+  const known = plugin.models.map(({ id }) => id);
+  const ids = [...new Set([...known, ...rows.map(({ id }) => id as string)])];
+  const path = isUpdate ? `plugins.${plugin.name}.models` : "models";
+  let added: string | undefined;
+  const reason = message
+    .replace(/^Cannot load the plugin \S+: (Cannot (read|sell) )?/, "")
+    .replace(/models\[(\d+)\]/g, (place, index) => {
+      const row = rows.findLastIndex(({ id }) => id === ids[Number(index)]);
+      if (row === -1) return place;
+      if (Number(index) >= known.length) added ??= ids[Number(index)];
+      return `${path}[${row}]`;
+    });
+  if (added === undefined || !/\]\.\w+ \(.*\): it is missing/.test(reason)) return reason;
+  return `${reason}; ${plugin.name} has no model of this id, so the row adds one${suggestName(added, known)}`;
 }
 
 function explain(label: string, reason: string, before: RowFile | undefined): string {

@@ -77,7 +77,7 @@ export const accountSet = defineCommand({
     if (role === undefined && email === undefined && name === undefined && models === undefined) {
       throw new UsageError(`Nothing to change, expected one of --${Object.keys(changeFlags).join(", --")}`);
     }
-    const allowedModels = parseOrNone(models, (list) => parseAllowedModels(list, context));
+    const allowedModels = await parseOrNone(models, (list) => parseAllowedModels(list, context, config));
     const changes = { role, email, name: name === "none" ? null : name, allowedModels };
     const change = async ({ store, accounts, actions }: OpenedStore) => {
       const { id } = await findAccount(accounts, args.A);
@@ -86,7 +86,9 @@ export const accountSet = defineCommand({
       return { ...toAccountJson(account), role: (await readRoles(store, id)).get(id) ?? null };
     };
     const json = await withStore(config, change, now);
-    return { json, text: `${json.email}  ${json.role ?? "no sign-in yet"}  ${json.name ?? ""}`.trimEnd() };
+    const limited = json.allowed_models === null ? [] : [`models: ${json.allowed_models.join(", ")}`];
+    const parts = [json.email, json.role ?? "no sign-in yet", json.name ?? [], limited].flat();
+    return { json, text: parts.join("  ") };
   },
 });
 

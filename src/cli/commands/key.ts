@@ -41,7 +41,8 @@ export const keyCreate = defineCommand({
   example: "key create --account ada@example.org --name laptop --budget-usd 5.00",
   async run(context, { flags, config, now }) {
     const expiresAt = flags.expires === undefined ? undefined : parseExpiry(flags.expires, now);
-    const allowedModels = flags.models === undefined ? undefined : parseAllowedModels(flags.models, context);
+    const allowedModels =
+      flags.models === undefined ? undefined : await parseAllowedModels(flags.models, context, config);
     const bounds = parseLimits(flags, (text, parse) => parse(text));
     const create = async ({ accounts }: OpenedStore) => {
       const { id: accountId } = await findAccount(accounts, flags.account);
@@ -85,7 +86,7 @@ export const keySet = defineCommand({
     const changes = {
       name: flags.name,
       expiresAt: parseOrNone(flags.expires, (text) => parseExpiry(text, now)),
-      allowedModels: parseOrNone(flags.models, (text) => parseAllowedModels(text, context)),
+      allowedModels: await parseOrNone(flags.models, (text) => parseAllowedModels(text, context, config)),
       bounds: parseLimits(flags, parseOrNone),
     };
     const values = [...Object.values(changes.bounds), changes.name, changes.expiresAt, changes.allowedModels];
