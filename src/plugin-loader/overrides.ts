@@ -81,7 +81,7 @@ export class Overrides {
     }
     const byPlugin = Object.groupBy(files, ({ plugin }) => plugin);
     const changed = plugins.map((plugin) => this.#applyTo(plugin, byPlugin[plugin.name] ?? [], problems));
-    return { plugins: changed, problems };
+    return { plugins: changed, problems: [...problems, ...findLostSuccessors(files, changed)] };
   }
 
   /** In the order they are applied: rows of a signed file first. */
@@ -138,11 +138,36 @@ export class Overrides {
   }
 }
 
+/** Rows that name a successor that there is not, so that nothing would answer for their model. */
+function findLostSuccessors(files: readonly RowFile[], plugins: readonly ProviderPlugin[]): FileProblem[] {
+  // Which models are sold without a row is not known here.
+  if (plugins.some(({ unlisted }) => unlisted !== undefined)) return [];
+  const named = files.flatMap((file) =>
+    file.rows.flatMap(({ id, successor }, index) =>
+      typeof successor === "string" ? [{ file, id, successor, place: `${pathOf(file)}[${index}].successor` }] : [],
+    ),
+  );
+  if (named.length === 0) return [];
+  const names = new Set(plugins.flatMap(({ models }) => models.flatMap(({ id, aliases = [] }) => [id, ...aliases])));
+  return named.flatMap(({ file: { label }, id, successor, place }) => {
+    if (names.has(successor) && successor !== id) return [];
+    const reason =
+      successor === id
+        ? "it is the model itself; name another"
+        : `there is no model '${successor}'${suggestName(successor, [...names])}`;
+    return [{ label, sentence: `Cannot use ${label}: ${place} (${id}): ${reason}` }];
+  });
+}
+
+function pathOf({ isUpdate, plugin }: RowFile): string {
+  return isUpdate ? `plugins.${plugin}.models` : "models";
+}
+
 /** What is wrong with a row, at its place in the file; the check has seen it among all rows of the plugin. */
-function toReason({ message }: Error, plugin: ProviderPlugin, { rows, isUpdate }: RowFile): string {
+function toReason({ message }: Error, plugin: ProviderPlugin, file: RowFile): string {
+  const { rows } = file;
   const known = plugin.models.map(({ id }) => id);
   const ids = [...new Set([...known, ...rows.map(({ id }) => id as string)])];
-  const path = isUpdate ? `plugins.${plugin.name}.models` : "models";
   let added: string | undefined;
   const reason = message
     .replace(/^Cannot load the plugin \S+: (Cannot (read|sell) )?/, "")
@@ -150,7 +175,7 @@ function toReason({ message }: Error, plugin: ProviderPlugin, { rows, isUpdate }
       const row = rows.findLastIndex(({ id }) => id === ids[Number(index)]);
       if (row === -1) return place;
       if (Number(index) >= known.length) added ??= ids[Number(index)];
-      return `${path}[${row}]`;
+      return `${pathOf(file)}[${row}]`;
     });
   if (added === undefined || !/\]\.\w+ \(.*\): it is missing/.test(reason)) return reason;
   return `${reason}; ${plugin.name} has no model of this id, so the row adds one${suggestName(added, known)}`;

@@ -108,7 +108,12 @@ export class PluginManager {
     };
     const [before, after] = [build(this.#overrides), build(overrides)];
     const known = new Set(before.refused.map(({ sentence }) => sentence));
-    const refused = after.refused.map(({ sentence }) => sentence).filter((sentence) => !known.has(sentence));
+    const refused = after.refused
+      .filter(({ sentence }) => !known.has(sentence))
+      .map(({ plugin, sentence }) => {
+        const labels = overrides.labelsOf(plugin.name);
+        return labels.length === 0 ? sentence : `Cannot use ${labels.join(" and ")}: ${sentence}`;
+      });
     const { problems } = overrides.apply(candidates.map(({ plugin }) => plugin));
     const virtual = new VirtualModels(folder);
     virtual.refresh();

@@ -52,6 +52,10 @@ function describeError(error: ValueError): string {
   if (type === ValueErrorType.ObjectRequiredProperty) {
     return `it is missing${expected === undefined ? "" : `, ${expected}`}${description}`;
   }
+  // A person reads what it is rather than its pattern.
+  if (type === ValueErrorType.StringPattern && description !== "") {
+    return `got ${quoteValue(value)}, expected ${description.slice(2)}`;
+  }
   return `got ${quoteValue(value)}, ${expected ?? `${lowerFirst(error.message)}${description}`}`;
 }
 
