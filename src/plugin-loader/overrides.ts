@@ -97,6 +97,12 @@ export class Overrides {
     );
   }
 
+  /** A fault of a plugin's rows, with the files that changed them. */
+  blame(pluginName: string, sentence: string): string {
+    const labels = this.labelsOf(pluginName);
+    return labels.length === 0 ? sentence : `Cannot use ${labels.join(" and ")}: ${sentence}`;
+  }
+
   #read({ path, name, label, fingerprint }: FolderEntry, before: readonly RowFile[]): KnownFile {
     try {
       const outdated = explainUpgrade(upgradeText(readText(path), "json").changes, label);
