@@ -9,11 +9,13 @@ export interface ModelChoice {
 }
 
 export function ModelPicker({
+  label = "Models",
   models,
   selected,
   onSelect,
   error,
 }: {
+  label?: string;
   /** Absent while they are loaded. */
   models: readonly ModelChoice[] | undefined;
   selected: readonly string[] | undefined;
@@ -22,7 +24,7 @@ export function ModelPicker({
 }) {
   return (
     <fieldset className="field">
-      <legend className="label legend">Models</legend>
+      <legend className="label legend">{label}</legend>
       <div className="stack stack-tight">
         <label className="check">
           <input type="radio" name="models" checked={selected === undefined} onChange={() => onSelect(undefined)} />

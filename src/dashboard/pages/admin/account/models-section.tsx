@@ -27,13 +27,15 @@ function ModelsForm({ account: { id, email, allowed_models: before } }: { accoun
   const form = useForm(initial, async ({ allowed_models: models }) => {
     await request(api.admin.accounts({ id }).patch({ allowed_models: models === undefined ? null : [...models] }));
     await refreshAccounts();
-    toast(models === undefined ? `${email} may use all models` : `${email} may use ${models.length} models`);
+    const count = models === undefined ? "all models" : models.length === 1 ? "1 model" : `${models.length} models`;
+    toast(`${email} may use ${count}`);
   });
   const { allowed_models: chosen } = form.values;
   const isChanged = chosen?.toSorted().join("\n") !== before?.toSorted().join("\n");
   return (
     <Form form={form} className="stack card-body">
       <ModelPicker
+        label="What all keys of the account may use"
         models={choices}
         selected={chosen}
         onSelect={(allowed_models) => form.set({ allowed_models })}
