@@ -73,6 +73,8 @@ interface AccountsTable {
   /** The most that its premium calls may cost in a period; both are null without a budget. */
   budget_nanodollars: Generated<number | null>;
   budget_period: Generated<BudgetPeriod | null>;
+  /** JSON array of ids; null: all models. */
+  allowed_models: Generated<string | null>;
 }
 
 /** API keys. A limit that is null does not apply to the key. */

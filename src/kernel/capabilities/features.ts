@@ -1,5 +1,6 @@
 import { type ChatRequest, type ContentPart, GatewayError, isEnded, type Model } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
+import { mayUse } from "../routing/allowed-models.ts";
 import type { Kernel } from "../types.ts";
 
 type Feature = NonNullable<Model["features"]>[number];
@@ -39,8 +40,7 @@ export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): 
   const able: string[] = [];
   for (const { model: other } of registry.modelEntries) {
     if (able.length === namedMax) break;
-    const isAllowed = call.caller.allowedModels?.has(other.id) ?? true;
-    if (!isAllowed || other.capability !== "chat" || isEnded(other, call.openedAt)) continue;
+    if (!mayUse(call.caller, other.id) || other.capability !== "chat" || isEnded(other, call.openedAt)) continue;
     if (needs.size > 0 && other.features === undefined) continue;
     const fits = other.contextTokens !== undefined && other.contextTokens >= tokensMin;
     if ([...needs.keys()].every((feature) => hasFeature(other, feature)) && (fits || !isTooLong)) able.push(other.id);

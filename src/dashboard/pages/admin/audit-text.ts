@@ -91,6 +91,7 @@ function describeChange(detail: Detail): string {
     ["role", (value: unknown) => (value === null ? "none" : toRoleName(value as Role))],
     ["email", String],
     ["name", (value: unknown) => (value === null ? "none" : `“${value}”`)],
+    ["models", (value: unknown) => (value === null ? "all" : String(value))],
   ] as const;
   const parts = changes
     .filter(([field]) => field in detail)
