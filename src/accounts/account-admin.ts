@@ -58,6 +58,7 @@ export function newAccountRow(fields: NewAccount, now: number): Selectable<Datab
     budget_nanodollars: null,
     budget_period: null,
     allowed_models: null,
+    founded_by: null,
   };
 }
 

@@ -75,6 +75,8 @@ interface AccountsTable {
   budget_period: Generated<BudgetPeriod | null>;
   /** JSON array of ids; null: all models. */
   allowed_models: Generated<string | null>;
+  /** The own account of the person who founded this team; null: an account that nobody founded as one. */
+  founded_by: Generated<string | null>;
 }
 
 /** API keys. A limit that is null does not apply to the key. */

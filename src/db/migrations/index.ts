@@ -21,6 +21,7 @@ import { statistics } from "./0020-statistics.ts";
 import { teams } from "./0021-teams.ts";
 import { mediaTokens } from "./0022-media-tokens.ts";
 import { accountModels } from "./0023-account-models.ts";
+import { teamFounders } from "./0025-team-founders.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -48,4 +49,5 @@ export const migrations: readonly Migration[] = [
   teams,
   mediaTokens,
   accountModels,
+  teamFounders,
 ];

@@ -29,7 +29,7 @@ export default function AccountPage() {
   const account = useAccount(id);
   return (
     <>
-      <Link className="link" href="/admin/accounts">
+      <Link className="link back" href="/admin/accounts">
         All accounts
       </Link>
       <Loaded state={account} lines={8}>
