@@ -102,22 +102,38 @@ export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => s
     const { pathname } = url;
     const { basePath, corsOrigins = [] } = deps.config;
     const isApi = pathname.startsWith(`${basePath}/`) || pathname.startsWith("/v1/");
-    const response = await noEndpoint(deps, request, { pathname, methods: allowedMethods(pathname), isApi });
+    const methods = allowedMethods(pathname);
+    const meant = findMeantPaths(pathname, basePath).find((path) => allowedMethods(path).includes(request.method));
+    const response = await noEndpoint(deps, request, { pathname, methods, meant, isApi });
     // No route answers, so the hooks of the API's routes do not run.
     return isApi ? exposeResponse(corsOrigins, response, request) : response;
   };
 }
 
+/** Paths of the API that a client with a wrong base URL may have meant: it adds `/v1` itself, or expects it there. */
+function findMeantPaths(pathname: string, basePath: string): string[] {
+  const single = pathname.replaceAll(/\/{2,}/g, "/").toLowerCase();
+  const inner = single.replace(basePath, "").replace(/^(\/v1)+/, "");
+  return [`/v1${inner}`, single];
+}
+
 async function noEndpoint(
   deps: HttpDeps,
   request: Request,
-  { pathname, methods, isApi }: { pathname: string; methods: string[]; isApi: boolean },
+  {
+    pathname,
+    methods,
+    meant,
+    isApi,
+  }: { pathname: string; methods: string[]; meant?: string | undefined; isApi: boolean },
 ): Promise<Response> {
   // The server takes a path as it is sent: one with a fragment only looks like an endpoint.
   if (methods.length === 0 || methods.includes(request.method)) {
     const page = isApi ? undefined : await notFoundPage(deps.site, request);
     if (page !== undefined) return page;
-    const sentence = `There is no endpoint ${request.method} ${pathname}`;
+    const remedy =
+      meant === undefined ? "GET /docs lists those there are" : `did you mean ${meant}? See the client's base URL`;
+    const sentence = `There is no endpoint ${request.method} ${pathname}; ${remedy}`;
     return errorResponse(deps, new GatewayError("not_found", sentence), { request });
   }
   const sentence = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
