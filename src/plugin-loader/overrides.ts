@@ -127,13 +127,21 @@ export class Overrides {
         isComplete = false;
         const before = this.#lastGood.get(file);
         const reason = (error as Error).message.replace(/^Cannot load the plugin \S+: (Cannot (read|sell) )?/, "");
-        problems.push({ label: file.label, sentence: explain(file.label, reason, before) });
+        problems.push({ label: file.label, sentence: explain(file.label, toPlaceInFile(reason, file), before) });
         if (before !== undefined) result = tryMerge(result, before);
       }
     }
     if (isComplete) this.#applied.set(plugin, { key: files, plugin: result });
     return result;
   }
+}
+
+/** A row is checked among those of the plugin, and has another place in the file that the operator reads. */
+function toPlaceInFile(reason: string, { rows }: RowFile): string {
+  return reason.replace(/^models\[\d+\](\S*) \(([^)]+)\)/, (found, field: string, id: string) => {
+    const index = rows.findIndex((row) => row.id === id);
+    return index === -1 ? found : `models[${index}]${field} (${id})`;
+  });
 }
 
 function explain(label: string, reason: string, before: RowFile | undefined): string {

@@ -52,7 +52,7 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
     "a row without premium",
     "bad.json",
     manifest({ models: [{ id: "a" }] }),
-    "models[0].premium (a): it is missing: true: paid from the wallet",
+    "models[0].premium (a): it is missing: paid from the wallet if true",
   ],
   [
     "a price without a unit",
