@@ -103,18 +103,20 @@ export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => s
     const { basePath, corsOrigins = [] } = deps.config;
     const isApi = pathname.startsWith(`${basePath}/`) || pathname.startsWith("/v1/");
     const methods = allowedMethods(pathname);
-    const meant = findMeantPaths(pathname, basePath).find((path) => allowedMethods(path).includes(request.method));
+    const meantPath = toMeantPath(pathname);
+    const meant = allowedMethods(meantPath).includes(request.method) ? meantPath : undefined;
     const response = await noEndpoint(deps, request, { pathname, methods, meant, isApi });
     // No route answers, so the hooks of the API's routes do not run.
     return isApi ? exposeResponse(corsOrigins, response, request) : response;
   };
 }
 
-/** Paths of the API that a client with a wrong base URL may have meant: it adds `/v1` itself, or expects it there. */
-function findMeantPaths(pathname: string, basePath: string): string[] {
-  const single = pathname.replaceAll(/\/{2,}/g, "/").toLowerCase();
-  const inner = single.replace(basePath, "").replace(/^(\/v1)+/, "");
-  return [`/v1${inner}`, single];
+/** The path of the API that a client with a wrong base URL may mean: one without `/v1`, with two, or with the endpoint. */
+function toMeantPath(pathname: string): string {
+  const single = pathname.replaceAll(/\/{2,}/g, "/");
+  const version = single.lastIndexOf("/v1/");
+  const endpoint = version === -1 ? single : single.slice(version + "/v1".length);
+  return `/v1${endpoint.replace("/chat/completions/chat/", "/chat/")}`;
 }
 
 async function noEndpoint(

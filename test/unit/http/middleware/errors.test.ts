@@ -121,7 +121,8 @@ describe("a path", () => {
     ["/v1/v1/embeddings", "POST", "/v1/embeddings"],
     ["/api/v1/v1/chat/completions", "POST", "/v1/chat/completions"],
     ["/v1//chat/completions", "POST", "/v1/chat/completions"],
-    ["/V1/Embeddings", "POST", "/v1/embeddings"],
+    ["/v1/chat/completions/chat/completions", "POST", "/v1/chat/completions"],
+    ["/openai/v1/embeddings", "POST", "/v1/embeddings"],
     ["/responses/resp_1", "DELETE", "/v1/responses/resp_1"],
   ])("of a client with a wrong base URL, %s, is told which was meant", async (path, method, meant) => {
     const error = await expectError(await ask(path, { method }), { status: 404, code: "not_found" });
