@@ -1,22 +1,25 @@
 import {
   badRequest,
   type ChatRequest,
+  type Content,
   type ContentPart,
   type DataUrl,
+  type GenerateBody,
   getToolResults,
   isRecord,
   type Message,
   type Model,
+  type Part,
   parseJson,
   pickSupportedFields,
   readArguments,
   readMedia,
   resultWithoutCall,
   type ToolCall,
+  toServiceTier,
 } from "modelgate/plugin";
 import { jsonInstruction, toConfig } from "./to-config.ts";
-import { getSignature, type Signatures, toTools } from "./tools.ts";
-import type { Content, GenerateBody, Part, Warn } from "./wire.ts";
+import { getSignature, type Signatures, toTools, type Warn } from "./tools.ts";
 
 /** What a translation needs beside the request. */
 export interface Surroundings {
@@ -31,12 +34,16 @@ const translated =
   tool_choice response_format logprobs top_logprobs reasoning_effort`.split(/\s+/);
 
 /** The body of `generateContent`. */
-export function toContents(asked: ChatRequest, surroundings: Surroundings): GenerateBody {
+export function toContents(asked: ChatRequest & { service_tier?: unknown }, surroundings: Surroundings): GenerateBody {
   const { model, warn } = surroundings;
-  const request = pickSupportedFields(asked, translated, model, warn);
+  const tier = toServiceTier(asked.service_tier, model);
+  const taken = tier === undefined ? translated : [...translated, "service_tier"];
+  const request = pickSupportedFields(asked, taken, model, warn);
   const system = toSystem(request, surroundings.fetched);
   const contents = toTurns(request.messages, surroundings);
-  const rest = { ...toTools(request, warn), generationConfig: toConfig(request, model, warn) };
+  const generationConfig = toConfig(request, model, warn);
+  const serviceTier = tier === "default" ? undefined : tier;
+  const rest = { ...toTools(request, warn), generationConfig, serviceTier };
   if (system.length === 0 && contents.length === 0) throw badRequest("The messages hold no text", "messages");
   if (contents.length === 0) return { contents: [{ role: "user", parts: system }], ...rest };
   return { contents, systemInstruction: system.length > 0 ? { parts: system } : undefined, ...rest };

@@ -1,6 +1,9 @@
 import {
+  type AnswerPart,
   badRequest,
+  type Call,
   type ChatRequest,
+  type GenerateBody,
   isRecord,
   type LruMap,
   openApiSubset,
@@ -9,7 +12,8 @@ import {
   type Tool,
   type ToolCall,
 } from "modelgate/plugin";
-import type { AnswerPart, GenerateBody, Warn } from "./wire.ts";
+
+export type Warn = Call<unknown>["warn"];
 
 const modes = { none: "NONE", auto: "AUTO", required: "ANY" };
 /** The functions the model may call, all in one tool as the provider wants it, and whether it must. */
