@@ -1,13 +1,13 @@
 import {
-  type Candidate,
   type ChatChunk,
   type ChatCompletion,
   type ChunkChoice,
   classifyError,
   type GenerateAnswer,
-  type Given,
+  type GeneratedCandidate,
+  type GeneratedLogprob,
+  type GeneratedSoFar,
   generateContent,
-  type Logprob,
   type ServerEvent,
   toCompletion,
   UpstreamFault,
@@ -17,7 +17,7 @@ import { type CallReading, toToolCall } from "./tools.ts";
 const { endedEarly, readCandidates, readEvent, readServiceTier, readUsage, toFinish } = generateContent;
 
 /** The parts of a candidate as deltas: neighbours of one kind together, a function call whole. Counts them in `given`. */
-function toDeltas(candidate: Candidate, given: Given, reading: CallReading): ChunkChoice["delta"][] {
+function toDeltas(candidate: GeneratedCandidate, given: GeneratedSoFar, reading: CallReading): ChunkChoice["delta"][] {
   const deltas: ChunkChoice["delta"][] = [];
   given.reason = candidate.finishReason ?? given.reason;
   given.sentence = candidate.finishMessage ?? given.sentence;
@@ -40,13 +40,13 @@ function toDeltas(candidate: Candidate, given: Given, reading: CallReading): Chu
   return deltas;
 }
 
-function toLogprobs({ logprobsResult: { chosenCandidates: chosen, topCandidates: top } = {} }: Candidate) {
+function toLogprobs({ logprobsResult: { chosenCandidates: chosen, topCandidates: top } = {} }: GeneratedCandidate) {
   const getTop = (index: number) => top?.[index]?.candidates?.map(toLogprob) ?? [];
   const content = chosen?.map((token, index) => ({ ...toLogprob(token), top_logprobs: getTop(index) }));
   return content && { content, refusal: null };
 }
 
-function toLogprob({ token = "", logProbability: logprob = 0 }: Logprob) {
+function toLogprob({ token = "", logProbability: logprob = 0 }: GeneratedLogprob) {
   return { token, logprob, bytes: [...new TextEncoder().encode(token)] };
 }
 
@@ -58,7 +58,7 @@ function toBill(metadata: GenerateAnswer["usageMetadata"], given: boolean) {
 
 /** Reads the answers of one call in their order: the events of a stream, or a whole one. */
 class AnswerReader {
-  readonly choices = new Map<number, Given>();
+  readonly choices = new Map<number, GeneratedSoFar>();
   #metadata: GenerateAnswer["usageMetadata"];
 
   readonly #reading: CallReading;

@@ -1,13 +1,13 @@
 import type {
   Call,
-  Candidate,
   GenerateAnswer,
   GenerateBody,
+  GeneratedCandidate,
   ServerEvent,
   Speech,
   SpeechRequest,
 } from "modelgate/plugin";
-import { fromBase64, generateContent, UpstreamFault, warnOfOthers, writeWavHead } from "modelgate/plugin";
+import { generateContent, readBase64, UpstreamFault, warnOfOthers, writeWavHead } from "modelgate/plugin";
 import type { Warn } from "./tools.ts";
 
 const { endedEarly, expectAllowed, readCandidates, readEvent, readTokenUsage } = generateContent;
@@ -35,7 +35,7 @@ function toSpeechBody(request: SpeechRequest & { instructions?: unknown }, warn:
 function readSpeech(events: AsyncIterable<ServerEvent>): Speech {
   let usage: GenerateAnswer["usageMetadata"];
   async function* readSound() {
-    let last: Candidate = {};
+    let last: GeneratedCandidate = {};
     let sampleRate: number | undefined;
     for await (const event of events) {
       const answer = readEvent(event);
@@ -48,7 +48,7 @@ function readSpeech(events: AsyncIterable<ServerEvent>): Speech {
             sampleRate = toSampleRate(mimeType);
             yield writeWavHead({ sampleRate, channels: 1, bitsPerSample: 16 });
           }
-          yield fromBase64(data);
+          yield readBase64(data);
         }
       }
     }

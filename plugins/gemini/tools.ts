@@ -1,9 +1,9 @@
 import {
-  type AnswerPart,
   badRequest,
   type Call,
   type ChatRequest,
   type GenerateBody,
+  type GeneratedPart,
   isRecord,
   type LruMap,
   openApiSubset,
@@ -59,7 +59,7 @@ export interface CallReading {
 export const randomCallId = () => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
 
 /** A call as OpenAI writes it, its signature beside it as Google's own OpenAI-compatible endpoint hands it out. */
-export function toToolCall(part: AnswerPart, { signatures, newId }: CallReading): ToolCall {
+export function toToolCall(part: GeneratedPart, { signatures, newId }: CallReading): ToolCall {
   const { name = "", args = {}, id: theirs = "" } = part.functionCall ?? {};
   const id = theirs === "" ? newId() : theirs;
   const call: ToolCall = { id, type: "function", function: { name, arguments: JSON.stringify(args) } };

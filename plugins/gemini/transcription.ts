@@ -1,5 +1,5 @@
 import type { Call, GenerateAnswer, Transcript, TranscriptionRequest } from "modelgate/plugin";
-import { generateContent, toBase64, warnOfOthers } from "modelgate/plugin";
+import { generateContent, getOwn, toBase64, warnOfOthers } from "modelgate/plugin";
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;
 /** What is asked for, what the kernel measured, and what the endpoint does itself. */
@@ -15,7 +15,10 @@ export async function transcription(call: Call<TranscriptionRequest>): Promise<T
   const data = toBase64(new Uint8Array(await file.arrayBuffer()));
   const body = {
     contents: [
-      { role: "user", parts: [{ inlineData: { mimeType: `audio/${typesOfEndings[ending] ?? ending}`, data } }] },
+      {
+        role: "user",
+        parts: [{ inlineData: { mimeType: `audio/${getOwn(typesOfEndings, ending) ?? ending}`, data } }],
+      },
     ],
     generationConfig: {
       audioTranscriptionConfig: {
@@ -28,8 +31,9 @@ export async function transcription(call: Call<TranscriptionRequest>): Promise<T
   return fromHeard(await call.upstream.json(`/models/${call.model.upstreamId}:generateContent`, body));
 }
 
-/** The provider wants a region beside the language. */
+/** The provider wants a region beside the language. What is no language at all it refuses itself. */
 function toCode(code: string): string {
+  if (!/^[a-z]+(-([A-Za-z]{2}|[A-Za-z]{4}))?$/.test(code)) return code;
   const { language, region } = new Intl.Locale(code).maximize();
   if (language === "zh") return "cmn-Hans-CN";
   return region === undefined ? language : `${language}-${region}`;
@@ -47,7 +51,7 @@ function fromHeard(answer: GenerateAnswer): Transcript {
   const join = (texts: { text?: string | undefined }[]) => texts.map(({ text = "" }) => text).join("");
   const text = join(parts) || join(heard) || words.map(({ word }) => word).join(" ");
   expectAllowed(candidate, text !== "", "file");
-  const isTimed = words.length > 0 && words.every(({ start, end }) => start >= 0 && end >= 0);
+  const isTimed = words.length > 0 && words.every(({ start, end }) => Number.isFinite(start + end));
   return {
     text,
     language: heard[0]?.languageCode,

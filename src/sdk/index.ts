@@ -44,19 +44,19 @@ export {
   UpstreamFault,
   type UpstreamRequestOptions,
 } from "../contract/index.ts";
-export { base64ToFloats, floatsToBase64, fromBase64, toBase64 } from "./base64.ts";
+export { base64ToFloats, floatsToBase64, fromBase64, readBase64, toBase64 } from "./base64.ts";
 export { type DataUrl, readDataUrl, readMedia } from "./data-url.ts";
 export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
-export type { Given } from "./dialects/generate-content/answer.ts";
-export { generateContent } from "./dialects/generate-content/index.ts";
+export type { GeneratedSoFar } from "./dialects/generate-content/answer.ts";
+export { type GenerateContentReader, generateContent } from "./dialects/generate-content/index.ts";
 export type {
-  AnswerPart,
-  Candidate,
-  Content,
   GenerateAnswer,
   GenerateBody,
-  Logprob,
-  Part,
+  GeneratedCandidate,
+  GeneratedLogprob,
+  GeneratedPart,
+  GeneratePart,
+  GenerateTurn,
 } from "./dialects/generate-content/wire.ts";
 export { type MessagesOptions, messagesHandlers } from "./dialects/messages.ts";
 export { type OpenaiOptions, openai } from "./dialects/openai/index.ts";

@@ -9,10 +9,10 @@ import {
 import { classifyError } from "../../fault.ts";
 import { isRecord, parseJson } from "../../json.ts";
 import { parseShape } from "../../parse-shape.ts";
-import { answerShape, type Candidate, type GenerateAnswer } from "./wire.ts";
+import { answerShape, type GenerateAnswer, type GeneratedCandidate } from "./wire.ts";
 
 /** What one choice of an answer has given so far, and why it ended. */
-export interface Given {
+export interface GeneratedSoFar {
   text: boolean;
   calls: number;
   reason?: string | undefined;
@@ -24,8 +24,7 @@ const lengthReasons = ["MAX_TOKENS", "CONTINUATION"];
 const filterReasons = `SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY
   IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION`.split(/\s+/);
 
-/** @throws {UpstreamFault} `bad_response` when the model failed (a malformed function call, for one) and gave nothing. */
-export function toFinish({ reason = "OTHER", sentence, text, calls }: Given): FinishReason {
+export function toFinish({ reason = "OTHER", sentence, text, calls }: GeneratedSoFar): FinishReason {
   if (lengthReasons.includes(reason)) return "length";
   if (filterReasons.includes(reason)) return "content_filter";
   if (calls > 0) return "tool_calls";
@@ -34,34 +33,24 @@ export function toFinish({ reason = "OTHER", sentence, text, calls }: Given): Fi
   throw new UpstreamFault("bad_response", `The model gave no answer (${reason})${why}`, { code: reason });
 }
 
-/**
- * @param param What was asked by.
- * @throws {GatewayError} `invalid_request` when that, or what came of it, was blocked; {@link UpstreamFault} as {@link toFinish}.
- */
-export function expectAllowed({ finishReason: reason, finishMessage }: Candidate, hasOutput: boolean, param: string) {
+export function expectAllowed(
+  { finishReason: reason, finishMessage }: GeneratedCandidate,
+  hasOutput: boolean,
+  param: string,
+): void {
   const finish = toFinish({ reason, sentence: finishMessage, text: hasOutput, calls: 0 });
   if (finish !== "content_filter") return;
   const message = `The provider's safety system refused this (${reason}): change the ${param}`;
   throw new GatewayError("invalid_request", message, { param, publicCode: "content_policy_violation" });
 }
 
-/**
- * The candidates of an answer or of an event. A prompt that was refused has none, and sometimes no reason but a
- * sentence: it is read as a candidate that was filtered.
- *
- * @throws {UpstreamFault} When it holds an error, or is no answer at all.
- */
-export function readCandidates(answer: unknown): Candidate[] {
+export function readCandidates(answer: unknown): GeneratedCandidate[] {
   if (!parseShape(answer, answerShape) || answer.error !== undefined) throw classifyError(answer);
   const { candidates = [], promptFeedback: feedback } = answer;
   const isBlocked = (feedback?.blockReason ?? feedback?.blockReasonMessage) !== undefined;
   return isBlocked && candidates.length === 0 ? [{ finishReason: "SAFETY" }] : candidates;
 }
 
-/**
- * The counts of an answer. Protobuf leaves zeros out, so a missing output is none when nothing came, and otherwise one
- * that was not counted yet: then there is no usage to rely on.
- */
 export function readUsage(metadata: GenerateAnswer["usageMetadata"], given: boolean): ChatUsage | undefined {
   const [asked, candidates, thoughts, cached, tools] = counted.map((of) => numberIn(metadata?.[`${of}TokenCount`]));
   if (asked === undefined || (candidates === undefined && given)) return undefined;
@@ -82,8 +71,10 @@ export function readUsage(metadata: GenerateAnswer["usageMetadata"], given: bool
   };
 }
 
-/** The same as pictures, speech and transcripts report it. */
-export function readTokenUsage(metadata: GenerateAnswer["usageMetadata"], given: boolean) {
+export function readTokenUsage(
+  metadata: GenerateAnswer["usageMetadata"],
+  given: boolean,
+): Record<string, unknown> | undefined {
   const usage = readUsage(metadata, given);
   return (
     usage && {
@@ -102,7 +93,6 @@ const numberIn = (count: unknown) => (typeof count === "number" ? count : undefi
 /** The provider's names of its tiers. https://ai.google.dev/gemini-api/docs/priority-inference */
 const tiers: Record<string, string> = { standard: "default", flex: "flex", priority: "priority" };
 
-/** The tier of service by which an answer was made, as OpenAI calls it. */
 export const readServiceTier = (metadata: GenerateAnswer["usageMetadata"]) =>
   getOwn(tiers, String(metadata?.serviceTier));
 

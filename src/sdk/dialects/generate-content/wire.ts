@@ -1,7 +1,7 @@
 import type { ParsedShape } from "../../parse-shape.ts";
 
 /** A part of a request. https://ai.google.dev/api/generate-content: the members that are written and read here. */
-export interface Part {
+export interface GeneratePart {
   text?: string;
   /** Marks a summary of the model's thinking. */
   thought?: boolean;
@@ -12,15 +12,15 @@ export interface Part {
   functionResponse?: { name: string; response: Record<string, unknown> };
 }
 
-export interface Content {
+export interface GenerateTurn {
   role: "user" | "model";
-  parts: Part[];
+  parts: GeneratePart[];
 }
 
 /** What is undefined is not sent. */
 export interface GenerateBody {
-  contents: Content[];
-  systemInstruction?: { parts: Part[] } | undefined;
+  contents: GenerateTurn[];
+  systemInstruction?: { parts: GeneratePart[] } | undefined;
   tools?: { functionDeclarations: { name: string; [field: string]: unknown }[] }[];
   toolConfig?: { functionCallingConfig: { mode: string; allowedFunctionNames?: string[] | undefined } } | undefined;
   generationConfig: Record<string, unknown>;
@@ -55,6 +55,6 @@ export const answerShape = {
 } as const;
 
 export type GenerateAnswer = ParsedShape<typeof answerShape>;
-export type Candidate = ParsedShape<typeof candidateShape>;
-export type AnswerPart = ParsedShape<typeof partShape>;
-export type Logprob = ParsedShape<typeof logprobShape>;
+export type GeneratedCandidate = ParsedShape<typeof candidateShape>;
+export type GeneratedPart = ParsedShape<typeof partShape>;
+export type GeneratedLogprob = ParsedShape<typeof logprobShape>;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ImagesRequest, Part } from "modelgate/plugin";
+import type { GeneratePart, ImagesRequest } from "modelgate/plugin";
 import { fromImageAnswer, toImageBody, toImageConfig } from "../../../../plugins/gemini/images.ts";
 import gemini from "../../../../plugins/gemini/index.ts";
 import { fakeCall } from "../../sdk/fake-call.ts";
@@ -47,7 +47,9 @@ test.each<[object, string[]]>([
 });
 
 describe("an image answer", () => {
-  const answer = (parts: Part[], finishReason = "STOP") => ({ candidates: [{ content: { parts }, finishReason }] });
+  const answer = (parts: GeneratePart[], finishReason = "STOP") => ({
+    candidates: [{ content: { parts }, finishReason }],
+  });
   const picture = (data: string, mimeType = "image/png") => ({ inlineData: { mimeType, data } });
 
   test("gives the picture and skips words and drafts", () => {

@@ -18,6 +18,7 @@ describe("gemini's speech", () => {
     candidatesTokensDetails: [{ modality: "AUDIO", tokenCount: 208 }],
   };
   const end = { candidates: [{ finishReason: "STOP" }], usageMetadata };
+  const broken = { mimeType: "audio/l16; rate=24000", data: "***" };
   const usage = { input_tokens: 32, output_tokens: 208, total_tokens: 240 };
 
   const speak = async (request: Partial<SpeechRequest>, ...answers: object[]) => {
@@ -68,6 +69,7 @@ describe("gemini's speech", () => {
     ["ends before it is complete", [samples([1, 2])], { kind: "bad_response" }],
     ["is nothing", [], { kind: "bad_response" }],
     ["is of another kind", [samples([1, 2], "audio/mp3"), end], { kind: "bad_response" }],
+    ["is no base64", [{ candidates: [{ content: { parts: [{ inlineData: broken }] } }] }], { kind: "bad_response" }],
     ["is an error", [{ error: { code: 503, status: "UNAVAILABLE", message: "Busy" } }], { kind: "overloaded" }],
     ["failed", [{ candidates: [{ finishReason: "OTHER" }] }], { kind: "bad_response" }],
     ["was filtered", [{ candidates: [{ finishReason: "SAFETY" }] }], { ...filtered, param: "input" }],
@@ -123,6 +125,8 @@ describe("gemini's transcription", () => {
     ["pt-PT", "pt-PT"],
     ["zh", "cmn-Hans-CN"],
     ["ceb", "ceb-PH"],
+    ["en-abc", "en-abc"],
+    ["xx", "xx"],
   ])("in %s is asked for in %s", async (language, code) => {
     const { asked } = await hear(said({ text: "Hello" }), { language });
     const config = { audioTranscriptionConfig: { languageCodes: [code] } };
@@ -155,8 +159,10 @@ describe("gemini's transcription", () => {
         { word: "there", start: 0.5, end: 0.85 },
       ],
     });
-    const untimed = said({ text: "Hello" }, { audioTranscription: { words: [{ word: "Hello" }] } });
-    expect((await hear(untimed)).transcript).toEqual({ text: "Hello" });
+    for (const times of [{}, { startOffset: "1s", endOffset: "1e999s" }]) {
+      const untimed = said({ text: "Hello" }, { audioTranscription: { words: [{ word: "Hello", ...times }] } });
+      expect((await hear(untimed)).transcript).toEqual({ text: "Hello" });
+    }
   });
 
   test("of silence is empty", async () => {
