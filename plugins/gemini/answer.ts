@@ -109,7 +109,7 @@ export function fromCandidates(answer: GenerateAnswer, reading: CallReading): Ch
 /**
  * A streamed answer. Each event is a whole answer with the next parts.
  *
- * @throws {UpstreamFault} When the stream holds an error, is no JSON, or ends before the model has finished.
+ * @throws {UpstreamFault} When the stream holds an error, is not JSON, or ends before the model has finished.
  */
 export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: CallReading): AsyncGenerator<ChatChunk> {
   const reader = new AnswerReader(reading);

@@ -31,7 +31,7 @@ export async function transcription(call: Call<TranscriptionRequest>): Promise<T
   return fromHeard(await call.upstream.json(`/models/${call.model.upstreamId}:generateContent`, body));
 }
 
-/** The provider wants a region beside the language. What is no language at all it refuses itself. */
+/** The provider wants a region beside the language. What is not a language at all it refuses itself. */
 function toCode(code: string): string {
   if (!/^[a-z]+(-([A-Za-z]{2}|[A-Za-z]{4}))?$/.test(code)) return code;
   const { language, region } = new Intl.Locale(code).maximize();

@@ -35,7 +35,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
 /**
  * Reads base64 text that a provider answered.
  *
- * @throws {UpstreamFault} `bad_response` when it is none.
+ * @throws {UpstreamFault} `bad_response` when it is not.
  *
  * @example
  * [...readBase64("aGk=")]; // => [104, 105]
@@ -44,7 +44,7 @@ export function readBase64(text: unknown): Uint8Array<ArrayBuffer> {
   try {
     return fromBase64(String(text));
   } catch (cause) {
-    throw new UpstreamFault("bad_response", "The provider's answer is no base64", { cause });
+    throw new UpstreamFault("bad_response", "The provider's answer is not base64", { cause });
   }
 }
 
@@ -69,7 +69,7 @@ export function floatsToBase64(floats: readonly number[]): string {
 export function base64ToFloats(text: string): number[] {
   const bytes = fromBase64(text);
   if (bytes.length % 4 !== 0) {
-    throw new RangeError(`Cannot read a vector: ${bytes.length} bytes are no whole number of float32`);
+    throw new RangeError(`Cannot read a vector: ${bytes.length} bytes are not a whole number of float32`);
   }
   return Array.from(new Float32Array(bytes.slice().buffer));
 }

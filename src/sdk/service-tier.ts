@@ -13,6 +13,6 @@ import { getOwn, type Model } from "../contract/index.ts";
  */
 export function toServiceTier(asked: unknown, model: Pick<Model, "price"> | undefined): string | undefined {
   if (typeof asked === "string" && getOwn(model?.price?.serviceTiers ?? {}, asked) !== undefined) return asked;
-  // "auto" means what the operator's account is set to, which may be dearer.
+  // "auto" means what the operator's account is set to, which may cost more.
   return asked === "auto" || asked === "default" ? "default" : undefined;
 }

@@ -17,14 +17,14 @@ export interface GenerateContentReader {
   /**
    * An event of a stream, each of which is a whole answer with the next parts.
    *
-   * @throws {UpstreamFault} When it is an error, or no JSON.
+   * @throws {UpstreamFault} When it is an error, or not JSON.
    */
   readEvent(event: ServerEvent): GenerateAnswer;
   /**
    * The candidates of an answer or of an event. A prompt that was refused has none, and sometimes no reason but a
    * sentence: it is read as a candidate that was filtered.
    *
-   * @throws {UpstreamFault} When it holds an error, or is no answer at all.
+   * @throws {UpstreamFault} When it holds an error, or is not an answer at all.
    */
   readCandidates(answer: unknown): GeneratedCandidate[];
   /** @throws {UpstreamFault} `bad_response` when the model failed (a malformed function call, for one) and gave nothing. */

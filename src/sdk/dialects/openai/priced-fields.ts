@@ -44,7 +44,7 @@ export function withPricedMarks(message: Message): Message {
 }
 
 /** The tiers that cost more than the standard one, as OpenAI and Groq call them. */
-const dearTiers: readonly unknown[] = ["priority", "fast", "performance"];
+const costlierTiers: readonly unknown[] = ["priority", "fast", "performance"];
 
 /** The operator's account with the provider may be set to a tier that the caller did not ask for. */
 export function warnOfTier(
@@ -52,8 +52,8 @@ export function warnOfTier(
   { warn, model, request }: Pick<Call<ChatRequest>, "warn" | "model" | "request">,
   { pass = [] }: ChatOptions,
 ): void {
-  const { service_tier: asked } = request as { service_tier?: unknown };
-  const isSold = asked !== "default" && asked !== "auto" && toServiceTier(asked, model) !== undefined;
-  if (!dearTiers.includes(tier) || pass.includes("service_tier") || isSold) return;
+  const { service_tier: requested } = request as { service_tier?: unknown };
+  const isSold = requested !== "default" && requested !== "auto" && toServiceTier(requested, model) !== undefined;
+  if (!costlierTiers.includes(tier) || pass.includes("service_tier") || isSold) return;
   warn(`The provider answered by its service tier ${tier}, which costs more than the price of this model says`);
 }

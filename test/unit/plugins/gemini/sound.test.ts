@@ -69,7 +69,7 @@ describe("gemini's speech", () => {
     ["ends before it is complete", [samples([1, 2])], { kind: "bad_response" }],
     ["is nothing", [], { kind: "bad_response" }],
     ["is of another kind", [samples([1, 2], "audio/mp3"), end], { kind: "bad_response" }],
-    ["is no base64", [{ candidates: [{ content: { parts: [{ inlineData: broken }] } }] }], { kind: "bad_response" }],
+    ["is not base64", [{ candidates: [{ content: { parts: [{ inlineData: broken }] } }] }], { kind: "bad_response" }],
     ["is an error", [{ error: { code: 503, status: "UNAVAILABLE", message: "Busy" } }], { kind: "overloaded" }],
     ["failed", [{ candidates: [{ finishReason: "OTHER" }] }], { kind: "bad_response" }],
     ["was filtered", [{ candidates: [{ finishReason: "SAFETY" }] }], { ...filtered, param: "input" }],
