@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createAccounts, readAudit } from "../../../src/accounts/index.ts";
 import { bootstrap } from "../../../src/cli/bootstrap.ts";
 import { withStore } from "../../../src/cli/lib/with-store.ts";
@@ -98,9 +100,24 @@ describe("account set", () => {
     expect(await bench.json("account", "list")).toMatchObject([{ email: "ada@example.com", role: "viewer" }]);
   });
 
+  test("limits the account to models, and lifts the limit", async () => {
+    const set = (models: string) => bench.json("account", "set", email, "--models", models);
+    mkdirSync(join(bench.home, "catalogue"));
+    writeFileSync(join(bench.home, "catalogue/virtual.json"), '[{ "id": "fast", "models": ["acme-1"] }]');
+    expect(await set("gpt-4o-mini, fast")).toMatchObject({ allowed_models: ["gpt-4o-mini", "fast"] });
+    const again = await bench.run("account", "set", email, "--models", "gpt-4o-mini,fast");
+    expect(again).toMatchObject({
+      stdout: `${email}  no sign-in yet  models: gpt-4o-mini, fast\n`,
+      stderr: "Warning: the catalogue has no model gpt-4o-mini, see modelgate models\n",
+    });
+    expect((await bench.run("account", "show", email)).stdout).toMatch(/allowed_models +gpt-4o-mini, fast\n/);
+    expect(await set("none")).toMatchObject({ allowed_models: null });
+    expect((await bench.run("account", "show", email)).stdout).toMatch(/allowed_models +all\n/);
+  });
+
   test.each([
     [["--role", "root"], "expected one of owner, admin, viewer, member"],
-    [[], "Nothing to change, expected one of --role, --email, --name"],
+    [[], "Nothing to change, expected one of --role, --email, --name, --models"],
     [["--email", "ada"], "is not a valid address"],
   ])("with %j is refused", async (words, sentence) => {
     const refused = await bench.run("account", "set", email, ...words);
