@@ -93,7 +93,7 @@ export async function createKey(
   return created;
 }
 
-/** Locks the account and counts its usable keys. Importing an existing key again is no new key. */
+/** Locks the account and counts its usable keys. Importing an existing key again is not a new key. */
 async function checkKeyCount(
   db: Transaction<Database>,
   { account_id: accountId, id }: { account_id: string; id: string },

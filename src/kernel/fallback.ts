@@ -105,7 +105,7 @@ export async function runCandidates<C extends Capability>(
       if (!(error instanceof GatewayError)) throw error;
       if (index === candidates.length - 1 || !mayFallBack(call, error)) throw withEarlierFailures(call, error);
       const model = candidate.modelEntry.model.id;
-      kernel.log.warn("model_fallback", { call: call.id, book: call.bookId, model, error: error.code });
+      kernel.log.warn("model_fallback", { call: call.id, ledger_id: call.ledgerId, model, error: error.code });
       call.failures.push({ model, code: error.code });
       prepareForNext(call, request);
     }

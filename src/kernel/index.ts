@@ -1,6 +1,5 @@
 export { CallContext } from "./call-context.ts";
 export type { CallDetail } from "./call-detail.ts";
-export { makeCallId } from "./call-id.ts";
 export { countNatively } from "./capabilities/native-count.ts";
 export { chooseSpeechFormat } from "./capabilities/speech.ts";
 export type { AnswerOf, StreamSink } from "./exchange.ts";

@@ -83,11 +83,14 @@ function openDatabase(file: string): DatabaseSync {
 
 function cannotOpen(file: string, error: unknown): StoreError {
   const reason = error instanceof Error ? error.message : String(error);
-  const cure = cures.find(([pattern]) => pattern.test(reason))?.[1];
-  return new StoreError(`Cannot open the database ${file}: ${reason}${cure === undefined ? "" : `; ${cure}`}`, error);
+  const remedy = remedies.find(([pattern]) => pattern.test(reason))?.[1];
+  return new StoreError(
+    `Cannot open the database ${file}: ${reason}${remedy === undefined ? "" : `; ${remedy}`}`,
+    error,
+  );
 }
 
-const cures = [
+const remedies = [
   [/disk is full|disk I\/O|ENOSPC|EFBIG/, "see that its disk has room"],
   [/EACCES|EPERM|EROFS|readonly/, "let the gateway's user write it and its folder"],
   [/not a database|malformed/, "restore a backup, or move the file away to begin with an empty database"],

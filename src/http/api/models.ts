@@ -34,7 +34,7 @@ const ModelObject = Type.Object(
     successor: Type.Optional(Type.String()),
     price: Type.Optional(Type.Unknown()),
     members: Type.Optional(
-      Type.Array(Type.String(), { description: "Of a virtual model: the models of which one serves a call" }),
+      Type.Array(Type.String(), { description: "For a virtual model: the models, one of which serves a call" }),
     ),
     strategy: Type.Optional(Type.Union(virtualStrategies.map((word) => Type.Literal(word)))),
     routes: Type.Optional(

@@ -5,7 +5,7 @@ import { readLatestCalls, readRecentCalls, readStatement } from "../../billing/i
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
-import { toCsvText } from "./csv.ts";
+import { toCsvText } from "./download.ts";
 import { CursorQuery, readCursor, readUsd } from "./read-fields.ts";
 import {
   PageQuery,

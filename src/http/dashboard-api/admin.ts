@@ -60,7 +60,7 @@ export function adminAccountsController(deps: HttpDeps) {
         const nanodollars = readCredit(usd);
         const credit = { accountId: id, nanodollars, note, reference };
         const result = await audited(
-          (books) => creditWallet(books, credit, now),
+          (transaction) => creditWallet(transaction, credit, now),
           ({ repeated }) => {
             const subject = { accountId: admin.accountId, action: "account.credit", subject: id } as const;
             return { ...subject, detail: { usd: formatUsd(nanodollars), note, repeated } };

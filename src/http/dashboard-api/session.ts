@@ -1,7 +1,6 @@
 import { Elysia } from "elysia";
 import { mayAdminister, maySeeAll, passwordChangeRequired, type SessionUser } from "../../accounts/index.ts";
-import { GatewayError } from "../../contract/index.ts";
-import { makeCallId } from "../../kernel/index.ts";
+import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { jsonForPage } from "../middleware/compress.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
@@ -46,7 +45,7 @@ export function withTeamSession(deps: HttpDeps) {
     if (isRead(request)) return user;
     if (user.role === "viewer") throw readOnly();
     if (user.teamRole === "admin") return user;
-    throw new GatewayError("forbidden", "Only admins of the team do this; ask one of them");
+    throw new GatewayError("forbidden", "Only admins of the team may do this; ask one of them");
   };
   return guardedRoutes(deps, sessionGuard(deps, find));
 }

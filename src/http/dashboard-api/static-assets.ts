@@ -5,7 +5,7 @@ import { chooseEncoding } from "../middleware/compress.ts";
 import { pageHeaders } from "../middleware/security-headers.ts";
 
 /** A file of the dashboard in each encoding. */
-interface StaticAsset {
+export interface StaticAsset {
   readonly mediaType: string;
   readonly plain: Uint8Array<ArrayBuffer>;
   readonly gzip: Uint8Array<ArrayBuffer>;

@@ -45,12 +45,12 @@ export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): 
     const fits = other.contextTokens !== undefined && other.contextTokens >= tokensMin;
     if ([...needs.keys()].every((feature) => hasFeature(other, feature)) && (fits || !isTooLong)) able.push(other.id);
   }
-  const cure = able.length === 0 ? "GET /models tells what each model can" : `models that can: ${able.join(", ")}`;
+  const advice = able.length === 0 ? "GET /models tells what each model can" : `models that can: ${able.join(", ")}`;
   if (missing !== undefined) {
     const [feature, param] = missing;
-    throw new GatewayError("invalid_request", `The model '${model.id}' ${lacks[feature]}; ${cure}`, { param });
+    throw new GatewayError("invalid_request", `The model '${model.id}' ${lacks[feature]}; ${advice}`, { param });
   }
-  const sentence = `This model's maximum context length is ${model.contextTokens} tokens. However, your messages have more words than that; ${cure}`;
+  const sentence = `This model's maximum context length is ${model.contextTokens} tokens. However, your messages have more words than that; ${advice}`;
   throw new GatewayError("context_length_exceeded", sentence, { param: "messages" });
 }
 

@@ -55,7 +55,7 @@ describe("catalogue/virtual.json", () => {
     ],
     ["an unknown field", { models: ["stock-1"], stratgy: "weight" }, "unknown field, did you mean strategy?"],
     ["no members", { models: [] }, "models: "],
-  ])("with %s is refused with file, place and cure, and its last version stays in force", async (_, worse, said) => {
+  ])("with %s is refused with file, place and fix, and its last version stays in force", async (_, worse, said) => {
     const { pluginManager } = stockOf(home, { builtIns });
     home.write(file, { models: [{ id: "fast", models: ["stock-1"] }] });
     await pluginManager.load();

@@ -5,7 +5,7 @@ import { ruleTitles } from "../alerts/rule-titles.ts";
 
 type Detail = AuditEntry["detail"];
 
-/** Those who are no account. */
+/** Actors that are not accounts. */
 export const actors: Readonly<Record<string, string>> = {
   cli: "Command line",
   oidc: "Identity provider",

@@ -14,7 +14,7 @@ import { toThinkingBlocks } from "./thoughts.ts";
 /**
  * A chat answer as a message: thoughts, then text, then calls.
  *
- * @throws {UpstreamFault} `bad_response` when a call's arguments are no object: no tool may run on others than the model wrote.
+ * @throws {UpstreamFault} `bad_response` when a call's arguments are not an object: no tool may run on others than the model wrote.
  */
 export function toMessagesAnswer(completion: ChatCompletion, plan: MessagesPlan): MessagesAnswer {
   const [choice] = completion.choices;
@@ -28,7 +28,7 @@ export function toMessagesAnswer(completion: ChatCompletion, plan: MessagesPlan)
     if (input !== undefined) content.push({ type: "tool_use", id, name: plan.names.toOriginal(called.name), input });
     // The model ran out of tokens within the arguments.
     else if (finish !== "length") {
-      const sentence = `The provider's answer calls ${called.name} with arguments that are no JSON object`;
+      const sentence = `The provider's answer calls ${called.name} with arguments that are not a JSON object`;
       throw new UpstreamFault("bad_response", sentence);
     }
   }
@@ -102,7 +102,7 @@ function toThoughts(message: AnswerMessage, { signer, thoughts }: MessagesPlan):
   return [{ type: "thinking", thinking: thoughts === "shown" ? text : "", signature: signer.sign(text, thoughts) }];
 }
 
-/** Arguments as an object. No text is no arguments; `undefined` when they are something else. */
+/** Arguments as an object. No text means no arguments; `undefined` when they are something else. */
 function readInput(text: string): Record<string, unknown> | undefined {
   const value = text.trim() === "" ? {} : parseJson(text);
   return isRecord(value) ? value : undefined;

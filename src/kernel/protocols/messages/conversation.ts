@@ -165,7 +165,7 @@ class ConversationReader {
     return current;
   }
 
-  /** Adds a turn that says something. Thoughts alone are no message for other models. */
+  /** Adds a turn that says something. Thoughts alone are not a message for other models. */
   #addTurn({ parts, calls, thoughts, details }: AssistantTurn): void {
     if (parts.length === 0 && calls.length === 0) return;
     this.#messages.push({

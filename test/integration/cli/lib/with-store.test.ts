@@ -229,7 +229,7 @@ describe("quota set", () => {
     expect(await bench.json("account", "show", id)).toMatchObject({ free_tokens_per_day: 42 });
   });
 
-  test("refuses what is no whole number", async () => {
+  test("refuses what is not a whole number", async () => {
     await create();
     expect((await bench.run("quota", "set", "--account", email, "--tokens", "lots")).code).toBe(2);
     expect(await bench.json("account", "show", email)).toMatchObject({ free_tokens_per_day: null });
@@ -237,7 +237,7 @@ describe("quota set", () => {
 });
 
 describe("ledger verify", () => {
-  test("finds true books true", async () => {
+  test("finds a true ledger true", async () => {
     await create();
     await bench.json("wallet", "credit", "--account", email, "--usd", "5", "--note", "n");
     const { code, stdout } = await bench.run("ledger", "verify");
@@ -245,7 +245,7 @@ describe("ledger verify", () => {
     expect(stdout).toStartWith("The ledger is consistent: 1 wallets, 1 entries, 0 calls");
   });
 
-  test("ends with 1 on books that were changed behind its back", async () => {
+  test("ends with 1 on a ledger that was changed behind its back", async () => {
     const { id } = await create();
     await bench.json("wallet", "credit", "--account", email, "--usd", "5", "--note", "n");
     const store = await openStore({ file: getDatabaseFile(bench) });
@@ -260,7 +260,7 @@ describe("ledger verify", () => {
   });
 });
 
-test("the home and the books are open to their owner alone", async () => {
+test("the home and the ledger are open to their owner alone", async () => {
   await create();
   expect(statSync(getDatabaseFile(bench)).mode & 0o077).toBe(0);
 });

@@ -12,6 +12,7 @@ import { PageHead } from "../../../ui/page.tsx";
 import { toast } from "../../../ui/toast.tsx";
 import { useAction } from "../../../ui/use-action.ts";
 import { EntriesSection } from "../../billing/entries-section.tsx";
+import { Stat } from "../../overview/stats.tsx";
 import { TeamSection } from "../../team/team-section.tsx";
 import { AccountState } from "../accounts-page.tsx";
 import { ContentSection } from "./content-section.tsx";
@@ -80,34 +81,12 @@ function Account({ account }: { account: AccountDetail }) {
 function Figures({ account: { wallet, quota } }: { account: AccountDetail }) {
   return (
     <div className="split">
-      <Figure name="Balance" value={formatUsd(wallet.balance_usd)} exact={`$${wallet.balance_usd}`}>
+      <Stat name="Balance" value={formatUsd(wallet.balance_usd)} exact={`$${wallet.balance_usd}`}>
         {Number(wallet.held_usd) > 0 ? `${formatUsd(wallet.held_usd)} held for running calls` : "no running calls"}
-      </Figure>
-      <Figure name="Free tokens left today" value={formatCount(quota.remaining)}>
+      </Stat>
+      <Stat name="Free tokens left today" value={formatCount(quota.remaining)}>
         of {formatCount(quota.limit)}, resets in {formatUntil(quota.resets_at)}
-      </Figure>
-    </div>
-  );
-}
-
-function Figure({
-  name,
-  value,
-  exact,
-  children,
-}: {
-  name: string;
-  value: string;
-  exact?: string;
-  children: React.ReactNode;
-}) {
-  return (
-    <div className="card stat">
-      <span className="stat-name">{name}</span>
-      <span className="stat-value" title={exact}>
-        {value}
-      </span>
-      <span className="stat-note">{children}</span>
+      </Stat>
     </div>
   );
 }
