@@ -36,6 +36,8 @@ export interface Caller {
   keyId: string;
   /** Models the key may use, by id; absent means all. */
   allowedModels?: ReadonlySet<string> | undefined;
+  /** Models that its account may use; a call needs both lists. */
+  accountModels?: ReadonlySet<string> | undefined;
   limits: Limits;
   /** Absent for a key that has none, which is most. */
   keyLimits?: KeyLimits | undefined;

@@ -2,7 +2,10 @@ import { type Static, Type } from "@sinclair/typebox";
 import { capabilities } from "./capability.ts";
 import { Price } from "./price.ts";
 
-const day = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" });
+const day = Type.String({
+  pattern: "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$",
+  description: "A day, such as 2027-01-31",
+});
 const names = (description: string) => Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description });
 
 /** What a chat model can do beside answering text by text. */
@@ -78,7 +81,7 @@ export const Model = Type.Object(
     options: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), { description: "What the plugin's own dialect wants to know of it" }),
     ),
-    ownedBy: Type.String({ minLength: 1 }),
+    ownedBy: Type.String({ minLength: 1, description: "Who made it, as GET /models says" }),
     created: Type.Integer({ minimum: 0, description: "Seconds since 1970, as in the model object" }),
     price: Type.Optional(Price),
     quotaWeights: Type.Optional(

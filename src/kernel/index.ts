@@ -12,6 +12,7 @@ export { type ProbeResult, probe } from "./probe.ts";
 export * as completionsProtocol from "./protocols/completions/index.ts";
 export * as messagesProtocol from "./protocols/messages/index.ts";
 export * as responsesProtocol from "./protocols/responses/index.ts";
+export { mayUse } from "./routing/allowed-models.ts";
 export {
   buildRegistry,
   type Credential,

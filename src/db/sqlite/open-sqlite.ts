@@ -83,11 +83,9 @@ function openDatabase(file: string): DatabaseSync {
 
 function cannotOpen(file: string, error: unknown): StoreError {
   const reason = error instanceof Error ? error.message : String(error);
-  const remedy = remedies.find(([pattern]) => pattern.test(reason))?.[1];
-  return new StoreError(
-    `Cannot open the database ${file}: ${reason}${remedy === undefined ? "" : `; ${remedy}`}`,
-    error,
-  );
+  const advice = remedies.find(([pattern]) => pattern.test(reason))?.[1];
+  const sentence = `Cannot open the database ${file}: ${reason}${advice === undefined ? "" : `; ${advice}`}`;
+  return new StoreError(sentence, error);
 }
 
 const remedies = [

@@ -73,6 +73,7 @@ export function staticAssetsController(site: StaticAssets) {
   const page = ({ request }: { request: Request }) => answer(site, request, "/index.html");
   const app = new Elysia({ detail: { hide: true } });
   app.get("/assets/:file", ({ request, params }) => answer(site, request, `/assets/${params.file}`));
+  app.get("/favicon.ico", ({ request }) => answer(site, request, "/favicon.ico"));
   for (const path of pagePaths) app.get(path, page);
   return app;
 }

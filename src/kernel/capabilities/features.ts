@@ -1,5 +1,6 @@
 import { type ChatRequest, type ContentPart, GatewayError, isEnded, type Model } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
+import { mayUse } from "../routing/allowed-models.ts";
 import type { Kernel } from "../types.ts";
 
 type Feature = NonNullable<Model["features"]>[number];
@@ -17,16 +18,19 @@ const lacks: Readonly<Record<Feature, string>> = {
 };
 /** A word of ordinary text with the space before it, in characters, is longer. */
 const wordCharsMean = 4;
+/** The least output that the Responses protocol takes. */
+const responseTokensMin = 16;
 /** How many other models an error names. */
 const namedMax = 3;
 
 /**
  * Refuses a request that the model cannot serve for certain: its row says what it can do and this is not in it, or the
- * prompt has more words than its context has tokens.
+ * prompt has more words than its context has tokens, or the model is served where an answer cannot be as short.
  *
  * @throws {GatewayError} `invalid_request` or `context_length_exceeded`, naming models that can and that the key may use.
  */
 export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): void {
+  checkOutputLimit(call);
   const { request, modelEntry, native } = call;
   const { model } = modelEntry;
   const needs: Needs = model.features === undefined || native?.untranslatable ? new Map() : findNeeds(request);
@@ -39,8 +43,7 @@ export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): 
   const able: string[] = [];
   for (const { model: other } of registry.modelEntries) {
     if (able.length === namedMax) break;
-    const isAllowed = call.caller.allowedModels?.has(other.id) ?? true;
-    if (!isAllowed || other.capability !== "chat" || isEnded(other, call.openedAt)) continue;
+    if (!mayUse(call.caller, other.id) || other.capability !== "chat" || isEnded(other, call.openedAt)) continue;
     if (needs.size > 0 && other.features === undefined) continue;
     const fits = other.contextTokens !== undefined && other.contextTokens >= tokensMin;
     if ([...needs.keys()].every((feature) => hasFeature(other, feature)) && (fits || !isTooLong)) able.push(other.id);
@@ -52,6 +55,15 @@ export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): 
   }
   const sentence = `This model's maximum context length is ${model.contextTokens} tokens. However, your messages have more words than that; ${advice}`;
   throw new GatewayError("context_length_exceeded", sentence, { param: "messages" });
+}
+
+function checkOutputLimit({ request, modelEntry: { model, routes } }: CallContext<"chat">): void {
+  const { max_completion_tokens: newer, max_tokens: older } = request;
+  const limit = newer || older || responseTokensMin;
+  if (limit >= responseTokensMin || routes.some((route) => route.model.endpoint !== "responses")) return;
+  const param = newer ? "max_completion_tokens" : "max_tokens";
+  const sentence = `${param} is ${limit}, but ${model.id} takes no less than ${responseTokensMin}`;
+  throw new GatewayError("invalid_request", sentence, { param });
 }
 
 function hasFeature({ features }: Model, feature: Feature): boolean {

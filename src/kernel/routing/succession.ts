@@ -6,6 +6,8 @@ export interface FindOptions {
   readonly caller: Caller;
   /** Milliseconds since 1970. */
   readonly openedAt: number;
+  /** The id of the virtual model by whose name it was asked for. */
+  readonly virtual?: string | undefined;
 }
 
 /** A chain of successors is followed this far; a longer one is a circle. */

@@ -54,7 +54,11 @@ describe("a file in the operator's catalogue", () => {
       [{ id: "stock-1", price: { inputToken: { usd: "1" } } }],
       "price.inputToken.per (stock-1): it is missing",
     ],
-    ["with half a row, at its place in the file", [{ id: "stock-2" }], "models[0]"],
+    [
+      "with half a row",
+      [{ id: "stock-1" }, { id: "stock-2" }],
+      "models[1].upstreamId (stock-2): it is missing: what the provider calls it; stock has no model of this id, so the row adds one, did you mean stock-1?",
+    ],
     [
       "with a capability that has no handler",
       [{ id: "stock-1", capability: "speech", price: { character: { usd: "1", per: 1 } } }],

@@ -9,11 +9,12 @@ interface AuditFiltersProps {
 
 export function AuditFilters({ params, onChange }: AuditFiltersProps) {
   const value = (name: string) => params.get(name) ?? "";
+  const isCustom = ["from", "until"].some((name) => params.has(name)) || value("span") === "custom";
   return (
     <div className="filters">
       <LateField
         label="Actor"
-        placeholder="E-mail or account ID"
+        placeholder="Email or account ID"
         list="audit-actors"
         value={value("actor")}
         onText={(actor) => onChange({ actor })}
@@ -47,17 +48,17 @@ export function AuditFilters({ params, onChange }: AuditFiltersProps) {
       </Field>
       <LateField
         label="Target"
-        placeholder="E-mail, or the ID of anything"
+        placeholder="Email, or the ID of anything"
         value={value("subject")}
         onText={(subject) => onChange({ subject })}
       />
       <SelectField
         label="Time"
-        options={times}
-        value={value("span")}
+        options={[...times, ["custom", "Custom"]]}
+        value={isCustom ? "custom" : value("span")}
         onText={(span) => onChange({ span, from: "", until: "" })}
       />
-      <SpanFields {...{ params, onChange }} />
+      {isCustom && <SpanFields {...{ params, onChange }} />}
     </div>
   );
 }

@@ -59,6 +59,8 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "provider.key.remove": ({ last4 }) => `Removed an API key of the provider${toEnding(last4)}`,
   "sandbox.set": ({ setting }) =>
     setting === "auto" ? "Set the sandbox to stay until a provider is added" : `Turned the sandbox ${setting}`,
+  "team.create": ({ name }) => `Created the team “${name}”`,
+  "team.rename": ({ name, name_before: before }) => `Renamed the team from “${before ?? ""}” to “${name}”`,
   "team.invite": ({ role, email }) => `Invited ${email ?? "somebody"} to the team as ${toTeamRole(role)}`,
   "team.invitation_delete": () => "Deleted an invitation to the team",
   "team.role": ({ role, email }) => `Made ${email} ${toTeamRole(role)} of the team`,
@@ -104,11 +106,13 @@ export const auditGroups: readonly (readonly [
     "team",
     "Teams",
     {
+      create: "Team created",
+      rename: "Team renamed",
       invite: "Invited to a team",
       invitation_delete: "Invitation deleted",
       join: "Joined a team",
       role: "Role in a team changed",
-      remove: "Removed from a team",
+      remove: "Left or removed from a team",
       budget: "Budget of an account set",
       switch: "Switched to an account",
     },
@@ -153,6 +157,7 @@ function describeChange(detail: Detail): string {
     ["role", (value: unknown) => (value === null ? "none" : toRoleName(value as Role))],
     ["email", String],
     ["name", (value: unknown) => (value === null ? "none" : `“${value}”`)],
+    ["models", (value: unknown) => (value === null ? "all" : String(value))],
   ] as const;
   const parts = changes
     .filter(([field]) => field in detail)

@@ -8,6 +8,7 @@ import { PageHead, Section } from "../../ui/page.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { ChannelsSection } from "../alerts/channels-section.tsx";
 import { RulesSection } from "../alerts/rules-section.tsx";
+import { AccountsSection } from "../team/accounts-section.tsx";
 import { TeamSection } from "../team/team-section.tsx";
 import { ContentSection } from "./content-section.tsx";
 import { SecondFactorSection } from "./second-factor-section.tsx";
@@ -33,6 +34,7 @@ export default function SettingsPage() {
             <dd className="mono">{me.account}</dd>
           </dl>
         </Section>
+        <AccountsSection />
         <TeamSection mayManage={isTeamAdmin} />
         <PasswordForm email={me.email} />
         <SecondFactorSection isOn={me.second_factor} />

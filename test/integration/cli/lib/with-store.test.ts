@@ -23,7 +23,7 @@ describe("account", () => {
 
   test("list and show know it by id and by e-mail", async () => {
     const { id } = await create();
-    const shown = { id, email, name: "Ada", free_tokens_per_day: null, role: null };
+    const shown = { id, email, name: "Ada", free_tokens_per_day: null, allowed_models: null, role: null };
     expect(await bench.json("account", "list")).toEqual([shown]);
     const whole = { ...shown, balance_usd: "0", held_usd: "0", keys: 0 };
     expect(await bench.json("account", "show", id)).toEqual(whole);
@@ -91,11 +91,11 @@ describe("key", () => {
     ]);
   });
 
-  test("create warns of a model that no built-in plugin has", async () => {
+  test("create warns of a model that the catalogue lacks", async () => {
     await create();
     const made = await bench.run("key", "create", "--account", email, "--name", "n", "--models", "acme-2");
     expect(made.code).toBe(0);
-    expect(made.stderr).toBe("Warning: no built-in plugin has the model acme-2, did you mean acme-1?\n");
+    expect(made.stderr).toBe("Warning: the catalogue has no model acme-2, did you mean acme-1?\n");
   });
 
   test.each([
@@ -142,7 +142,7 @@ describe("key", () => {
     const changes = ["--name", "phone", "--expires", "2999-12-31", "--models", "gpt-4.1-nano,llama-x"];
     const { stdout, stderr } = await bench.run("key", "set", id, ...changes);
     expect(stdout).toContain("name phone, expires_at 2999-12-31T23:59:59.999Z, allowed_models gpt-4.1-nano,llama-x");
-    expect(stderr).toContain("Warning: no built-in plugin has the model llama-x");
+    expect(stderr).toContain("Warning: the catalogue has no model llama-x");
     const changed = await bench.json("key", "set", id, "--expires", "none", "--models", "none");
     expect(changed).toMatchObject({ id, name: "phone", expires_at: null, allowed_models: null });
   });

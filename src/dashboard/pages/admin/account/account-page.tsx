@@ -17,6 +17,7 @@ import { TeamSection } from "../../team/team-section.tsx";
 import { AccountState } from "../accounts-page.tsx";
 import { ContentSection } from "./content-section.tsx";
 import { KeysSection } from "./keys-section.tsx";
+import { ModelsSection } from "./models-section.tsx";
 import { CreditSection, LimitsSection } from "./money-sections.tsx";
 import { ProfileSection } from "./profile-section.tsx";
 import { SignInSection } from "./sign-in-section.tsx";
@@ -28,7 +29,7 @@ export default function AccountPage() {
   const account = useAccount(id);
   return (
     <>
-      <Link className="link" href="/admin/accounts">
+      <Link className="link back" href="/admin/accounts">
         All accounts
       </Link>
       <Loaded state={account} lines={8}>
@@ -67,6 +68,7 @@ function Account({ account }: { account: AccountDetail }) {
           <LimitsSection account={account} mayChange={mayChange} />
         </div>
         {mayChange && <CreditSection account={account} />}
+        <ModelsSection account={account} mayManage={mayManage} />
         <TeamSection account={account.id} mayManage={mayManage} />
         <KeysSection accountId={account.id} />
         <ContentSection account={account} mayChange={mayChange} />

@@ -87,6 +87,7 @@ export function CatalogueTable({
         rows={models}
         rowKey={({ plugin, id }) => `${plugin} ${id}`}
         columns={columns}
+        shownMax={50}
         empty={
           <Empty icon="search" title="No models match">
             <p>Try another search or clear the filter.</p>
