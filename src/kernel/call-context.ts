@@ -175,17 +175,16 @@ export class CallContext<C extends Capability = Capability> {
    * goes on for a while when its client has left: only its report tells what the hidden part of its answer costs.
    */
   cancel(reason: CancelReason): void {
-    if (this.cancelReason !== undefined) return;
-    if (
-      reason === "client_disconnected" &&
-      this.sentRequests > 0 &&
-      this.modelEntry.model.reasoning &&
-      !this.clientLeft
-    ) {
+    const isHidden = this.sentRequests > 0 && this.modelEntry.model.reasoning;
+    if (reason === "client_disconnected" && isHidden) {
+      // Both the request and the body of its response tell that the client has left.
       this.clientLeft = true;
-      this.#runOn = setTimeout(() => this.cancel(reason), runOnMsMax);
-      return;
-    }
+      this.#runOn ??= setTimeout(() => this.#end(reason), runOnMsMax);
+    } else this.#end(reason);
+  }
+
+  #end(reason: CancelReason): void {
+    if (this.cancelReason !== undefined) return;
     this.cancelReason = reason;
     this.#controller.abort();
     this.#onCancel();

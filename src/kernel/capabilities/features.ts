@@ -20,6 +20,8 @@ const lacks: Readonly<Record<Feature, string>> = {
 const wordCharsMean = 4;
 /** The least output that the Responses protocol takes. */
 const responseTokensMin = 16;
+/** So many characters for each token that fits are counted: words of ordinary text with the space before them are shorter. */
+const countedWordChars = 12;
 /** How many other models an error names. */
 const namedMax = 3;
 
@@ -96,16 +98,21 @@ function toFeature(part: ContentPart): Feature | undefined {
 
 /**
  * The words of the messages, each of which is at least one token in every vocabulary. They are counted only where they are
- * likely to be too many: a shorter text that does not fit is refused by the provider.
+ * likely to be too many: a shorter text that does not fit is refused by the provider. Of a text of many times the length
+ * that fits a beginning is counted, and where its words are too many, those of the whole are estimated.
  */
 function countWords({ messages }: ChatRequest, tokensMax: number | undefined): number {
   if (tokensMax === undefined) return 0;
   const texts = messages.flatMap(({ content }) =>
     typeof content === "string" ? content : (content ?? []).flatMap((part) => (part.type === "text" ? part.text : [])),
   );
-  if (texts.reduce((sum, { length }) => sum + length, 0) < wordCharsMean * tokensMax) return 0;
-  let words = 0;
-  for (const text of texts) {
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  if (length < wordCharsMean * tokensMax) return 0;
+  const countedMax = countedWordChars * tokensMax;
+  let [words, counted] = [0, 0];
+  for (const whole of texts) {
+    const text = whole.slice(0, countedMax - counted);
+    counted += text.length;
     let isWord = false;
     for (let at = 0; at < text.length; at++) {
       const code = text.charCodeAt(at);
@@ -114,5 +121,5 @@ function countWords({ messages }: ChatRequest, tokensMax: number | undefined): n
       isWord = isLetter || (isWord && code !== 32 && code !== 10 && code !== 9 && code !== 13);
     }
   }
-  return words;
+  return words > tokensMax ? Math.ceil((words * length) / counted) : words;
 }
