@@ -166,23 +166,31 @@ async function readFigures(
 ): Promise<ReadonlyMap<string, FiguresByHour>> {
   const groups = new Map(wanted.map((row) => [toKey(row), new Map<number, readonly number[]>()]));
   if (wanted.length === 0) return groups;
-  const { db, value, account, kind, isNumber } = source;
-  const values = sql.join(wanted.map((row) => (isNumber ? Number(row.value) : row.value)));
-  // There are far more sessions than other groups, and the primary key leads to those of an account.
-  const accounts = sql.join([...new Set(wanted.map((row) => row.account))]);
-  const ofAccounts = kind === "session" ? sql`account_id in (${accounts}) and` : sql``;
+  const { db, value, account } = source;
+  const isWanted = toCondition(source, wanted);
   for await (const part of cut(source, queries, bucketsAtOnce)) {
     const { rows } = await sql<Figures & GroupRow & { hour: number }>`
       select ${sql.raw(by)} as hour, ${value} as value, ${account} as account, ${sums} from statistics
-      where ${conditions(part, source)} and ${ofAccounts} ${value} in (${values}) group by 1, 2, 3`.execute(db);
+      where ${conditions(part, source)} and ${isWanted} group by 1, 2, 3`.execute(db);
     for (const row of rows) {
-      // Another account can have a session of the same name.
       const figures = groups.get(toKey(row));
       const known = figures?.get(row.hour);
       figures?.set(row.hour, known === undefined ? toFigures(row) : sumFigures([known, toFigures(row)]));
     }
   }
   return groups;
+}
+
+/**
+ * That it is one of these, or has its name in another of their accounts. The sessions of all accounts are by far the most
+ * groups: the primary key leads to those of an account, and the name is no part of the search, which would take it as often
+ * as there are pairs of account and name.
+ */
+function toCondition({ kind, ofAll, value, isNumber }: Source, wanted: readonly GroupRow[]): RawBuilder<unknown> {
+  const values = sql.join(wanted.map((row) => (isNumber ? Number(row.value) : row.value)));
+  if (kind !== "session" || !ofAll) return sql`${value} in (${values})`;
+  const accounts = sql.join([...new Set(wanted.map((row) => row.account))]);
+  return sql`account_id in (${accounts}) and ${value} || '' in (${values})`;
 }
 
 function toKey({ account, value }: GroupRow): string {
@@ -227,7 +235,7 @@ function toOwner({ accountId = "" }: StatisticsFilter): RawBuilder<unknown> {
 /** Every bucket is named, because only then the key leads to the rows of one account in it. */
 function conditions(
   { filter, hours, starts }: StatisticsQuery,
-  { kind, owner, isEmbedded = false }: Pick<Source, "kind" | "owner"> & Partial<Source>,
+  { kind, owner }: Pick<Source, "kind" | "owner">,
 ): RawBuilder<unknown> {
   const { keyId, model, plugin, status } = filter;
   const equals = (column: string, value: string | number | undefined) =>
@@ -236,7 +244,7 @@ function conditions(
   const others = [...equals("key_id", keyId), ...equals("model", model), ...equals("plugin", plugin)];
   const all = [sql`hours = ${sql.lit(hours)}`, sql`kind = ${sql.lit(kind)}`, hour, owner, ...others];
   // They have none of these, and PostgreSQL, which then expects few rows, reads them by the primary key.
-  if (kind === "session" && !isEmbedded) all.push(sql`key_id = '' and model = '' and plugin = '' and status = 0`);
+  if (kind === "session") all.push(sql`key_id = '' and model = '' and plugin = '' and status = 0`);
   return sql.join([...all, ...equals("status", status)], sql` and `);
 }
 
