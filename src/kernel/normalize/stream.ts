@@ -67,9 +67,11 @@ export class StreamNormalizer {
     if (!Array.isArray(choices))
       throw new UpstreamFault("bad_response", "A chunk of the provider's stream has no choices");
     for (const choice of choices) this.#normalizeChoice(choice);
-    const chunks = this.#before.splice(0).map((choice) => this.#toChunk(raw, [choice]));
+    // Both lists are empty in almost every chunk, and to splice an empty one costs more than to look.
+    const chunks =
+      this.#before.length === 0 ? [] : this.#before.splice(0).map((choice) => this.#toChunk(raw, [choice]));
     if (choices.length > 1 || !choices.every(isEmpty)) chunks.push(this.#toChunk(raw, choices));
-    for (const choice of this.#after.splice(0)) chunks.push(this.#toChunk(raw, [choice]));
+    if (this.#after.length > 0) for (const choice of this.#after.splice(0)) chunks.push(this.#toChunk(raw, [choice]));
     return chunks;
   }
 
