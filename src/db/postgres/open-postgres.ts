@@ -160,11 +160,11 @@ async function closeAll({ db, connections }: Parts): Promise<void> {
 
 function cannotOpen(url: string, error: unknown): StoreError {
   const { code, message } = (error instanceof AggregateError ? error.errors[0] : error) as NodeJS.ErrnoException;
-  return new StoreError(`Cannot open the database ${shownUrl(url)}: ${message}${findCure(code)}`, error);
+  return new StoreError(`Cannot open the database ${shownUrl(url)}: ${message}${findAdvice(code)}`, error);
 }
 
 /** What to do, where it is known: an answer of PostgreSQL has its SQLSTATE, a connection that fails has none. */
-function findCure(code: string | undefined): string {
+function findAdvice(code: string | undefined): string {
   if (code === undefined || !/^[0-9A-Z]{5}$/.test(code))
     return "; see that PostgreSQL runs there and that DATABASE_URL is right";
   if (code === "42501") return "; let its user create tables there";

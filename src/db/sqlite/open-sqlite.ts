@@ -83,12 +83,12 @@ function openDatabase(file: string): DatabaseSync {
 
 function cannotOpen(file: string, error: unknown): StoreError {
   const reason = error instanceof Error ? error.message : String(error);
-  const advice = advices.find(([pattern]) => pattern.test(reason))?.[1];
+  const advice = remedies.find(([pattern]) => pattern.test(reason))?.[1];
   const sentence = `Cannot open the database ${file}: ${reason}${advice === undefined ? "" : `; ${advice}`}`;
   return new StoreError(sentence, error);
 }
 
-const advices = [
+const remedies = [
   [/disk is full|disk I\/O|ENOSPC|EFBIG/, "see that its disk has room"],
   [/EACCES|EPERM|EROFS|readonly/, "let the gateway's user write it and its folder"],
   [/not a database|malformed/, "restore a backup, or move the file away to begin with an empty database"],
