@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { UpstreamFault } from "../contract/index.ts";
 
 /**
  * Bytes as base64 text with padding.
@@ -32,6 +33,22 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
 }
 
 /**
+ * Reads base64 text that a provider answered.
+ *
+ * @throws {UpstreamFault} `bad_response` when it is not.
+ *
+ * @example
+ * [...readBase64("aGk=")]; // => [104, 105]
+ */
+export function readBase64(text: unknown): Uint8Array<ArrayBuffer> {
+  try {
+    return fromBase64(String(text));
+  } catch (cause) {
+    throw new UpstreamFault("bad_response", "The provider's answer is not base64", { cause });
+  }
+}
+
+/**
  * A vector as OpenAI's base64 form: float32, little-endian as every supported platform. What does not fit a float32 is rounded to one.
  *
  * @example
@@ -52,7 +69,7 @@ export function floatsToBase64(floats: readonly number[]): string {
 export function base64ToFloats(text: string): number[] {
   const bytes = fromBase64(text);
   if (bytes.length % 4 !== 0) {
-    throw new RangeError(`Cannot read a vector: ${bytes.length} bytes are no whole number of float32`);
+    throw new RangeError(`Cannot read a vector: ${bytes.length} bytes are not a whole number of float32`);
   }
   return Array.from(new Float32Array(bytes.slice().buffer));
 }

@@ -23,6 +23,7 @@ export const errorCodes: Readonly<Record<string, FaultKind>> = {
   unsupported_country_region_territory: "auth",
   API_KEY_INVALID: "auth",
   API_KEY_EXPIRED: "auth",
+  FAILED_PRECONDITION: "auth",
   UNAUTHENTICATED: "auth",
   PERMISSION_DENIED: "auth",
   insufficient_quota: "insufficient_quota",
@@ -52,7 +53,6 @@ export const vagueErrorCodes: Readonly<Record<string, FaultKind>> = {
   unprocessable_entity_error: "bad_request",
   request_too_large: "bad_request",
   INVALID_ARGUMENT: "bad_request",
-  FAILED_PRECONDITION: "bad_request",
   tokens: "rate_limited",
   requests: "rate_limited",
 };
@@ -74,7 +74,7 @@ const statusKinds: Readonly<Record<number, FaultKind>> = {
   524: "timeout",
 };
 
-/** What an HTTP status alone says. Anything that is no failure at all is `bad_response`: it was not expected here. */
+/** What an HTTP status alone says. Anything that is not a failure at all is `bad_response`: it was not expected here. */
 export function classifyStatus(status: number): FaultKind {
   const kind = statusKinds[status];
   if (kind !== undefined) return kind;

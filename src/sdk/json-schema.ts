@@ -62,6 +62,22 @@ export const openApiSubset: SchemaSubset = {
   itemsRequired: true,
 };
 
+/**
+ * The subset of JSON Schema itself, as such providers take it.
+ *
+ * @see https://ai.google.dev/api/generate-content#generationconfig
+ *
+ * @example
+ * reduceSchema({ type: "string", pattern: "^a" }, jsonSchemaSubset).dropped; // => ["/pattern"]
+ */
+export const jsonSchemaSubset: SchemaSubset = {
+  ...openApiSubset,
+  keywords: new Set("title description minItems maxItems minimum maximum additionalProperties".split(" ")),
+  nullForm: "anyOf",
+  enumOf: "anything",
+  itemsRequired: false,
+};
+
 /** The types that a keyword speaks of: where a place has several types, it goes to these. */
 const keywordTypes: Readonly<Record<string, readonly string[]>> = {
   minProperties: ["object"],
@@ -87,7 +103,7 @@ const keywordTypes: Readonly<Record<string, readonly string[]>> = {
  * What the subset has no word for is left out and reported.
  *
  * @param param The request field the schema stands in, for the error.
- * @throws {GatewayError} `invalid_request` when it is no object, nested beyond 128 steps or unfolding to more than
+ * @throws {GatewayError} `invalid_request` when it is not an object, nested beyond 128 steps or unfolding to more than
  *   10 000 schemas.
  *
  * @example

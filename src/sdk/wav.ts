@@ -17,7 +17,7 @@ const headerBytes = 44;
 /**
  * Reads a WAV file. Sizes of 0 or 0xFFFFFFFF, or beyond the end, as streaming encoders leave them, mean "to the end".
  *
- * @throws {UpstreamFault} `bad_response` when the bytes are no WAV file of PCM or float samples.
+ * @throws {UpstreamFault} `bad_response` when the bytes are not a WAV file of PCM or float samples.
  *
  * @example
  * const wav = writeWav({ pcm: new Uint8Array(16), sampleRate: 8000, channels: 1, bitsPerSample: 16 });
@@ -68,6 +68,19 @@ export function writeWav(wav: Wav): Uint8Array<ArrayBuffer> {
   view.setUint32(40, pcm.length, true);
   bytes.set(pcm, headerBytes);
   return bytes;
+}
+
+/**
+ * The head of a WAV file whose samples follow as they come.
+ *
+ * @example
+ * writeWavHead({ sampleRate: 8000, channels: 1, bitsPerSample: 16 }).length; // => 44
+ */
+export function writeWavHead(format: Omit<Wav, "pcm">): Uint8Array<ArrayBuffer> {
+  const head = writeWav({ ...format, pcm: new Uint8Array(0) });
+  const view = new DataView(head.buffer);
+  for (const at of [4, 40]) view.setUint32(at, 0xffff_ffff, true);
+  return head;
 }
 
 /**

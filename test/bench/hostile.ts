@@ -4,13 +4,14 @@ import { type HostileResult, runHostile } from "../e2e/hostile/run-hostile.ts";
 import { formatTable } from "./table.ts";
 
 const [pattern = "", freeTokens] = process.argv.slice(2);
-const columns = ["input", "status", "healthz ms", "neighbour ms", "failures", "peak MB over idle"];
+const columns = ["input", "status", "CPU ms", "stall ms", "healthz ms", "neighbour ms", "failures", "MB over idle"];
 
 function toRow({ input, statuses, ...seen }: HostileResult, idleRssMb: number): string[] {
   const counts = [...new Set(statuses)].map(
     (status) => `${status} × ${statuses.filter((each) => each === status).length}`,
   );
-  const figures = [seen.healthMsMax, seen.neighbourMsMax, seen.failures, seen.rssMbMax - idleRssMb];
+  const { cpuMsMax, stallMsMax, healthMsMax, neighbourMsMax } = seen;
+  const figures = [cpuMsMax, stallMsMax, healthMsMax, neighbourMsMax, seen.failures, seen.rssMbMax - idleRssMb];
   return [input.name, counts.join(", "), ...figures.map((figure) => figure.toFixed(0))];
 }
 
@@ -24,6 +25,6 @@ const { idleRssMb, hostileCalls, isVerified } = await runHostile(
 );
 process.stdout.write(`${formatTable(columns, rows, [0, 1]).join("\n")}\n\n`);
 process.stdout.write(
-  `Idle: ${idleRssMb.toFixed(0)} MB. Calls in the books: ${hostileCalls}. Books in order: ${isVerified}\n`,
+  `Idle: ${idleRssMb.toFixed(0)} MB. Calls in the ledger: ${hostileCalls}. Ledger in order: ${isVerified}\n`,
 );
 process.exit(0);

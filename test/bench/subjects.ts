@@ -62,8 +62,10 @@ export interface GateOptions {
   logLevel?: string;
   /** Options of Bun. */
   flags?: readonly string[];
-  /** Where it keeps its books, when not in its home. */
-  books?: { DATABASE_URL: string; REDIS_URL: string };
+  /** Where it keeps its ledger, when not in its home. */
+  ledger?: { DATABASE_URL: string; REDIS_URL: string };
+  /** Other settings. */
+  env?: Record<string, string>;
   /** Home folder, below the bench's own; the same name finds what an earlier start left there. */
   home: string;
 }
@@ -78,7 +80,8 @@ export async function startGate(processes: Processes, upstream: Upstream, option
     env: {
       ...gateEnv({ home: join(processes.folder, options.home), port: 0, provider: upstream.origin, key, logLevel }),
       ...trusting(upstream),
-      ...options.books,
+      ...options.ledger,
+      ...options.env,
     },
   });
   const name = logLevel === "silent" ? "modelgate" : `modelgate, log ${logLevel}`;

@@ -107,6 +107,14 @@ export class BodyReservation {
     this.#reservedBytes = this.#readBytes;
   }
 
+  /** Frees a part of the bytes: a body that was read takes less than while it came. */
+  shrink(bytes: number): void {
+    this.#readBytes -= bytes;
+    const freed = Math.min(bytes, this.#reservedBytes);
+    if (freed > 0) this.#limiter.take(this.#accountId, -freed, this.#reservedBytes);
+    this.#reservedBytes -= freed;
+  }
+
   /** Frees the memory. Repeating it does nothing. */
   release(): void {
     if (this.#reservedBytes > 0) this.#limiter.take(this.#accountId, -this.#reservedBytes, this.#reservedBytes);

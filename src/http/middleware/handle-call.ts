@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
-import { type Capability, formatUsd, GatewayError, type LimitState } from "../../contract/index.ts";
-import { type AnswerOf, CallContext, makeCallId, runCall } from "../../kernel/index.ts";
+import { type Capability, formatUsd, GatewayError, type LimitState, makeCallId } from "../../contract/index.ts";
+import { type AnswerOf, CallContext, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { readClientRequestId, readNamesOfBody, readSessionHeader, readTagHeader } from "./client-names.ts";
@@ -102,8 +102,8 @@ export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
     const declared = declaredBytes(context.request, jsonBytesMax);
-    // As it arrives, and as text.
-    call.body = deps.bodies.reserve(call.caller.accountId, declared === undefined ? undefined : 2 * declared);
+    // As it arrives, put together, and as text.
+    call.body = deps.bodies.reserve(call.caller.accountId, declared === undefined ? undefined : 3 * declared);
     const body = await readJson(context.request, { reservation: call.body, beforeParsing });
     takeModels(body, call);
     call.requestedModel = (body as { model?: unknown } | null)?.model;

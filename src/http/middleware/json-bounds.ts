@@ -5,16 +5,20 @@ import { keptCharsMin, type ValueSpan } from "../../kernel/index.ts";
 export const nestingMax = 200;
 /** The most values in a body: 300 000 tokens of a request for embeddings are among the largest. */
 export const valuesMax = 500_000;
-/** The most fields in a body: a name that was not seen before takes a microsecond to parse. */
-export const fieldsMax = 100_000;
-/** The most escapes in a body: as many as 32 MB of `\u0000` have. */
-const escapesMax = 6_000_000;
+/** A string takes as long to parse as so many numbers, and so does a field with a name that was not seen before. */
+export const [stringWeight, fieldWeight] = [3, 7];
+/** The most escapes in a body: 32 MB have more only where each character is one. */
+export const escapesMax = 2_500_000;
+/** The most characters outside of strings: a single number of 32 MB takes 100 ms. */
+export const otherCharsMax = 16_000_000;
 
 const [quote, backslash] = [34, 92];
 
 /** What a look at a JSON text shows. */
 interface JsonShape {
   readonly fields: number;
+  /** How long it takes to parse, in numbers that take as long. */
+  readonly weight: number;
   /** The large values of the outermost object. */
   readonly spans: readonly ValueSpan[];
 }
@@ -26,25 +30,26 @@ interface JsonShape {
  * @throws {GatewayError} `invalid_request`
  */
 export function checkJsonBounds(text: string): JsonShape {
-  if (text.length > 2 * escapesMax && countEscapes(text) > escapesMax) {
-    throw tooMuch(`has more than ${escapesMax} escapes`);
-  }
-  let [depth, values, fields] = [0, 0, 0];
+  if (text.length > 2 * escapesMax) checkEscapes(text);
+  let [depth, weight, fields] = [0, 0, 0];
   const spans: ValueSpan[] = [];
   let name: ValueSpan["name"] = [0, 0];
   let start = 0;
+  let last = otherCharsMax;
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
       case quote: {
         const end = endOfString(text, at);
         if (depth === 1) name = [at, end + 1];
+        last += end - at;
         at = end;
+        weight += stringWeight - 1;
         break;
       }
       case 91: // [
       case 123: // {
         if (++depth > nestingMax) throw tooMuch(`is nested deeper than ${nestingMax} levels`);
-        if (++values > valuesMax) throw tooMuch(`has more than ${valuesMax} values`);
+        weight++;
         if (depth === 2) start = at;
         break;
       case 93: // ]
@@ -52,13 +57,18 @@ export function checkJsonBounds(text: string): JsonShape {
         if (--depth === 1 && at - start > keptCharsMin) spans.push({ name, value: [start, at + 1] });
         break;
       case 44: // ,
-        if (++values > valuesMax) throw tooMuch(`has more than ${valuesMax} values`);
+        checkWeight(++weight);
         break;
       case 58: // :
-        if (++fields > fieldsMax) throw tooMuch(`has more than ${fieldsMax} fields`);
+        fields++;
+        weight += fieldWeight - stringWeight;
+        break;
+      default:
+        if (at > last) throw tooMuch(`has more than ${otherCharsMax} characters outside of its strings`);
     }
   }
-  return { fields, spans };
+  checkWeight(weight);
+  return { fields, weight, spans };
 }
 
 /** The index of the quote that ends a string: the first one behind an even number of backslashes. The platform's search is many times faster than a loop over all characters. */
@@ -73,10 +83,17 @@ function endOfString(text: string, start: number): number {
   return end;
 }
 
-function countEscapes(text: string): number {
+function checkEscapes(text: string): void {
   let count = 0;
-  for (let at = text.indexOf("\\"); at !== -1; at = text.indexOf("\\", at + 2)) count++;
-  return count;
+  for (let at = text.indexOf("\\"); at !== -1; at = text.indexOf("\\", at + 2)) {
+    if (++count > escapesMax) throw tooMuch(`has more than ${escapesMax} escapes`);
+  }
+}
+
+function checkWeight(weight: number): void {
+  if (weight <= valuesMax) return;
+  const counts = `of which a string counts as ${stringWeight} and a field as ${fieldWeight}`;
+  throw tooMuch(`has more than ${valuesMax} values, ${counts}`);
 }
 
 function tooMuch(what: string): GatewayError {

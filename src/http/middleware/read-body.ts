@@ -9,6 +9,8 @@ export const jsonBytesMax = 32 * 1024 * 1024;
 
 /** A larger body takes long enough to be noticed by other requests, in bytes. */
 const largeBytesMin = 1024 * 1024;
+/** So does a shorter one of so many values. */
+const slowWeightMin = 50_000;
 /** Above this average, no client is slowed down by sending its body in chunks. */
 const chunkBytesMin = 256;
 /** How many chunks may be smaller than that. */
@@ -32,7 +34,14 @@ export async function readJson(request: Request, { reservation, beforeParsing }:
   const text = await readText(request, reservation);
   beforeParsing?.();
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
-  return text.length > largeBytesMin ? await inTurn(() => parseRequest(text)) : parseRequest(text);
+  const isLarge = text.length > largeBytesMin;
+  const shape = isLarge ? await inTurn(() => checkJsonBounds(text)) : checkJsonBounds(text);
+  const isSlow = isLarge || shape.weight > slowWeightMin;
+  const body = isSlow ? await inTurn(() => parse(text)) : parse(text);
+  keepJsonText(body, text, shape.spans, shape.fields);
+  // What arrived is text by now.
+  reservation?.shrink(text.length);
+  return body;
 }
 
 /** The platform enforces a declared length; for a chunked body the limit is enforced here. */
@@ -108,14 +117,6 @@ export async function* boundedChunks(request: Request, bytesMax: number, reserva
   } catch (cause) {
     throw cause instanceof GatewayError ? cause : brokeOff(cause);
   }
-}
-
-/** Parses a request, and keeps the text of its large values for the provider. @throws {GatewayError} `invalid_request` */
-function parseRequest(text: string): unknown {
-  const { fields, spans } = checkJsonBounds(text);
-  const body = parse(text);
-  keepJsonText(body, text, spans, fields);
-  return body;
 }
 
 /** Parses JSON that is neither too deep nor too wide. @throws {GatewayError} `invalid_request` */

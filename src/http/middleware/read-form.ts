@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { BodyReservation } from "./body-memory.ts";
@@ -17,6 +18,9 @@ export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => B
   };
 }
 
+/** The most fields of a form: each takes as long as 100 bytes of a file, and 26 MB have room for 400 000. */
+const fieldsMax = 1000;
+
 /** Reads a body as multipart/form-data. @throws {GatewayError} `payload_too_large`, `unavailable`, `rate_limit_exceeded` or `invalid_request`. */
 async function readForm(request: Request, reservation?: BodyReservation): Promise<FormData> {
   refuseEncoding(request);
@@ -26,11 +30,21 @@ async function readForm(request: Request, reservation?: BodyReservation): Promis
     throw new GatewayError("invalid_request", sentence);
   }
   try {
-    if (request.headers.has("content-length")) return await request.formData();
-    const chunks = await Array.fromAsync(boundedChunks(request, formBytesMax, reservation));
-    return await new Response(new Blob(chunks), { headers: { "content-type": contentType } }).formData();
+    const bytes = request.headers.has("content-length")
+      ? Buffer.from(await request.arrayBuffer())
+      : Buffer.concat(await Array.fromAsync(boundedChunks(request, formBytesMax, reservation)));
+    checkFields(bytes);
+    return await new Response(bytes, { headers: { "content-type": contentType } }).formData();
   } catch (cause) {
     if (cause instanceof GatewayError) throw cause;
     throw new GatewayError("invalid_request", "Cannot read the body as multipart/form-data", { cause });
+  }
+}
+
+/** Counts what may be the boundary before a field, which no other place of a file of sound has often. */
+function checkFields(bytes: Buffer): void {
+  let fields = 0;
+  for (let at = bytes.indexOf("\r\n--"); at !== -1; at = bytes.indexOf("\r\n--", at + 4)) {
+    if (++fields > fieldsMax) throw new GatewayError("invalid_request", `The form has more than ${fieldsMax} fields`);
   }
 }

@@ -1,5 +1,6 @@
 import { type ChatRequest, type ContentPart, GatewayError, isEnded, type Model } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
+import { mayUse } from "../routing/allowed-models.ts";
 import type { Kernel } from "../types.ts";
 
 type Feature = NonNullable<Model["features"]>[number];
@@ -17,16 +18,21 @@ const lacks: Readonly<Record<Feature, string>> = {
 };
 /** A word of ordinary text with the space before it, in characters, is longer. */
 const wordCharsMean = 4;
+/** The least output that the Responses protocol takes. */
+const responseTokensMin = 16;
+/** So many characters for each token that fits are counted: words of ordinary text with the space before them are shorter. */
+const countedWordChars = 12;
 /** How many other models an error names. */
 const namedMax = 3;
 
 /**
  * Refuses a request that the model cannot serve for certain: its row says what it can do and this is not in it, or the
- * prompt has more words than its context has tokens.
+ * prompt has more words than its context has tokens, or the model is served where an answer cannot be as short.
  *
  * @throws {GatewayError} `invalid_request` or `context_length_exceeded`, naming models that can and that the key may use.
  */
 export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): void {
+  checkOutputLimit(call);
   const { request, modelEntry, native } = call;
   const { model } = modelEntry;
   const needs: Needs = model.features === undefined || native?.untranslatable ? new Map() : findNeeds(request);
@@ -39,19 +45,27 @@ export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): 
   const able: string[] = [];
   for (const { model: other } of registry.modelEntries) {
     if (able.length === namedMax) break;
-    const isAllowed = call.caller.allowedModels?.has(other.id) ?? true;
-    if (!isAllowed || other.capability !== "chat" || isEnded(other, call.openedAt)) continue;
+    if (!mayUse(call.caller, other.id) || other.capability !== "chat" || isEnded(other, call.openedAt)) continue;
     if (needs.size > 0 && other.features === undefined) continue;
     const fits = other.contextTokens !== undefined && other.contextTokens >= tokensMin;
     if ([...needs.keys()].every((feature) => hasFeature(other, feature)) && (fits || !isTooLong)) able.push(other.id);
   }
-  const cure = able.length === 0 ? "GET /models tells what each model can" : `models that can: ${able.join(", ")}`;
+  const advice = able.length === 0 ? "GET /models tells what each model can" : `models that can: ${able.join(", ")}`;
   if (missing !== undefined) {
     const [feature, param] = missing;
-    throw new GatewayError("invalid_request", `The model '${model.id}' ${lacks[feature]}; ${cure}`, { param });
+    throw new GatewayError("invalid_request", `The model '${model.id}' ${lacks[feature]}; ${advice}`, { param });
   }
-  const sentence = `This model's maximum context length is ${model.contextTokens} tokens. However, your messages have more words than that; ${cure}`;
+  const sentence = `This model's maximum context length is ${model.contextTokens} tokens. However, your messages have more words than that; ${advice}`;
   throw new GatewayError("context_length_exceeded", sentence, { param: "messages" });
+}
+
+function checkOutputLimit({ request, modelEntry: { model, routes } }: CallContext<"chat">): void {
+  const { max_completion_tokens: newer, max_tokens: older } = request;
+  const limit = newer || older || responseTokensMin;
+  if (limit >= responseTokensMin || routes.some((route) => route.model.endpoint !== "responses")) return;
+  const param = newer ? "max_completion_tokens" : "max_tokens";
+  const sentence = `${param} is ${limit}, but ${model.id} takes no less than ${responseTokensMin}`;
+  throw new GatewayError("invalid_request", sentence, { param });
 }
 
 function hasFeature({ features }: Model, feature: Feature): boolean {
@@ -84,16 +98,21 @@ function toFeature(part: ContentPart): Feature | undefined {
 
 /**
  * The words of the messages, each of which is at least one token in every vocabulary. They are counted only where they are
- * likely to be too many: a shorter text that does not fit is refused by the provider.
+ * likely to be too many: a shorter text that does not fit is refused by the provider. Of a text of many times the length
+ * that fits a beginning is counted, and where its words are too many, those of the whole are estimated.
  */
 function countWords({ messages }: ChatRequest, tokensMax: number | undefined): number {
   if (tokensMax === undefined) return 0;
   const texts = messages.flatMap(({ content }) =>
     typeof content === "string" ? content : (content ?? []).flatMap((part) => (part.type === "text" ? part.text : [])),
   );
-  if (texts.reduce((sum, { length }) => sum + length, 0) < wordCharsMean * tokensMax) return 0;
-  let words = 0;
-  for (const text of texts) {
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  if (length < wordCharsMean * tokensMax) return 0;
+  const countedMax = countedWordChars * tokensMax;
+  let [words, counted] = [0, 0];
+  for (const whole of texts) {
+    const text = whole.slice(0, countedMax - counted);
+    counted += text.length;
     let isWord = false;
     for (let at = 0; at < text.length; at++) {
       const code = text.charCodeAt(at);
@@ -102,5 +121,5 @@ function countWords({ messages }: ChatRequest, tokensMax: number | undefined): n
       isWord = isLetter || (isWord && code !== 32 && code !== 10 && code !== 9 && code !== 13);
     }
   }
-  return words;
+  return words > tokensMax ? Math.ceil((words * length) / counted) : words;
 }

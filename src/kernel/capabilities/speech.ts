@@ -10,15 +10,9 @@ import {
   toTokenMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
+import { writeWavHead } from "../../sdk/wav.ts";
 import { splitText } from "../audio/split-text.ts";
-import {
-  concatBytes,
-  expectSameFormat,
-  type OpenedFile,
-  openSamples,
-  type WavFormat,
-  writeWavHead,
-} from "../audio/wav-stream.ts";
+import { concatBytes, expectSameFormat, type OpenedFile, openSamples, type WavFormat } from "../audio/wav-stream.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
 import { countTokens } from "../normalize/tokenizer.ts";
 import { withFailover } from "../routing/failover.ts";
@@ -214,7 +208,7 @@ async function openFile({ wav: bytes }: Speech, format: string): Promise<OpenedF
   }
 }
 
-/** Samples are cut out of a WAV file. Of other formats it is only known that they are no WAV file. */
+/** Samples are cut out of a WAV file. Of other formats it is only known that they are not a WAV file. */
 function checkFormat(bytes: Bytes, format: string): Bytes {
   const wantsWav = format === "wav" || format === "pcm";
   if (riff.every((byte, index) => bytes[index] === byte) !== wantsWav)

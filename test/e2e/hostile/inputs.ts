@@ -9,7 +9,7 @@ import {
   formType,
 } from "./audio-inputs.ts";
 import { randomText } from "./random-text.ts";
-import { dawdle, exchange, type RawRequest, sendAll, type Target } from "./send.ts";
+import { dawdle, exchange, type RawRequest, sendAll, type Target, toPieces } from "./send.ts";
 
 /** One kind of hostile input. */
 export interface HostileInput {
@@ -37,8 +37,8 @@ function post(name: string, times: number, make: () => RawRequest, statuses = [4
     name,
     statuses,
     prepare(target) {
-      const request = make();
-      return () => sendAll(target, times, request);
+      const pieces = toPieces(target, make());
+      return () => sendAll(target, times, pieces);
     },
   };
 }
@@ -81,6 +81,9 @@ const ofJson = [
   chatText("JSON object of 1 million keys", () => `{${list(1e6, (index) => `"k${index}":0`)}}`, 2),
   chatText("JSON of 1 million shapes", () => `{"a":[${list(1e6, (index) => `{"k${index}":0}`)}]}`, 2),
   chatText("JSON of 16 million escaped quotes", () => `{"a":"${'\\"'.repeat(15e6)}"}`, 2),
+  chatText("JSON of 80 000 short strings, 8 at a time", () => `{"a":[${list(80_000, (i) => `"${i}xxxx"`)}]}`, 8),
+  chatText("JSON of 60 000 shapes, 8 at a time", () => `{"a":[${list(60_000, (i) => `{"k${i}":0}`)}]}`, 8),
+  chatText("JSON of a number of 30 million digits", () => `{"a":${"1".repeat(30e6)}}`, 2),
   chatText("JSON of 32 MB of spaces", () => `${" ".repeat(32_000_000)}0`, 2),
   post("JSON of 1 MB in chunks of one byte", 4, () => ({ path: chatPath, body: "[".repeat(mebibyte), chunkBytes: 1 })),
   chatBody("JSON of 30 MB, 8 at a time", () => asked("x".repeat(30_000_000)), 8),
@@ -180,14 +183,14 @@ const ofOthers = [
   ),
 ];
 
-/** Opens the connections that a start of a request keeps waiting, for two seconds. */
+/** Opens the connections that a start of a request keeps waiting, for a second. */
 const slow = (name: string, count: number, start: (target: Target) => string): HostileInput => ({
   name,
   statuses: [],
-  prepare: (target) => () => dawdle(target, { count, start: start(target), ms: 2000 }),
+  prepare: (target) => () => dawdle(target, { count, start: start(target), ms: 1000 }),
 });
 
-/** Sends heads alone, at this rate, for three seconds. */
+/** Sends heads alone, at this rate, for a second and a half. */
 function flood(name: string, perSecond: number, head: (index: number) => string, status: number): HostileInput {
   return {
     name,
@@ -196,7 +199,7 @@ function flood(name: string, perSecond: number, head: (index: number) => string,
       ({ origin }) =>
       async () => {
         const answers: Promise<number>[] = [];
-        for (let tick = 0; tick < 150; tick++) {
+        for (let tick = 0; tick < 75; tick++) {
           for (let each = 0; each < perSecond / 50; each++) answers.push(exchange(origin, [head(answers.length)]));
           await Bun.sleep(20);
         }

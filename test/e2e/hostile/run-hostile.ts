@@ -2,12 +2,14 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Processes } from "../../bench/processes.ts";
 import { startUpstream } from "../../bench/subjects.ts";
+import { freePort } from "../../support/free-port.ts";
 import { fillWallet, startGateway } from "../../support/gateway.ts";
 import { type HostileInput, hostileInputs } from "./inputs.ts";
 import type { ProbeReport, ProbeTarget } from "./probe.ts";
+import { type Stall, stallProbed, stallSince } from "./stall-probe.ts";
 
 /** What one input did. */
-export interface HostileResult extends ProbeReport {
+export interface HostileResult extends ProbeReport, Stall {
   input: HostileInput;
   statuses: number[];
 }
@@ -16,14 +18,15 @@ export interface HostileResult extends ProbeReport {
 export interface HostileRun {
   idleRssMb: number;
   results: HostileResult[];
-  /** Calls in the books: of the account without money, and of its neighbour. */
+  /** Calls in the ledger: of the account without money, and of its neighbour. */
   hostileCalls: number;
   neighbourCalls: number;
-  /** Whether the books are in order afterwards. */
+  /** Whether the ledger is in order afterwards. */
   isVerified: boolean;
 }
 
-const calmMs = 1000;
+/** What came before is answered then; its garbage is not yet collected. */
+const calmMs = 50;
 
 /** Sends every input to a gateway of its own, with a loopback provider, while a neighbour with money makes calls. */
 export async function runHostile(
@@ -43,7 +46,10 @@ export async function runHostile(
       [`${name}_BASE_URL`, provider],
     ]),
   );
-  const gateway = await startGateway({ env: { ...env, FREE_TOKENS_PER_DAY: freeTokens, LOG_LEVEL: "error" } });
+  const stallPort = await freePort();
+  const gateway = await startGateway({
+    env: { ...env, ...stallProbed(stallPort), FREE_TOKENS_PER_DAY: freeTokens, LOG_LEVEL: "error" },
+  });
   const probe = new Worker(new URL("./probe.ts", import.meta.url).href);
   try {
     await fillWallet(gateway);
@@ -52,16 +58,16 @@ export async function runHostile(
     const { key } = await gateway.cli<{ key: string }>("key", "create", "--account", email, "--name", "hostile");
     const { origin, pid } = gateway;
     probe.postMessage({ origin, pid, key: gateway.key } satisfies ProbeTarget);
-    await Bun.sleep(calmMs * 2);
+    await Bun.sleep(calmMs * 20);
     const { rssMbMax: idleRssMb } = await report(probe);
     const results: HostileResult[] = [];
     for (const input of inputs) {
       const act = input.prepare({ origin, key });
-      await Bun.sleep(calmMs / 4);
-      await report(probe);
+      await Bun.sleep(calmMs);
+      await Promise.all([report(probe), stallSince(stallPort)]);
       const statuses = await act();
-      await Bun.sleep(calmMs / 4);
-      results.push({ input, statuses, ...(await report(probe)) });
+      await Bun.sleep(calmMs);
+      results.push({ input, statuses, ...(await report(probe)), ...(await stallSince(stallPort)) });
       onResult(results.at(-1) as HostileResult, idleRssMb);
     }
     const [hostileCalls, neighbourCalls] = countCalls(gateway.home, account.id);

@@ -18,26 +18,29 @@ export interface RawRequest {
 
 const answerMsMax = 60_000;
 
-/** Sends a request on a connection of its own; resolves to its status, or to 0 when the connection closed without one. */
-function send({ origin, key }: Target, request: RawRequest): Promise<number> {
+/** The bytes of a request: its head and its body. */
+export function toPieces({ key }: Target, request: RawRequest): Buffer[] {
   const body = Buffer.from(request.body as string);
   const { contentType = "application/json", chunkBytes } = request;
   const length = chunkBytes === undefined ? `content-length: ${body.length}` : "transfer-encoding: chunked";
   const lines = [`authorization: Bearer ${request.key ?? key}`, `content-type: ${contentType}`, length];
   const head = `POST ${request.path} HTTP/1.1\r\nhost: localhost\r\n${lines.join("\r\n")}\r\n\r\n`;
-  return exchange(origin, [head, chunkBytes === undefined ? body : toChunks(body, chunkBytes)]);
+  return [Buffer.from(head), chunkBytes === undefined ? body : toChunks(body, chunkBytes)];
 }
 
 function toChunks(body: Buffer, bytes: number): Buffer {
+  const [head, end] = [`${bytes.toString(16)}\r\n`, "\r\n"];
   const whole = Math.floor(body.length / bytes);
-  const chunk = (from: number, length: number) => [
-    `${length.toString(16)}\r\n`,
-    body.subarray(from, from + length),
-    "\r\n",
-  ];
-  const parts = Array.from({ length: whole }, (_, index) => chunk(index * bytes, bytes)).flat();
-  if (body.length > whole * bytes) parts.push(...chunk(whole * bytes, body.length - whole * bytes));
-  return Buffer.concat([...parts, "0\r\n\r\n"].map((part) => Buffer.from(part as string)));
+  const chunks = Buffer.alloc(whole * (head.length + bytes + end.length));
+  let at = 0;
+  for (let index = 0; index < whole; index++) {
+    at += chunks.write(head, at, "latin1");
+    at += body.copy(chunks, at, index * bytes, (index + 1) * bytes);
+    at += chunks.write(end, at, "latin1");
+  }
+  const rest = body.subarray(whole * bytes);
+  const last = rest.length === 0 ? [] : [Buffer.from(`${rest.length.toString(16)}\r\n`), rest, Buffer.from(end)];
+  return Buffer.concat([chunks, ...last, Buffer.from("0\r\n\r\n")]);
 }
 
 /** Writes bytes on a fresh connection and waits for the status of the first answer; 0 when there is none. */
@@ -72,7 +75,7 @@ export async function dawdle(target: Target, { count, start, ms }: { count: numb
   return [] as number[];
 }
 
-/** Sends several at a time, each on its own connection. */
-export async function sendAll(target: Target, times: number, request: RawRequest): Promise<number[]> {
-  return Promise.all(Array.from({ length: times }, () => send(target, request)));
+/** Sends the same bytes several times at once, each on a connection of its own; resolves to the statuses. */
+export function sendAll({ origin }: Target, times: number, pieces: readonly Buffer[]): Promise<number[]> {
+  return Promise.all(Array.from({ length: times }, () => exchange(origin, pieces)));
 }

@@ -49,7 +49,7 @@ describe("a gateway", () => {
     await until(() => waiting.length === 1);
     release();
     expect((await next).status).toBe(200);
-    expect(gateway.books.counts()).toEqual({ calls: 5, open: 0 });
+    expect(gateway.ledger.counts()).toEqual({ calls: 5, open: 0 });
   });
 
   test("with MAX_BUFFERED_BODY_MB of large bodies of an account at work refuses it another large one, and takes small ones", async () => {
@@ -59,7 +59,11 @@ describe("a gateway", () => {
     await until(() => waiting.length === 1);
     const refused = await ask(large);
     expect(refused.headers.get("retry-after")).toBe("1");
-    await expectError(refused, { status: 429, code: "rate_limit_exceeded", says: "no room for 1400" });
+    await expectError(refused, {
+      status: 429,
+      code: "rate_limit_exceeded",
+      says: "hold 1400124 bytes, and there is no room for 2100186",
+    });
     const small = ask();
     await until(() => waiting.length === 2);
     release();

@@ -1,46 +1,6 @@
 import { Field, SelectField } from "../../ui/field.tsx";
 import { type ChangeFilters, LateField, SpanFields, times } from "../../ui/filters.tsx";
-import { actors } from "./audit-text.ts";
-
-/** Actions by what they are done with; the whole group can be chosen as well. */
-const groups: readonly (readonly [group: string, label: string, actions: Readonly<Record<string, string>>])[] = [
-  [
-    "account",
-    "Accounts",
-    {
-      create: "Account created",
-      change: "Name, e-mail or role changed",
-      invite: "Invitation created",
-      credit: "Credit added",
-      debit: "Credit deducted",
-      quota: "Free quota set",
-      disabled: "Disabled or enabled",
-      password: "Password reset",
-      sign_out: "Sessions ended",
-    },
-  ],
-  ["user", "Sign-in", { sign_in: "Signed in", password: "Password changed" }],
-  ["key", "API keys", { create: "Key created", change: "Key changed", revoke: "Key revoked" }],
-  ["voucher", "Vouchers", { create: "Voucher created", void: "Voucher voided" }],
-  ["payment", "Payments", { refund: "Refund", dispute: "Dispute", dispute_won: "Dispute won" }],
-  [
-    "provider",
-    "Providers",
-    {
-      add: "Provider added",
-      set: "Provider enabled, disabled or ordered",
-      remove: "Provider removed",
-      key: "Provider's keys changed",
-    },
-  ],
-  ["catalogue", "Catalogue", { change: "Catalogue changed" }],
-  ["sandbox", "Sandbox", { set: "Sandbox set" }],
-  [
-    "alert",
-    "Alerts",
-    { rule: "Rule changed", channel: "Channel added", channel_delete: "Channel deleted", smtp: "Mail server changed" },
-  ],
-];
+import { actors, auditGroups } from "./audit-text.ts";
 
 interface AuditFiltersProps {
   params: URLSearchParams;
@@ -49,11 +9,12 @@ interface AuditFiltersProps {
 
 export function AuditFilters({ params, onChange }: AuditFiltersProps) {
   const value = (name: string) => params.get(name) ?? "";
+  const isCustom = ["from", "until"].some((name) => params.has(name)) || value("span") === "custom";
   return (
     <div className="filters">
       <LateField
         label="Actor"
-        placeholder="E-mail or account ID"
+        placeholder="Email or account ID"
         list="audit-actors"
         value={value("actor")}
         onText={(actor) => onChange({ actor })}
@@ -72,7 +33,7 @@ export function AuditFilters({ params, onChange }: AuditFiltersProps) {
             onChange={({ target }) => onChange({ action: target.value })}
           >
             <option value="">Any action</option>
-            {groups.map(([group, label, actions]) => (
+            {auditGroups.map(([group, label, actions]) => (
               <optgroup key={group} label={label}>
                 <option value={group}>{label}: all</option>
                 {Object.entries(actions).map(([action, name]) => (
@@ -87,17 +48,17 @@ export function AuditFilters({ params, onChange }: AuditFiltersProps) {
       </Field>
       <LateField
         label="Target"
-        placeholder="E-mail, or the ID of anything"
+        placeholder="Email, or the ID of anything"
         value={value("subject")}
         onText={(subject) => onChange({ subject })}
       />
       <SelectField
         label="Time"
-        options={times}
-        value={value("span")}
+        options={[...times, ["custom", "Custom"]]}
+        value={isCustom ? "custom" : value("span")}
         onText={(span) => onChange({ span, from: "", until: "" })}
       />
-      <SpanFields {...{ params, onChange }} />
+      {isCustom && <SpanFields {...{ params, onChange }} />}
     </div>
   );
 }

@@ -5,7 +5,7 @@ import { ruleTitles } from "../alerts/rule-titles.ts";
 
 type Detail = AuditEntry["detail"];
 
-/** Those who are no account. */
+/** Actors that are not accounts. */
 export const actors: Readonly<Record<string, string>> = {
   cli: "Command line",
   oidc: "Identity provider",
@@ -16,7 +16,7 @@ export function describeActor({ email, account }: AuditEntry): string {
   return email ?? actors[account] ?? account;
 }
 
-const sentences: Readonly<Record<string, (detail: Detail, subject: string) => string>> = {
+export const auditSentences: Readonly<Record<string, (detail: Detail, subject: string) => string>> = {
   "account.create": () => "Created the account",
   "account.change": describeChange,
   "account.invite": () => "Created an invitation link",
@@ -59,6 +59,8 @@ const sentences: Readonly<Record<string, (detail: Detail, subject: string) => st
   "provider.key.remove": ({ last4 }) => `Removed an API key of the provider${toEnding(last4)}`,
   "sandbox.set": ({ setting }) =>
     setting === "auto" ? "Set the sandbox to stay until a provider is added" : `Turned the sandbox ${setting}`,
+  "team.create": ({ name }) => `Created the team “${name}”`,
+  "team.rename": ({ name, name_before: before }) => `Renamed the team from “${before ?? ""}” to “${name}”`,
   "team.invite": ({ role, email }) => `Invited ${email ?? "somebody"} to the team as ${toTeamRole(role)}`,
   "team.invitation_delete": () => "Deleted an invitation to the team",
   "team.role": ({ role, email }) => `Made ${email} ${toTeamRole(role)} of the team`,
@@ -78,9 +80,73 @@ const sentences: Readonly<Record<string, (detail: Detail, subject: string) => st
   "voucher.void": () => "Voided the voucher",
 };
 
+/** Actions by what they are done with; the whole group can be chosen as well. */
+export const auditGroups: readonly (readonly [
+  group: string,
+  label: string,
+  actions: Readonly<Record<string, string>>,
+])[] = [
+  [
+    "account",
+    "Accounts",
+    {
+      create: "Account created",
+      change: "Name, e-mail or role changed",
+      invite: "Invitation created",
+      credit: "Credit added",
+      debit: "Credit deducted",
+      quota: "Free quota set",
+      disabled: "Disabled or enabled",
+      password: "Password reset",
+      sign_out: "Sessions ended",
+    },
+  ],
+  ["user", "Sign-in", { sign_in: "Signed in", password: "Password changed" }],
+  [
+    "team",
+    "Teams",
+    {
+      create: "Team created",
+      rename: "Team renamed",
+      invite: "Invited to a team",
+      invitation_delete: "Invitation deleted",
+      join: "Joined a team",
+      role: "Role in a team changed",
+      remove: "Left or removed from a team",
+      budget: "Budget of an account set",
+      switch: "Switched to an account",
+    },
+  ],
+  [
+    "content",
+    "Prompts and answers",
+    { switch: "Keeping switched on or off", view: "Content looked at", delete: "Content deleted" },
+  ],
+  ["key", "API keys", { create: "Key created", change: "Key changed", revoke: "Key revoked" }],
+  ["voucher", "Vouchers", { create: "Voucher created", void: "Voucher voided" }],
+  ["payment", "Payments", { refund: "Refund", dispute: "Dispute", dispute_won: "Dispute won" }],
+  [
+    "provider",
+    "Providers",
+    {
+      add: "Provider added",
+      set: "Provider enabled, disabled or ordered",
+      remove: "Provider removed",
+      key: "Provider's keys changed",
+    },
+  ],
+  ["catalogue", "Catalogue", { change: "Catalogue changed" }],
+  ["sandbox", "Sandbox", { set: "Sandbox set" }],
+  [
+    "alert",
+    "Alerts",
+    { rule: "Rule changed", channel: "Channel added", channel_delete: "Channel deleted", smtp: "Mail server changed" },
+  ],
+];
+
 /** What was done, as a sentence; actions of newer gateways as their name and values. */
 export function describeAction({ action, detail, subject }: Pick<AuditEntry, "action" | "detail" | "subject">): string {
-  const describe = sentences[action];
+  const describe = auditSentences[action];
   if (describe !== undefined) return describe(detail, subject);
   const parts = Object.entries(detail).map(([name, value]) => `${name.replaceAll("_", " ")} ${value ?? "none"}`);
   return [action.replaceAll(/[._]/g, " "), ...parts].join(", ");
@@ -91,6 +157,7 @@ function describeChange(detail: Detail): string {
     ["role", (value: unknown) => (value === null ? "none" : toRoleName(value as Role))],
     ["email", String],
     ["name", (value: unknown) => (value === null ? "none" : `“${value}”`)],
+    ["models", (value: unknown) => (value === null ? "all" : String(value))],
   ] as const;
   const parts = changes
     .filter(([field]) => field in detail)

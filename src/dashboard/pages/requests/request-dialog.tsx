@@ -2,14 +2,14 @@ import type { ReactNode } from "react";
 import { maskKey } from "../../data/keys.ts";
 import { capabilityNames } from "../../data/models.ts";
 import { type RequestDetail, useRequest } from "../../data/requests.ts";
-import { formatCount, formatMs } from "../../format.ts";
+import { formatCount, formatMs, formatSecond } from "../../format.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Dialog, DialogContent } from "../../ui/dialog.tsx";
 import { Callout, Loaded } from "../../ui/feedback.tsx";
 import { Usd } from "../../ui/page.tsx";
+import { CallCost, CallStatus } from "./call-columns.tsx";
 import { ContentPanel } from "./content-panel.tsx";
-import { RequestCost, RequestStatus } from "./requests-table.tsx";
 
 interface RequestDialogProps {
   id: string;
@@ -47,7 +47,7 @@ function Detail({
     <>
       {error !== null && <Callout tone="warn">{error}</Callout>}
       <div className="row">
-        <RequestStatus request={detail} />
+        <CallStatus call={detail} />
         <CopyButton text={detail.id} label="Copy request ID" />
       </div>
       {requests > 1 && (
@@ -56,7 +56,7 @@ function Detail({
         </p>
       )}
       <dl className="facts">
-        <Fact name="Time">{detail.at && new Date(detail.at).toLocaleString("en-US")}</Fact>
+        <Fact name="Time">{detail.at && formatSecond(detail.at)}</Fact>
         <Fact name="Model">{detail.model}</Fact>
         <Fact name="Endpoint">{detail.endpoint}</Fact>
         <Fact name="Capability">
@@ -83,7 +83,7 @@ function Detail({
         <Fact name="Duration">{detail.duration_ms !== null && formatMs(detail.duration_ms)}</Fact>
         <Fact name="Finish reason">{detail.finish_reasons.join(", ") || null}</Fact>
         <Fact name="Usage">{toMeterLines(detail).join(", ") || null}</Fact>
-        <Fact name="Charged">{detail.state === "settled" && <RequestCost request={detail} />}</Fact>
+        <Fact name="Charged">{detail.state === "settled" && <CallCost call={detail} />}</Fact>
         <Fact name="List price">{detail.cost_usd && <Usd value={detail.cost_usd} />}</Fact>
         <Fact name="Hold">{toHold(detail)}</Fact>
         <Fact name="Price version">{detail.price_version}</Fact>

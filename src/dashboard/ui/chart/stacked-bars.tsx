@@ -170,7 +170,7 @@ function createOptions(
       },
       {
         ...axis,
-        size: 56,
+        size: (_plot, labels) => Math.max(56, 12 + 6.5 * Math.max(0, ...(labels ?? []).map(({ length }) => length))),
         space: 44,
         grid: { stroke: colour("--line"), width: 1 },
         // No fractional labels for whole numbers, such as half a request.
@@ -182,7 +182,7 @@ function createOptions(
       ...series
         .map((each) => {
           const [label, paint] = [each.name, colour(toColour(each))];
-          // A single value between unknown ones is no line, so the points are shown.
+          // A single value between unknown ones is not a line, so the points are shown.
           if (!isStacked) return { label, stroke: paint, width: 2, points: { show: true, size: 5, fill: paint } };
           return { label, fill: paint, width: 0, points: { show: false }, ...(bars !== undefined && { paths: bars }) };
         })

@@ -64,6 +64,19 @@ describe("the memory for request bodies", () => {
     limiter.reserve("b", mebibyte).grow(mebibyte);
   });
 
+  test("is free in part once a body was read", () => {
+    const limiter = new BodyMemoryLimiter(12 * mebibyte);
+    const read = limiter.reserve("a", 6 * mebibyte);
+    expect(() => limiter.reserve("b", 7 * mebibyte)).toThrow(full);
+    read.shrink(2 * mebibyte);
+    const other = limiter.reserve("b", 7 * mebibyte);
+    other.release();
+    other.shrink(mebibyte);
+    expect(() => limiter.reserve("b", 9 * mebibyte)).toThrow(full);
+    read.release();
+    limiter.reserve("b", 12 * mebibyte);
+  });
+
   test("does not count short bodies", () => {
     const limiter = new BodyMemoryLimiter(mebibyte);
     limiter.reserve("a", 30 * mebibyte);
@@ -89,11 +102,13 @@ describe("the memory for request bodies", () => {
 function chunkedBody(chunks: number) {
   const filler = new TextEncoder().encode(" ".repeat(mebibyte));
   const state = { sent: 0 };
-  const text = JSON.stringify({ model: "chat-1", messages });
+  const text = JSON.stringify({ pad: "", model: "chat-1", messages });
+  const begun = text.indexOf('","model');
   const body = new ReadableStream({
+    start: (controller) => controller.enqueue(new TextEncoder().encode(text.slice(0, begun))),
     pull(controller) {
       if (state.sent++ < chunks) return controller.enqueue(filler);
-      controller.enqueue(new TextEncoder().encode(text));
+      controller.enqueue(new TextEncoder().encode(text.slice(begun)));
       controller.close();
     },
   });
@@ -128,6 +143,31 @@ test("the memory of a body is free after its answer, whatever that was", async (
     expect(() => bodies.reserve("third", mebibyte)).toThrow(full);
     room.release();
   }
+});
+
+test("a body counts three times while it is read, and twice while its call waits", async () => {
+  const began = Promise.withResolvers<void>();
+  const ends = Promise.withResolvers<void>();
+  const chat = async () => {
+    began.resolve();
+    await ends.promise;
+    return completionOf("Fine");
+  };
+  const bodies = new BodyMemoryLimiter(20 * mebibyte);
+  const plugin = createPlugin({ chat });
+  const { ask } = httpOf([plugin], { bodies, kernel: createBench([plugin]).kernel });
+  const text = JSON.stringify({ model: "chat-1", messages, pad: "x".repeat(3 * mebibyte) });
+  const post = () =>
+    ask("chat/completions", { method: "POST", headers: { "content-length": String(text.length) }, body: text });
+  const other = bodies.reserve(caller.accountId, 1.5 * mebibyte);
+  await expectError(await post(), { status: 429, says: "other requests hold" });
+  other.release();
+  const first = post();
+  await began.promise;
+  expect(() => bodies.reserve(caller.accountId, 4.5 * mebibyte)).toThrow("other requests hold");
+  bodies.reserve(caller.accountId, 3.5 * mebibyte).release();
+  ends.resolve();
+  expect((await first).status).toBe(200);
 });
 
 test("a chunked body counts twice, as it arrives and put together, towards the account's half", async () => {

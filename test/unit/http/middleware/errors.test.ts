@@ -40,7 +40,7 @@ describe("an error answer", () => {
     expect(log.lines).toContainEqual({ level: "error", event: "unexpected", fields: { error: failure } });
   });
 
-  test("of the books that fail before the hold shows nothing either", async () => {
+  test("of the ledger that fails before the hold shows nothing either", async () => {
     const { post, ledger, log } = httpOf();
     ledger.refusal = new Error("database is locked at /srv/secret.db");
     const error = await expectError(await post("chat/completions", chat), { status: 500, code: "internal_error" });
@@ -60,7 +60,7 @@ describe("an error answer", () => {
 
   test("is told even when the limits cannot be", async () => {
     const { post, ledger } = httpOf();
-    ledger.readLimitState = () => Promise.reject(new Error("The books are closed"));
+    ledger.readLimitState = () => Promise.reject(new Error("The ledger is closed"));
     await expectError(await post("chat/completions", {}), { status: 400, param: "model" });
   });
 
@@ -71,7 +71,7 @@ describe("an error answer", () => {
     expect((await ask("nothing")).headers.get("x-modelgate-sandbox")).toBe("true");
   });
 
-  test("of a call has the id under which the books and the log know it", async () => {
+  test("of a call has the id under which the ledger and the log know it", async () => {
     const plugin = createPlugin({ chat: () => Promise.reject(new GatewayError("invalid_request", "No")) });
     const { post, ledger, log } = httpOf([plugin]);
     const id = (await post("chat/completions", chat)).headers.get("x-request-id") as string;
@@ -114,6 +114,26 @@ describe("a path", () => {
     const error = await expectError(response, { status: 405, code: "method_not_allowed" });
     expect(response.headers.get("allow")).toBe(allow);
     expect(error.message).toEndWith(`takes ${allow}, not ${method}`);
+  });
+
+  test.each([
+    ["/chat/completions", "POST", "/v1/chat/completions"],
+    ["/v1/v1/embeddings", "POST", "/v1/embeddings"],
+    ["/api/v1/v1/chat/completions", "POST", "/v1/chat/completions"],
+    ["/v1//chat/completions", "POST", "/v1/chat/completions"],
+    ["/v1/chat/completions/chat/completions", "POST", "/v1/chat/completions"],
+    ["/openai/v1/embeddings", "POST", "/v1/embeddings"],
+    ["/responses/resp_1", "DELETE", "/v1/responses/resp_1"],
+  ])("of a client with a wrong base URL, %s, is told which was meant", async (path, method, meant) => {
+    const error = await expectError(await ask(path, { method }), { status: 404, code: "not_found" });
+    expect(error.message).toBe(
+      `There is no endpoint ${method} ${path}; did you mean ${meant}? See the client's base URL`,
+    );
+  });
+
+  test("that nothing is like is told where the endpoints are listed", async () => {
+    const error = await expectError(await ask("/v1/moderations", { method: "POST" }), { status: 404 });
+    expect(error.message).toBe("There is no endpoint POST /v1/moderations; GET /docs lists those there are");
   });
 
   test("a path with a fragment is no endpoint", async () => {

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** A call as the books have it; amounts that are unknown are `null`. */
+/** A call as the ledger has it; amounts that are unknown are `null`. */
 export interface CallRow {
   id: string;
   model: string;
@@ -34,7 +34,7 @@ export interface CallRow {
 }
 
 /** A second look into the database of a running gateway. */
-export interface TransactionScope {
+export interface LedgerView {
   /** The row of the call that an answer's `x-request-id` names. @throws When there is none. */
   callOf(response: Response): CallRow;
   call(id: string): CallRow | undefined;
@@ -47,7 +47,7 @@ export interface TransactionScope {
   close(): void;
 }
 
-export function openCliStore(home: string): TransactionScope {
+export function openCliStore(home: string): LedgerView {
   const database = new DatabaseSync(join(home, "modelgate.db"), { readOnly: true });
   database.exec("pragma busy_timeout = 5000");
   const byId = database.prepare("select * from calls where id = ?");
@@ -63,7 +63,7 @@ export function openCliStore(home: string): TransactionScope {
       const id = response.headers.get("x-request-id");
       if (id === null) throw new Error(`No x-request-id on the answer of ${response.url}`);
       const row = call(id);
-      if (row === undefined) throw new Error(`No call ${id} in the books (status ${response.status})`);
+      if (row === undefined) throw new Error(`No call ${id} in the ledger (status ${response.status})`);
       return row;
     },
     async untilSettled(msMax = 10_000) {
