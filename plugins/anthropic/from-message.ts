@@ -12,10 +12,10 @@ import { toDetail } from "./reasoning.ts";
 import type { MessageAnswer } from "./wire.ts";
 import { messageShape, type Reading } from "./wire.ts";
 
-/** @throws {UpstreamFault} `bad_response` when the answer is no message. */
+/** @throws {UpstreamFault} `bad_response` when the answer is not a message. */
 export function fromMessage(answer: unknown, reading: Reading, nowMs: number): ChatCompletion {
   if (!parseShape(answer, messageShape) || answer.content === undefined) {
-    throw new UpstreamFault("bad_response", "The provider's answer is no message");
+    throw new UpstreamFault("bad_response", "The provider's answer is not a message");
   }
   const blocks = answer.content;
   const json = blocks.find(({ name }) => name !== undefined && name === reading.jsonTool);

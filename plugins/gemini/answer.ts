@@ -67,7 +67,7 @@ export function toFinish({ reason = "OTHER", sentence, text, calls }: Given): Fi
  * The candidates of an answer or of an event. A prompt that was refused has none, and sometimes no reason but a
  * sentence: it is read as a candidate that was filtered.
  *
- * @throws {UpstreamFault} When it holds an error, or is no answer at all.
+ * @throws {UpstreamFault} When it holds an error, or is not an answer at all.
  */
 export function readCandidates(answer: unknown): Candidate[] {
   if (!parseShape(answer, answerShape) || answer.error !== undefined) throw readError(answer);
@@ -159,7 +159,7 @@ function toChoice(candidate: Candidate, position: number, reading: CallReading):
  * A streamed answer. Each event is a whole answer with the next parts. The usage so far goes along with every chunk, so
  * that a broken stream can be charged by it.
  *
- * @throws {UpstreamFault} When the stream holds an error, is no JSON, or ends before the model has finished.
+ * @throws {UpstreamFault} When the stream holds an error, is not JSON, or ends before the model has finished.
  */
 export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: CallReading): AsyncGenerator<ChatChunk> {
   const choices = new Map<number, Given>();

@@ -17,7 +17,7 @@ export interface Faults {
   usageMissing: boolean;
 }
 
-/** The text without its directives, and what they ask for. Words that are no fault are left unheeded. */
+/** The text without its directives, and the faults that they name. Other words are ignored. */
 export function readFaults(text: string): { text: string; faults: Faults } {
   const faults: Faults = { hang: false, garbage: false, usageMissing: false };
   const plain = text.replace(directive, (_, settings: string) => {

@@ -15,9 +15,9 @@ import { image } from "./images.ts";
  * | `[[fault:delay=2000]]` | nothing comes for so many milliseconds, 600 000 at the most |
  * | `[[fault:hang]]` | nothing ever comes |
  * | `[[fault:pace=50]]` | so many milliseconds lie between two chunks of a stream |
- * | `[[fault:break=3]]` | the stream is cut after so many chunks; an answer that is no stream is cut at once |
+ * | `[[fault:break=3]]` | the stream is cut after so many chunks; an answer that is not a stream is cut at once |
  * | `[[fault:error=3]]` | the stream holds an error after so many chunks |
- * | `[[fault:garbage]]` | the provider answers with what is no answer |
+ * | `[[fault:garbage]]` | the provider answers with what is not an answer |
  * | `[[fault:usage=missing]]` | the provider does not say what was used |
  *
  * Several stand in one directive, divided by spaces. A tool is called when `tool_choice` asks for it or the prompt

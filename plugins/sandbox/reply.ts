@@ -86,7 +86,7 @@ function reasons({ reasoning_effort: effort }: ChatRequest): boolean {
   return effort !== undefined && effort !== null && effort !== "none";
 }
 
-/** The text of a message; parts that are no text are left out. */
+/** The text of a message; parts that are not text are left out. */
 function getText({ content }: Message): string {
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return "";
@@ -99,7 +99,7 @@ export function getPrompt({ messages }: ChatRequest): string {
   return message === undefined ? "" : getText(message);
 }
 
-/** How many parts of the last user message are no text. */
+/** How many parts of the last user message are not text. */
 function countAttachments({ messages }: ChatRequest): number {
   const content = messages.findLast(({ role }) => role === "user")?.content;
   return Array.isArray(content) ? content.filter(({ type }) => type !== "text").length : 0;

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type Selectable, sql } from "kysely";
 import { GatewayError, isAmount } from "../contract/index.ts";
 import { type Database, isConstraintError, type Role, type Store, type TransactionScope } from "../db/index.ts";
+import { readModelList } from "./key-fields.ts";
 import { unknownAccount } from "./lock-account.ts";
 import { expectAnotherOwner, lockOwners } from "./roles.ts";
 
@@ -15,6 +16,8 @@ export interface Account {
   /** Its own limits; absent when the configured ones apply. */
   requestsPerMinute: number | undefined;
   tokensPerMinute: number | undefined;
+  /** Ids of the models that it may use with all of its keys; absent: all. */
+  allowedModels: string[] | undefined;
   /** Milliseconds since 1970, like all times here. */
   createdAt: number;
   /** When the account was disabled with its keys and users; absent when it is enabled. */
@@ -54,6 +57,8 @@ export function newAccountRow(fields: NewAccount, now: number): Selectable<Datab
     disabled_at: null,
     budget_nanodollars: null,
     budget_period: null,
+    allowed_models: null,
+    founded_by: null,
   };
 }
 
@@ -194,6 +199,7 @@ function toAccount(row: Selectable<Database["accounts"]>): Account {
     freeTokensPerDay: row.free_tokens_per_day ?? undefined,
     requestsPerMinute: row.requests_per_minute ?? undefined,
     tokensPerMinute: row.tokens_per_minute ?? undefined,
+    allowedModels: readModelList(row.allowed_models),
     createdAt: row.created_at,
     disabledAt: row.disabled_at ?? undefined,
   };

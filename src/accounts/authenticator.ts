@@ -164,7 +164,9 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
   const { account_budget_nanodollars: limitNanodollars, account_budget_period: period } = record;
   if (limitNanodollars !== null) caller.accountBudget = { limitNanodollars, period: period ?? "month" };
   if (record.keeps_content) caller.keepsContent = true;
-  if (record.allowed_models !== null) caller.allowedModels = new Set(JSON.parse(record.allowed_models) as string[]);
+  const [ofKey, ofAccount] = [record.allowed_models, record.account_allowed_models];
+  if (ofKey !== null) caller.allowedModels = new Set(JSON.parse(ofKey) as string[]);
+  if (ofAccount !== null) caller.accountModels = new Set(JSON.parse(ofAccount) as string[]);
   return {
     revision,
     secretHash: Buffer.from(record.secret_hash, "hex"),

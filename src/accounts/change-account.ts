@@ -3,6 +3,7 @@ import { GatewayError } from "../contract/index.ts";
 import { type Database, isConstraintError, type Role, type TransactionScope } from "../db/index.ts";
 import { parseEmail, parseName, takenEmail } from "./account-admin.ts";
 import { toSignInAddress } from "./auth-http.ts";
+import { checkModelList, readModelList } from "./key-fields.ts";
 import { type Actor, expectAnotherOwner, lockManaged, lockOwners } from "./roles.ts";
 import { createUser, endInvitations } from "./users.ts";
 
@@ -11,6 +12,8 @@ export interface AccountChanges {
   readonly name?: string | null | undefined;
   readonly email?: string | undefined;
   readonly role?: Role | undefined;
+  /** Ids of models; `null` allows all. */
+  readonly allowedModels?: readonly string[] | null | undefined;
 }
 
 /** What was changed, with the values before: `{ role: "viewer", role_before: "member" }`. */
@@ -40,21 +43,39 @@ export async function changeAccount(
     const roleBefore = await lockManaged(db, actor, accountId);
     const before = await db
       .selectFrom("accounts")
-      .select(["email", "name"])
+      .select(["email", "name", "allowed_models"])
       .where("id", "=", accountId)
       .executeTakeFirstOrThrow();
     const email = changes.email === undefined ? before.email : parseEmail(changes.email);
     const name = changes.name === undefined ? before.name : changes.name && parseName(changes.name);
+    const models = toModelsColumn(changes.allowedModels, before.allowed_models);
     const role = changes.role ?? roleBefore;
     if (email !== before.email || name !== before.name) await writeProfile(db, accountId, { email, name });
+    if (models !== before.allowed_models) {
+      await db.updateTable("accounts").set({ allowed_models: models }).where("id", "=", accountId).execute();
+    }
     if (email !== before.email || role !== roleBefore) await endInvitations(db, accountId);
     if (role !== undefined && role !== roleBefore) await writeRole(db, { actor, accountId, role, roleBefore }, now);
     return {
       ...(email !== before.email && { email, email_before: before.email }),
       ...(name !== before.name && { name, name_before: before.name }),
       ...(role !== undefined && role !== roleBefore && { role, role_before: roleBefore ?? null }),
+      ...(models !== before.allowed_models && {
+        models: listModels(models),
+        models_before: listModels(before.allowed_models),
+      }),
     };
   });
+}
+
+function listModels(column: string | null): string | null {
+  return readModelList(column)?.join(", ") ?? null;
+}
+
+function toModelsColumn(models: AccountChanges["allowedModels"], before: string | null): string | null {
+  if (models === undefined) return before;
+  if (models !== null) checkModelList(models);
+  return models && JSON.stringify([...new Set(models)]);
 }
 
 async function writeProfile(

@@ -1,4 +1,5 @@
 export { type Account, type AccountRow, emailsOf, readRoles, searchAccounts } from "./account-admin.ts";
+export { takeAttempt } from "./attempt-limit.ts";
 export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, RefusedKeyError } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";

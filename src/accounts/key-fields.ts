@@ -22,12 +22,19 @@ export function checkKeyFields({ name, expiresAt, allowedModels, bounds = {} }: 
     throw invalid("name", `The key name has ${name.length} characters, expected 1 to ${nameLengthMax}`);
   }
   if (expiresAt !== undefined) validateExpiry(expiresAt, now);
-  if (allowedModels !== undefined && (allowedModels.length === 0 || allowedModels.includes(""))) {
-    throw invalid(
-      "allowed_models",
-      "allowed_models is empty or holds an empty id: name at least one model, or omit it to allow all",
-    );
-  }
+  if (allowedModels !== undefined) checkModelList(allowedModels);
+}
+
+/** @throws {GatewayError} `invalid_request` for a list that allows nothing. */
+export function checkModelList(models: readonly string[]): void {
+  if (models.length > 0 && !models.includes("")) return;
+  const sentence = "allowed_models is empty or holds an empty id: name at least one model, or omit it to allow all";
+  throw invalid("allowed_models", sentence);
+}
+
+/** The list of models of a key or an account as it is stored; `undefined` allows all. */
+export function readModelList(text: string | null): string[] | undefined {
+  return text === null ? undefined : (JSON.parse(text) as string[]);
 }
 
 /** The column of each limit in the table of keys. */

@@ -2,7 +2,7 @@ import type { Selectable, Transaction } from "kysely";
 import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
 import { type Database, isConstraintError, isOfRunningPeriod, type Store } from "../db/index.ts";
 import { hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
-import { checkKeyFields, columnOf, type KeyFields, limitColumns, toKeyLimits } from "./key-fields.ts";
+import { checkKeyFields, columnOf, type KeyFields, limitColumns, readModelList, toKeyLimits } from "./key-fields.ts";
 import { unknownAccount } from "./lock-account.ts";
 import { recordAudit } from "./record-audit.ts";
 
@@ -93,7 +93,7 @@ export async function createKey(
   return created;
 }
 
-/** Locks the account and counts its usable keys. Importing an existing key again is no new key. */
+/** Locks the account and counts its usable keys. Importing an existing key again is not a new key. */
 async function checkKeyCount(
   db: Transaction<Database>,
   { account_id: accountId, id }: { account_id: string; id: string },
@@ -165,7 +165,7 @@ function toApiKey(row: Selectable<Database["keys"]> & { spent_nanodollars: numbe
     id: row.id,
     accountId: row.account_id,
     name: row.name,
-    allowedModels: row.allowed_models === null ? undefined : (JSON.parse(row.allowed_models) as string[]),
+    allowedModels: readModelList(row.allowed_models),
     bounds: toKeyLimits(row),
     spentNanodollars: row.spent_nanodollars === null ? 0 : row.spent_nanodollars,
     createdAt: row.created_at,

@@ -1,5 +1,6 @@
 import { GatewayError } from "../contract/index.ts";
 import type { Role, Store, TeamRole } from "../db/index.ts";
+import { readModelList } from "./key-fields.ts";
 
 /** A signed-in user. */
 export interface SessionUser {
@@ -23,6 +24,8 @@ export interface SessionUser {
   readonly secondFactor: boolean;
   /** The own daily free quota of the account in which the session acts; absent when the configured one applies. */
   readonly freeTokensPerDay: number | undefined;
+  /** Ids of the models that this account may use; absent: all. */
+  readonly allowedModels: readonly string[] | undefined;
 }
 
 /** How often the last use of a session is written. */
@@ -58,6 +61,7 @@ export async function readSessionUser(
       "accounts.email as account_email",
       "accounts.name as account_name",
       "accounts.free_tokens_per_day",
+      "accounts.allowed_models",
       "accounts.disabled_at",
     ])
     .where("users.id", "=", userId)
@@ -86,6 +90,7 @@ export async function readSessionUser(
     passwordIsTemporary: row.password_is_temporary !== 0,
     secondFactor: row.two_factor_enabled !== 0,
     freeTokensPerDay: row.free_tokens_per_day ?? undefined,
+    allowedModels: readModelList(row.allowed_models),
   };
 }
 

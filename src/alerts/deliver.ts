@@ -4,7 +4,7 @@ import type { Store } from "../db/index.ts";
 import type { Log } from "../kernel/index.ts";
 import { type Channel, openChannel, recordOutcome, type Target } from "./channels.ts";
 import { sendEmail } from "./email.ts";
-import { createTestMessage, DeliveryError, type Message } from "./message.ts";
+import { createTestMessage, DeliveryError, type Message, toSubject } from "./message.ts";
 import { parseSmtpUrl, readSmtp, type Smtp } from "./settings.ts";
 import { createWebhooks } from "./webhook.ts";
 
@@ -13,6 +13,8 @@ const pausesMs = [30_000, 120_000, 600_000, 3_600_000, 6 * 3_600_000];
 /** How long another process leaves a message alone that one is sending. */
 const claimMs = 60_000;
 const messagesAtOnce = 10;
+/** Admins of a team who get a message. */
+const recipientsMax = 10;
 
 export interface DeliveryDeps {
   readonly store: Store;
@@ -44,13 +46,27 @@ export function createDelivery(deps: DeliveryDeps) {
     }
     const smtp = await findSmtp(deps);
     if (smtp === undefined) throw new DeliveryError("No mail server is set");
-    await sendEmail(smtp, target.to ?? [await emailOf(channel.owner)], message);
+    await sendEmail(smtp, target.to ?? (await findEmails(channel.owner)), { ...message, subject: toSubject(message) });
   }
 
-  async function emailOf(accountId: string): Promise<string> {
+  /** The address of an account, or those of the admins of a team that has none. */
+  async function findEmails(accountId: string): Promise<string[]> {
     const row = await db.selectFrom("accounts").select("email").where("id", "=", accountId).executeTakeFirst();
     if (row === undefined) throw new DeliveryError("The account does not exist any more");
-    return row.email;
+    if (!row.email.endsWith(".invalid")) return [row.email];
+    const admins = await db
+      .selectFrom("memberships")
+      .innerJoin("users", "users.id", "memberships.user_id")
+      .innerJoin("accounts", "accounts.id", "users.account_id")
+      .select("accounts.email")
+      .where("memberships.account_id", "=", accountId)
+      .where("memberships.role", "=", "admin")
+      .where("accounts.disabled_at", "is", null)
+      .orderBy("memberships.joined_at")
+      .limit(recipientsMax)
+      .execute();
+    if (admins.length === 0) throw new DeliveryError("The team has no admin");
+    return admins.map(({ email }) => email);
   }
 
   /** Sends and records the outcome. Returns why it failed. */

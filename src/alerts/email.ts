@@ -1,9 +1,17 @@
 import { isLoopback } from "../config/index.ts";
-import { DeliveryError, type Message, sendMsMax, toSubject } from "./message.ts";
+import { DeliveryError, sendMsMax } from "./message.ts";
 import type { Smtp } from "./settings.ts";
 
-/** Sends a message by e-mail, once. @throws {DeliveryError} */
-export async function sendEmail(smtp: Smtp, to: readonly string[], message: Message): Promise<void> {
+/** What an e-mail says. */
+export interface Mail {
+  /** The same when it is sent again. */
+  readonly id: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+/** Sends an e-mail, once. @throws {DeliveryError} */
+export async function sendEmail(smtp: Smtp, to: readonly string[], { id, subject, text }: Mail): Promise<void> {
   // Imported only when it is needed: most gateways send no mail.
   const { createTransport } = await import("nodemailer");
   const { host, port, isTls, user, password = "" } = smtp;
@@ -20,8 +28,9 @@ export async function sendEmail(smtp: Smtp, to: readonly string[], message: Mess
     sendMsMax,
   );
   try {
-    const mail = { from: smtp.from, to: [...to], subject: toSubject(message), text: `${message.text}\n` };
-    await Promise.race([transport.sendMail({ ...mail, messageId: `<${message.id}@modelgate>` }), late]);
+    // As objects, whose addresses are not read as lists.
+    const mail = { from: smtp.from, to: to.map((address) => ({ name: "", address })), subject, text: `${text}\n` };
+    await Promise.race([transport.sendMail({ ...mail, messageId: `<${id}@modelgate>` }), late]);
   } catch (error) {
     throw toDeliveryError(error);
   } finally {

@@ -1,5 +1,6 @@
 export { addChannel, type Channel, deleteChannel, listChannels } from "./channels.ts";
 export { createDelivery, findSmtp } from "./deliver.ts";
+export { sendEmail } from "./email.ts";
 export type { VerifyLedger } from "./ledger-check.ts";
 export { openAlerts } from "./open-alerts.ts";
 export { getRuleInfo, type Rule, ruleNames } from "./rules.ts";

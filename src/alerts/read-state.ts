@@ -1,7 +1,8 @@
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
+import { makeCallId } from "../contract/index.ts";
 import { firstDayOfPeriod, isOfRunningPeriod, type Store } from "../db/index.ts";
-import { makeCallId, type Registry } from "../kernel/index.ts";
+import type { Registry } from "../kernel/index.ts";
 import { readLedgerCheck } from "./ledger-check.ts";
 import type { NodeState, SharedState } from "./rules.ts";
 

@@ -15,7 +15,7 @@ export function getBudgetLimit({ premium, caller }: Pick<AdmissionRequest, "prem
   return premium ? caller.keyLimits?.budgetNanodollars : undefined;
 }
 
-/** @throws {RangeError} When a figure is no whole number from 0 to 2^53 − 1: a negative one would mint money. */
+/** @throws {RangeError} When a figure is not a whole number from 0 to 2^53 − 1: a negative one would mint money. */
 export function validateAdmission(admission: AdmissionRequest): void {
   const { callId, holdNanodollars, minNanodollars, holdTokens, minTokens, limitTokens } = admission;
   if ([holdNanodollars, minNanodollars, holdTokens, minTokens, limitTokens].every(isAmount)) return;
@@ -49,7 +49,7 @@ export function toCallOpened(admission: AdmissionRequest, held: Held, guard?: Ca
  * Makes the record of a call's end. A premium call pays the list price, also beyond its hold; when that price is not
  * known it pays its hold, which is the most its owner was told. A released call pays nothing.
  *
- * @throws {RangeError} When a figure is no whole number from 0 to 2^53 − 1: a negative one would mint money.
+ * @throws {RangeError} When a figure is not a whole number from 0 to 2^53 − 1: a negative one would mint money.
  */
 export function toCallEnded(open: CallOpened, settlement: Settlement, settledAt: number): CallEnded {
   const { costNanodollars: cost, outcome } = settlement;

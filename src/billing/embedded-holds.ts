@@ -40,7 +40,7 @@ export interface OpenedCall {
 
 /** The error for a hold that could not be written. */
 export function holdNotWritten(cause: unknown): Error {
-  return billingUnavailable("The call could not be written down, so it was not made; try again", cause);
+  return billingUnavailable("The call could not be recorded, so it was not made; try again", cause);
 }
 
 /** The error for an account that could not be read. */

@@ -65,23 +65,23 @@ export function budgetExceeded(
   owner: Owner = "key",
 ): GatewayError {
   const period = owner === "key" ? caller.keyLimits?.budgetPeriod : caller.accountBudget?.period;
-  const cure = owner === "key" ? "raise the budget, or use another key or" : "raise the budget, or use";
+  const advice = owner === "key" ? "raise the budget, or use another key or" : "raise the budget, or use";
   return new GatewayError(
     "budget_exceeded",
-    `${periodNames[period ?? "month"]} budget of this ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; it resets at ${new Date(resetsAt).toISOString()}; until then ${cure} a model that is not premium`,
+    `${periodNames[period ?? "month"]} budget of this ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; it resets at ${new Date(resetsAt).toISOString()}; until then ${advice} a model that is not premium`,
     { retryAfterMs: Math.max(0, resetsAt - now) },
   );
 }
 
 export function balanceExceeded({ model, minNanodollars }: Least, wallet: WalletState): GatewayError {
   const { balanceNanodollars, heldNanodollars } = wallet;
-  const cure =
+  const advice =
     heldNanodollars > 0
       ? "wait for running calls to end, give them a smaller max_tokens, or credit the wallet"
       : "credit the wallet, or use a model that is not premium";
   return new GatewayError(
     "insufficient_balance",
-    `Insufficient balance for the premium model ${model}: the wallet has ${formatUsd(balanceNanodollars)} USD, of which ${formatUsd(heldNanodollars)} USD is held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${cure}`,
+    `Insufficient balance for the premium model ${model}: the wallet has ${formatUsd(balanceNanodollars)} USD, of which ${formatUsd(heldNanodollars)} USD is held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; ${advice}`,
   );
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Store } from "../db/index.ts";
+import { type Store, usageColumns } from "../db/index.ts";
 
 /** Which of the calls. */
 export interface CallsPage {
@@ -30,17 +30,7 @@ export function readRecentCalls(
       "premium",
       "state",
       "opened_at",
-      "input_tokens",
-      "cache_read_tokens",
-      "cache_write_tokens",
-      "cache_write_1h_tokens",
-      "output_tokens",
-      "audio_input_tokens",
-      "audio_output_tokens",
-      "image_output_tokens",
-      "images",
-      "audio_ms",
-      "characters",
+      ...usageColumns,
       "usage_source",
       "cost_nanodollars",
       "charged_nanodollars",

@@ -1,28 +1,15 @@
 import { sql } from "kysely";
-import { meterColumns, type Store } from "../db/index.ts";
+import { type Store, usageColumns } from "../db/index.ts";
 
 /** Recorded usage of a model on a UTC day. */
-export interface RecordedUsage {
+export interface RecordedUsage extends Record<(typeof usageColumns)[number], number> {
   /** Days since 1970. */
   day: number;
   model: string;
   /** Calls that were settled. */
   requests: number;
-  input_tokens: number;
-  cache_read_tokens: number;
-  cache_write_tokens: number;
-  cache_write_1h_tokens: number;
-  output_tokens: number;
-  audio_input_tokens: number;
-  audio_output_tokens: number;
-  image_output_tokens: number;
-  images: number;
-  audio_ms: number;
-  characters: number;
   cost_nanodollars: number;
 }
-
-const meters = Object.values(meterColumns).filter((column) => column !== "call_units");
 
 /**
  * Sums by day and model, from `fromDay` to `toDay`, both included. Of all providers together they come from the
@@ -36,13 +23,13 @@ export async function recordedUsage(
 ): Promise<RecordedUsage[]> {
   if (route === undefined) {
     const { rows } = await sql<RecordedUsage>`select day, model, sum(requests) as requests,
-      ${sql.join([...meters, "cost_nanodollars"].map((column) => sql`sum(${sql.ref(column)}) as ${sql.ref(column)}`))}
+      ${sql.join([...usageColumns, "cost_nanodollars"].map((column) => sql`sum(${sql.ref(column)}) as ${sql.ref(column)}`))}
       from usage_days where day >= ${fromDay} and day <= ${toDay} group by day, model`.execute(store.db);
     return rows;
   }
   await assertUnpruned(store, fromDay);
   const dayMs = sql.lit(86_400_000);
-  const columns = [...meters, "cost_nanodollars"];
+  const columns = [...usageColumns, "cost_nanodollars"];
   const { rows } = await sql<RecordedUsage>`select opened_at / ${dayMs} as day, model, count(*) as requests,
     ${sql.join(columns.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0) as ${sql.ref(column)}`))}
     from calls where state = 'settled' and route = ${route}

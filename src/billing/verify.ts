@@ -16,7 +16,7 @@ export interface Verification {
 /**
  * Recomputes every balance from the entries, every charge from its call, and every quota day, budget of a key and
  * hourly sum from the calls, every daily sum from the hourly ones, and compares with what is written. Each comparison is
- * one statement and so sees one state of the books, also while a gateway is running. Of the days whose calls were pruned
+ * one statement and so sees one state of the ledger, also while a gateway is running. Of the days whose calls were pruned
  * the sums are compared, by account.
  */
 export async function verifyLedger(store: Store): Promise<Verification> {
@@ -147,6 +147,6 @@ async function count({ db }: Store): Promise<Verification["counts"]> {
     (select count(*) from calls where state = 'abandoned') as abandoned,
     (select coalesce(sum(calls), 0) from opening_balances) as pruned`.execute(db);
   const [counts] = rows;
-  if (counts === undefined) throw new Error("Cannot count the books: the engine answered nothing");
+  if (counts === undefined) throw new Error("Cannot count the ledger: the engine answered nothing");
   return { ...counts };
 }

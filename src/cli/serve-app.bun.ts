@@ -42,9 +42,9 @@ export async function serveApp(config: Config, { version, ...parts }: ServeOptio
   try {
     lockStore(store, config);
     const onSandbox = watchSandbox(store, log);
-    const onPluginsChanged = ({ states, sandbox }: PluginSnapshot) => {
+    const onPluginsChanged = ({ states, warnings, sandbox }: PluginSnapshot) => {
       if (config.worker > 1) return;
-      writeStateFile(stateFile, { pid: process.pid, plugins: states });
+      writeStateFile(stateFile, { pid: process.pid, plugins: states, warnings });
       onSandbox(sandbox);
     };
     const observability = await openObservability(config, { log, version });

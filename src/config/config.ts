@@ -1,7 +1,7 @@
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { type Setting, settings } from "./settings.ts";
-import { isPlainUrl } from "./urls.ts";
+import { getPublicOrigin, isPlainUrl } from "./urls.ts";
 
 type SettingName = keyof typeof settings;
 type Values = {
@@ -239,4 +239,13 @@ function toAbsolute(folder: string, env: Environment): string {
   const user = readText(env, "HOME") ?? homedir();
   const expanded = folder === "~" || folder.startsWith("~/") ? join(user, folder.slice(1)) : folder;
   return isAbsolute(expanded) ? expanded : resolve(expanded);
+}
+
+/** What single sign-on needs; `undefined` when no identity provider is configured. */
+export function getOidcOptions(config: Config) {
+  const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret, oidcRoleClaim: claim } = config;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) return undefined;
+  const roles = claim === undefined ? undefined : { claim, pairs: config.oidcRoles ?? [] };
+  const publicOrigin = getPublicOrigin(config, config.port);
+  return { issuer, clientId, clientSecret, publicOrigin, scopes: config.oidcScopes, roles };
 }

@@ -3,11 +3,11 @@ export {
   ConfigError,
   type ConfigRow,
   describeConfig,
+  getOidcOptions,
   getVariablePrefix,
   readConfig,
   variables,
 } from "./config.ts";
-export { getOidcOptions } from "./oidc.ts";
 export {
   getCatalogueFolder,
   getDatabaseFile,

@@ -58,7 +58,7 @@ export class ContentKeeper {
       answer = await run();
       return answer;
     } finally {
-      // A request that did not become a call has no row in the books to stand beside.
+      // A request that did not become a call has no row in the ledger to stand beside.
       if (call.hold !== undefined) this.#take(call, copy, answer);
     }
   }

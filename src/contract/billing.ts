@@ -36,6 +36,8 @@ export interface Caller {
   keyId: string;
   /** Models the key may use, by id; absent means all. */
   allowedModels?: ReadonlySet<string> | undefined;
+  /** Models that its account may use; a call needs both lists. */
+  accountModels?: ReadonlySet<string> | undefined;
   limits: Limits;
   /** Absent for a key that has none, which is most. */
   keyLimits?: KeyLimits | undefined;
@@ -47,7 +49,7 @@ export interface Caller {
   keepsContent?: true;
 }
 
-/** What a call asks the books before it may reach a provider. */
+/** What a call asks the ledger before it may reach a provider. */
 export interface AdmissionRequest {
   callId: string;
   caller: Caller;
@@ -83,7 +85,7 @@ export interface LimitState {
   resetTokensMs: number;
 }
 
-/** What the books gave an admitted call. */
+/** What the ledger gave an admitted call. */
 export interface Hold {
   callId: string;
   heldNanodollars: number;
@@ -100,7 +102,7 @@ export type Extension = Pick<
   "callId" | "holdNanodollars" | "minNanodollars" | "holdTokens" | "minTokens" | "limitTokens"
 >;
 
-/** How a call ended, for the books. */
+/** How a call ended, for the ledger. */
 export interface Settlement {
   callId: string;
   /** `released`: nothing came out, nothing is charged. */
@@ -168,7 +170,7 @@ export interface LimitsUsage {
 
 /**
  * Holds, wallets, quota and limits. A call is admitted once, then settled once; both promises resolve when the fact
- * is written down, so that no call reaches a provider before its hold and no last byte is sent before its charge.
+ * is recorded, so that no call reaches a provider before its hold and no last byte is sent before its charge.
  */
 export interface Ledger {
   /**

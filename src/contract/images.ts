@@ -38,7 +38,7 @@ export interface GeneratedImage {
 /** What an `images` handler returns. */
 export interface GeneratedImages {
   images: GeneratedImage[];
-  /** As the provider reported it, by {@link TokenUsage}. The kernel drops what is no usage. */
+  /** As the provider reported it, by {@link TokenUsage}. The kernel drops what is not usage. */
   usage?: Record<string, unknown> | undefined;
 }
 

@@ -1,6 +1,6 @@
 export * from "./api-key.ts";
 export * from "./billing.ts";
-export { callIdPrefix, idAlphabet } from "./call-id.ts";
+export { callIdPrefix, idAlphabet, makeCallId, randomText } from "./call-id.ts";
 export * from "./capability.ts";
 export * from "./chat.ts";
 export * from "./completions.ts";
@@ -15,7 +15,6 @@ export * from "./model.ts";
 export * from "./plugin.ts";
 export * from "./price.ts";
 export * from "./responses.ts";
-export * from "./retirement.ts";
 export * from "./speech.ts";
 export * from "./text.ts";
 export * from "./token-usage.ts";

@@ -2,7 +2,10 @@ import { type Static, Type } from "@sinclair/typebox";
 import { capabilities } from "./capability.ts";
 import { Price } from "./price.ts";
 
-const day = Type.String({ pattern: "^\\d{4}-\\d{2}-\\d{2}$" });
+const day = Type.String({
+  pattern: "^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$",
+  description: "A day, such as 2027-01-31",
+});
 const names = (description: string) => Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description });
 
 /** What a chat model can do beside answering text by text. */
@@ -78,7 +81,7 @@ export const Model = Type.Object(
     options: Type.Optional(
       Type.Record(Type.String(), Type.Unknown(), { description: "What the plugin's own dialect wants to know of it" }),
     ),
-    ownedBy: Type.String({ minLength: 1 }),
+    ownedBy: Type.String({ minLength: 1, description: "Who made it, as GET /models says" }),
     created: Type.Integer({ minimum: 0, description: "Seconds since 1970, as in the model object" }),
     price: Type.Optional(Price),
     quotaWeights: Type.Optional(
@@ -113,3 +116,22 @@ export const Model = Type.Object(
   { additionalProperties: false },
 );
 export type Model = Static<typeof Model>;
+
+/** How long before a model's end it is announced. */
+const noticeMs = 60 * 86_400_000;
+
+/**
+ * Whether the provider has ended a model, or ends it within 60 days. A model ends with the first moment of `retiredOn`, UTC.
+ *
+ * @returns `undefined` when no end is known or near.
+ */
+export function getRetirement({ retiredOn }: Pick<Model, "retiredOn">, now: number): "past" | "soon" | undefined {
+  if (retiredOn === undefined) return undefined;
+  const endsAt = Date.parse(retiredOn);
+  return endsAt <= now ? "past" : endsAt <= now + noticeMs ? "soon" : undefined;
+}
+
+/** Whether calls of the model itself are refused: it has ended, and its row does not say that it is still to be asked for. */
+export function isEnded(model: Model, now: number): boolean {
+  return getRetirement(model, now) === "past" && model.whenRetired !== "serve";
+}

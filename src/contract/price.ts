@@ -91,20 +91,20 @@ export function getBasicMeters(capability: Capability, price: Price | undefined)
 }
 
 /**
- * The most that a call of these amounts can cost: a provider may write the whole prompt to its cache, which can be dearer
- * than to read it, and dearest where it is to be kept for an hour.
+ * The most that a call of these amounts can cost: a provider may write the whole prompt to its cache, which can cost more
+ * than to read it, and most of all where it is to be kept for an hour.
  *
  * @returns `undefined` as {@link costNanodollars}.
  */
 export function costMaxNanodollars(price: CompiledPrice, meters: Meters, keepsHour: boolean): number | undefined {
   const { numerators } = findTable(price, meters);
   const { inputToken = 0, ...others } = meters;
-  let dearest: MeterName = "inputToken";
+  let costliest: MeterName = "inputToken";
   for (const name of ["cacheWriteToken", ...(keepsHour ? ["cacheWrite1hToken" as const] : [])] as const) {
-    const [rate, most] = [numerators[name], numerators[dearest]];
-    if (rate !== undefined && most !== undefined && rate > most) dearest = name;
+    const [rate, most] = [numerators[name], numerators[costliest]];
+    if (rate !== undefined && most !== undefined && rate > most) costliest = name;
   }
-  return costNanodollars(price, { ...others, [dearest]: inputToken });
+  return costNanodollars(price, { ...others, [costliest]: inputToken });
 }
 
 /**

@@ -60,6 +60,6 @@ export interface Transcript {
   duration?: number | undefined;
   segments?: TranscriptSegment[] | undefined;
   words?: TranscriptWord[] | undefined;
-  /** As the provider reported it where it bills tokens, by `TokenUsage`; the kernel drops what is no usage. */
+  /** As the provider reported it where it bills tokens, by `TokenUsage`; the kernel drops what is not usage. */
   usage?: Record<string, unknown> | undefined;
 }

@@ -6,7 +6,7 @@ import { SignIn } from "./auth/sign-in.tsx";
 import { SignUp } from "./auth/sign-up.tsx";
 import { isUnauthorized } from "./data/api.ts";
 import { extendSession, useMe } from "./data/session.ts";
-import { useReloadOnSwitch } from "./shell/account-switch.tsx";
+import { SwitchedAwayDialog } from "./shell/account-switch.tsx";
 import { Shell } from "./shell/shell.tsx";
 import { LoadError } from "./ui/feedback.tsx";
 import { Toasts } from "./ui/toast.tsx";
@@ -20,6 +20,7 @@ export function App() {
   return (
     <>
       {isReady && <Session />}
+      <SwitchedAwayDialog />
       <Toasts />
     </>
   );
@@ -29,7 +30,6 @@ function Session() {
   const { data: me, error, mutate } = useMe();
   const [invitation, dismissInvitation] = useInvitation();
   const [team, dismissTeam] = useTeamInvitation();
-  useReloadOnSwitch(me);
   if (invitation !== undefined) return <InvitationPage token={invitation} onDismiss={dismissInvitation} />;
   if (team !== undefined && (isUnauthorized(error) || me?.password_is_temporary === false)) {
     return <JoinPage token={team} me={isUnauthorized(error) ? undefined : me} onDismiss={dismissTeam} />;

@@ -23,13 +23,16 @@ export async function buildPage(): Promise<BuiltFile[]> {
     },
     define: { "process.env.NODE_ENV": '"production"' },
   });
-  return await Promise.all(
+  const files = await Promise.all(
     built.outputs.map(async (output) => {
       const path = output.path.slice(1);
       const bytes = path === "/index.html" ? new Blob([paintFirst(await output.text())]) : output;
       return { path, mediaType: output.type, bytes };
     }),
   );
+  // Browsers ask for this name at pages without an icon of their own, such as /docs.
+  const icon = files.find(({ path }) => /^\/assets\/icon-[^/]*\.svg$/.test(path));
+  return icon === undefined ? files : [...files, { ...icon, path: "/favicon.ico" }];
 }
 
 /** Moves the stylesheet behind the frame of the page: in the head it would hold back the first paint. */

@@ -1,15 +1,8 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
+import type { StaticAsset, StaticAssets } from "../http/dashboard-api/static-assets.ts";
 import type { BuiltFile } from "./build-page.bun.ts";
 import { builtPage } from "./built-page.bun.ts";
-
-/** A file with its compressed variants. */
-interface SiteFile {
-  readonly mediaType: string;
-  readonly plain: Uint8Array<ArrayBuffer>;
-  readonly gzip: Uint8Array<ArrayBuffer>;
-  readonly br: Uint8Array<ArrayBuffer>;
-}
 
 const compressGzip = promisify(gzip);
 const compressBrotli = promisify(brotliCompress);
@@ -20,9 +13,9 @@ const brotliQuality = 9;
  * The files of the dashboard, by path. Lazy: the first request bundles the page when run from source, and each file is
  * compressed once, off the event loop.
  */
-export function openSite(): { find(path: string): Promise<SiteFile | undefined> } {
+export function openSite(): StaticAssets {
   let built: Promise<Map<string, BuiltFile>> | undefined;
-  const files = new Map<string, Promise<SiteFile>>();
+  const files = new Map<string, Promise<StaticAsset>>();
   return {
     async find(path) {
       built ??= loadFiles();
@@ -40,7 +33,7 @@ async function loadFiles(): Promise<Map<string, BuiltFile>> {
   return new Map(files.map((file) => [file.path, file]));
 }
 
-async function compressFile({ mediaType, bytes }: BuiltFile): Promise<SiteFile> {
+async function compressFile({ mediaType, bytes }: BuiltFile): Promise<StaticAsset> {
   const plain = new Uint8Array(await bytes.arrayBuffer());
   const params = { [constants.BROTLI_PARAM_QUALITY]: brotliQuality };
   const [gzipped, br] = await Promise.all([

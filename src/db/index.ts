@@ -1,16 +1,16 @@
 export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet } from "./account-balance.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
 export { type Contents, createContents, type NewContent } from "./contents.ts";
-export { dayOf, endOfPeriod, startOfDay, startOfPeriod } from "./dates.ts";
+export { dayOf, endOfPeriod, firstDayOfPeriod, isOfRunningPeriod, startOfDay, startOfPeriod } from "./dates.ts";
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
 export type { KeyRecord } from "./key-query.ts";
 export type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
+export { usageColumns } from "./meter-columns.ts";
 export { oneNodeAtATime } from "./migrate.ts";
 export { openStore } from "./open-store.ts";
 export { insertRefusals, pruneRefusals, refusalsOfAccountMax } from "./refusals.ts";
 export type { RefusalsTable } from "./refusals-table.ts";
-export { firstDayOfPeriod, isOfRunningPeriod } from "./running-period.ts";
 export { type CallState, type Database, isOpen, isSeen, meterColumns, type Role } from "./schema.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export {

@@ -16,6 +16,7 @@ export interface KeyRecord {
   key_concurrent_calls: number | null;
   budget_nanodollars: number | null;
   budget_period: BudgetPeriod | null;
+  account_allowed_models: string | null;
   account_budget_nanodollars: number | null;
   account_budget_period: BudgetPeriod | null;
   account_requests_per_minute: number | null;
@@ -42,6 +43,7 @@ export function keyQuery(db: Kysely<Database>) {
       "keys.concurrent_calls as key_concurrent_calls",
       "keys.budget_nanodollars",
       "keys.budget_period",
+      "accounts.allowed_models as account_allowed_models",
       "accounts.budget_nanodollars as account_budget_nanodollars",
       "accounts.budget_period as account_budget_period",
       "accounts.requests_per_minute as account_requests_per_minute",

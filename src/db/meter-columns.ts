@@ -15,3 +15,6 @@ export const meterColumns = {
   character: "characters",
   call: "call_units",
 } as const satisfies Record<MeterName, string>;
+
+/** Those that usage is shown by: all but that of models which are charged by the call. */
+export const usageColumns = Object.values(meterColumns).filter((column) => column !== "call_units");

@@ -59,9 +59,9 @@ async function readVersion(db: Kysely<Database>, engine: Engine): Promise<number
   if (!names.includes("schema_versions")) {
     const [foreign] = names;
     if (foreign === undefined) return 0;
-    const cure = engine === "sqlite" ? "name another file" : "name an empty one in DATABASE_URL";
+    const advice = engine === "sqlite" ? "name another file" : "name an empty one in DATABASE_URL";
     throw new StoreError(
-      `The database is not one of modelgate's: it has a table ${foreign} and no schema_versions; ${cure}`,
+      `The database is not one of modelgate's: it has a table ${foreign} and no schema_versions; ${advice}`,
     );
   }
   const row = await db

@@ -4,7 +4,7 @@ import type { Store, StoreOptions } from "./store.ts";
 /**
  * Opens the store and brings its schema up to date: PostgreSQL where there is a URL, else the embedded file.
  *
- * @throws {StoreError} When it cannot be opened or reached, is no database of modelgate's, or is newer.
+ * @throws {StoreError} When it cannot be opened or reached, is not a database of modelgate's, or is newer.
  */
 export async function openStore({
   file,

@@ -73,6 +73,10 @@ interface AccountsTable {
   /** The most that its premium calls may cost in a period; both are null without a budget. */
   budget_nanodollars: Generated<number | null>;
   budget_period: Generated<BudgetPeriod | null>;
+  /** JSON array of ids; null: all models. */
+  allowed_models: Generated<string | null>;
+  /** The own account of the person who founded this team; null: an account that nobody founded as one. */
+  founded_by: Generated<string | null>;
 }
 
 /** API keys. A limit that is null does not apply to the key. */

@@ -135,7 +135,10 @@ export interface StoreOptions {
 export type TransactionScope = Pick<Store, "db" | "change">;
 
 /** Runs several {@link Store.change} calls as one transaction. */
-export function inTransaction<T>(store: TransactionScope, work: (books: TransactionScope) => Promise<T>): Promise<T> {
+export function inTransaction<T>(
+  store: TransactionScope,
+  work: (transaction: TransactionScope) => Promise<T>,
+): Promise<T> {
   return store.change((db) => work({ db, change: (change) => change(db) }));
 }
 

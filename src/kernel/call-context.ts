@@ -153,8 +153,8 @@ export class CallContext<C extends Capability = Capability> {
     return call;
   }
 
-  /** The id of its row in the books: its own, and one made of that for each model after the first. */
-  get bookId(): string {
+  /** The id of its row in the ledger: its own, and one made of that for each model after the first. */
+  get ledgerId(): string {
     const { length } = this.failures;
     return length === 0 ? this.id : `${this.id}-${length + 1}`;
   }
@@ -264,7 +264,7 @@ export class CallContext<C extends Capability = Capability> {
       if (this.ignored.size < warningsMax && this.#isShowable(field)) this.ignored.add(field);
   }
 
-  /** Whether the caller sent this field (a default of the gateway's own is no loss), under a name that a header can hold. */
+  /** Whether the caller sent this field (a default of the gateway's own is not a loss), under a name that a header can hold. */
   #isShowable(field: string): boolean {
     const request = this.request as Partial<TranscriptionRequest>;
     const body = this.native === undefined ? request : this.native.body;

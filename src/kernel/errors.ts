@@ -60,7 +60,7 @@ function fromFault(fault: UpstreamFault, call: CallContext): GatewayError {
       return new GatewayError("model_not_found", sentence, { ...details, param: "model" });
     }
     case "rate_limited": {
-      const sentence = "The provider limits its rate at the moment and no other route is free; retry later";
+      const sentence = "The provider's rate limit is reached and no other route is free; retry later";
       const retryAfterMs = fault.retryAfterMs === undefined ? 1000 : fault.retryAfterMs;
       return new GatewayError("rate_limit_exceeded", sentence, { ...details, retryAfterMs });
     }

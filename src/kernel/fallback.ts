@@ -51,12 +51,9 @@ export function findCandidates(
   for (const each of asked ?? [name]) {
     const virtual = registry.virtualModels.get(each);
     const names = virtual === undefined ? [each] : order(kernel, virtual, options, isStream);
-    // A key that may use the virtual model may use it whole.
-    const isOpen = virtual !== undefined && options.caller.allowedModels?.has(virtual.id);
-    const caller = isOpen ? { ...options.caller, allowedModels: undefined } : options.caller;
     for (const member of names) {
       try {
-        const modelEntry = registry.find(member, { ...options, caller });
+        const modelEntry = registry.find(member, { ...options, virtual: virtual?.id });
         const speeds = virtual?.strategy === "fastest" ? virtual.speeds : undefined;
         if (!found.has(modelEntry.model.id)) found.set(modelEntry.model.id, { name: member, modelEntry, speeds });
       } catch (error) {
@@ -105,7 +102,7 @@ export async function runCandidates<C extends Capability>(
       if (!(error instanceof GatewayError)) throw error;
       if (index === candidates.length - 1 || !mayFallBack(call, error)) throw withEarlierFailures(call, error);
       const model = candidate.modelEntry.model.id;
-      kernel.log.warn("model_fallback", { call: call.id, book: call.bookId, model, error: error.code });
+      kernel.log.warn("model_fallback", { call: call.id, ledger_id: call.ledgerId, model, error: error.code });
       call.failures.push({ model, code: error.code });
       prepareForNext(call, request);
     }

@@ -1,6 +1,5 @@
 export { CallContext } from "./call-context.ts";
 export type { CallDetail } from "./call-detail.ts";
-export { makeCallId } from "./call-id.ts";
 export { countNatively } from "./capabilities/native-count.ts";
 export { chooseSpeechFormat } from "./capabilities/speech.ts";
 export type { AnswerOf, StreamSink } from "./exchange.ts";
@@ -13,6 +12,7 @@ export { type ProbeResult, probe } from "./probe.ts";
 export * as completionsProtocol from "./protocols/completions/index.ts";
 export * as messagesProtocol from "./protocols/messages/index.ts";
 export * as responsesProtocol from "./protocols/responses/index.ts";
+export { mayUse } from "./routing/allowed-models.ts";
 export {
   buildRegistry,
   type Credential,

@@ -96,7 +96,7 @@ export class LoadShedder {
   readonly #running = new Set<CallContext>();
   readonly #maxConcurrentCalls: number;
   readonly #full: GatewayError;
-  readonly #overloaded = refusal("The gateway is overloaded at the moment; send the request again");
+  readonly #overloaded = refusal("The gateway is overloaded; send the request again");
   readonly #closed = refusal("The gateway is shutting down; send the request again");
   #state: "open" | "draining" | "closed" = "open";
   #refusedCount = 0;

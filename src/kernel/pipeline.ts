@@ -17,11 +17,10 @@ import { toClientError } from "./errors.ts";
 import type { AnswerOf } from "./exchange.ts";
 import { findCandidates, runCandidates } from "./fallback.ts";
 import { GrowingHold, type HoldAmount } from "./growing-hold.ts";
-import { asksForHour } from "./normalize/cache-marks.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
 import type { Candidate } from "./routing/registry.ts";
-import { costMaxOfCall, priceOfCall } from "./service-tier.ts";
+import { asksForHour, costMaxOfCall, priceOfCall } from "./service-tier.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 
 const fundErrors: ReadonlySet<string> = new Set(["insufficient_balance", "budget_exceeded", "quota_exceeded"]);
@@ -113,7 +112,7 @@ async function admit<C extends Capability>(
   const wanted = toHold(call, first);
   const least = handler.lowerBound === undefined ? most : toHold(call, handler.lowerBound(call, upper));
   call.hold = await ledger.admit({
-    callId: call.bookId,
+    callId: call.ledgerId,
     caller: call.caller,
     model: model.id,
     capability: call.capability,
@@ -189,7 +188,7 @@ async function settle(kernel: Kernel, call: CallContext): Promise<void> {
   const price = priceOfCall(call, meters);
   call.costNanodollars = price === undefined ? undefined : costNanodollars(price, meters);
   await kernel.ledger.settle({
-    callId: call.bookId,
+    callId: call.ledgerId,
     outcome: source === "none" ? "released" : "settled",
     route: call.route,
     meters,

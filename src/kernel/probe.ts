@@ -1,6 +1,5 @@
-import { type Capability, GatewayError, type ProviderPlugin, UpstreamFault } from "../contract/index.ts";
+import { type Capability, GatewayError, makeCallId, type ProviderPlugin, UpstreamFault } from "../contract/index.ts";
 import { CallContext } from "./call-context.ts";
-import { makeCallId } from "./call-id.ts";
 import { buildRegistry, type Credential } from "./routing/build-registry.ts";
 import type { Network } from "./upstream/network.ts";
 import { BoundUpstream } from "./upstream/upstream.ts";
@@ -34,12 +33,12 @@ const caller = { accountId: "probe", keyId: "probe", limits: { requestsPerMinute
  *
  * @throws {GatewayError} `invalid_request` when there is no such model, or none for chat or embeddings.
  */
-export async function probe(network: Network, { plugin, credential, msMax, ...wish }: Probe): Promise<ProbeResult> {
+export async function probe(network: Network, { plugin, credential, msMax, ...wanted }: Probe): Promise<ProbeResult> {
   const isProbed = ({ id, capability }: { id: string; capability: Capability }) =>
-    requests[capability] !== undefined && (wish.model ?? id) === id;
+    requests[capability] !== undefined && (wanted.model ?? id) === id;
   const model = plugin.models.find(isProbed);
   if (model === undefined) {
-    const sentence = `${plugin.name} has no ${wish.model ?? "model"} for chat or embeddings, which a test would call`;
+    const sentence = `${plugin.name} has no ${wanted.model ?? "model"} for chat or embeddings, which a test would call`;
     throw new GatewayError("invalid_request", sentence, { param: "model" });
   }
   const { registry } = buildRegistry([{ ...plugin, models: [model] }], () => credential);

@@ -1,4 +1,12 @@
-import { type CompiledPrice, costMaxNanodollars, costNanodollars, getOwn, type Meters } from "../contract/index.ts";
+import {
+  type ChatRequest,
+  type CompiledPrice,
+  costMaxNanodollars,
+  costNanodollars,
+  getOwn,
+  type Meters,
+} from "../contract/index.ts";
+import { isRecord } from "../sdk/json.ts";
 import type { CallContext } from "./call-context.ts";
 
 /** Providers' own names of tiers, by what clients ask for. */
@@ -13,7 +21,7 @@ function findAsked({ modelEntry, native, request }: CallContext, isAnswered: boo
   if (tiers === undefined) return undefined;
   const isNative = native !== undefined && (!isAnswered || native.isServing);
   const { service_tier: asked } = (isNative ? native.body : request) as { service_tier?: unknown };
-  // Anthropic's "auto" is the one way to its dearer tier.
+  // Only "auto" selects Anthropic's priority tier.
   const tier = isNative && native.protocol === "messages" && asked === "auto" ? "priority" : asked;
   const price = typeof tier === "string" ? getOwn(tiers, tier) : undefined;
   return price && { tier: tier as string, price };
@@ -30,8 +38,8 @@ export function costMaxOfCall(call: CallContext, meters: Meters): number | undef
 }
 
 /**
- * The price that a call is charged by: that of the tier which was asked for if the provider says that it served it, the
- * dearer one if the provider says nothing, otherwise the model's own.
+ * The price that a call is charged by: that of the tier that was requested if the provider says that it served it, the
+ * more expensive one if the provider says nothing, otherwise the model's own.
  */
 export function priceOfCall(call: CallContext, meters: Meters): CompiledPrice | undefined {
   const { compiledPrice } = call.modelEntry;
@@ -44,4 +52,22 @@ export function priceOfCall(call: CallContext, meters: Meters): CompiledPrice | 
   }
   const [own, other] = [compiledPrice, asked.price].map((price) => costNanodollars(price, meters) ?? 0);
   return (other as number) > (own as number) ? asked.price : compiledPrice;
+}
+
+/** Whether one of a request's cache marks asks for an hour, Anthropic's `cache_control: {"ttl": "1h"}`. */
+export function asksForHour(request: object): boolean {
+  const { messages, tools } = request as Partial<ChatRequest>;
+  if (isHour(request) || hasHour(tools)) return true;
+  return (
+    messages?.some((message) => isHour(message) || hasHour(message.content) || hasHour(message.tool_calls)) === true
+  );
+}
+
+function hasHour(holders: unknown): boolean {
+  return Array.isArray(holders) && holders.some(isHour);
+}
+
+function isHour(holder: object): boolean {
+  const mark = (holder as { cache_control?: unknown }).cache_control;
+  return isRecord(mark) && mark.ttl === "1h";
 }

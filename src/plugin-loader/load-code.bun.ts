@@ -22,7 +22,7 @@ const loaders: Readonly<Record<string, "ts" | "js" | "json" | "text">> = {
 /** Globals that are undefined in a plugin's code, so that it does not bypass `call.upstream` by mistake. */
 const hidden = ["process", "Bun", "Deno", "WebSocket", "EventSource", "XMLHttpRequest", "Worker"];
 const noFetch = () => {
-  throw new sdk.PluginError("fetch is not given to plugins; use call.upstream, which has the key and the deadline");
+  throw new sdk.PluginError("plugins cannot use fetch; use call.upstream, which has the key and the deadline");
 };
 
 type Wrapped = (exports: object, require: (name: string) => unknown, module: { exports: Exports }) => void;

@@ -72,7 +72,7 @@ const Manifest = Type.Object(
     contractVersion: Type.Optional(Type.Unknown()),
     baseUrl: Type.String({ minLength: 1, description: "Where the provider is, such as https://api.example.com/v1" }),
     dialect: Type.Union([Type.Literal("openai")], {
-      description: "The only one without code; for another write name.ts",
+      description: "the only dialect of a manifest; for another, write a plugin with code",
     }),
     credential: Type.Optional(Type.Union([Type.Literal("key"), Type.Literal("none")])),
     authorize: Type.Optional(

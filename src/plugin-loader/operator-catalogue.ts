@@ -100,8 +100,8 @@ export class OperatorCatalogueEditor {
       );
     }
     if (known.get(name)?.isSigned || (isRecord(value) && value.plugins !== undefined)) {
-      const cure = "give your own rows a file of another name, and take signed files by modelgate catalogue update";
-      throw new PluginError(`Cannot use ${label}: it is the place of a signed price file; ${cure}`);
+      const advice = "give your own rows a file of another name, and take signed files by modelgate catalogue update";
+      throw new PluginError(`Cannot use ${label}: it is the place of a signed price file; ${advice}`);
     }
     return `${JSON.stringify(value, null, 2)}\n`;
   }

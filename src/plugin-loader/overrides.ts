@@ -81,7 +81,7 @@ export class Overrides {
     }
     const byPlugin = Object.groupBy(files, ({ plugin }) => plugin);
     const changed = plugins.map((plugin) => this.#applyTo(plugin, byPlugin[plugin.name] ?? [], problems));
-    return { plugins: changed, problems };
+    return { plugins: changed, problems: [...problems, ...findLostSuccessors(files, changed)] };
   }
 
   /** In the order they are applied: rows of a signed file first. */
@@ -95,6 +95,12 @@ export class Overrides {
     return [...this.#files.values()].flatMap(({ files }) =>
       files.filter(({ plugin }) => plugin === pluginName).map(({ label }) => label),
     );
+  }
+
+  /** A fault of a plugin's rows, with the files that changed them. */
+  blame(pluginName: string, sentence: string): string {
+    const labels = this.labelsOf(pluginName);
+    return labels.length === 0 ? sentence : `Cannot use ${labels.join(" and ")}: ${sentence}`;
   }
 
   #read({ path, name, label, fingerprint }: FolderEntry, before: readonly RowFile[]): KnownFile {
@@ -126,14 +132,59 @@ export class Overrides {
       } catch (error) {
         isComplete = false;
         const before = this.#lastGood.get(file);
-        const reason = (error as Error).message.replace(/^Cannot load the plugin \S+: (Cannot (read|sell) )?/, "");
-        problems.push({ label: file.label, sentence: explain(file.label, reason, before) });
+        problems.push({
+          label: file.label,
+          sentence: explain(file.label, toReason(error as Error, result, file), before),
+        });
         if (before !== undefined) result = tryMerge(result, before);
       }
     }
     if (isComplete) this.#applied.set(plugin, { key: files, plugin: result });
     return result;
   }
+}
+
+/** Rows that name a successor that there is not, so that nothing would answer for their model. */
+function findLostSuccessors(files: readonly RowFile[], plugins: readonly ProviderPlugin[]): FileProblem[] {
+  // Which models are sold without a row is not known here.
+  if (plugins.some(({ unlisted }) => unlisted !== undefined)) return [];
+  const named = files.flatMap((file) =>
+    file.rows.flatMap(({ id, successor }, index) =>
+      typeof successor === "string" ? [{ file, id, successor, place: `${pathOf(file)}[${index}].successor` }] : [],
+    ),
+  );
+  if (named.length === 0) return [];
+  const names = new Set(plugins.flatMap(({ models }) => models.flatMap(({ id, aliases = [] }) => [id, ...aliases])));
+  return named.flatMap(({ file: { label }, id, successor, place }) => {
+    if (names.has(successor) && successor !== id) return [];
+    const reason =
+      successor === id
+        ? "it is the model itself; name another"
+        : `there is no model '${successor}'${suggestName(successor, [...names])}`;
+    return [{ label, sentence: `Cannot use ${label}: ${place} (${id}): ${reason}` }];
+  });
+}
+
+function pathOf({ isUpdate, plugin }: RowFile): string {
+  return isUpdate ? `plugins.${plugin}.models` : "models";
+}
+
+/** What is wrong with a row, at its place in the file; the check has seen it among all rows of the plugin. */
+function toReason({ message }: Error, plugin: ProviderPlugin, file: RowFile): string {
+  const { rows } = file;
+  const known = plugin.models.map(({ id }) => id);
+  const ids = [...new Set([...known, ...rows.map(({ id }) => id as string)])];
+  let added: string | undefined;
+  const reason = message
+    .replace(/^Cannot load the plugin \S+: (Cannot (read|sell) )?/, "")
+    .replace(/models\[(\d+)\]/g, (place, index) => {
+      const row = rows.findLastIndex(({ id }) => id === ids[Number(index)]);
+      if (row === -1) return place;
+      if (Number(index) >= known.length) added ??= ids[Number(index)];
+      return `${pathOf(file)}[${row}]`;
+    });
+  if (added === undefined || !/\]\.\w+ \(.*\): it is missing/.test(reason)) return reason;
+  return `${reason}; ${plugin.name} has no model of this id, so the row adds one${suggestName(added, known)}`;
 }
 
 function explain(label: string, reason: string, before: RowFile | undefined): string {

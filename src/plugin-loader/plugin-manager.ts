@@ -108,12 +108,13 @@ export class PluginManager {
     };
     const [before, after] = [build(this.#overrides), build(overrides)];
     const known = new Set(before.refused.map(({ sentence }) => sentence));
-    const refused = after.refused.map(({ sentence }) => sentence).filter((sentence) => !known.has(sentence));
+    const refused = after.refused.filter(({ sentence }) => !known.has(sentence));
+    const faults = refused.map(({ plugin, sentence }) => overrides.blame(plugin.name, sentence));
     const { problems } = overrides.apply(candidates.map(({ plugin }) => plugin));
     const virtual = new VirtualModels(folder);
     virtual.refresh();
     const all = [...problems, ...virtual.apply(after.registry, after.plugins).problems];
-    return { plugins: after.plugins, problems: [...all.map(({ sentence }) => sentence), ...refused] };
+    return { plugins: after.plugins, problems: [...all.map(({ sentence }) => sentence), ...faults] };
   }
 
   async #load(): Promise<PluginSnapshot> {
@@ -243,9 +244,8 @@ export class PluginManager {
       const { plugin, file } = candidate;
       const sentence = sentences.get(plugin.name);
       if (sentence === undefined) return candidate;
-      const rows = this.#overrides.labelsOf(plugin.name);
-      if (rows.length > 0) {
-        errors.set(plugin.name, `Cannot use ${rows.join(" and ")}: ${sentence}`);
+      if (this.#overrides.labelsOf(plugin.name).length > 0) {
+        errors.set(plugin.name, this.#overrides.blame(plugin.name, sentence));
         return { plugin: this.#memory.get(plugin.name)?.plugin ?? plugin, file, isMerged: true };
       }
       if (file === undefined) return candidate;

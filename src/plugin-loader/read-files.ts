@@ -17,7 +17,9 @@ export function readText(path: string): string {
     return text;
   } catch (cause) {
     if (cause instanceof PluginError) throw cause;
-    throw new PluginError(`it cannot be read (${getReason(cause)}); let the gateway's user read it`, { cause });
+    const reason = getReason(cause);
+    if (reason === "ENOENT") throw new PluginError("there is no such file; check the path", { cause });
+    throw new PluginError(`it cannot be read (${reason}); let the gateway's user read it`, { cause });
   }
 }
 

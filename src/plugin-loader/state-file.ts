@@ -1,10 +1,12 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { PluginState } from "./plugin-state.ts";
 
-/** The plugins of a running server, for commands on the same home. */
+/** What a running server says of its plugins, for commands on the same home. */
 interface StateFile {
   readonly pid: number;
   readonly plugins: readonly PluginState[];
+  /** One sentence per problem; absent in a file of an earlier version. */
+  readonly warnings?: readonly string[];
 }
 
 /** Writes the state of a server's plugins; a reader never sees a half-written file. */
@@ -24,10 +26,10 @@ export function removeStateFile(path: string): void {
  * @param isRunning Whether a process with this id exists; a server that was killed has left its file.
  * @returns `undefined` when no server runs on this home.
  */
-export function readStateFile(path: string, isRunning: (pid: number) => boolean): readonly PluginState[] | undefined {
+export function readStateFile(path: string, isRunning: (pid: number) => boolean): StateFile | undefined {
   try {
-    const { pid, plugins } = JSON.parse(readFileSync(path, "utf8")) as StateFile;
-    return isRunning(pid) ? plugins : undefined;
+    const state = JSON.parse(readFileSync(path, "utf8")) as StateFile;
+    return isRunning(state.pid) ? state : undefined;
   } catch {
     // Missing, or written by another version: the caller loads the plugins itself.
     return undefined;

@@ -7,12 +7,12 @@ export type { Fetch };
 
 const discoverMs = 3_600_000;
 
-/** What a provider of unlisted models was last heard to have. */
+/** The models that a provider was last found to have. */
 interface Discovery {
   readonly plugin: ProviderPlugin;
   readonly place: Place;
   models: readonly DiscoveredModel[];
-  askedAt: number;
+  fetchedAt: number;
   problem: string | undefined;
 }
 
@@ -34,20 +34,20 @@ export class UnlistedModels {
     this.#fetch = fetch;
   }
 
-  /** A text that differs whenever other models were found. Asks again those providers that were asked an hour ago. */
+  /** Differs whenever other models were found. Lists the models of a provider again an hour after the last time. */
   fingerprint(): string {
     for (const discovery of this.#discoveries.values()) {
-      if (this.#now() - discovery.askedAt >= discoverMs) void this.#ask(discovery);
+      if (this.#now() - discovery.fetchedAt >= discoverMs) void this.#refresh(discovery);
     }
     return String(this.#version);
   }
 
-  /** Asks the providers that have not been asked yet. Never rejects, and takes a few seconds at most. */
+  /** Lists the models of providers that are new. Never rejects, and takes a few seconds at most. */
   async discover(
     plugins: readonly ProviderPlugin[],
     placeOf: (plugin: ProviderPlugin) => Place | undefined,
   ): Promise<void> {
-    const asked: Promise<void>[] = [];
+    const refreshing: Promise<void>[] = [];
     const names = new Set<string>();
     for (const plugin of plugins) {
       const place = plugin.unlisted === undefined ? undefined : placeOf(plugin);
@@ -55,12 +55,12 @@ export class UnlistedModels {
       names.add(plugin.name);
       const known = this.#discoveries.get(plugin.name);
       if (known?.place.baseUrl === place.baseUrl && known.place.key === place.key) continue;
-      const discovery = { plugin, place, models: [], askedAt: 0, problem: undefined };
+      const discovery = { plugin, place, models: [], fetchedAt: 0, problem: undefined };
       this.#discoveries.set(plugin.name, discovery);
-      asked.push(this.#ask(discovery));
+      refreshing.push(this.#refresh(discovery));
     }
     for (const name of this.#discoveries.keys()) if (!names.has(name)) this.#discoveries.delete(name);
-    await Promise.all(asked);
+    await Promise.all(refreshing);
   }
 
   /** The plugins with the models that were found for them. A name that a row has is never another model's. */
@@ -78,18 +78,18 @@ export class UnlistedModels {
     });
   }
 
-  /** What went wrong when providers were asked last. */
+  /** What went wrong when models were last listed. */
   get problems(): FileProblem[] {
     return [...this.#discoveries.values()].flatMap(({ plugin: { name }, problem }) =>
       problem === undefined ? [] : [{ label: name, sentence: problem }],
     );
   }
 
-  async #ask(discovery: Discovery): Promise<void> {
+  async #refresh(discovery: Discovery): Promise<void> {
     const fetch = this.#fetch;
     if (fetch === undefined) return;
     const before = JSON.stringify([discovery.models, discovery.problem]);
-    discovery.askedAt = this.#now();
+    discovery.fetchedAt = this.#now();
     try {
       discovery.models = await discoverModels(discovery.plugin, discovery.place, fetch);
       discovery.problem = undefined;

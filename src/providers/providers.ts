@@ -108,17 +108,17 @@ export class Providers {
   }
 
   /** Sends a provider one small request, with the stored key of this id or the first key. @throws {GatewayError} */
-  async test(network: Network, name: string, wish: { model?: string | undefined; keyId?: string | undefined }) {
+  async test(network: Network, name: string, options: { model?: string | undefined; keyId?: string | undefined }) {
     const plugin = this.find(name);
     const { keys, ...credential } = this.settings.credentials(name);
-    const chosen = wish.keyId === undefined ? keys[0] : this.#secretOf(name, wish.keyId);
+    const chosen = options.keyId === undefined ? keys[0] : this.#secretOf(name, options.keyId);
     if (this.#testing >= testsMax) {
       throw new GatewayError("conflict", `${testsMax} tests are running already; try again when one has ended`);
     }
     this.#testing++;
     try {
       const used = { ...credential, keys: chosen === undefined ? [] : [chosen] };
-      return (await testConnection(network, plugin, used, wish.model)) satisfies TestResult;
+      return (await testConnection(network, plugin, used, options.model)) satisfies TestResult;
     } finally {
       this.#testing--;
     }

@@ -52,7 +52,7 @@ export function floatsToBase64(floats: readonly number[]): string {
 export function base64ToFloats(text: string): number[] {
   const bytes = fromBase64(text);
   if (bytes.length % 4 !== 0) {
-    throw new RangeError(`Cannot read a vector: ${bytes.length} bytes are no whole number of float32`);
+    throw new RangeError(`Cannot read a vector: ${bytes.length} bytes are not a whole number of float32`);
   }
   return Array.from(new Float32Array(bytes.slice().buffer));
 }

@@ -21,7 +21,8 @@ export function shapeChecker(schema: TSchema): (value: unknown) => ShapeFault | 
   const check = TypeCompiler.Compile(schema);
   return (value) => {
     if (check.Check(value)) return undefined;
-    const [error] = [...check.Errors(value)].sort(byUse);
+    const [first] = [...check.Errors(value)].sort(byUse);
+    const error = first && findInner(first);
     if (error === undefined) return { path: "", reason: "it has another shape" };
     return { path: error.path.replace(/\/(\d+)/g, "[$1]").replaceAll("/", "."), reason: describeError(error) };
   };
@@ -33,6 +34,13 @@ function byUse(a: ValueError, b: ValueError): number {
   return (second as number) - (first as number) || b.path.length - a.path.length;
 }
 
+/** Of a value that may have one of several shapes: what is wrong within the one that it resembles. */
+function findInner(error: ValueError): ValueError {
+  const inner = error.errors.flatMap((errors) => [...errors]).filter(({ path }) => path.length > error.path.length);
+  const [first] = inner.sort(byUse);
+  return first === undefined ? error : findInner(first);
+}
+
 function describeError(error: ValueError): string {
   const { schema, type, value } = error;
   const description = schema.description === undefined ? "" : `: ${lowerFirst(schema.description)}`;
@@ -40,12 +48,27 @@ function describeError(error: ValueError): string {
     const field = error.path.slice(error.path.lastIndexOf("/") + 1);
     return `unknown field${suggestName(field, Object.keys(schema.properties))}`;
   }
-  if (type === ValueErrorType.ObjectRequiredProperty) return `it is missing${description}`;
-  const choices: TSchema[] = Array.isArray(schema.anyOf) ? schema.anyOf : [];
-  if (choices.length > 0 && choices.every((choice) => TypeGuard.IsLiteral(choice))) {
-    return `got ${quoteValue(value)}, expected one of ${choices.map((choice) => String(choice.const)).join(", ")}`;
+  const expected = describeChoices(schema);
+  if (type === ValueErrorType.ObjectRequiredProperty) {
+    return `it is missing${expected === undefined ? "" : `, ${expected}`}${description}`;
   }
-  return `got ${quoteValue(value)}, ${lowerFirst(error.message)}${description}`;
+  // A person reads what it is rather than its pattern.
+  if (type === ValueErrorType.StringPattern && description !== "") {
+    return `got ${quoteValue(value)}, expected ${description.slice(2)}`;
+  }
+  return `got ${quoteValue(value)}, ${expected ?? `${lowerFirst(error.message)}${description}`}`;
+}
+
+/** What a value that may be one of several is; `undefined` for others. */
+function describeChoices({ anyOf, const: only }: TSchema): string | undefined {
+  if (only !== undefined) return `expected ${only}`;
+  if (!Array.isArray(anyOf)) return undefined;
+  const choices: TSchema[] = anyOf;
+  if (choices.every((choice) => TypeGuard.IsLiteral(choice))) {
+    return `expected one of ${choices.map((choice) => String(choice.const)).join(", ")}`;
+  }
+  const types = choices.map(({ type }) => type);
+  return types.includes(undefined) ? undefined : `expected ${types.join(" or ")}`;
 }
 
 export function lowerFirst(text: string): string {

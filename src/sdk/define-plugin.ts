@@ -45,7 +45,7 @@ export function bearer(key: string): Record<string, string> {
  * Checks a plugin and fills in what it leaves out: `authorize` is {@link bearer}, `hosts` are none beside the base URL's,
  * `credential` is `"key"`, `maxChoices` has no bound, and refusals are read by {@link classifyFault}.
  *
- * @throws {PluginError} When something is missing, misspelt or does not fit together; the sentence says where and the cure.
+ * @throws {PluginError} When something is missing, misspelt or does not fit together; the sentence says where, and how to fix it.
  *
  * @example
  * const row = { id: "acme-1", upstreamId: "one", capability: "chat", premium: false, ownedBy: "acme", created: 0 };
@@ -122,7 +122,7 @@ function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "c
   const names: readonly string[] = field === "handlers" ? [...capabilities, ...nativeHandlers] : capabilities;
   for (const [name, handler] of Object.entries(handlers)) {
     if (!names.includes(name)) {
-      fail(plugin, `${field}.${name} is no capability${suggestName(name, names)}`);
+      fail(plugin, `${field}.${name} is not a capability${suggestName(name, names)}`);
     }
     if (handler !== undefined) checkFunction(plugin, `${field}.${name}`, handler);
   }
@@ -142,8 +142,8 @@ function checkModels(plugin: string, models: unknown, handlers: Handlers): reado
       fail(plugin, `model ${id} can ${capability}, but there is no handlers.${capability}; add it or remove the row`);
     }
     if (endpoint !== undefined && (capability !== "chat" || handlers[endpoint] === undefined)) {
-      const cure = `add "${endpoint}": {} to the options of the plugin, or take the field out of the row`;
-      fail(plugin, `model ${id} has an endpoint, which is for chat by plugins that speak that protocol; ${cure}`);
+      const advice = `add "${endpoint}": {} to the options of the plugin, or take the field out of the row`;
+      fail(plugin, `model ${id} has an endpoint, which is for chat by plugins that speak that protocol; ${advice}`);
     }
   }
   return rows;

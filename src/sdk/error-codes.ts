@@ -74,7 +74,7 @@ const statusKinds: Readonly<Record<number, FaultKind>> = {
   524: "timeout",
 };
 
-/** What an HTTP status alone says. Anything that is no failure at all is `bad_response`: it was not expected here. */
+/** What an HTTP status alone says. Anything that is not a failure at all is `bad_response`: it was not expected here. */
 export function classifyStatus(status: number): FaultKind {
   const kind = statusKinds[status];
   if (kind !== undefined) return kind;

@@ -87,7 +87,7 @@ const keywordTypes: Readonly<Record<string, readonly string[]>> = {
  * What the subset has no word for is left out and reported.
  *
  * @param param The request field the schema stands in, for the error.
- * @throws {GatewayError} `invalid_request` when it is no object, nested beyond 128 steps or unfolding to more than
+ * @throws {GatewayError} `invalid_request` when it is not an object, nested beyond 128 steps or unfolding to more than
  *   10 000 schemas.
  *
  * @example

@@ -21,13 +21,13 @@ export function retryAfterMs(headers: HeaderReader, body = "", nowMs: number = D
   return exact ?? readRetryAfter(headers.get("retry-after"), nowMs) ?? bodyDelayMs(body) ?? resetMs(headers);
 }
 
-/** Longer than any true one, and short of what is no number any more. */
+/** Longer than any true one, and still exact as a number. */
 const durationCharactersMax = 40;
 
 /**
  * Reads a duration as Go writes it: `120ms`, `7.66s`, `6m0s`, `1h2m3.4s`.
  *
- * @returns Whole milliseconds rounded up, or `undefined` when the text is no duration.
+ * @returns Whole milliseconds rounded up, or `undefined` when the text is not a duration.
  *
  * @example
  * readDurationMs("1m7.5s"); // => 67500

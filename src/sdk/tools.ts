@@ -109,10 +109,10 @@ export function resultWithoutCall(param: string): GatewayError {
 }
 
 /**
- * The arguments of a tool call as an object, for providers that take no text. No text at all is no arguments.
+ * The arguments of a tool call as an object, for providers that take no text. No text at all means no arguments.
  *
  * @param param The call's place in the request, for the error.
- * @throws {GatewayError} `invalid_request` when they are no JSON object.
+ * @throws {GatewayError} `invalid_request` when they are not a JSON object.
  *
  * @example
  * const call = { id: "1", type: "function", function: { name: "weather", arguments: '{"city":"Paris"}' } };
@@ -123,7 +123,7 @@ export function readArguments(call: ToolCall, param: string): Record<string, unk
   if (text.trim() === "") return {};
   const value = parseJson(text);
   if (isRecord(value)) return value;
-  throw badRequest(`The arguments of ${name} are no JSON object`, `${param}.function.arguments`);
+  throw badRequest(`The arguments of ${name} are not a JSON object`, `${param}.function.arguments`);
 }
 
 type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<ChatChunk>>;

@@ -17,7 +17,7 @@ const headerBytes = 44;
 /**
  * Reads a WAV file. Sizes of 0 or 0xFFFFFFFF, or beyond the end, as streaming encoders leave them, mean "to the end".
  *
- * @throws {UpstreamFault} `bad_response` when the bytes are no WAV file of PCM or float samples.
+ * @throws {UpstreamFault} `bad_response` when the bytes are not a WAV file of PCM or float samples.
  *
  * @example
  * const wav = writeWav({ pcm: new Uint8Array(16), sampleRate: 8000, channels: 1, bitsPerSample: 16 });

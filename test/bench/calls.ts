@@ -67,7 +67,7 @@ export async function measureCalls(
       // Two streams, one after the other.
       seconds: isPaced ? (chunkCount * chunkIntervalMs * 1.25) / 1000 : options.roundSeconds,
       rounds: isPaced ? Math.min(2, options.rounds) : options.rounds,
-      ...(!isPaced && { warmSeconds: 0.6 }),
+      ...(!isPaced && { warmSeconds: 2 }),
     };
     rows.push(...(await runRounds(processes, able, order, leave)));
   }

@@ -25,6 +25,6 @@ const { idleRssMb, hostileCalls, isVerified } = await runHostile(
 );
 process.stdout.write(`${formatTable(columns, rows, [0, 1]).join("\n")}\n\n`);
 process.stdout.write(
-  `Idle: ${idleRssMb.toFixed(0)} MB. Calls in the books: ${hostileCalls}. Books in order: ${isVerified}\n`,
+  `Idle: ${idleRssMb.toFixed(0)} MB. Calls in the ledger: ${hostileCalls}. Ledger in order: ${isVerified}\n`,
 );
 process.exit(0);

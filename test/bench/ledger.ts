@@ -64,7 +64,7 @@ async function round(concurrency: number, calls: number, ids: string[], premium:
     while (left-- > 0) await one(books, ids, premium);
   };
   await Promise.all(Array.from({ length: concurrency }, () => worker(ledger)));
-  // Whoever asks the books has what waits applied.
+  // A read of the ledger first applies what waits.
   await store.db.selectFrom("calls").select("id").limit(1).execute();
 }
 

@@ -77,7 +77,7 @@ export function readOptions(args: string[]): Options | "help" {
     rounds: values.quick || values.peers ? 2 : 3,
     memoryCalls: values.quick ? 10_000 : 200_000,
     openStreams: values.quick ? 1000 : 9900,
-    secondsMax: 720,
+    secondsMax: 1200,
   };
 }
 

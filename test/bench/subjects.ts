@@ -62,7 +62,7 @@ export interface GateOptions {
   logLevel?: string;
   /** Options of Bun. */
   flags?: readonly string[];
-  /** Where it keeps its books, when not in its home. */
+  /** Where it keeps its ledger, when not in its home. */
   books?: { DATABASE_URL: string; REDIS_URL: string };
   /** Home folder, below the bench's own; the same name finds what an earlier start left there. */
   home: string;

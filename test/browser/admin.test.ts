@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.getByLabel("Free tokens per day").fill("7");
         await page.getByRole("button", { name: "Set quota" }).click();
         await page.getByText("has a custom quota").waitFor();
-        // Disabling asks first, and Escape is no answer.
+        // Disabling asks first, and Escape is not an answer.
         await page.getByRole("button", { name: "Disable account…" }).click();
         await page.getByText(`Disable ${email}?`).waitFor();
         expect(await findViolations(page)).toEqual([]);

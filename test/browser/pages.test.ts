@@ -48,6 +48,12 @@ describe.skipIf(!hasChromium)("every page", () => {
     await dashboard.visit((page) => signInFirst(page, gateway));
   }, hookMsMax * 2);
 
+  test("has the dashboard's icon, also by the name that browsers ask for elsewhere", async () => {
+    const icon = await fetch(`${dashboard.gateway.origin}/favicon.ico`);
+    expect([icon.status, icon.headers.get("content-type")]).toEqual([200, "image/svg+xml"]);
+    expect(await icon.text()).toContain("<title>modelgate</title>");
+  });
+
   test(
     "has no serious accessibility violation in light and dark theme",
     () =>

@@ -41,6 +41,12 @@ describe.skipIf(!hasChromium)("roles", () => {
         await page.getByLabel("Email").fill("carla@example.org");
         await page.getByRole("button", { name: "Save" }).click();
         await seeHeading(page, "carla@example.org");
+        await page.getByLabel("Only selected models").check();
+        await page.getByLabel("Search models").fill("4.1-nano");
+        await page.getByRole("checkbox", { name: /^famA-4\.1-nano/ }).check();
+        await page.getByRole("button", { name: "Set models" }).click();
+        await page.getByText("carla@example.org may use 1 model").waitFor();
+        expect(await findViolations(page)).toEqual([]);
       }),
     testMsMax,
   );
@@ -57,7 +63,7 @@ describe.skipIf(!hasChromium)("roles", () => {
         await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
         await seeHeading(page, "owner@localhost");
         await page.getByText("Requests per minute").waitFor();
-        for (const name of ["Save", "Add credit", "Set quota", "Disable account…", "Create invitation"]) {
+        for (const name of ["Save", "Add credit", "Set quota", "Set models", "Disable account…", "Create invitation"]) {
           expect([name, await page.getByRole("button", { name }).count()]).toEqual([name, 0]);
         }
         expect(await findViolations(page)).toEqual([]);

@@ -63,6 +63,14 @@ async function shootAll(page: Page, fileOf: (name: string) => string): Promise<v
     await page.locator("main h1").waitFor();
     await shoot(path.slice(1).replaceAll("/", "-"));
   }
+  await page.goto("/admin/accounts");
+  await page.getByRole("link", { name: "grace@example.org" }).click();
+  await page.getByRole("region", { name: "Team" }).waitFor();
+  await shoot("account");
+  await page.goto("/requests");
+  await page.locator("tbody button").first().click();
+  await page.getByRole("dialog").waitFor();
+  await shoot("request");
   await page.goto("/keys");
   await page.getByRole("button", { name: "Create API key" }).click();
   await shoot("new-key");
@@ -78,7 +86,7 @@ async function shootAll(page: Page, fileOf: (name: string) => string): Promise<v
   await page.getByRole("button", { name: "Revoke staging" }).click();
   await page.getByRole("button", { name: "Revoke key" }).click();
   await page.getByText("“staging” revoked").waitFor();
-  await page.goto("/models");
+  await page.goto("/models?search=sonnet");
   await page.getByRole("button", { name: "famC-sonnet-4-6", exact: true }).click();
   await shoot("model");
   await page.goto("/playground?model=famC-sonnet-4-6");

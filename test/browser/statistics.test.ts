@@ -23,7 +23,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
         await signIn(page, "owner@localhost");
         await page.getByRole("link", { name: "Gateway", exact: true }).click();
         await seeHeading(page, "Gateway");
-        await page.getByText("1 failed (33 %), of these 1 refused").waitFor();
+        await page.getByText("1 failed (33 %), 1 of them refused").waitFor();
         await page.getByLabel("Group by").selectOption("tag");
         await page.getByRole("cell", { name: "nightly" }).waitFor();
         await page.getByLabel("Metric").selectOption("duration");
@@ -41,7 +41,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
         await page.reload();
         await page.getByText("no errors").waitFor();
         await page.getByRole("button", { name: "Remove the filter Model" }).click();
-        await page.getByText("1 failed (33 %), of these 1 refused").waitFor();
+        await page.getByText("1 failed (33 %), 1 of them refused").waitFor();
 
         await page.goto("/statistics?by=status");
         await seeHeading(page, "Usage");

@@ -40,13 +40,35 @@ describe.skipIf(!hasChromium)("a team", () => {
         expect(await accounts.locator("option:checked").textContent()).toBe("ada@example.org");
         expect(await findViolations(page)).toEqual([]);
         await page.goto("/settings");
-        await page.getByText("Holder of the account").waitFor();
+        await page.getByText("Account holder").waitFor();
         expect(await page.getByRole("button", { name: "Invite to team" }).count()).toBe(0);
 
         await accounts.selectOption("Ben (own)");
         await seeHeading(page, "Overview");
         await page.getByRole("option", { name: "Ben (own)", selected: true }).waitFor({ state: "attached" });
         await accounts.selectOption("ada@example.org");
+        await page.getByRole("option", { name: "ada@example.org", selected: true }).waitFor({ state: "attached" });
+
+        const tab = await page.context().newPage();
+        await tab.goto("/keys");
+        await tab.getByRole("button", { name: "Create API key" }).first().click();
+        await tab.getByRole("textbox", { name: "Name" }).fill("laptop");
+        // The tab does not hear of the switch before it writes.
+        await tab.route("**/dashboard/api/me*", (route) => route.abort());
+        await accounts.selectOption("Ben (own)");
+        await page.getByRole("option", { name: "Ben (own)", selected: true }).waitFor({ state: "attached" });
+        await tab.getByRole("button", { name: "Create key" }).click();
+        await tab.getByText("Nothing was changed: this page shows another account").waitFor();
+        await tab.unroute("**/dashboard/api/me*");
+        await tab.getByText("Account switched elsewhere").waitFor();
+        expect(await findViolations(tab)).toEqual([]);
+        await tab.getByRole("button", { name: "Switch back" }).click();
+        await tab.getByText("Account switched elsewhere").waitFor({ state: "detached" });
+        await tab.getByRole("button", { name: "Create key" }).click();
+        await tab.getByText("API key created").waitFor();
+        await tab.close();
+        await page.getByText("You now work in ada@example.org").waitFor();
+        await page.getByRole("button", { name: "Reload" }).click();
         await page.getByRole("option", { name: "ada@example.org", selected: true }).waitFor({ state: "attached" });
 
         await dashboard.visit(async (holder) => {
@@ -89,9 +111,26 @@ describe.skipIf(!hasChromium)("a team", () => {
       await dashboard.visit(async (page) => {
         await signIn(page, "dora@example.org");
         await page.goto(`/admin/accounts/${id}`);
-        await page.getByText("Holder of the account").waitFor();
+        await page.getByText("Account holder").waitFor();
         await page.getByRole("button", { name: "Invite to team" }).waitFor();
         expect(await findViolations(page)).toEqual([]);
+
+        await page.goto("/settings");
+        await page.getByRole("button", { name: "Create team" }).click();
+        await page.getByRole("textbox", { name: "Name" }).fill("Search team");
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("dialog").getByRole("button", { name: "Create team" }).click();
+        await page.getByRole("option", { name: "Search team", selected: true }).waitFor({ state: "attached" });
+        await page.goto("/settings");
+        await page.getByRole("button", { name: "Rename" }).click();
+        await page.getByRole("textbox", { name: "Name" }).fill("Ranking team");
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByRole("option", { name: "Ranking team", selected: true }).waitFor({ state: "attached" });
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "Switch to dora@example.org" }).click();
+        await page
+          .getByRole("option", { name: "dora@example.org (own)", selected: true })
+          .waitFor({ state: "attached" });
       });
     },
     testMsMax,

@@ -49,7 +49,7 @@ describe.skipIf(recordingsMissing !== undefined)("a chat answer of any provider"
   });
 });
 
-/** What the provider reported is what the books were told. */
+/** What the provider reported is what the ledger was told. */
 function expectPaid(ledger: FakeLedger, { recording }: Case): void {
   const { usage } = saidIn(recording);
   const { outcome, usageSource, meters } = ledger.settlement;

@@ -11,7 +11,7 @@ export interface Sent {
   json: Record<string, unknown>;
 }
 
-/** What became of one call: its answer or the error it ended with, what was sent, and what the books were told. */
+/** What became of one call: its answer or the error it ended with, what was sent, and what the ledger was told. */
 export interface Outcome<Answer> {
   answer: Answer | undefined;
   chunks: ChatChunk[];

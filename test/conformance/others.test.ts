@@ -17,7 +17,7 @@ const capabilityOf: Record<Case["endpoint"], Capability> = {
 };
 
 const answers = cases.filter(({ recording: { status, path } }) => status === 200 && !path.includes("/errors/"));
-/** Recordings that are no answer of the provider that stands in for theirs: OpenAI's MP3, and a test framework's envelope. */
+/** Recordings that are not an answer of the provider that stands in for theirs: OpenAI's MP3, and a test framework's envelope. */
 const noAnswers = ["openai/audio-speech/gpt-4o-mini-tts-binary.mp3", "groq/audio-transcription/whisper-short.json"];
 const others = answers.filter(
   ({ endpoint, recording }) => endpoint !== "/chat/completions" && !noAnswers.includes(recording.path),

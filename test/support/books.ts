@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** A call as the books have it; amounts that are unknown are `null`. */
+/** A call as the ledger has it; amounts that are unknown are `null`. */
 export interface CallRow {
   id: string;
   model: string;
@@ -63,7 +63,7 @@ export function openCliStore(home: string): TransactionScope {
       const id = response.headers.get("x-request-id");
       if (id === null) throw new Error(`No x-request-id on the answer of ${response.url}`);
       const row = call(id);
-      if (row === undefined) throw new Error(`No call ${id} in the books (status ${response.status})`);
+      if (row === undefined) throw new Error(`No call ${id} in the ledger (status ${response.status})`);
       return row;
     },
     async untilSettled(msMax = 10_000) {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from "bun:test";
 import { openCliStore, type TransactionScope } from "./books.ts";
 import { fillWallet, type Gateway, hookMsMax, startGateway } from "./gateway.ts";
 
-/** A gateway in sandbox mode for the tests of one file, with a full wallet and a look into its books. */
+/** A gateway in sandbox mode for the tests of one file, with a full wallet and a look into its ledger. */
 export interface SandboxGateway {
   gateway: Gateway;
   books: TransactionScope;

@@ -52,7 +52,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: [
     ...["contract", "sdk", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability", "http"],
-    ...["dashboard", "providers", "app.ts", "package.json"],
+    ...["dashboard", "providers", "content-log", "app.ts", "package.json"],
   ],
   "main.ts": ["cli", "plugins", "contract"],
 };

@@ -60,7 +60,7 @@ export async function lockTeam(db: Transaction<Database>, actor: TeamActor, acco
   await lockManaged(db, { ...actor, role: "owner" }, accountId);
   const people = await listPeople({ db }, accountId);
   if (people.some(({ id, teamRole }) => id === actor.accountId && teamRole === "admin")) return;
-  throw new GatewayError("forbidden", "Only admins of the team do this; ask one of them");
+  throw new GatewayError("forbidden", "Only admins of the team may do this; ask one of them");
 }
 
 interface PersonOfTeam {

@@ -5,6 +5,7 @@ import { lockAccount } from "../lock-account.ts";
 import { recordAudit } from "../record-audit.ts";
 import type { SessionUser } from "../sessions.ts";
 import { setAccountBudget } from "./account-budget.ts";
+import { createTeam, renameTeam } from "./create-team.ts";
 import { lockTeam, removePerson, setTeamRole, type TeamActor } from "./people.ts";
 import { switchAccount } from "./switch-account.ts";
 import {
@@ -37,12 +38,16 @@ function createAudited(now: () => number) {
     };
 }
 
+type Write = <Result>(
+  work: (db: Transaction<Database>) => Promise<Result>,
+  toEntry: (result: Result) => TeamEntry | undefined,
+) => Promise<Result>;
+
 /** Changes of teams, each with its audit entry in the same transaction. */
 export function teamActions(store: Store, now: () => number) {
   const audited = createAudited(now);
   /** No cached key depends on it, unlike on what `store.change` writes. */
-  const write = <Result>(...change: Parameters<typeof audited<Result>>) =>
-    store.db.transaction().execute(audited(...change));
+  const write: Write = (...change) => store.db.transaction().execute(audited(...change));
   return {
     invite: (by: TeamActor, fields: Omit<NewTeamInvitation, "by">) =>
       write(
@@ -87,6 +92,19 @@ export function teamActions(store: Store, now: () => number) {
       );
       return revokesKeys ? store.change(remove) : store.db.transaction().execute(remove);
     },
+    rename: (by: TeamActor, accountId: string, name: string) =>
+      write(
+        async (db) => {
+          await lockTeam(db, by, accountId);
+          return await renameTeam(db, { accountId, name });
+        },
+        ({ name, before }) => ({
+          by: by.accountId,
+          action: "rename",
+          accountId,
+          detail: { name, name_before: before },
+        }),
+      ),
     /** Sets the budget of the account, or removes it. */
     setBudget: (by: TeamActor, accountId: string, budget: AccountBudget | undefined) => {
       const set = audited(
@@ -101,6 +119,19 @@ export function teamActions(store: Store, now: () => number) {
       );
       return store.change(set);
     },
+    ...personActions(write, now),
+  };
+}
+
+/** What people do with the accounts in which they work. */
+function personActions(write: Write, now: () => number) {
+  return {
+    /** Creates a team of a person. */
+    create: (by: TeamActor, name: string) =>
+      write(
+        (db) => createTeam(db, { founder: by.accountId, name }, now()),
+        ({ accountId, name }) => ({ by: by.accountId, action: "create", accountId, detail: { name } }),
+      ),
     /** Takes an invitation for the user of a session, which then acts in the team. */
     join: (user: SessionUser, token: string) =>
       write(

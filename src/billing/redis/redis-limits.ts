@@ -1,13 +1,19 @@
 import { clearInterval, setInterval } from "node:timers";
 import { type AdmissionRequest, type Caller, GatewayError, type LimitState } from "../../contract/index.ts";
-import { type CallEnded, type CallOpened, type Store, startOfDay } from "../../db/index.ts";
+import type { CallEnded, CallOpened, Store } from "../../db/index.ts";
 import { type CountedCall, ProcessLimits, type RunningCalls } from "../call-limits.ts";
 import { additionalTokens, type Held } from "../call-record.ts";
 import { accountNotRead } from "../embedded-holds.ts";
-import { callsExceeded, quotaExceeded, requestsExceeded, tokensExceeded } from "../limit-errors.ts";
-import { type Backlogs, toBacklogs } from "../rate-limit.ts";
 import { RedisConnection } from "./redis-connection.ts";
 import type { RedisLimits, RedisLimitsOptions } from "./redis-limits-options.ts";
+import {
+  readBacklogs,
+  toAddedArguments,
+  toAdmitArguments,
+  toExtendArguments,
+  toHeld,
+  toLimitError,
+} from "./script-arguments.ts";
 
 const leaseMsDefault = 30_000;
 /** Keeps the whole call overhead below a quarter of a second. */
@@ -119,7 +125,7 @@ class RedisCallLimits implements RedisLimits {
   async state(caller: Caller, now: number): Promise<LimitState> {
     const found = await this.#read(caller, ["rate", `rate ${caller.keyId}`]);
     if (found !== undefined)
-      this.#localLimits.restore(caller, backlogsIn(found[0], now), backlogsIn(found[1], now), now);
+      this.#localLimits.restore(caller, readBacklogs(found[0], now), readBacklogs(found[1], now), now);
     return this.#localLimits.state(caller, now);
   }
 
@@ -145,7 +151,7 @@ class RedisCallLimits implements RedisLimits {
   async #takeShared(admission: AdmissionRequest, now: number): Promise<CountedCall> {
     const { accountId } = admission.caller;
     const key = this.#keyOf(accountId);
-    const args = [this.#time(), ...this.#admission(admission)];
+    const args = [this.#time(), ...toAdmitArguments(admission, this.#leaseMs)];
     let answer = await this.#connection.run("admit", key, [...args, "", ""]);
     if (answer[0] === "load") {
       answer = await this.#connection.run("admit", key, [...args, ...(await this.#load(accountId))]);
@@ -161,31 +167,12 @@ class RedisCallLimits implements RedisLimits {
 
   /** Undefined if Redis cannot decide. */
   async #extendShared(admission: AdmissionRequest, moreTokens: number, now: number): Promise<Held | undefined> {
-    const { accountId, keyId, limits, keyLimits, freeTokensPerDay } = admission.caller;
-    const { callId, premium, holdTokens, minTokens } = admission;
-    const args = [
-      ...[this.#time(), callId, toArgument(toBacklogs(0, moreTokens, limits).tokensMs)],
-      ...[keyId, toArgument(toBacklogs(0, moreTokens, keyLimits ?? {}).tokensMs)],
-      ...(premium ? [undefined, undefined, undefined] : [holdTokens, minTokens, freeTokensPerDay]).map(toArgument),
-    ];
-    const answer = await this.#connection.run("extend", this.#keyOf(accountId), args).catch(() => ["unknown"]);
+    const key = this.#keyOf(admission.caller.accountId);
+    const args = [this.#time(), ...toExtendArguments(admission, moreTokens)];
+    const answer = await this.#connection.run("extend", key, args).catch(() => ["unknown"]);
     if (answer[0] === "unknown") return undefined;
     if (answer[0] !== "ok") throw toLimitError(answer, admission, now);
     return toHeld(Number(answer[1]), Number(answer[2]));
-  }
-
-  /** The arguments of the script for a call. */
-  #admission(admission: AdmissionRequest): string[] {
-    const { limits, keyLimits, keyId, freeTokensPerDay } = admission.caller;
-    const { callId, limitTokens, premium, holdTokens, minTokens } = admission;
-    const ofAccount = toBacklogs(1, limitTokens, limits);
-    const ofKey = toBacklogs(1, limitTokens, keyLimits ?? {});
-    return [
-      ...[callId, String(this.#leaseMs), keyId],
-      ...[ofAccount.requestsMs, ofAccount.tokensMs, limits.concurrentCalls].map(toArgument),
-      ...[ofKey.requestsMs, ofKey.tokensMs, keyLimits?.concurrentCalls].map(toArgument),
-      ...(premium ? [undefined, undefined, undefined] : [holdTokens, minTokens, freeTokensPerDay]).map(toArgument),
-    ];
   }
 
   /** The latest day whose quota was drawn on, and how much; those who want the same meanwhile get the same answer. */
@@ -210,17 +197,9 @@ class RedisCallLimits implements RedisLimits {
   /** `drawn` names a day and its tokens, `more` what came beside what was counted at admission. */
   async #settle(admission: AdmissionRequest, drawn: string[], [requests, tokens]: [number, number]): Promise<void> {
     if (!this.#connection.isHealthy) return;
-    const { accountId, keyId, limits, keyLimits } = admission.caller;
-    const ofAccount = toBacklogs(requests, tokens, limits);
-    const ofKey = toBacklogs(requests, tokens, keyLimits ?? {});
-    const added = [
-      ...[ofAccount.requestsMs, ofAccount.tokensMs].map(toArgument),
-      keyId,
-      ...[ofKey.requestsMs, ofKey.tokensMs].map(toArgument),
-    ];
-    const args = [this.#time(), admission.callId, ...drawn, ...added];
+    const args = [this.#time(), admission.callId, ...drawn, ...toAddedArguments(admission, requests, tokens)];
     // If this fails, the call counts in Redis until its lease ends; SQL has its usage.
-    await this.#connection.run("settle", this.#keyOf(accountId), args).catch(() => undefined);
+    await this.#connection.run("settle", this.#keyOf(admission.caller.accountId), args).catch(() => undefined);
   }
 
   /** Renews all running calls of this node. */
@@ -260,44 +239,4 @@ class RedisCallLimits implements RedisLimits {
   #keyOf(accountId: string): string {
     return `${this.#prefix}{${accountId}}`;
   }
-}
-
-function toHeld(holdTokens: number, quotaDay: number): Held {
-  return { quotaDay, holdNanodollars: 0, holdTokens, budgetMonth: null };
-}
-
-function toArgument(value: number | undefined): string {
-  return value === undefined ? "" : String(value);
-}
-
-/** What the admission says that refuses a call. */
-function toLimitError([limit, ...words]: string[], admission: AdmissionRequest, now: number): Error {
-  const { limits, keyLimits, freeTokensPerDay } = admission.caller;
-  const owner = words[0] === "key" ? "key" : "account";
-  const bounds = owner === "key" ? (keyLimits ?? limits) : limits;
-  const waitMs = Number(words[1]);
-  switch (limit) {
-    case "requests":
-      return requestsExceeded(bounds.requestsPerMinute as number, waitMs, owner);
-    case "tokens": {
-      const tokens = { limit: bounds.tokensPerMinute as number, limitTokens: admission.limitTokens };
-      return tokensExceeded(tokens, waitMs, owner);
-    }
-    case "calls":
-      return callsExceeded(bounds.concurrentCalls as number, owner);
-    case "quota": {
-      const [usedTokens, heldTokens, day] = words.map(Number) as [number, number, number];
-      const quota = { limitTokens: freeTokensPerDay, usedTokens, heldTokens, resetsAt: startOfDay(day + 1) };
-      return quotaExceeded(admission, quota, now);
-    }
-    default:
-      return new Error(`Redis answered ${limit} to an admission`);
-  }
-}
-
-/** What a field `rate` has left by now; where Redis's clock differs from this one's it is off by as much. */
-function backlogsIn(field: string | null | undefined, now: number): Backlogs {
-  const [requestsMs, tokensMs, drainedAt] = (field ?? "0 0 0").split(" ").map(Number) as [number, number, number];
-  const elapsedMs = Math.max(0, now - drainedAt);
-  return { requestsMs: Math.max(0, requestsMs - elapsedMs), tokensMs: Math.max(0, tokensMs - elapsedMs) };
 }

@@ -1,20 +1,11 @@
+import { usageColumns } from "../../db/index.ts";
 import { type Bucket, findBucketIndex } from "./buckets.ts";
 
 /** What is counted. */
 export const usageFigures = [
   "requests",
   "failures",
-  "input_tokens",
-  "cache_read_tokens",
-  "cache_write_tokens",
-  "cache_write_1h_tokens",
-  "output_tokens",
-  "audio_input_tokens",
-  "audio_output_tokens",
-  "image_output_tokens",
-  "images",
-  "audio_ms",
-  "characters",
+  ...usageColumns,
   "cost_nanodollars",
   "charged_nanodollars",
   "quota_tokens",

@@ -3,13 +3,14 @@ import { readWalletState } from "../../billing/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toAccountJson, toWalletJson } from "../lib/format.ts";
-import { parseRole, parseTokens } from "../lib/parse.ts";
+import { parseAllowedModels, parseOrNone, parseRole, parseTokens } from "../lib/parse.ts";
 import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const changeFlags = {
   role: { value: "R", description: `What its user may do: ${roles.join(", ")}` },
   email: { value: "E", description: "E-mail address, unique to the account" },
   name: { value: "N", description: "Name of the account holder; none removes it" },
+  models: { value: "a,b", description: "Models that all of its keys may use at most; none removes the list" },
 } as const;
 
 export const accountCreate = defineCommand({
@@ -58,24 +59,26 @@ export const accountShow = defineCommand({
       const role = (await readRoles(store, account.id)).get(account.id) ?? null;
       return { ...toAccountJson(account), role, ...wallet, keys };
     });
-    const absent: Readonly<Record<string, string>> = { name: "none", role: "no sign-in yet" };
-    const rows = Object.entries(json).map(([name, value]) => [name, String(value ?? absent[name] ?? "default")]);
+    const absent: Readonly<Record<string, string>> = { name: "none", role: "no sign-in yet", allowed_models: "all" };
+    const toText = (value: unknown) => (Array.isArray(value) ? value.join(", ") : String(value));
+    const rows = Object.entries(json).map(([name, value]) => [name, toText(value ?? absent[name] ?? "default")]);
     return { json, text: columns(rows) };
   },
 });
 
 export const accountSet = defineCommand({
   name: "account set",
-  description: "Change the role, e-mail or name of an account; omitted flags are unchanged",
+  description: "Change the role, e-mail, name or models of an account; omitted flags are unchanged",
   flags: changeFlags,
   args: ["A"],
   example: "account set ada@example.org --role admin",
-  async run(_context, { flags: { role: text, email, name }, args, config, now }) {
+  async run(context, { flags: { role: text, email, name, models }, args, config, now }) {
     const role = text === undefined ? undefined : parseRole(text);
-    if (role === undefined && email === undefined && name === undefined) {
+    if (role === undefined && email === undefined && name === undefined && models === undefined) {
       throw new UsageError(`Nothing to change, expected one of --${Object.keys(changeFlags).join(", --")}`);
     }
-    const changes = { role, email, name: name === "none" ? null : name };
+    const allowedModels = await parseOrNone(models, (list) => parseAllowedModels(list, context, config));
+    const changes = { role, email, name: name === "none" ? null : name, allowedModels };
     const change = async ({ store, accounts, actions }: OpenedStore) => {
       const { id } = await findAccount(accounts, args.A);
       await actions.changeAccount(commandLine, id, changes);
@@ -83,7 +86,9 @@ export const accountSet = defineCommand({
       return { ...toAccountJson(account), role: (await readRoles(store, id)).get(id) ?? null };
     };
     const json = await withStore(config, change, now);
-    return { json, text: `${json.email}  ${json.role ?? "no sign-in yet"}  ${json.name ?? ""}`.trimEnd() };
+    const limited = json.allowed_models === null ? [] : [`models: ${json.allowed_models.join(", ")}`];
+    const parts = [json.email, json.role ?? "no sign-in yet", json.name ?? [], limited].flat();
+    return { json, text: parts.join("  ") };
   },
 });
 

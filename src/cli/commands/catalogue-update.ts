@@ -36,9 +36,9 @@ export const catalogueUpdate = defineCommand({
     const target = join(getCatalogueFolder(config).path, updateName);
     const before = await readInstalled(target);
     if (before !== undefined && before.serial >= catalogue.serial) {
-      const cure = "take a newer file; the one in force stays";
+      const advice = "take a newer file; the one in force stays";
       throw new UsageError(
-        `Cannot use ${file}: its serial is ${catalogue.serial}, ${before.serial} is in force; ${cure}`,
+        `Cannot use ${file}: its serial is ${catalogue.serial}, ${before.serial} is in force; ${advice}`,
       );
     }
     const changes = await preview(context, config, { file, catalogue });
@@ -82,8 +82,8 @@ function checkSignature(file: string, catalogue: SignedCatalogue, { cataloguePub
     throw new UsageError(`Cannot use ${file}: it has no signature; its author adds one by modelgate catalogue sign`);
   }
   if (!isSigned(catalogue, key)) {
-    const cure = "take the file from its author again, or set CATALOGUE_PUBLIC_KEY to the author's key";
-    throw new UsageError(`Cannot use ${file}: signature does not fit the file and CATALOGUE_PUBLIC_KEY; ${cure}`);
+    const advice = "take the file from its author again, or set CATALOGUE_PUBLIC_KEY to the author's key";
+    throw new UsageError(`Cannot use ${file}: signature does not fit the file and CATALOGUE_PUBLIC_KEY; ${advice}`);
   }
 }
 

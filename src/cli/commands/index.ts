@@ -8,6 +8,7 @@ import {
   accountShow,
   quotaSet,
 } from "./account.ts";
+import { accountContent } from "./account-content.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
 import { keyCreate, keyList, keyRevoke, keySet } from "./key.ts";
@@ -35,7 +36,7 @@ import { walletCredit, walletDebit, walletShow } from "./wallet.ts";
 /** Every command, in the order of the help page. */
 export const commands: readonly Command[] = [
   serve,
-  ...[accountCreate, accountList, accountShow, accountSet, accountInvite, accountPassword],
+  ...[accountCreate, accountList, accountShow, accountSet, accountInvite, accountPassword, accountContent],
   ...[teamList, teamInvite, teamSet, teamRemove, teamBudget],
   ...[keyCreate, keyList, keySet, keyRevoke],
   ...[walletCredit, walletDebit, walletShow],

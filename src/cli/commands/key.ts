@@ -2,7 +2,15 @@ import type { ApiKey } from "../../accounts/index.ts";
 import { formatUsd, type KeyLimits } from "../../contract/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
-import { parseAllowedModels, parseBudget, parseExpiry, parseKeyId, parseLimit, parsePeriod } from "../lib/parse.ts";
+import {
+  parseAllowedModels,
+  parseBudget,
+  parseExpiry,
+  parseKeyId,
+  parseLimit,
+  parseOrNone,
+  parsePeriod,
+} from "../lib/parse.ts";
 import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
 
 const limitFlags = {
@@ -33,7 +41,8 @@ export const keyCreate = defineCommand({
   example: "key create --account ada@example.org --name laptop --budget-usd 5.00",
   async run(context, { flags, config, now }) {
     const expiresAt = flags.expires === undefined ? undefined : parseExpiry(flags.expires, now);
-    const allowedModels = flags.models === undefined ? undefined : parseAllowedModels(flags.models, context);
+    const allowedModels =
+      flags.models === undefined ? undefined : await parseAllowedModels(flags.models, context, config);
     const bounds = parseLimits(flags, (text, parse) => parse(text));
     const create = async ({ accounts }: OpenedStore) => {
       const { id: accountId } = await findAccount(accounts, flags.account);
@@ -77,7 +86,7 @@ export const keySet = defineCommand({
     const changes = {
       name: flags.name,
       expiresAt: parseOrNone(flags.expires, (text) => parseExpiry(text, now)),
-      allowedModels: parseOrNone(flags.models, (text) => parseAllowedModels(text, context)),
+      allowedModels: await parseOrNone(flags.models, (text) => parseAllowedModels(text, context, config)),
       bounds: parseLimits(flags, parseOrNone),
     };
     const values = [...Object.values(changes.bounds), changes.name, changes.expiresAt, changes.allowedModels];
@@ -135,12 +144,6 @@ function parseLimits<Value>(
     tokensPerMinute: read("tokens-per-minute", parseLimit),
     concurrentCalls: read("concurrent-calls", parseLimit),
   };
-}
-
-/** `none` becomes `null`, which removes the value; a flag that was not given is `undefined`. */
-function parseOrNone<Value>(text: string | undefined, parse: (text: string) => Value): Value | null | undefined {
-  if (text === undefined) return undefined;
-  return text === "none" ? null : parse(text);
 }
 
 function toKeyJson(key: ApiKey, now: number) {

@@ -11,7 +11,7 @@ interface Difference {
   day: string;
   model: string;
   figure: string;
-  books: number;
+  ledger: number;
   provider: number;
 }
 
@@ -51,16 +51,16 @@ function compare(usage: ProviderUsage, recorded: readonly RecordedUsage[], toler
     .sort((one, other) => one.day - other.day || (one.model < other.model ? -1 : 1))
     .flatMap(({ day, model, sums }) =>
       usage.figures.map((figure) => {
-        const books = ours.get(`${day} ${model}`)?.[figure] ?? 0;
-        return { day: formatDay(day), model, figure, books, provider: sums[figure] ?? 0 };
+        const ledger = ours.get(`${day} ${model}`)?.[figure] ?? 0;
+        return { day: formatDay(day), model, figure, ledger, provider: sums[figure] ?? 0 };
       }),
     )
-    .filter(({ books, provider }) => Math.abs(books - provider) > (tolerance / 100) * Math.max(books, provider));
+    .filter(({ ledger, provider }) => Math.abs(ledger - provider) > (tolerance / 100) * Math.max(ledger, provider));
 }
 
-function toCells({ day, model, figure, books, provider }: Difference): string[] {
+function toCells({ day, model, figure, ledger, provider }: Difference): string[] {
   const format = (amount: number) => (figure === "cost_nanodollars" ? `${formatUsd(amount)} USD` : String(amount));
-  return [day, model, figure, `books ${format(books)}`, `provider ${format(provider)}`];
+  return [day, model, figure, `ledger ${format(ledger)}`, `provider ${format(provider)}`];
 }
 
 /** Maps the provider's model ids to ours. */

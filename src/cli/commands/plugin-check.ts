@@ -1,6 +1,7 @@
 import { defineCommand } from "../command.ts";
 import { columns } from "../lib/format.ts";
-import { checkPlugin, readFixtures } from "../plugin-check/index.ts";
+import { checkPlugin } from "../plugin-check/check-plugin.ts";
+import { readFixtures } from "../plugin-check/fixture.ts";
 import { loadPluginAt } from "../plugin-source.ts";
 
 export const pluginCheck = defineCommand({
@@ -13,8 +14,8 @@ export const pluginCheck = defineCommand({
     const { plugin, entry, isFolder } = await loadPluginAt(args.PATH);
     const marks = await checkPlugin(plugin, isFolder ? readFixtures(entry) : []);
     const passed = marks.filter(({ ok }) => ok).length;
-    const problems = marks.flatMap(({ check, ok, wrong, cure }) =>
-      ok ? [] : ["", check, `  wrong: ${wrong}`, `  cure:  ${cure}`],
+    const problems = marks.flatMap(({ check, ok, wrong, fix }) =>
+      ok ? [] : ["", check, `  wrong: ${wrong}`, `  fix:   ${fix}`],
     );
     const rows = marks.map(({ check, ok }) => [ok ? "ok" : "NOT OK", check]);
     const score = `${plugin.name}: ${passed} of ${marks.length}`;

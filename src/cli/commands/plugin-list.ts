@@ -12,9 +12,11 @@ export const pluginList = defineCommand({
   example: "plugin list",
   async run(context, { config }) {
     const live = readStateFile(getPluginStateFile(config), isRunning);
-    const states = live ?? (await loadSnapshot(context, config, await readProviderSettings(config))).states;
+    const snapshot = live ?? (await loadSnapshot(context, config, await readProviderSettings(config)));
+    const states = "states" in snapshot ? snapshot.states : snapshot.plugins;
     const heading = ["plugin", "status", "version", "contract", "models", "routes", "keys", "from"];
-    const problems = states.filter(({ error }) => error !== null).map(({ error }) => `  ${error}`);
+    const sentences = new Set([...states.flatMap(({ error }) => error ?? []), ...(snapshot.warnings ?? [])]);
+    const problems = [...sentences].map((sentence) => `  ${sentence}`);
     const source = live === undefined ? "No server runs on this home; this is what one would do" : "As the server says";
     const text = [
       columns([heading, ...states.map(toRow)]),

@@ -151,8 +151,8 @@ export const providerTest = defineCommand({
   example: "provider test openai",
   async run(context, { args, flags, ...input }) {
     const network = openNetwork(new TimeoutScheduler(), monotonicNow);
-    const wish = { model: flags.model, keyId: flags.key };
-    const json = await withProviders(context, input, (providers) => providers.test(network, args.NAME, wish));
+    const options = { model: flags.model, keyId: flags.key };
+    const json = await withProviders(context, input, (providers) => providers.test(network, args.NAME, options));
     const text = json.error ?? `${json.host} answered ${json.model} in ${json.ms} ms`;
     return { json, text, exitCode: json.ok ? 0 : 1 };
   },

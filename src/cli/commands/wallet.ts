@@ -63,7 +63,7 @@ async function bookEntry(config: Config, entry: Entry, kind: "credit" | "debit")
     const nanodollars = kind === "credit" ? usd : -usd;
     const credit = { accountId, nanodollars, note, reference };
     const { repeated } = await createAudited(store, Date.now)(
-      (books) => creditWallet(books, credit),
+      (transaction) => creditWallet(transaction, credit),
       (result) => {
         const entry = { accountId: "cli", action: `account.${kind}`, subject: accountId };
         return result.repeated ? undefined : { ...entry, detail: { usd: formatUsd(usd), note } };

@@ -14,8 +14,9 @@ export function columns(rows: readonly (readonly string[])[]): string {
 }
 
 /** An account in `--json` output. */
-export function toAccountJson({ id, email, name, freeTokensPerDay }: Account) {
-  return { id, email, name: name ?? null, free_tokens_per_day: freeTokensPerDay ?? null };
+export function toAccountJson({ id, email, name, freeTokensPerDay, allowedModels }: Account) {
+  const own = { free_tokens_per_day: freeTokensPerDay ?? null, allowed_models: allowedModels ?? null };
+  return { id, email, name: name ?? null, ...own };
 }
 
 /** A wallet in `--json` output: US dollars as exact decimal text. */

@@ -1,8 +1,9 @@
 import { roles } from "../../accounts/index.ts";
+import type { Config } from "../../config/index.ts";
 import { type BudgetPeriod, parseUsd } from "../../contract/index.ts";
 import { didYouMean } from "../../sdk/did-you-mean.ts";
 import { type CliContext, UsageError } from "../command.ts";
-import { toCatalogueRows } from "./catalogue.ts";
+import { loadSnapshot, toCatalogueRows } from "./catalogue.ts";
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 } as const;
 
@@ -88,9 +89,10 @@ export function parseKeyId(idOrKey: string): string {
  *
  * @throws {UsageError} When there is no name.
  */
-export function parseAllowedModels(text: string, context: CliContext): string[] {
-  const ids = new Map<string, string>();
-  for (const { model } of toCatalogueRows(context.plugins)) {
+export async function parseAllowedModels(text: string, context: CliContext, config: Config): Promise<string[]> {
+  const { plugins, registry } = await loadSnapshot(context, config);
+  const ids = new Map([...registry.virtualModels.keys()].map((id) => [id, id]));
+  for (const { model } of toCatalogueRows(plugins)) {
     for (const name of [model.id, ...(model.aliases ?? [])]) if (!ids.has(name)) ids.set(name, model.id);
   }
   const names = text.split(",").map((name) => name.trim());
@@ -105,10 +107,16 @@ export function parseAllowedModels(text: string, context: CliContext): string[] 
   throw new UsageError(`Cannot read --models ${JSON.stringify(text)}, expected model ids separated by commas`);
 }
 
+/** `none` becomes `null`, which removes the value; a flag that was not given is `undefined`. */
+export function parseOrNone<Value>(text: string | undefined, parse: (text: string) => Value): Value | null | undefined {
+  if (text === undefined) return undefined;
+  return text === "none" ? null : parse(text);
+}
+
 function warnUnknownModel(name: string, known: readonly string[], context: CliContext): void {
   const near = didYouMean(name, known);
   const hint = near === undefined ? "see modelgate models" : `did you mean ${near}?`;
-  context.stderr(`Warning: no built-in plugin has the model ${name}, ${hint}\n`);
+  context.stderr(`Warning: the catalogue has no model ${name}, ${hint}\n`);
 }
 
 function parseWhole(flag: string, text: string, minimum: number): number {

@@ -26,11 +26,20 @@ export function checkCatalogue(value: unknown): SignedCatalogue {
 
 /** @param privateKey PEM. @returns The file with its signature, and the public key as `CATALOGUE_PUBLIC_KEY` takes it. */
 export function signCatalogue(catalogue: SignedCatalogue, privateKey: string) {
-  const key = createPrivateKey(privateKey);
+  const key = readPrivateKey(privateKey);
   if (key.asymmetricKeyType !== "ed25519") throw new Error(`it is a ${key.asymmetricKeyType} key, expected Ed25519`);
   const signature = sign(null, toBytes(catalogue), key).toString("base64");
   const publicKey = createPublicKey(key).export({ type: "spki", format: "der" }).toString("base64");
   return { signed: { ...catalogue, signature }, publicKey };
+}
+
+function readPrivateKey(text: string): KeyObject {
+  try {
+    return createPrivateKey(text);
+  } catch (cause) {
+    const cure = "openssl genpkey -algorithm ed25519 makes one";
+    throw new Error(`it is no private key, expected an Ed25519 key in PEM without a password; ${cure}`, { cause });
+  }
 }
 
 /** Whether the owner of the key signed exactly this. */

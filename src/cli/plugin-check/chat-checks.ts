@@ -52,8 +52,8 @@ function findMissing(
     found.calling === undefined && !noTools ? 'a tool call ("expect": { "toolCalls": … })' : "",
   ].filter((text) => text !== "");
   if (missing.length === 0) return undefined;
-  const cure = `write one into fixtures/, or try modelgate plugin record${found.calling === undefined ? '; a model without tools has "omit": ["tools"] in its row' : ""}`;
-  return { wrong: `no fixture shows ${missing.join(", ")}`, cure };
+  const fix = `write one into fixtures/, or try modelgate plugin record${found.calling === undefined ? '; a model without tools has "omit": ["tools"] in its row' : ""}`;
+  return { wrong: `no fixture shows ${missing.join(", ")}`, fix };
 }
 
 async function tryNulls(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
@@ -80,11 +80,11 @@ async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promis
     "translate every role and both forms of content, or throw badRequest(…) for what cannot be",
   );
   if (failure !== undefined) return failure;
-  const sent = JSON.stringify(outcome.asked.at(-1)?.body);
+  const sent = JSON.stringify(outcome.requests.at(-1)?.body);
   for (const role of ["user", "system"]) {
-    if (JSON.stringify((await ask({ role, content: "mild" })).asked.at(-1)?.body) !== sent) continue;
+    if (JSON.stringify((await ask({ role, content: "mild" })).requests.at(-1)?.body) !== sent) continue;
     const wrong = `what a tool answered is sent as if the ${role} had said it`;
-    return { wrong, cure: "translate messages of the role tool, with their tool_call_id" };
+    return { wrong, fix: "translate messages of the role tool, with their tool_call_id" };
   }
   return undefined;
 }
@@ -102,8 +102,8 @@ async function tryWithoutUsage(plugin: ProviderPlugin, fixture: Fixture): Promis
   const { usageSource } = outcome.settlement ?? {};
   if (usageSource === "estimated") return undefined;
   return {
-    wrong: `the books say "${usageSource}" where the provider said nothing`,
-    cure: "leave usage out when it is unknown: never write 0, never make it up",
+    wrong: `the ledger says "${usageSource}" where the provider said nothing`,
+    fix: "leave usage out when it is unknown: never write 0, never make it up",
   };
 }
 
@@ -133,7 +133,7 @@ async function tryBytewise(plugin: ProviderPlugin, fixture: Fixture): Promise<Fi
   const failure = findFailure(bytewise, "read events by call.upstream.events, which does not care where they are cut");
   if (failure !== undefined) return failure;
   if (JSON.stringify(readReply(once)) === JSON.stringify(readReply(bytewise))) return undefined;
-  return { wrong: "cut into single bytes it says something else", cure: "read events by call.upstream.events" };
+  return { wrong: "cut into single bytes it says something else", fix: "read events by call.upstream.events" };
 }
 
 async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
@@ -147,16 +147,16 @@ async function tryCuts(plugin: ProviderPlugin, fixture: Fixture): Promise<Findin
     if (misbehaviour !== undefined) return misbehaviour;
     const wasWhole = readReply(outcome).finishReason !== undefined && outcome.error === undefined;
     if (outcome.error === undefined && wasWhole && readReply(outcome).content !== fixture.expect?.content) {
-      return { wrong: `cut after ${end} of ${body.length} bytes it passes for a whole answer`, cure: broken };
+      return { wrong: `cut after ${end} of ${body.length} bytes it passes for a whole answer`, fix: broken };
     }
   }
   return undefined;
 }
 
 /** Why a call was not answered. */
-function findFailure(outcome: Outcome, cure: string): Finding {
+function findFailure(outcome: Outcome, fix: string): Finding {
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;
-  if (outcome.error !== undefined) return { wrong: `the caller is told: ${outcome.error.message}`, cure };
+  if (outcome.error !== undefined) return { wrong: `the caller is told: ${outcome.error.message}`, fix };
   return undefined;
 }

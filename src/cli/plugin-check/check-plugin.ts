@@ -12,7 +12,7 @@ export interface Mark {
   readonly check: string;
   readonly ok: boolean;
   readonly wrong?: string;
-  readonly cure?: string;
+  readonly fix?: string;
 }
 
 /** Runs the whole suite over a plugin: its own fixtures, or those of OpenAI's dialect where it speaks that. */
@@ -48,33 +48,33 @@ function findClearText(plugin: ProviderPlugin): Finding {
   if (!sendsKeyInClear(plugin)) return undefined;
   return {
     wrong: `the key is sent in clear text to ${plugin.baseUrl}`,
-    cure: "use https; http is for addresses of this machine and of your own network",
+    fix: "use https; http is for addresses of this machine and of your own network",
   };
 }
 
 const noFixture: Finding = {
   wrong: "nothing shows how its provider answers",
-  cure: "write a fixture with this capability into fixtures/",
+  fix: "write a fixture with this capability into fixtures/",
 };
 
-/** Whether the provider is asked as OpenAI would be: then its answers can be simulated without a fixture. */
+/** Whether the plugin sends the requests of OpenAI's dialect, whose answers can be simulated without a fixture. */
 async function speaksOpenai(plugin: ProviderPlugin): Promise<boolean> {
   const usual = openaiFixtures.filter(({ capability = "chat" }) =>
     plugin.models.some((model) => model.capability === capability),
   );
   const [fixture] = usual;
   if (fixture === undefined) return false;
-  const { asked } = await simulate(plugin, fixture, fixture.reply);
-  return asked.some(({ url }) => /\/(chat\/completions|embeddings)$/.test(url));
+  const { requests } = await simulate(plugin, fixture, fixture.reply);
+  return requests.some(({ url }) => /\/(chat\/completions|embeddings)$/.test(url));
 }
 
 async function tryKey(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
   if (plugin.credential === "none") return undefined;
-  const { asked } = await simulate(plugin, fixture, fixture.reply);
-  const isSent = asked.some(
+  const { requests } = await simulate(plugin, fixture, fixture.reply);
+  const isSent = requests.some(
     ({ url, headers }) =>
       url.includes(simulatedKey) || [...headers.values()].some((text) => text.includes(simulatedKey)),
   );
   if (isSent) return undefined;
-  return { wrong: "no request carried the key", cure: 'see authorize, or set credential: "none" if there is none' };
+  return { wrong: "no request carried the key", fix: 'see authorize, or set credential: "none" if there is none' };
 }

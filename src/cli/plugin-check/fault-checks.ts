@@ -46,10 +46,10 @@ async function tryStatuses(plugin: ProviderPlugin, fixture: Fixture): Promise<Fi
     if (misbehaviour !== undefined) return misbehaviour;
     if (error === undefined || !codes.includes(error.code)) {
       const wrong = `after status ${status} the caller is told ${error?.code ?? "nothing"}, not ${codes.join(" or ")}`;
-      return { wrong, cure: "let readFault fall back on classifyFault(answer)" };
+      return { wrong, fix: "let readFault fall back on classifyFault(answer)" };
     }
     if (status === 429 && error.retryAfterMs !== 7000) {
-      return { wrong: "retry-after is lost", cure: "give readFault's fault retryAfterMs(answer.headers)" };
+      return { wrong: "retry-after is lost", fix: "give readFault's fault retryAfterMs(answer.headers)" };
     }
   }
   return undefined;
@@ -61,8 +61,8 @@ async function tryJunk(plugin: ProviderPlugin, fixture: Fixture): Promise<Findin
     const misbehaviour = findMisbehaviour(outcome);
     if (misbehaviour !== undefined) return { ...misbehaviour, wrong: `after ${name}, ${misbehaviour.wrong}` };
     if (outcome.error === undefined) {
-      const cure = "check that the answer holds what makes it one; classifyError(answer) reads what else it is";
-      return { wrong: `${name} passes for an answer`, cure };
+      const fix = "check that the answer holds what makes it one; classifyError(answer) reads what else it is";
+      return { wrong: `${name} passes for an answer`, fix };
     }
   }
   return undefined;

@@ -4,20 +4,20 @@ import type { Fixture } from "./fixture.ts";
 import { type Outcome, readReply, simulatedKey } from "./simulate.ts";
 
 /** What is wrong and how to fix it; nothing when all is well. */
-export type Finding = { readonly wrong: string; readonly cure: string } | undefined;
+export type Finding = { readonly wrong: string; readonly fix: string } | undefined;
 
-/** What no plugin may do in any call: throw what is no fault, or show its key. */
+/** What no plugin may do in any call: throw what is not a fault, or show its key. */
 export function findMisbehaviour({ thrown, error }: Outcome): Finding {
   if (thrown.length > 0) {
     const [first] = thrown;
     const said = first instanceof Error ? `${first.name}: ${first.message}` : String(first);
     return {
       wrong: `the plugin threw ${said.slice(0, 160)}`,
-      cure: 'check what the provider sent before you use it, and throw new UpstreamFault("bad_response", …) where it is wrong',
+      fix: 'check what the provider sent before you use it, and throw new UpstreamFault("bad_response", …) where it is wrong',
     };
   }
   if (error?.message.includes(simulatedKey)) {
-    return { wrong: "the caller is shown the key", cure: "leave readFault out, or build its sentence without the key" };
+    return { wrong: "the caller is shown the key", fix: "leave readFault out, or build its sentence without the key" };
   }
   return undefined;
 }
@@ -25,14 +25,14 @@ export function findMisbehaviour({ thrown, error }: Outcome): Finding {
 /** Whether an answer is what a fixture expects. */
 export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
   const { expect = {} } = fixture;
-  const { error, settlement, asked } = outcome;
+  const { error, settlement, requests } = outcome;
   if (expect.error !== undefined) {
     if (error?.publicCode === expect.error || error?.code === expect.error) return undefined;
-    return { wrong: `the caller is told ${error?.code ?? "nothing"}, not ${expect.error}`, cure: "see readFault" };
+    return { wrong: `the caller is told ${error?.code ?? "nothing"}, not ${expect.error}`, fix: "see readFault" };
   }
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;
-  if (error !== undefined) return { wrong: `the caller is told: ${error.message}`, cure: "fix the handler" };
+  if (error !== undefined) return { wrong: `the caller is told: ${error.message}`, fix: "fix the handler" };
   const said = readReply(outcome);
   const meters = settlement?.meters ?? {};
   const found = { ...said, promptTokens: sumPromptTokens(meters), completionTokens: meters.outputToken };
@@ -40,16 +40,16 @@ export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
     const got = found[field as keyof typeof found];
     if (!isDeepStrictEqual(got, wanted)) {
       const wrong = `${field} is ${describe(got)}, expected ${describe(wanted)}`;
-      return { wrong, cure: "fix how the answer is read" };
+      return { wrong, fix: "fix how the answer is read" };
     }
   }
-  if (fixture.path !== undefined && asked[0] !== undefined && !asked[0].url.endsWith(fixture.path)) {
-    const wrong = `it asked ${asked[0].url}, expected …${fixture.path}`;
-    return { wrong, cure: "fix the path given to call.upstream" };
+  if (fixture.path !== undefined && requests[0] !== undefined && !requests[0].url.endsWith(fixture.path)) {
+    const wrong = `it called ${requests[0].url}, expected …${fixture.path}`;
+    return { wrong, fix: "fix the path given to call.upstream" };
   }
-  if (fixture.body !== undefined && !isDeepStrictEqual(asked[0]?.body, fixture.body)) {
-    const wrong = `it sent ${describe(asked[0]?.body)}, expected ${describe(fixture.body)}`;
-    return { wrong, cure: "fix the translation" };
+  if (fixture.body !== undefined && !isDeepStrictEqual(requests[0]?.body, fixture.body)) {
+    const wrong = `it sent ${describe(requests[0]?.body)}, expected ${describe(fixture.body)}`;
+    return { wrong, fix: "fix the translation" };
   }
   return undefined;
 }

@@ -6,7 +6,7 @@ import { UsageError } from "../command.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 import { readReply, serveOnce } from "./simulate.ts";
 
-interface Wish {
+interface RecordOptions {
   readonly model: string;
   readonly prompt: string;
   readonly stream: boolean;
@@ -15,12 +15,16 @@ interface Wish {
 const secretForms = /\b(?:sk|gsk|pk|rk|tgp|xai|key)[-_][\w-]{8,}|\bAIza[\w-]{10,}|Bearer\s+\S+/g;
 
 /**
- * Asks the provider once through the plugin and makes a fixture of what went over the line.
+ * Asks the provider once through the plugin and makes a fixture of what went over the network.
  *
  * @throws {GatewayError} What a caller would have been told.
  */
-export async function recordCall(plugin: ProviderPlugin, credential: Credential, wish: Wish): Promise<Fixture> {
-  const { model, prompt, stream } = wish;
+export async function recordCall(
+  plugin: ProviderPlugin,
+  credential: Credential,
+  options: RecordOptions,
+): Promise<Fixture> {
+  const { model, prompt, stream } = options;
   const request = { messages: [{ role: "user", content: prompt }], ...(stream && { stream }) };
   const about = stream ? "a true answer, streamed" : "a true answer";
   const kept: { path: string; body: unknown; reply: Reply }[] = [];
@@ -38,7 +42,7 @@ export async function recordCall(plugin: ProviderPlugin, credential: Credential,
   const outcome = await serveOnce({ registry, network }, { model, request });
   if (outcome.error !== undefined) throw explainFailure(outcome.error, baseUrl, credential);
   const last = kept.at(-1);
-  if (last === undefined) throw new Error("Cannot record: the plugin asked nobody");
+  if (last === undefined) throw new Error("Cannot record: the plugin sent no request");
   const { content, finishReason } = readReply(outcome);
   const { inputToken, outputToken } = outcome.settlement?.meters ?? {};
   const isReported = outcome.settlement?.usageSource === "reported";

@@ -26,8 +26,8 @@ import type { Fixture, Reply } from "./fixture.ts";
 /** The key a plugin is given here; it is to be sent to the provider, and never to be seen by the caller. */
 export const simulatedKey = "check-key-0123456789abcdef";
 
-/** What a plugin asked its provider. */
-export interface AskedOf {
+/** What a plugin sent to its provider. */
+export interface ProviderRequest {
   readonly url: string;
   readonly headers: Headers;
   readonly body: unknown;
@@ -39,7 +39,7 @@ export interface Outcome {
   readonly chunks: readonly ChatChunk[];
   readonly error: GatewayError | undefined;
   readonly settlement: Settlement | undefined;
-  readonly asked: readonly AskedOf[];
+  readonly requests: readonly ProviderRequest[];
   /** What the plugin threw that is neither a fault nor a refusal. */
   readonly thrown: readonly unknown[];
 }
@@ -63,9 +63,9 @@ const limits: LimitState = {
 /** Serves one request by the plugin, the provider answering as told. The whole way of a call, without a network. */
 export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: Sent): Promise<Outcome> {
   const capability = fixture.capability ?? "chat";
-  const asked: AskedOf[] = [];
+  const requests: ProviderRequest[] = [];
   const fetch = (async (url: string, init: RequestInit) => {
-    asked.push({
+    requests.push({
       url,
       headers: new Headers(init.headers),
       body: typeof init.body === "string" ? (parseJson(init.body) ?? init.body) : init.body,
@@ -83,7 +83,7 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
     guard: new SsrfGuard(async () => ["93.184.216.34"], now),
   });
   const outcome = await serveOnce({ registry, network }, { ...fixture, model: row?.id ?? "none" });
-  return { ...outcome, asked };
+  return { ...outcome, requests };
 }
 
 /** Serves one request over the given network, without a real ledger. */
@@ -109,7 +109,7 @@ export async function serveOnce(
     toRequest(capability, { ...request, model }) as never,
     request.stream === true || capability === "speech" ? sink : undefined,
   );
-  const outcome = { chunks, asked: [], thrown };
+  const outcome = { chunks, requests: [], thrown };
   try {
     const answer: unknown = await runCall(kernel, call);
     return { ...outcome, answer, error: undefined, settlement: settlements[0] };

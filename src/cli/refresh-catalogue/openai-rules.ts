@@ -11,7 +11,7 @@ export const openai: ProviderRules = {
   capabilities: ["chat", "embeddings", "images", "transcription", "speech"],
   pricingUrl: "https://developers.openai.com/api/docs/pricing",
   leftOut: [
-    [/^ft:|^openai\/|^text-embedding-ada-002-v2$|-1106$/, "it is no model of its own"],
+    [/^ft:|^openai\/|^text-embedding-ada-002-v2$|-1106$/, "it is not a model of its own"],
     [/cyber|daybreak|rosalind|-law$/, approved],
     [/latest$/, moving],
     [/search-(preview|api)|deep-research/, search],

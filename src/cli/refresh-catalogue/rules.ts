@@ -103,7 +103,7 @@ const together: ProviderRules = {
   capabilities: ["chat"],
   pricingUrl: "https://www.together.ai/pricing",
   leftOut: [
-    [/^together-ai-|experimental$|^arize-ai\//, "it is no model of its own"],
+    [/^together-ai-|experimental$|^arize-ai\//, "it is not a model of its own"],
     [/^Qwen\/Qwen2|^meta-llama\/|^arcee-ai\//, "it is not known to be served without machines of one's own"],
   ],
   facts: (_, listed) => ({

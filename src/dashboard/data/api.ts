@@ -1,6 +1,7 @@
 import { treaty } from "@elysiajs/eden";
-import useSWR from "swr";
+import useSWR, { mutate } from "swr";
 import type { PageApi } from "../../http/dashboard-api/index.ts";
+import { toAccountHeader } from "./shown-account.ts";
 
 /** An error response of the gateway; the message is the gateway's. */
 export class ApiError extends Error {
@@ -28,7 +29,7 @@ export class UnreachableError extends Error {
 }
 
 /** Typed client of the dashboard API. Timestamps stay ISO strings. */
-export const api = treaty<PageApi>(location.origin, { parseDate: false }).dashboard.api;
+export const api = treaty<PageApi>(location.origin, { parseDate: false, headers: toAccountHeader }).dashboard.api;
 
 interface EdenResponse<T> {
   readonly data: T;
@@ -44,7 +45,10 @@ export async function request<T>(pending: Promise<EdenResponse<T>>): Promise<Non
   const status = Number(error?.status ?? 500);
   // Eden reports a network failure as status 503.
   if (error?.value instanceof Error) throw new UnreachableError();
-  throw new ApiError(status, readBody(error?.value));
+  const refusal = new ApiError(status, readBody(error?.value));
+  // Tells the page which account the user works in now.
+  if (refusal.code === "account_switched") void mutate("me");
+  throw refusal;
 }
 
 /** Fetches JSON from an endpoint outside the dashboard API. @throws {ApiError} */

@@ -1,12 +1,20 @@
 import { useEffect } from "react";
 import useSWR, { mutate } from "swr";
-import { api, request } from "./api.ts";
+import { api, isUnauthorized, request } from "./api.ts";
+import { forgetAccount, noteAccount } from "./shown-account.ts";
 
 /** The page size of the API. */
 export const callsPageSize = 50;
 
 /** The signed-in user and, if `seen` is given, the latest calls. `seen` is the stamp of the calls on the screen. */
-const fetchMe = (seen: string | undefined) => request(api.me.get({ query: seen === undefined ? {} : { calls: seen } }));
+async function fetchMe(seen: string | undefined) {
+  const me = await request(api.me.get({ query: seen === undefined ? {} : { calls: seen } })).catch((error) => {
+    if (isUnauthorized(error)) forgetAccount();
+    throw error;
+  });
+  noteAccount(me);
+  return me;
+}
 
 type Latest = NonNullable<Awaited<ReturnType<typeof fetchMe>>["calls"]>;
 export type Call = Latest["data"][number];

@@ -2,6 +2,7 @@ import useSWR, { mutate } from "swr";
 import { fetchJson } from "./api.ts";
 import { getMe } from "./calls.ts";
 import { endPlaygroundKey } from "./playground-key.ts";
+import { forgetAccount } from "./shown-account.ts";
 
 /** Keeps the promise that a call shows up within 5 seconds. SWR pauses while the tab is hidden. */
 export const refreshMs = 4000;
@@ -18,6 +19,7 @@ export const signedOut = "modelgate-signed-out";
 /** Drops all cached data of the former session and loads the current user. */
 export async function reloadSession(): Promise<void> {
   dispatchEvent(new Event(signedOut));
+  forgetAccount();
   await mutate((key) => key !== "gateway" && !(Array.isArray(key) && key[0] === "page"), undefined, {
     revalidate: false,
   });

@@ -2,6 +2,7 @@ import useSWR, { mutate } from "swr";
 import { api, request } from "./api.ts";
 import type { BudgetPeriod } from "./keys.ts";
 import { endPlaygroundKey } from "./playground-key.ts";
+import { forgetAccount } from "./shown-account.ts";
 
 const getTeam = () => request(api.team.get());
 const getTeams = () => request(api.teams.get());
@@ -38,18 +39,35 @@ async function change<Result>(pending: Promise<Result>): Promise<Result> {
   return result;
 }
 
-/** Returns the link, which is shown only once. */
+/** A link, which is shown only once. */
+export interface Created {
+  readonly url: string;
+  readonly until: string;
+  /** Where the link was sent, and why it could not be. */
+  readonly mail: { readonly to: string; readonly error: string | null } | undefined;
+}
+
 export async function inviteToTeam(
   account: string | undefined,
-  { role, email, days }: { role: TeamRole; email: string; days: number },
-): Promise<{ url: string; until: string }> {
+  { role, email, days, isMailed }: { role: TeamRole; email: string; days: number; isMailed: boolean },
+): Promise<Created> {
   const body = { role, days, ...(email !== "" && { email }) };
+  const options = { query: isMailed ? ({ mail: "send" } as const) : {} };
   const post = () =>
     account === undefined
-      ? request(api.team.invitations.post(body))
-      : request(adminTeam(account).invitations.post(body));
-  const { token, expires_at } = await change(post());
-  return { url: `${location.origin}/#team=${token}`, until: expires_at };
+      ? request(api.team.invitations.post(body, options))
+      : request(adminTeam(account).invitations.post(body, options));
+  const { token, expires_at, mail_error: error } = await change(post());
+  const mail = isMailed ? { to: email, error } : undefined;
+  return { url: `${location.origin}/#team=${token}`, until: expires_at, mail };
+}
+
+/** Makes a link for setting the password of an account. */
+export async function inviteHolder(id: string, email: string, isMailed: boolean): Promise<Created> {
+  const options = { query: isMailed ? ({ mail: "send" } as const) : {} };
+  const { token, expires_at, mail_error: error } = await request(api.admin.accounts({ id }).invite.post({}, options));
+  const mail = isMailed ? { to: email, error } : undefined;
+  return { url: `${location.origin}/#invitation=${token}`, until: expires_at, mail };
 }
 
 export function deleteTeamInvitation(account: string | undefined, id: string) {
@@ -81,12 +99,32 @@ export function removeFromTeam(account: string | undefined, id: string, revokesK
 export async function switchAccount(account: string): Promise<void> {
   await endPlaygroundKey().catch(() => undefined);
   await request(api.teams.switch.post({ account }));
+  forgetAccount();
   location.assign("/");
+}
+
+/** Creates a team and works in it from now on. */
+export async function createTeam(name: string): Promise<void> {
+  const { account } = await request(api.teams.post({ name }));
+  await switchAccount(account);
+}
+
+/** Renames the team in which the user works. */
+export async function renameTeam(name: string): Promise<void> {
+  await change(request(api.team.patch({ name })));
+  await Promise.all([mutate("teams"), mutate("me")]);
+}
+
+/** Works again in the account that this tab shows, after another tab has switched. What is on the page stays. */
+export async function switchBack(account: string): Promise<void> {
+  await request(api.teams.switch.post({ account }));
+  await mutate(() => true);
 }
 
 export async function leaveTeam(): Promise<void> {
   await endPlaygroundKey().catch(() => undefined);
   await request(api.teams.leave.post());
+  forgetAccount();
   location.assign("/");
 }
 
@@ -94,6 +132,7 @@ export async function leaveTeam(): Promise<void> {
 export async function joinTeam(token: string): Promise<void> {
   await endPlaygroundKey().catch(() => undefined);
   await request(api.teams.join.post({ token }));
+  forgetAccount();
 }
 
 /** What a link invites to. @throws {ApiError} For a link that cannot be used any more. */

@@ -1,8 +1,12 @@
-import { useEffect, useRef } from "react";
 import type { Me } from "../data/session.ts";
-import { switchAccount, useTeams } from "../data/team.ts";
+import { switchedAway } from "../data/shown-account.ts";
+import { switchAccount, switchBack, useTeams } from "../data/team.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { Callout } from "../ui/feedback.tsx";
 import { Select } from "../ui/field.tsx";
 import { toastError } from "../ui/toast.tsx";
+import { useAction } from "../ui/use-action.ts";
 
 /** Chooses the account to work in, for people who belong to several. */
 export function AccountSwitch({ me }: { me: Me }) {
@@ -24,13 +28,31 @@ export function AccountSwitch({ me }: { me: Me }) {
   );
 }
 
-/** Loads the page anew when another tab has switched the account of the session: nothing here is of that account. */
-export function useReloadOnSwitch(me: Me | undefined): void {
-  const known = useRef<Me>(undefined);
-  useEffect(() => {
-    const before = known.current;
-    known.current = me;
-    const isSame = before === undefined || me === undefined || before.account === me.account;
-    if (!isSame && before.own_account === me.own_account) location.reload();
-  }, [me]);
+/** Tells that another tab has switched the account: what this one shows is not where its changes would land. */
+export function SwitchedAwayDialog() {
+  const switched = switchedAway.use();
+  const { run, isBusy, formError } = useAction(() => switchBack(switched?.from.account ?? ""));
+  if (switched === undefined) return null;
+  const { from, to } = switched;
+  return (
+    <Dialog title="Account switched elsewhere" isPersistent onClose={() => location.reload()}>
+      <div className="dialog-body">
+        <Callout tone="bad">{formError()}</Callout>
+        <p className="soft">
+          You now work in <strong className="break">{to.account_name}</strong>. This tab still shows{" "}
+          <strong className="break">{from.account_name}</strong>, so you can't change anything here.
+        </p>
+      </div>
+      <footer className="dialog-foot">
+        {from.own_account === to.own_account && (
+          <Button disabled={isBusy} onClick={() => void run()}>
+            Switch back
+          </Button>
+        )}
+        <Button look="primary" onClick={() => location.reload()}>
+          Reload
+        </Button>
+      </footer>
+    </Dialog>
+  );
 }

@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
 import { useParam } from "./use-param.ts";
@@ -18,8 +18,8 @@ export interface Column<Row> {
 }
 
 /**
- * A table; unless `isPlain`, each row becomes a card where the table is narrow. `empty` is shown instead of no rows. The
- * chosen order is in the address, as `sortName`.
+ * A table; unless `isPlain`, each row becomes a card where the table is narrow. `empty` is shown instead of no rows, and
+ * rows after the first `shownMax` on demand. The chosen order is in the address, as `sortName`.
  */
 export function Table<Row>({
   columns,
@@ -27,6 +27,7 @@ export function Table<Row>({
   rowKey,
   isPlain = false,
   empty,
+  shownMax = Number.POSITIVE_INFINITY,
   sortName = "sort",
 }: {
   columns: readonly Column<Row>[];
@@ -34,40 +35,53 @@ export function Table<Row>({
   rowKey: (row: Row) => string;
   isPlain?: boolean;
   empty?: ReactNode;
+  shownMax?: number;
   sortName?: string;
 }) {
   const [sort, setSort] = useParam(sortName, "");
+  const [isWhole, setWhole] = useState(false);
   const sorted = columns.find((column) => column.sort !== undefined && toWord(column) === sort.replace(/^-/, ""));
   const isDown = sort.startsWith("-");
   if (rows.length === 0 && empty !== undefined) return empty;
+  const inOrder = sorted === undefined ? rows : sortRows(rows, sorted, isDown);
   return (
-    <div className="table-wrap">
-      <table className={isPlain ? "table" : "table is-cards"}>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <HeadCell
-                key={column.name}
-                column={column}
-                order={column !== sorted ? undefined : isDown ? "descending" : "ascending"}
-                onSort={setSort}
-              />
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {(sorted === undefined ? rows : sortRows(rows, sorted, isDown)).map((row) => (
-            <tr key={rowKey(row)}>
-              {columns.map(({ name, className, isUnnamed, cell }) => (
-                <td key={name} className={className} data-name={isUnnamed ? undefined : name}>
-                  {cell(row)}
-                </td>
+    <>
+      <div className="table-wrap">
+        <table className={isPlain ? "table" : "table is-cards"}>
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <HeadCell
+                  key={column.name}
+                  column={column}
+                  order={column !== sorted ? undefined : isDown ? "descending" : "ascending"}
+                  onSort={setSort}
+                />
               ))}
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </thead>
+          <tbody>
+            {(isWhole ? inOrder : inOrder.slice(0, shownMax)).map((row) => (
+              <tr key={rowKey(row)}>
+                {columns.map(({ name, className, isUnnamed, cell }) => (
+                  <td key={name} className={className} data-name={isUnnamed ? undefined : name}>
+                    {cell(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {!isWhole && rows.length > shownMax && (
+        <div className="table-foot">
+          <span>The first {shownMax}</span>
+          <Button look="small" onClick={() => setWhole(true)}>
+            Show all {rows.length}
+          </Button>
+        </div>
+      )}
+    </>
   );
 }
 

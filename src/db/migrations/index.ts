@@ -20,6 +20,8 @@ import { contentLog } from "./0019-content-log.ts";
 import { statistics } from "./0020-statistics.ts";
 import { teams } from "./0021-teams.ts";
 import { mediaTokens } from "./0022-media-tokens.ts";
+import { accountModels } from "./0023-account-models.ts";
+import { teamFounders } from "./0025-team-founders.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -46,4 +48,6 @@ export const migrations: readonly Migration[] = [
   statistics,
   teams,
   mediaTokens,
+  accountModels,
+  teamFounders,
 ];

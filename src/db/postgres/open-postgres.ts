@@ -143,7 +143,7 @@ function createStore(parts: Parts, now: () => number): Store {
       changes.poll(heartbeat).catch(() => undefined);
       return changes.takeExternalChange();
     },
-    trouble: () => (writes.isOpen ? undefined : "PostgreSQL does not answer: no call can be written down"),
+    trouble: () => (writes.isOpen ? undefined : "PostgreSQL does not answer, so no call can be recorded"),
     setting: (name, make) => readSetting(db, name, make),
     async close() {
       if (closed) return;

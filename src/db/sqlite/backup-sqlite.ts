@@ -35,7 +35,7 @@ export function backupSqlite(file: string, target: string): number {
   }
 }
 
-/** `VACUUM INTO` reads in one transaction: of what is written meanwhile nothing is in the copy. */
+/** `VACUUM INTO` reads in one transaction: the copy has nothing of what is written meanwhile. */
 function copyInto(file: string, target: string): void {
   const database = new DatabaseSync(file);
   try {

@@ -83,8 +83,8 @@ function openDatabase(file: string): DatabaseSync {
 
 function cannotOpen(file: string, error: unknown): StoreError {
   const reason = error instanceof Error ? error.message : String(error);
-  const cure = /disk is full|disk I\/O|ENOSPC|EFBIG/.test(reason) ? "; see that its disk has room" : "";
-  return new StoreError(`Cannot open the database ${file}: ${reason}${cure}`, error);
+  const advice = /disk is full|disk I\/O|ENOSPC|EFBIG/.test(reason) ? "; see that its disk has room" : "";
+  return new StoreError(`Cannot open the database ${file}: ${reason}${advice}`, error);
 }
 
 /**

@@ -4,9 +4,10 @@ import {
   type ChatCompletion,
   type ChatRequest,
   CompletionsRequest,
+  makeCallId,
   TextCompletion,
 } from "../../contract/index.ts";
-import { completionsProtocol, makeCallId } from "../../kernel/index.ts";
+import { completionsProtocol } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { replyOnce } from "../middleware/reply-once.ts";
@@ -34,7 +35,7 @@ export function completionsController(deps: HttpDeps) {
       body: Body,
       detail: {
         summary: "Text generation from a prompt (legacy)",
-        description: "Each prompt is one message of the user to a chat model, and one call in the books.",
+        description: "Each prompt is one message of the user to a chat model, and one call in the ledger.",
         tags: ["Calls"],
         responses: responses({ "application/json": TextCompletion, "text/event-stream": NamedEvent }),
       },

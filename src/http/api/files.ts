@@ -1,7 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
-import { GatewayError } from "../../contract/index.ts";
-import { makeCallId } from "../../kernel/index.ts";
+import { GatewayError, makeCallId } from "../../contract/index.ts";
 import { clientOrigin, parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
 import { pageHeaders } from "../middleware/security-headers.ts";

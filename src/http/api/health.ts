@@ -1,7 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { GatewayError } from "../../contract/index.ts";
-import { makeCallId } from "../../kernel/index.ts";
+import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
 import { responses } from "./openapi.ts";

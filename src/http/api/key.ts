@@ -45,6 +45,9 @@ const KeyObject = Type.Object({
   id: Type.String(),
   account: Type.String(),
   allowed_models: Type.Union([Type.Array(Type.String()), Type.Null()], { description: "`null`: all" }),
+  account_allowed_models: Type.Union([Type.Array(Type.String()), Type.Null()], {
+    description: "Of the account; a model must be in both lists. `null`: all",
+  }),
   limits: Type.Object({
     requests_per_minute: PerMinute("Requests"),
     tokens_per_minute: PerMinute("Tokens"),
@@ -120,6 +123,7 @@ function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState):
     id: caller.keyId,
     account: caller.accountId,
     allowed_models: caller.allowedModels === undefined ? null : [...caller.allowedModels],
+    account_allowed_models: caller.accountModels === undefined ? null : [...caller.accountModels],
     limits: {
       requests_per_minute: {
         limit: limits.limitRequests,

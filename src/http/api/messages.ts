@@ -101,6 +101,7 @@ function prepare(call: HttpCall, body: MessagesRequest, signer: InstanceType<typ
   const warnings: string[] = [];
   const options = {
     signer,
+    model: call.modelEntry.model.id,
     outputTokensMax: findOutputTokensMax(call),
     warn: (sentence: string) => void warnings.push(sentence),
   };

@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
+  type Caller,
   decodePercent,
   GatewayError,
   getRetirement,
@@ -9,7 +10,7 @@ import {
   quoteValue,
   virtualStrategies,
 } from "../../contract/index.ts";
-import { describeRoutes, type Registry, type VirtualModel } from "../../kernel/index.ts";
+import { describeRoutes, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, type HttpCall, jsonReply } from "../middleware/handle-call.ts";
@@ -34,7 +35,7 @@ const ModelObject = Type.Object(
     successor: Type.Optional(Type.String()),
     price: Type.Optional(Type.Unknown()),
     members: Type.Optional(
-      Type.Array(Type.String(), { description: "Of a virtual model: the models of which one serves a call" }),
+      Type.Array(Type.String(), { description: "For a virtual model: the models, one of which serves a call" }),
     ),
     strategy: Type.Optional(Type.Union(virtualStrategies.map((word) => Type.Literal(word)))),
     routes: Type.Optional(
@@ -87,13 +88,12 @@ const prefix = "/models/";
  */
 export function modelsController(deps: HttpDeps) {
   const list = async ({ call }: { call: HttpCall }) => {
-    const { allowedModels } = call.caller;
     const { registry } = deps.kernel;
     const models = [...registry.modelEntries]
-      .filter(({ model }) => allowedModels === undefined || allowedModels.has(model.id))
+      .filter(({ model }) => mayUse(call.caller, model.id))
       .filter(({ model }) => !isEnded(model, deps.now()) || model.whenRetired === "successor")
       .map(({ model }) => toModelJson(model, deps.now()));
-    const data = [...models, ...toVirtualList(registry, allowedModels)];
+    const data = [...models, ...toVirtualList(registry, call.caller)];
     const { searchParams } = parseUrl(call.httpRequest);
     return jsonReply(deps, call, searchParams.get("format") === "array" ? data : toPage(data, searchParams));
   };
@@ -182,11 +182,9 @@ function findModel(deps: HttpDeps, name: string): ModelObject {
 }
 
 /** The virtual models that a key may use, whole or in part. */
-function toVirtualList(registry: Registry, allowed: ReadonlySet<string> | undefined): ModelObject[] {
+function toVirtualList(registry: Registry, caller: Caller): ModelObject[] {
   const isAllowed = ({ id, members }: VirtualModel) =>
-    allowed === undefined ||
-    allowed.has(id) ||
-    members.some(({ name }) => allowed.has(registry.byName(name)?.model.id ?? name));
+    members.some(({ name }) => mayUse(caller, registry.byName(name)?.model.id ?? name, id));
   return [...registry.virtualModels.values()]
     .filter(isAllowed)
     .flatMap((virtual) => toVirtualJson(virtual, registry) ?? []);

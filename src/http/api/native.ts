@@ -6,7 +6,7 @@ import type { SseStream } from "../middleware/sse-stream.bun.ts";
 /** Errors of a translation that no route would do without: they are about this gateway's own store and seals. */
 const finalCodes = ["item_not_found", "previous_response_not_found", "invalid_encrypted_content"];
 
-/** Longer values are no list of betas. */
+/** Longer values are not a list of betas. */
 const headerCharactersMax = 4096;
 
 /**

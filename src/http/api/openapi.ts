@@ -24,7 +24,7 @@ const errors = {
   402: "Quota, budget or balance used up",
   403: "Quota, budget or balance used up, or not permitted",
   404: "Not found",
-  405: "The path takes other methods; `allow` lists them",
+  405: "Method not allowed; `allow` lists those of the path",
   409: "An Idempotency-Key of another request, or one whose answer is not there",
   413: "The body is too large",
   415: "The body is compressed",

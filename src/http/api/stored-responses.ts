@@ -120,7 +120,7 @@ function toList(input: readonly ResponseItem[], { limit, order, after }: Page) {
   const items = order === "asc" ? input : input.toReversed();
   const last = after === null ? -1 : items.findIndex(({ id }) => id === after);
   if (after !== null && last === -1) {
-    throw invalidParameter("after", `after is ${quoteValue(after)}, which is no input item of the response`);
+    throw invalidParameter("after", `after is ${quoteValue(after)}, which is not an input item of the response`);
   }
   const data = items.slice(last + 1, last + 1 + limit);
   return {

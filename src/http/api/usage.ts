@@ -11,8 +11,14 @@ import {
   type UsageSum,
   type UsageSums,
 } from "../../billing/index.ts";
-import { formatUsd, GatewayError, type QuotaState, quoteValue, type WalletState } from "../../contract/index.ts";
-import { makeCallId } from "../../kernel/index.ts";
+import {
+  formatUsd,
+  GatewayError,
+  makeCallId,
+  type QuotaState,
+  quoteValue,
+  type WalletState,
+} from "../../contract/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import { readUser } from "../dashboard-api/session.ts";
 import type { HttpDeps } from "../deps.ts";

@@ -3,9 +3,10 @@ import { Elysia } from "elysia";
 import { endSession, listSessions, redeemedVouchers, redeemVoucher } from "../../accounts/index.ts";
 import { readLatestCalls, readRecentCalls, readStatement } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { mayUse } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
-import { toCsvText } from "./csv.ts";
+import { toCsvText } from "./download.ts";
 import { CursorQuery, readCursor, readUsd } from "./read-fields.ts";
 import {
   PageQuery,
@@ -86,7 +87,11 @@ export function accountController(deps: HttpDeps) {
       },
       { query: CursorQuery },
     )
-    .get("/models", () => ({ data: [...deps.kernel.registry.modelEntries].map(({ model }) => model) }))
+    .get("/models", ({ user }) => {
+      const accountModels = user.allowedModels && new Set(user.allowedModels);
+      const models = [...deps.kernel.registry.modelEntries].map(({ model }) => model);
+      return { data: models.filter(({ id }) => mayUse({ accountModels }, id)) };
+    })
     .get("/vouchers", async ({ user }) => ({
       data: (await redeemedVouchers(store, user.accountId)).map(toVoucherJson),
     }))

@@ -6,17 +6,18 @@ import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
-import { toKeysJson } from "./keys.ts";
+import { Models, toKeysJson } from "./keys.ts";
 import { PageQuery, toAccountJson, toQuotaJson, toSessionJson, toStatementPage, toWalletJson } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";
 
-/** Absent fields are unchanged; `null` removes the name. */
+/** Absent fields are unchanged; `null` removes the name, or the list of models. */
 const AccountChange = formBody({
   name: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 200 }), Type.Null()])),
   email: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
   role: Type.Optional(
     Type.Union([Type.Literal("owner"), Type.Literal("admin"), Type.Literal("viewer"), Type.Literal("member")]),
   ),
+  allowed_models: Type.Optional(Type.Union([Models, Type.Null()])),
 });
 
 /** The days of usage that the page of an account shows. */
@@ -53,7 +54,8 @@ export function adminAccountController(deps: HttpDeps) {
     .patch(
       "",
       async ({ admin, params: { id }, body }) => {
-        await actions.changeAccount(admin, id, body);
+        const { allowed_models: allowedModels, ...others } = body;
+        await actions.changeAccount(admin, id, { ...others, allowedModels });
         return { id };
       },
       { body: AccountChange },

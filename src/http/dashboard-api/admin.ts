@@ -5,6 +5,7 @@ import { creditWallet } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
+import { createInvitationMail } from "./invitation-mail.ts";
 import { readCredit, readMoment, readUsd } from "./read-fields.ts";
 import { toAccountRowJson, toVoucherJson } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";
@@ -18,6 +19,8 @@ const NewAccount = formBody({
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
 });
 const Usd = Type.String({ minLength: 1, maxLength: 30 });
+/** `mail=send` sends the link to the e-mail of the account too. */
+const Sending = Type.Object({ mail: Type.Optional(Type.Literal("send")) });
 const Credit = formBody({
   usd: Usd,
   note: Type.String({ minLength: 1, maxLength: 500 }),
@@ -32,6 +35,7 @@ export function adminAccountsController(deps: HttpDeps) {
   const { store, now } = deps;
   const audited = createAudited(store, now);
   const actions = auditedActions(audited, now);
+  const mail = createInvitationMail(deps);
   return new Elysia({ prefix: "/admin" })
     .use(withAdminSession(deps))
     .get(
@@ -50,17 +54,24 @@ export function adminAccountsController(deps: HttpDeps) {
       },
       { body: NewAccount },
     )
-    .post("/accounts/:id/invite", async ({ admin, params: { id } }) => {
-      const { token, expiresAt } = await actions.invite(admin, id);
-      return { token, expires_at: new Date(expiresAt).toISOString() };
-    })
+    .post(
+      "/accounts/:id/invite",
+      async ({ admin, params: { id }, query }) => {
+        if (query.mail === "send") await mail.expectPossible(admin);
+        const { token, expiresAt } = await actions.invite(admin, id);
+        const { email: to } = (query.mail === "send" ? await deps.accounts.find(id) : undefined) ?? {};
+        const error = to && (await mail.send(admin, { kind: "account", to, token, expiresAt }));
+        return { token, expires_at: new Date(expiresAt).toISOString(), mail_error: error ?? null };
+      },
+      { query: Sending },
+    )
     .post(
       "/accounts/:id/credit",
       async ({ admin, params: { id }, body: { usd, note, reference } }) => {
         const nanodollars = readCredit(usd);
         const credit = { accountId: id, nanodollars, note, reference };
         const result = await audited(
-          (books) => creditWallet(books, credit, now),
+          (transaction) => creditWallet(transaction, credit, now),
           ({ repeated }) => {
             const subject = { accountId: admin.accountId, action: "account.credit", subject: id } as const;
             return { ...subject, detail: { usd: formatUsd(nanodollars), note, repeated } };

@@ -1,5 +1,3 @@
-import { toCsvText } from "./csv.ts";
-
 export type DownloadFormat = "csv" | "jsonl";
 
 interface Download<Row, Cursor> {
@@ -79,4 +77,11 @@ function toCsvLine(row: object, columns: readonly string[]): string {
         : String(value);
   });
   return `${cells.join(",")}\r\n`;
+}
+
+/** Text in CSV: quoted, and escaped where a spreadsheet would read a formula. */
+export function toCsvText(text: string | null): string {
+  if (text === null) return "";
+  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  return `"${harmless.replaceAll('"', '""')}"`;
 }

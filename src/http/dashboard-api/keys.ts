@@ -14,7 +14,8 @@ const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Liter
 const Limit = Type.Integer({ minimum: 1 });
 const Name = Type.String({ minLength: 1, maxLength: 200 });
 const Moment = Type.String({ maxLength: 40 });
-const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 500 });
+/** A list of models of a key or an account. */
+export const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 500 });
 const NewKey = formBody({
   name: Name,
   expires_at: Type.Optional(Moment),

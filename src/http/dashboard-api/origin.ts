@@ -12,7 +12,7 @@ export function parseUrl(request: Request): URL {
 }
 
 export function invalidHost(): GatewayError {
-  return new GatewayError("invalid_request", "The header Host is missing or is no host name with a port");
+  return new GatewayError("invalid_request", "The header Host is missing or is not a host name with a port");
 }
 
 /** The origin as the client knows it, also behind a proxy that terminates TLS. @throws {GatewayError} as {@link parseUrl} */

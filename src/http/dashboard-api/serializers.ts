@@ -86,6 +86,7 @@ export function toAccountJson(account: Account) {
     email: account.email,
     name: account.name ?? null,
     free_tokens_per_day: account.freeTokensPerDay ?? null,
+    allowed_models: account.allowedModels ?? null,
     created_at: toIso(account.createdAt),
     disabled_at: toIso(account.disabledAt),
   };

@@ -1,7 +1,6 @@
 import { Elysia } from "elysia";
 import { mayAdminister, maySeeAll, passwordChangeRequired, type SessionUser } from "../../accounts/index.ts";
-import { GatewayError } from "../../contract/index.ts";
-import { makeCallId } from "../../kernel/index.ts";
+import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { jsonForPage } from "../middleware/compress.ts";
 import { dataHeaders } from "../middleware/security-headers.ts";
@@ -33,7 +32,9 @@ async function readAnyUser(deps: HttpDeps, request: Request): Promise<SessionUse
 export function withSession(deps: HttpDeps) {
   const find = async (_: HttpDeps, request: Request) => {
     const user = await readUser(deps, request);
-    if (user.role === "viewer" && !isRead(request)) throw readOnly();
+    if (isRead(request)) return user;
+    if (user.role === "viewer") throw readOnly();
+    expectShownAccount(request, user);
     return user;
   };
   return guardedRoutes(deps, sessionGuard(deps, find));
@@ -45,8 +46,9 @@ export function withTeamSession(deps: HttpDeps) {
     const user = await readUser(deps, request);
     if (isRead(request)) return user;
     if (user.role === "viewer") throw readOnly();
+    expectShownAccount(request, user);
     if (user.teamRole === "admin") return user;
-    throw new GatewayError("forbidden", "Only admins of the team do this; ask one of them");
+    throw new GatewayError("forbidden", "Only admins of the team may do this; ask one of them");
   };
   return guardedRoutes(deps, sessionGuard(deps, find));
 }
@@ -74,6 +76,20 @@ export function withAdminSession(deps: HttpDeps, readBody = readSmallJson) {
     // Administrators act for the gateway, whichever account their session is in.
     admin: { ...user, accountId: user.ownAccountId },
   }));
+}
+
+/**
+ * Refuses the write of a tab that still shows another account than the one to which the user has switched elsewhere: it
+ * would land in the wrong one. Other clients don't send the header.
+ *
+ * @throws {GatewayError} `conflict`
+ */
+function expectShownAccount(request: Request, { accountId, accountName, accountEmail }: SessionUser): void {
+  const shown = request.headers.get("x-modelgate-account");
+  if (shown === null || shown === accountId) return;
+  const name = accountName ?? accountEmail;
+  const sentence = `Nothing was changed: this page shows another account, and you work in ${name} now; reload the page`;
+  throw new GatewayError("conflict", sentence, { publicCode: "account_switched" });
 }
 
 function isRead({ method }: Request): boolean {

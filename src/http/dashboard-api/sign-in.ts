@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { makeCallId } from "../../kernel/index.ts";
+import { makeCallId } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readClientAddress, toNetwork } from "../middleware/client-address.ts";
 import { dataHeaders, isSecure } from "../middleware/security-headers.ts";

@@ -5,7 +5,7 @@ import { chooseEncoding } from "../middleware/compress.ts";
 import { pageHeaders } from "../middleware/security-headers.ts";
 
 /** A file of the dashboard in each encoding. */
-interface StaticAsset {
+export interface StaticAsset {
   readonly mediaType: string;
   readonly plain: Uint8Array<ArrayBuffer>;
   readonly gzip: Uint8Array<ArrayBuffer>;
@@ -73,6 +73,7 @@ export function staticAssetsController(site: StaticAssets) {
   const page = ({ request }: { request: Request }) => answer(site, request, "/index.html");
   const app = new Elysia({ detail: { hide: true } });
   app.get("/assets/:file", ({ request, params }) => answer(site, request, `/assets/${params.file}`));
+  app.get("/favicon.ico", ({ request }) => answer(site, request, "/favicon.ico"));
   for (const path of pagePaths) app.get(path, page);
   return app;
 }

@@ -5,17 +5,20 @@ import {
   listPeople,
   listTeamInvitations,
   listTeams,
+  mayAdminister,
   type Person,
   RateLimiter,
   readAccountBudget,
+  readTeamInvitation,
   type SessionUser,
   type SpentBudget,
   type TeamActor,
   teamActions,
 } from "../../accounts/index.ts";
-import { formatUsd } from "../../contract/index.ts";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
+import { createInvitationMail } from "./invitation-mail.ts";
 import { readBudget } from "./read-fields.ts";
 import { toIso } from "./serializers.ts";
 import { withAdminSession, withOwnSession, withSession, withTeamSession } from "./session.ts";
@@ -26,6 +29,9 @@ const Invitation = formBody({
   email: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
   days: Type.Optional(Type.Integer({ minimum: 1, maximum: 30 })),
 });
+/** `mail=send` sends the link to the e-mail of the invitation too. */
+const Sending = Type.Object({ mail: Type.Optional(Type.Literal("send")) });
+const Name = formBody({ name: Type.String({ minLength: 1, maxLength: 200 }) });
 const RoleChange = formBody({ role: TeamRole });
 const Removal = Type.Object({ keys: Type.Optional(Type.Literal("revoke")) });
 const Switch = formBody({ account: Type.String({ minLength: 1, maxLength: 100 }) });
@@ -39,8 +45,13 @@ const Budget = formBody({
 
 const changesPerMinuteMax = 60;
 
+/** With the person, by whom a mail is. */
+type Inviter = TeamActor & { readonly user: SessionUser };
+
 /** What team admins do with their own team, and administrators of the gateway with any. */
-function createTeamHandlers({ store, now }: HttpDeps) {
+function createTeamHandlers(deps: HttpDeps) {
+  const { store, now } = deps;
+  const mail = createInvitationMail(deps);
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of teams" });
   const actions = teamActions(store, now);
   return {
@@ -53,6 +64,7 @@ function createTeamHandlers({ store, now }: HttpDeps) {
       const budget = await readAccountBudget(store, accountId, now());
       return {
         budget: budget === undefined ? null : toBudgetJson(budget),
+        can_mail: isAdmin && (await mail.isPossible()),
         people: (await listPeople(store, accountId)).map(toPersonJson),
         invitations: invitations.map(({ id, role, email, createdBy, expiresAt }) => ({
           ...{
@@ -65,10 +77,26 @@ function createTeamHandlers({ store, now }: HttpDeps) {
         })),
       };
     },
-    invite: async (by: TeamActor, accountId: string, { role, email, days }: Static<typeof Invitation>) => {
+    invite: async (
+      by: Inviter,
+      accountId: string,
+      { role, email, days, isMailed }: Static<typeof Invitation> & { isMailed: boolean },
+    ) => {
       changes.take(by.accountId);
-      const created = await actions.invite(by, { accountId, role, email, days });
-      return { id: created.id, token: created.token, expires_at: new Date(created.expiresAt).toISOString() };
+      if (isMailed) {
+        if (email === undefined) throw new GatewayError("invalid_request", "email is missing", { param: "email" });
+        await mail.expectPossible(by.user);
+      }
+      const { id, token, expiresAt } = await actions.invite(by, { accountId, role, email, days });
+      const json = { id, token, expires_at: new Date(expiresAt).toISOString() };
+      if (email === undefined || !isMailed) return { ...json, mail_error: null };
+      const { team } = await readTeamInvitation(store, token, now());
+      const error = await mail.send(by.user, { kind: "team", to: email.trim(), token, expiresAt, team });
+      return { ...json, mail_error: error ?? null };
+    },
+    rename: async (by: TeamActor, accountId: string, text: string) => {
+      changes.take(by.accountId);
+      return { id: accountId, name: (await actions.rename(by, accountId, text)).name };
     },
     deleteInvitation: async (by: TeamActor, accountId: string, id: string) => {
       changes.take(by.accountId);
@@ -98,13 +126,19 @@ function createTeamHandlers({ store, now }: HttpDeps) {
 /** The team of the account in which the session acts: its people and invitations. Everybody in it sees who they are. */
 export function teamController(deps: HttpDeps) {
   const team = createTeamHandlers(deps);
-  const toActor = ({ ownAccountId, role }: SessionUser): TeamActor => {
-    return { accountId: ownAccountId, role, isOperator: false };
+  const toActor = (user: SessionUser): Inviter => {
+    return { accountId: user.ownAccountId, role: user.role, isOperator: false, user };
   };
   return new Elysia({ prefix: "/team" })
     .use(withTeamSession(deps))
     .get("", ({ user }) => team.read(user.accountId, user.teamRole === "admin" && user.role !== "viewer"))
-    .post("/invitations", ({ user, body }) => team.invite(toActor(user), user.accountId, body), { body: Invitation })
+    .post(
+      "/invitations",
+      ({ user, body, query: { mail } }) =>
+        team.invite(toActor(user), user.accountId, { ...body, isMailed: mail === "send" }),
+      { body: Invitation, query: Sending },
+    )
+    .patch("", ({ user, body: { name } }) => team.rename(toActor(user), user.accountId, name), { body: Name })
     .put("/budget", ({ user, body }) => team.setBudget(toActor(user), user.accountId, body), { body: Budget })
     .delete("/invitations/:id", ({ user, params: { id } }) => team.deleteInvitation(toActor(user), user.accountId, id))
     .patch(
@@ -122,15 +156,18 @@ export function teamController(deps: HttpDeps) {
 /** The team of any account, for administrators. */
 export function adminTeamController(deps: HttpDeps) {
   const team = createTeamHandlers(deps);
-  const toActor = (admin: SessionUser): TeamActor => {
-    return { accountId: admin.accountId, role: admin.role, isOperator: true };
+  const toActor = (user: SessionUser): Inviter => {
+    return { accountId: user.accountId, role: user.role, isOperator: true, user };
   };
   return new Elysia({ prefix: "/admin/accounts/:id/team" })
     .use(withAdminSession(deps))
     .get("", ({ params: { id } }) => team.read(id, true))
-    .post("/invitations", ({ admin, params: { id }, body }) => team.invite(toActor(admin), id, body), {
-      body: Invitation,
-    })
+    .post(
+      "/invitations",
+      ({ admin, params: { id }, body, query: { mail } }) =>
+        team.invite(toActor(admin), id, { ...body, isMailed: mail === "send" }),
+      { body: Invitation, query: Sending },
+    )
     .put("/budget", ({ admin, params: { id }, body }) => team.setBudget(toActor(admin), id, body), { body: Budget })
     .delete("/invitations/:invitation", ({ admin, params: { id, invitation } }) =>
       team.deleteInvitation(toActor(admin), id, invitation),
@@ -147,9 +184,11 @@ export function adminTeamController(deps: HttpDeps) {
     );
 }
 
-/** The accounts of the user: list them and switch, and join or leave a team. */
+/** The accounts of the user: list them and switch, and create, join or leave a team. */
 export function teamsController(deps: HttpDeps) {
-  const { store, now } = deps;
+  const { store, now, config } = deps;
+  /** A team is an account, and this is who may create accounts. */
+  const mayCreate = ({ role }: SessionUser) => mayAdminister(role) || (role === "member" && config.signUp === "open");
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of teams" });
   const actions = teamActions(store, now);
   const own = new Elysia()
@@ -159,6 +198,7 @@ export function teamsController(deps: HttpDeps) {
         ...{ account: accountId, email, name: name ?? null, team_role: teamRole, is_own: isOwn },
         is_current: accountId === user.accountId,
       })),
+      can_create: mayCreate(user),
     }))
     .post(
       "/switch",
@@ -178,6 +218,18 @@ export function teamsController(deps: HttpDeps) {
         return { account: (await actions.join(user, token)).accountId };
       },
       { body: Join },
+    )
+    .post(
+      "",
+      async ({ user, body: { name } }) => {
+        if (!mayCreate(user)) {
+          throw new GatewayError("forbidden", "Only administrators create teams here; ask one of them (SIGNUP=closed)");
+        }
+        changes.take(user.userId);
+        const by = { accountId: user.ownAccountId, role: user.role, isOperator: false };
+        return { account: (await actions.create(by, name)).accountId };
+      },
+      { body: Name },
     )
     .post("/leave", async ({ user: { userId, ownAccountId, accountId, role } }) => {
       changes.take(userId);

@@ -1,6 +1,6 @@
 import type { ValidationError } from "elysia";
-import { type Caller, GatewayError, UpstreamFault } from "../../contract/index.ts";
-import { type Log, makeCallId, messagesProtocol, responsesProtocol } from "../../kernel/index.ts";
+import { type Caller, GatewayError, makeCallId, UpstreamFault } from "../../contract/index.ts";
+import { type Log, messagesProtocol, responsesProtocol } from "../../kernel/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
 import { notFoundPage } from "../dashboard-api/static-assets.ts";
 import type { HttpDeps } from "../deps.ts";

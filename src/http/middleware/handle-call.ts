@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
-import { type Capability, formatUsd, GatewayError, type LimitState } from "../../contract/index.ts";
-import { type AnswerOf, CallContext, makeCallId, runCall } from "../../kernel/index.ts";
+import { type Capability, formatUsd, GatewayError, type LimitState, makeCallId } from "../../contract/index.ts";
+import { type AnswerOf, CallContext, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { BodyReservation } from "./body-memory.ts";
 import { readClientRequestId, readNamesOfBody, readSessionHeader, readTagHeader } from "./client-names.ts";

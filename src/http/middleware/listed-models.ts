@@ -6,7 +6,7 @@ import { isRecord } from "../../sdk/index.ts";
  * Takes the field `models` out of a body: the models that the client wants to be tried in order. A `model` beside it is the
  * first one, and the first one is the `model` of a body without.
  *
- * @throws {GatewayError} `invalid_request` when it is no list of names.
+ * @throws {GatewayError} `invalid_request` when it is not a list of names.
  */
 export function takeModels(body: unknown, call: Pick<CallContext, "asked">): void {
   if (!isRecord(body) || body.models === undefined || body.models === null) return;

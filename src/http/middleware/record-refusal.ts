@@ -24,7 +24,7 @@ export function recordRefusal(deps: HttpDeps, { id, openedAt, request, call, err
   if (deps.refusals === undefined || caller === undefined || call?.hold !== undefined) return;
   const model = call?.model ?? call?.requestedModel;
   deps.refusals.add({
-    id: call?.bookId ?? id,
+    id: call?.ledgerId ?? id,
     account_id: caller.accountId,
     key_id: caller.keyId,
     opened_at: openedAt,

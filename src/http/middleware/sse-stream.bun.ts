@@ -107,7 +107,7 @@ export class SseStream<Chunk> implements StreamSink<Chunk> {
     const drained = () => {
       if (this.#backpressure === backpressure) this.#backpressure = undefined;
     };
-    // A disconnected client is no error of the writer.
+    // A disconnected client is not an error of the writer.
     const backpressure: Promise<void> = written.then(drained, drained);
     this.#backpressure = backpressure;
   }

@@ -26,7 +26,7 @@ const bytesPerMsMax = 56;
  * Measures MPEG audio (MP3 and its older layers) by counting its frames, which costs a few milliseconds for the largest
  * file. A Xing or VBRI header is not read: what it says can be forged.
  *
- * @returns `undefined` when more than a little of the file is no frames.
+ * @returns `undefined` when more than a little of the file is not frames.
  */
 export async function measureMpeg(reader: ByteReader): Promise<Measure | undefined> {
   const start = await skipTags(reader);

@@ -55,7 +55,7 @@ function tryRead(head: Bytes, isAll: boolean): Wav | undefined {
 
 async function* readSamples(head: Bytes, start: number, rest: AsyncIterator<Bytes> | undefined): AsyncGenerator<Bytes> {
   const size = new DataView(head.buffer, head.byteOffset).getUint32(start - 4, true);
-  // What stands behind the samples is no sound, but the provider may report the usage behind it.
+  // What stands behind the samples is not sound, but the provider may report the usage behind it.
   let left = size === 0 || size >= sizeMax ? Number.POSITIVE_INFINITY : size;
   let behind = 0;
   try {

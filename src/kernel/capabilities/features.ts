@@ -1,5 +1,6 @@
 import { type ChatRequest, type ContentPart, GatewayError, isEnded, type Model } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
+import { mayUse } from "../routing/allowed-models.ts";
 import type { Kernel } from "../types.ts";
 
 type Feature = NonNullable<Model["features"]>[number];
@@ -41,18 +42,17 @@ export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): 
   const able: string[] = [];
   for (const { model: other } of registry.modelEntries) {
     if (able.length === namedMax) break;
-    const isAllowed = call.caller.allowedModels?.has(other.id) ?? true;
-    if (!isAllowed || other.capability !== "chat" || isEnded(other, call.openedAt)) continue;
+    if (!mayUse(call.caller, other.id) || other.capability !== "chat" || isEnded(other, call.openedAt)) continue;
     if (needs.size > 0 && other.features === undefined) continue;
     const fits = other.contextTokens !== undefined && other.contextTokens >= tokensMin;
     if ([...needs.keys()].every((feature) => hasFeature(other, feature)) && (fits || !isTooLong)) able.push(other.id);
   }
-  const cure = able.length === 0 ? "GET /models tells what each model can" : `models that can: ${able.join(", ")}`;
+  const advice = able.length === 0 ? "GET /models tells what each model can" : `models that can: ${able.join(", ")}`;
   if (missing !== undefined) {
     const [feature, param] = missing;
-    throw new GatewayError("invalid_request", `The model '${model.id}' ${lacks[feature]}; ${cure}`, { param });
+    throw new GatewayError("invalid_request", `The model '${model.id}' ${lacks[feature]}; ${advice}`, { param });
   }
-  const sentence = `This model's maximum context length is ${model.contextTokens} tokens. However, your messages have more words than that; ${cure}`;
+  const sentence = `This model's maximum context length is ${model.contextTokens} tokens. However, your messages have more words than that; ${advice}`;
   throw new GatewayError("context_length_exceeded", sentence, { param: "messages" });
 }
 

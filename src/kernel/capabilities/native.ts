@@ -66,7 +66,7 @@ export async function openNative(
     throw new TypeError("A stream was returned where stream is not true, or the other way round");
   }
   if (isIterable(content)) return { native, readUsage, ...(await openStream(content, protocol)) };
-  if (!isRecord(content)) throw badAnswer("The provider's answer is no object");
+  if (!isRecord(content)) throw badAnswer("The provider's answer is not an object");
   const fault = protocol.faultOf(content);
   if (fault !== undefined) throw fault;
   if (!protocol.isAnswer(content))
@@ -251,7 +251,7 @@ function readEvent(event: ServerEvent): ReadEvent | undefined {
     part.type = type;
     return { event: { event: type, data }, part };
   }
-  throw badAnswer("The provider's stream has an event that is no JSON object");
+  throw badAnswer("The provider's stream has an event that is not a JSON object");
 }
 
 function isIterable(value: unknown): value is AsyncIterable<ServerEvent> {

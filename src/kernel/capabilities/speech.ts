@@ -214,7 +214,7 @@ async function openFile({ wav: bytes }: Speech, format: string): Promise<OpenedF
   }
 }
 
-/** Samples are cut out of a WAV file. Of other formats it is only known that they are no WAV file. */
+/** Samples are cut out of a WAV file. Of other formats it is only known that they are not a WAV file. */
 function checkFormat(bytes: Bytes, format: string): Bytes {
   const wantsWav = format === "wav" || format === "pcm";
   if (riff.every((byte, index) => bytes[index] === byte) !== wantsWav)

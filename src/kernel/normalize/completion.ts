@@ -4,9 +4,9 @@ import {
   type ChunkChoice,
   type FinishReason,
   finishReasons,
+  randomText,
   type ToolCall,
 } from "../../contract/index.ts";
-import { randomText } from "../call-id.ts";
 import { getSound } from "./sound.ts";
 import { getCallTexts } from "./tool-call.ts";
 

@@ -1,4 +1,5 @@
 import { type CompiledPrice, endpointOf, GatewayError, type Model, type ProviderPlugin } from "../../contract/index.ts";
+import { expectAllowed } from "./allowed-models.ts";
 import type { CircuitBreaker, KeyPool, PluginHealth } from "./health.ts";
 import { type FindOptions, findSuccessor } from "./succession.ts";
 import type { Speeds, VirtualModel } from "./virtual-models.ts";
@@ -79,9 +80,9 @@ export class Registry {
    * The model of a request, or the one that answers for it since it has ended.
    *
    * @throws {GatewayError} `model_not_found` when it is unknown, has ended or has another capability,
-   * `model_not_allowed` when the key may not use it.
+   * `model_not_allowed` when the key or its account may not use it.
    */
-  find(name: string, { capability, caller, openedAt }: FindOptions): ModelEntry {
+  find(name: string, { capability, caller, openedAt, virtual }: FindOptions): ModelEntry {
     const asked = this.#byName.get(name);
     if (asked === undefined) {
       const sentence = `The model '${name}' does not exist here; GET /models lists what does`;
@@ -92,10 +93,7 @@ export class Registry {
       const sentence = `The model '${name}' is served at ${endpointOf[modelEntry.model.capability]}, not at ${endpointOf[capability]}`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });
     }
-    if (caller.allowedModels !== undefined && !caller.allowedModels.has(modelEntry.model.id)) {
-      const sentence = `This API key may not use the model '${modelEntry.model.id}'; it may use: ${[...caller.allowedModels].join(", ")}`;
-      throw new GatewayError("model_not_allowed", sentence, { param: "model" });
-    }
+    expectAllowed(caller, modelEntry.model.id, virtual);
     return modelEntry;
   }
 }

@@ -6,6 +6,8 @@ export interface FindOptions {
   readonly caller: Caller;
   /** Milliseconds since 1970. */
   readonly openedAt: number;
+  /** The id of the virtual model by whose name it was asked for. */
+  readonly virtual?: string | undefined;
 }
 
 /** A chain of successors is followed this far; a longer one is a circle. */
@@ -33,7 +35,7 @@ export function findSuccessor<Entry extends { readonly model: Model }>(
 
 /** Why a model is no longer served, and what to ask for instead. */
 function describeEnd({ id, retiredOn, successor }: Model): GatewayError {
-  const cure = successor === undefined ? "GET /models lists what there is" : `use '${successor}' instead`;
-  const sentence = `The model '${id}' was ended by its provider on ${retiredOn}: ${cure}`;
+  const advice = successor === undefined ? "GET /models lists what there is" : `use '${successor}' instead`;
+  const sentence = `The model '${id}' was ended by its provider on ${retiredOn}: ${advice}`;
   return new GatewayError("model_not_found", sentence, { param: "model" });
 }

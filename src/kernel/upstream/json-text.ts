@@ -7,7 +7,7 @@ const texts = new WeakMap<object, string>();
 export const keptCharsMin = 4096;
 /** A larger text would stay in memory beside the values for the duration of the call. */
 const keptCharsMax = 1024 * 1024;
-/** Freezing takes time by the member: a longer list is no conversation. */
+/** Freezing takes time by the member: a longer list is not a conversation. */
 const membersMax = 10_000;
 
 /** A large value in a JSON text: where its field's name starts and ends, and where it does itself. */

@@ -66,7 +66,7 @@ describe("a request made to be heavy", () => {
     await expectError(response, { status: 413, code: "payload_too_large" });
   });
 
-  test("leaves nothing open in the books", async () => {
+  test("leaves nothing open in the ledger", async () => {
     expect(shared.books.counts().open).toBe(0);
     expect((await shared.gateway.run("ledger", "verify")).code).toBe(0);
   });

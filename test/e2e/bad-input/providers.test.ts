@@ -18,7 +18,7 @@ const deep = JSON.parse(`${'{"type":"array","items":'.repeat(150)}{}${"}".repeat
 const schema = (given: Json) => ({ type: "json_schema", json_schema: { name: "answer", schema: given } });
 const place = "messages[0].content[0]";
 
-/** What no provider of the model could be asked: refused before anything is held, so that there is no call in the books. */
+/** What no provider of the model could be asked: refused before anything is held, so that there is no call in the ledger. */
 const chats: Row[] = [
   [
     "a picture of a type it does not take",

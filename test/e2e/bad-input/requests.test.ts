@@ -111,7 +111,7 @@ describe("a wrong request", () => {
     }
   });
 
-  test("the books are right after all of them", async () => {
+  test("the ledger is right after all of them", async () => {
     expect((await shared.gateway.run("ledger", "verify")).code).toBe(0);
     expect(shared.books.counts().open).toBe(0);
   });

@@ -77,7 +77,7 @@ describe("a request whose end could be read in two ways", () => {
   });
 });
 
-describe("a host that is no host", () => {
+describe("a host that is not a host", () => {
   const paths = ["/healthz", "/docs", "/nothing", "/v1/models", "/v1/files/a", "/v1/usage", "/api/auth/get-session"];
   const hosts = ["", "a b", "a b/c", "[", "a:99999", "user@a", "a/../../b", "a?b", "a#b", "a\\b", "%zz", "\xff\xfe"];
 

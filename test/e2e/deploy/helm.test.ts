@@ -101,7 +101,7 @@ describe.skipIf(helm === null)("helm", () => {
     expect(generated({ secrets: { OPENAI_API_KEY: "k" } })).toEqual({ names: ["gate-modelgate"], key: undefined });
   });
 
-  test("refuses several gateways that would each keep books of their own", () => {
+  test("refuses several gateways that would each keep a ledger of their own", () => {
     expect(template({ replicas: 2 }).stderr).toContain("More than one gateway needs DATABASE_URL in secrets");
     expect(template({ replicas: 2, secrets: { DATABASE_URL: "x" } }).stderr).toContain("needs REDIS_URL");
     expect(template({ replicas: 2, secrets: shared }).kinds).toContain("PodDisruptionBudget");

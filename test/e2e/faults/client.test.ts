@@ -95,7 +95,7 @@ describe("a client that leaves", () => {
     expect(call).toMatchObject({ state: "settled", characters: 1 });
   });
 
-  test("and holds nothing afterwards, by the books too", async () => {
+  test("and holds nothing afterwards, by the ledger too", async () => {
     const key = (await (await bench.gateway.ask("/key")).json()) as { wallet: { held_usd: string } };
     expect(key.wallet.held_usd).toBe("0");
     expect((await bench.gateway.run("ledger", "verify")).code).toBe(0);

@@ -84,7 +84,7 @@ const happenings: Record<string, { streamed: Happening; whole?: Happening }> = {
   "it reports several times, negative the last time": { streamed: { replies: [streamOf(less, negative)] } },
 };
 
-/** Makes it happen and returns the call as the books have it once it has ended. */
+/** Makes it happen and returns the call as the ledger has it once it has ended. */
 async function happen({ replies, leaves, cut }: Happening, body: Record<string, unknown>): Promise<CallRow> {
   const { gateway, upstream, books } = bench;
   upstream.answer("openai", ...replies);
@@ -190,7 +190,7 @@ describe.each(models)("%s", (model) => {
   );
 });
 
-test("afterwards nothing is held, and the books are true", async () => {
+test("afterwards nothing is held, and the ledger is true", async () => {
   const key = (await (await bench.gateway.ask("/key")).json()) as Record<"wallet" | "quota", Record<string, unknown>>;
   expect([key.wallet.held_usd, key.quota.held]).toEqual(["0", 0]);
   const { code, stdout } = await bench.gateway.run("ledger", "verify");

@@ -66,7 +66,7 @@ describe.skipIf(whyNoPostgres !== undefined)("two gateways on one PostgreSQL", (
     ["frozen", () => server.freeze(true), () => server.freeze(false)],
     ["killed", () => server.kill(), () => server.start()],
   ])(
-    "answer 503 with retry-after while it is %s, serve again after it, and the books are true",
+    "answer 503 with retry-after while it is %s, serve again after it, and the ledger is true",
     async (_how, begin, end) => {
       await untilBothAnswer();
       const cookie = await ownerCookie(one);

@@ -167,7 +167,7 @@ describe.each(models)("a provider of %s", (model) => {
 
 const tokensOf = (call: CallRow) => [call.input_tokens, call.output_tokens];
 
-test("the books are right after all of them", async () => {
+test("the ledger is right after all of them", async () => {
   const { code, stdout } = await bench.gateway.run("ledger", "verify");
   expect({ code, stdout: code === 0 ? "" : stdout }).toEqual({ code: 0, stdout: "" });
   expect(bench.books.counts().open).toBe(0);

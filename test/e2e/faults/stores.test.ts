@@ -216,7 +216,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
     }
   }
 
-  /** Everything is as before, and the books balance. */
+  /** Everything is as before, and the ledger balances. */
   async function expectWhole(): Promise<void> {
     await until("calls are answered", async () => (await chat()).status === 200);
     await until("it is ready", async () => (await readiness()) === "200 ready");
@@ -233,7 +233,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
   }
 
   test.each(redisFaults)(
-    "$what: nobody is refused, none waits for it, and the books balance",
+    "$what: nobody is refused, none waits for it, and the ledger balances",
     async ({ strike, mend, degraded }) => {
       try {
         await expectTold(served, () => strike(fixture));
@@ -257,7 +257,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
   });
 
   test.each(postgresFaults)(
-    "$what: 503 with retry-after in time, and the books balance",
+    "$what: 503 with retry-after in time, and the ledger balances",
     async ({ strike, mend }) => {
       await strike(fixture);
       try {

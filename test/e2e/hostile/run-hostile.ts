@@ -18,10 +18,10 @@ export interface HostileResult extends ProbeReport, Stall {
 export interface HostileRun {
   idleRssMb: number;
   results: HostileResult[];
-  /** Calls in the books: of the account without money, and of its neighbour. */
+  /** Calls in the ledger: of the account without money, and of its neighbour. */
   hostileCalls: number;
   neighbourCalls: number;
-  /** Whether the books are in order afterwards. */
+  /** Whether the ledger is in order afterwards. */
   isVerified: boolean;
 }
 

@@ -6,7 +6,7 @@ import type { Clients } from "./clients.ts";
 import { type MeteredProvider, usageOf } from "./metered-provider.ts";
 
 /**
- * Compares the books with what the provider served and what the clients have. After all is at rest:
+ * Compares the ledger with what the provider served and what the clients have. After all is at rest:
  *
  * 1. An answer that a client has to its last byte is settled, by the provider's figures, in the row that its
  *    `x-request-id` names.

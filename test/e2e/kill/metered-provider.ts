@@ -9,7 +9,7 @@ export interface MeteredProvider {
   stop(): Promise<void>;
 }
 
-/** What the provider bills for the call of this number; the input names the call, in its books and in ours. */
+/** What the provider bills for the call of this number; the input names the call, in its records and in ours. */
 export function usageOf(number: number): { prompt_tokens: number; completion_tokens: number; total_tokens: number } {
   const completion = 1 + (number % 7);
   return { prompt_tokens: number, completion_tokens: completion, total_tokens: number + completion };

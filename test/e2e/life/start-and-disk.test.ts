@@ -69,7 +69,7 @@ describe("a start", () => {
 });
 
 test(
-  "a disk that fills up refuses calls with 503 and retry-after; what was answered stays in the books",
+  "a disk that fills up refuses calls with 503 and retry-after; what was answered stays in the ledger",
   async () => {
     const home = join(folder, "filling");
     // The first start makes the tables; then there is room for some hundred calls.

@@ -48,7 +48,7 @@ describe.each(Object.keys(protocols))("tokens read from a cache by %s", (protoco
   const { path, body, read } = protocols[protocol] as (typeof protocols)[string];
 
   test.each(Object.keys(reported))(
-    "of %s are the same for the provider, the client and the books",
+    "of %s are the same for the provider, the client and the ledger",
     async (provider) => {
       const [model, counts] = reported[provider] as [string, number[]];
       for (const stream of [false, true]) {

@@ -14,9 +14,13 @@ const nanodollarsPerToken = 8000;
 const firstPart = 4096;
 const untilMsMax = 20_000;
 
+/** How many chunks the provider sends before it waits for the test. */
+const chunksBeforeWait = 3;
+
 /** A provider that goes on until it is left, half a kilobyte at a time, and tells how many have left it. */
 function startProvider() {
   let left = 0;
+  let goOn = Promise.withResolvers<void>();
   const server = Bun.serve({
     hostname: "127.0.0.1",
     port: 0,
@@ -27,8 +31,11 @@ function startProvider() {
       const isResponses = new URL(request.url).pathname.endsWith("/responses");
       const event = isResponses ? { type: "response.output_text.delta", delta } : textChunk(delta);
       const chunk = `data: ${JSON.stringify(event)}\n\n`;
+      const { promise } = goOn;
+      let sent = 0;
       const body = new ReadableStream<string>({
         async pull(sink) {
+          if (sent++ >= chunksBeforeWait) await promise;
           await Bun.sleep(20);
           sink.enqueue(chunk);
         },
@@ -40,6 +47,11 @@ function startProvider() {
     baseUrl: `http://127.0.0.1:${server.port}/v1`,
     get left() {
       return left;
+    },
+    /** The stream that waits goes on; the next one waits again. */
+    goOn() {
+      goOn.resolve();
+      goOn = Promise.withResolvers();
     },
     stop: () => server.stop(true),
   };
@@ -100,6 +112,7 @@ test.each([
     const { balance_usd } = await readWalletState();
     const usd = (Number(balance_usd) - (nanodollarsPerToken * 3 * firstPart) / 1e9).toFixed(9);
     await gateway.cli("wallet", "debit", "--account", ownerEmail, "--usd", usd, "--note", "elsewhere");
+    provider.goOn();
     for (let next = await reader.read(); !next.done; next = await reader.read()) text += decoder.decode(next.value);
     const events = text.trim().split("\n\n");
     expect(events.length).toBeGreaterThan(5);
@@ -134,6 +147,7 @@ test("a gateway killed with -9 in the middle of a stream charges nothing, and re
   const read = (async () => {
     while (!(await reader.read()).done);
   })().catch(() => undefined);
+  provider.goOn();
   const heldOf = async () => Number((await readWalletState()).held_usd) * 1e9;
   const deadline = Date.now() + untilMsMax;
   while ((await heldOf()) < nanodollarsPerToken * 3 * firstPart && Date.now() < deadline) await Bun.sleep(10);

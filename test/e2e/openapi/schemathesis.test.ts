@@ -29,7 +29,7 @@ const bounds = isLong
   : ["--include-path-regex", "^/(api/v1|healthz|readyz)", "--max-examples", "5", "--no-shrink"];
 const runMsMax = isLong ? 700_000 : 300_000;
 const requestsMin = 800;
-/** Whether a model, a voice or a picture's address is right is more than a schema says: such a 400 is no fault. */
+/** Whether a model, a voice or a picture's address is right is more than a schema says: such a 400 is not a fault. */
 const withoutChecks = "positive_data_acceptance";
 
 describe("the API as it describes itself", () => {
@@ -95,7 +95,7 @@ describe("the API as it describes itself", () => {
   test("answers whatever is asked by its description, and never with a fault of its own", () => {
     if (report === undefined) return;
     expect(report.failures.length === 0 ? "" : said.slice(-8000)).toBe("");
-    // Faults of the tool itself, which is at a loss for some example, are no fault of what it asks.
+    // Faults of the tool itself, which is at a loss for some example, are not a fault of what it asks.
     expect(report.errors.filter(({ title }) => title !== "Runtime Error")).toEqual([]);
     expect(Object.entries(report.warnings).filter(([, operations]) => operations.length > 0)).toEqual([]);
     expect(report.test_cases.generated).toBeGreaterThan(requestsMin);
@@ -103,7 +103,7 @@ describe("the API as it describes itself", () => {
     expect(report.operations.selected).toBeGreaterThan(12);
   });
 
-  test("leaves nothing open in the books", async () => {
+  test("leaves nothing open in the ledger", async () => {
     if (report === undefined) return;
     expect(shared.books.counts()).toMatchObject({ open: 0 });
     expect(shared.books.counts().calls).toBeGreaterThan(5);

@@ -50,7 +50,7 @@ describe.skipIf(!isLong)("senders of a byte at a time", () => {
       });
       expect(answer.status).toBe(200);
       for (const text of await Promise.all(senders)) expect(text).not.toContain(" 200 ");
-      // Who sends badly is no fault of the gateway's: the log says nothing.
+      // Who sends badly is not a fault of the gateway's: the log says nothing.
       expect(gateway.stderr()).toBe("");
     },
     testMsMax,

@@ -73,7 +73,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded audio", () => {
     }
   });
 
-  test.each(named(speeches))("%s is no WAV file, so it is refused and costs nothing", async (_, plan) => {
+  test.each(named(speeches))("%s is not a WAV file, so it is refused and costs nothing", async (_, plan) => {
     const { gateway, upstream, books } = bench;
     upstream.answer("groq", replyOf(plan.recording));
     const response = await gateway.post(plan.endpoint, plan.body);

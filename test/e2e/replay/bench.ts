@@ -4,7 +4,7 @@ import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-u
 
 export { hookMsMax } from "../../support/gateway.ts";
 
-/** A gateway whose providers are all a replay upstream, and a look into its books. */
+/** A gateway whose providers are all a replay upstream, and a look into its ledger. */
 export interface Bench {
   gateway: Gateway;
   upstream: ReplayUpstream;

@@ -42,7 +42,7 @@ describe.skipIf(recordingsMissing !== undefined)("a recorded stream that ends to
     }
   });
 
-  test("the books are right after all of them", async () => {
+  test("the ledger is right after all of them", async () => {
     expect(bench.books.counts().open).toBe(0);
     expect((await bench.gateway.run("ledger", "verify")).code).toBe(0);
   });

@@ -90,7 +90,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded errors", () => {
     expectCost(call, plan.row);
   });
 
-  test("the books are right after all of them", async () => {
+  test("the ledger is right after all of them", async () => {
     const verdict = await bench.gateway.run("ledger", "verify", "--json");
     expect(verdict.code).toBe(0);
     expect(bench.books.counts().open).toBe(0);

@@ -3,7 +3,7 @@ import type { CallRow } from "../../support/books.ts";
 import { type CatalogueRow, costOf, sum } from "../../support/catalogue.ts";
 import type { SaidUsage } from "../../support/said.ts";
 
-/** What the books must say of a call that was answered: state, route and the exact cost of what was used. */
+/** What the ledger must say of a call that was answered: state, route and the exact cost of what was used. */
 export function expectSettled(call: CallRow, row: CatalogueRow, route: string): void {
   expect(call).toMatchObject({ model: row.id, capability: row.capability, state: "settled", status: 200, route });
   expectCost(call, row);

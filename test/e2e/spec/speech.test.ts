@@ -54,7 +54,7 @@ describe("POST /audio/speech", () => {
     ["no input", { input: undefined }, "input"],
     ["an empty input", { input: "" }, "input"],
     ["a language that is no code", { model: "famF-tts", target_language_code: "hindi" }, "target_language_code"],
-    ["a sample rate that is no number", { model: "famF-tts", speech_sample_rate: "high" }, "speech_sample_rate"],
+    ["a sample rate that is not a number", { model: "famF-tts", speech_sample_rate: "high" }, "speech_sample_rate"],
     ["a sample rate of 1 Hz", { model: "famF-tts", speech_sample_rate: 1 }, "speech_sample_rate"],
     ["pace 0", { model: "famF-tts", pace: 0 }, "pace"],
     ["response_format midi", { response_format: "midi" }, "response_format"],

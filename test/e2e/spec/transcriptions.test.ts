@@ -78,7 +78,7 @@ describe("POST /audio/transcriptions", () => {
     ["a language that is no code", { language: "english" }, "language"],
     ["temperature 1.01", { temperature: "1.01" }, "temperature"],
     ["temperature -0.01", { temperature: "-0.01" }, "temperature"],
-    ["a temperature that is no number", { temperature: "warm" }, "temperature"],
+    ["a temperature that is not a number", { temperature: "warm" }, "temperature"],
   ];
   test.each(refused)("refuses %s, naming the field", async (_, fields, param) => {
     const before = shared.books.counts();

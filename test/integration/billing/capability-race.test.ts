@@ -8,9 +8,10 @@ import {
   GatewayError,
   type Handlers,
   type Model,
+  makeCallId,
 } from "../../../src/contract/index.ts";
 import type { RequestOf } from "../../../src/kernel/exchange.ts";
-import { CallContext, makeCallId, runCall } from "../../../src/kernel/index.ts";
+import { CallContext, runCall } from "../../../src/kernel/index.ts";
 import { wavOf } from "../../support/wav.ts";
 import { chatModel, createBench, createPlugin } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";

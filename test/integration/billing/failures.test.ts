@@ -14,7 +14,7 @@ describe("when the disk takes no writes", () => {
     const errors = (await Promise.all(claims.map((admission) => errorOf(ledger.admit(admission))))) as GatewayError[];
     for (const error of errors) {
       expect([error.code, error.status, error.retryAfterMs]).toEqual(["unavailable", 503, 1000]);
-      expect(error.message).toBe("The call could not be written down, so it was not made; try again");
+      expect(error.message).toBe("The call could not be recorded, so it was not made; try again");
       expect((error.cause as Error).message).toContain("readonly");
     }
     expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 0 });
@@ -77,7 +77,7 @@ describe("when the disk takes no writes", () => {
   });
 });
 
-test("a call whose id the books have already takes no other call of its batch with it", async () => {
+test("a call whose id the ledger has already takes no other call of its batch with it", async () => {
   const { store, ledger } = await ledgerFixture();
   await addAccount(store, "acc_1", 100);
   const taken = createAdmission();

@@ -32,7 +32,7 @@ describe("the latest calls of an account", () => {
     expect(await latest("")).toEqual(more);
   });
 
-  test("are told again where another process changes the books", async () => {
+  test("are told again where another process changes the ledger", async () => {
     const file = temporaryFile();
     const [owner, other] = [await temporaryStore(file), await temporaryStore(file)];
     await owner.writeLedger(chargeOf("c1"));

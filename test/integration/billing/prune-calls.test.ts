@@ -31,7 +31,7 @@ async function call(
   return admission.callId;
 }
 
-/** Takes steps until one deletes nothing, and proves the books after each. */
+/** Takes steps until one deletes nothing, and verifies the ledger after each. */
 async function pruneAll({ store }: BillingFixture, now: number): Promise<number> {
   const step = createPruner({ store, retentionDays: 90, now: () => now });
   let pruned = 0;
@@ -62,7 +62,7 @@ async function books(): Promise<BillingFixture> {
 
 const idsOf = async ({ store }: BillingFixture) => (await store.db.selectFrom("calls").select("id").execute()).length;
 
-test("calls older than the retention go, whole days of them, and the books still prove after every step", async () => {
+test("calls older than the retention go, whole days of them, and the ledger still verifies after every step", async () => {
   const fixture = await books();
   expect(await pruneAll(fixture, newYear + 90 * dayMs - 1)).toBe(0);
   // Of the first day: four calls. The one that ended after midnight, and the one that runs, stay.

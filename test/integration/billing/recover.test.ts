@@ -76,7 +76,7 @@ test("credits made beside a process under load are all counted, and so are its c
   expect((await readWalletState(store, "acc_1")).balanceNanodollars).toBe(1e12 + 50_000 - 10 * charges);
 }, 60_000);
 
-test("killed with -9 under load, five times over, the books hold every charge that was told, once", async () => {
+test("killed with -9 under load, five times over, the ledger holds every charge that was told, once", async () => {
   const file = temporaryFile();
   const first = await temporaryStore(file);
   await addAccount(first, "acc_1", 1e12);

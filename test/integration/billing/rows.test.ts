@@ -121,7 +121,7 @@ describe.each(engineNames)("%s engine", (name) => {
     ["a negative cost", { costNanodollars: -1 }],
     ["half a token", { quotaTokens: 0.5 }],
     ["a negative meter", { meters: { inputToken: -5 } }],
-    ["a cost that is no number", { costNanodollars: Number.NaN }],
+    ["a cost that is not a number", { costNanodollars: Number.NaN }],
     ["a cost beyond 2^53", { costNanodollars: 2 ** 53 }],
   ])("%s is refused and the call can still be settled", async (_what, fields) => {
     const { store, ledger } = await ledgerFixture(undefined, make);

@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { verifyLedger } from "../../../src/billing/index.ts";
 import { addAccount, createAdmission, createSettlement, ledgerFixture, newYear } from "./fixture.ts";
 
-/** Books with a settled premium call, a settled free one, a released one and one that is running. */
+/** A ledger with a settled premium call, a settled free one, a released one and one that is running. */
 async function books() {
   const fixture = await ledgerFixture();
   await addAccount(fixture.store, "acc_1", 100);
@@ -20,7 +20,7 @@ async function books() {
   return fixture;
 }
 
-test("true books are told to be true, with how much was read", async () => {
+test("a true ledger is reported as true, with how much was read", async () => {
   const { store } = await books();
   expect(await verifyLedger(store)).toEqual({
     ok: true,

@@ -22,7 +22,7 @@ function makeHome(env: Record<string, string> = {}) {
   return { bench, folder, target: join(folder, "copy.db") };
 }
 
-/** A home with one call in its books. */
+/** A home with one call in its ledger. */
 async function homeWithCall() {
   const home = makeHome();
   const store = await openStore({ file: getDatabaseFile(home.bench) });
@@ -73,7 +73,7 @@ describe("modelgate backup", () => {
     await store.close();
   });
 
-  test("of what is no database leaves nothing", async () => {
+  test("of what is not a database leaves nothing", async () => {
     const { bench, folder, target } = makeHome();
     writeFileSync(getDatabaseFile(bench), "This is a shopping list, not a database. ".repeat(200));
     const { code, stderr } = await bench.run("backup", target);

@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterEach(() => bench.remove());
 
-/** Books with an account, its key and a credit that has a reference. */
+/** A ledger with an account, its key and a credit that has a reference. */
 async function books(): Promise<{ key: string; before: string }> {
   await bench.json("account", "create", "--email", email);
   const { id } = await bench.json<{ id: string }>("key", "create", "--account", email, "--name", "n");

@@ -91,7 +91,7 @@ test.each<[string, unknown, string]>([
   [
     "a price without its unit",
     { models: [{ id: "acme-1", price: { inputToken: { usd: "1" } } }] },
-    "models[0].price.inputToken.per (acme-1): it is missing",
+    "plugins.acme.models[0].price.inputToken.per (acme-1): it is missing",
   ],
   [
     "unlisted terms without a price",
@@ -142,4 +142,16 @@ test("a file is taken from a URL, https unless it is on this machine, and not pa
   } finally {
     await server.stop(true);
   }
+});
+
+test("a file that is not there, and a key that is none, are named with what to do", async () => {
+  open();
+  write("new.json", { serial: 1, plugins: rows("5") });
+  writeFileSync(at("public.txt"), key);
+  const signing = await bench.run("catalogue", "sign", at("new.json"), "--key", at("public.txt"));
+  expect(signing.stderr).toContain(
+    `Cannot use ${at("public.txt")}: it is no private key, expected an Ed25519 key in PEM`,
+  );
+  const missing = await bench.run("catalogue", "update", at("none.json"));
+  expect(missing.stderr).toBe(`Cannot use ${at("none.json")}: there is no such file; check the path\n`);
 });

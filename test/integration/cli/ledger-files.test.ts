@@ -169,11 +169,11 @@ describe("ledger reconcile", () => {
     );
     expect(code).toBe(1);
     expect(stdout.split("\n").map((line) => line.replace(/ {2,}/g, " | "))).toEqual([
-      "2026-11-01 | acme-1 | input_tokens | books 10 | provider 9",
-      "2026-11-01 | acme-1 | cost_nanodollars | books 0.0000012 USD | provider 0.5 USD",
-      "2026-11-02 | acme-1 | input_tokens | books 10 | provider 0",
-      "2026-11-02 | acme-1 | cost_nanodollars | books 0.00000004 USD | provider 0 USD",
-      "2026-11-02 | novel | input_tokens | books 0 | provider 1",
+      "2026-11-01 | acme-1 | input_tokens | ledger 10 | provider 9",
+      "2026-11-01 | acme-1 | cost_nanodollars | ledger 0.0000012 USD | provider 0.5 USD",
+      "2026-11-02 | acme-1 | input_tokens | ledger 10 | provider 0",
+      "2026-11-02 | acme-1 | cost_nanodollars | ledger 0.00000004 USD | provider 0 USD",
+      "2026-11-02 | novel | input_tokens | ledger 0 | provider 1",
       "",
     ]);
   });

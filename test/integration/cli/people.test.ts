@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { createAccounts } from "../../../src/accounts/index.ts";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createAccounts, readAudit } from "../../../src/accounts/index.ts";
 import { bootstrap } from "../../../src/cli/bootstrap.ts";
+import { withStore } from "../../../src/cli/lib/with-store.ts";
+import { readConfig } from "../../../src/config/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { type Bench, makeBench } from "./fixture.ts";
 
@@ -96,12 +100,67 @@ describe("account set", () => {
     expect(await bench.json("account", "list")).toMatchObject([{ email: "ada@example.com", role: "viewer" }]);
   });
 
+  test("limits the account to models, and lifts the limit", async () => {
+    const set = (models: string) => bench.json("account", "set", email, "--models", models);
+    mkdirSync(join(bench.home, "catalogue"));
+    writeFileSync(join(bench.home, "catalogue/virtual.json"), '[{ "id": "fast", "models": ["acme-1"] }]');
+    expect(await set("gpt-4o-mini, fast")).toMatchObject({ allowed_models: ["gpt-4o-mini", "fast"] });
+    const again = await bench.run("account", "set", email, "--models", "gpt-4o-mini,fast");
+    expect(again).toMatchObject({
+      stdout: `${email}  no sign-in yet  models: gpt-4o-mini, fast\n`,
+      stderr: "Warning: the catalogue has no model gpt-4o-mini, see modelgate models\n",
+    });
+    expect((await bench.run("account", "show", email)).stdout).toMatch(/allowed_models +gpt-4o-mini, fast\n/);
+    expect(await set("none")).toMatchObject({ allowed_models: null });
+    expect((await bench.run("account", "show", email)).stdout).toMatch(/allowed_models +all\n/);
+  });
+
   test.each([
     [["--role", "root"], "expected one of owner, admin, viewer, member"],
-    [[], "Nothing to change, expected one of --role, --email, --name"],
+    [[], "Nothing to change, expected one of --role, --email, --name, --models"],
     [["--email", "ada"], "is not a valid address"],
   ])("with %j is refused", async (words, sentence) => {
     const refused = await bench.run("account", "set", email, ...words);
     expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(sentence) });
+  });
+});
+
+describe("account content", () => {
+  test("switches the content log of an account or of one key, with an audit entry", async () => {
+    const selected = makeBench({ env: { CONTENT_LOG: "selected" } });
+    await selected.run("account", "create", "--email", email);
+    const { id: key } = await selected.json<{ id: string }>("key", "create", "--account", email, "--name", "laptop");
+    const content = (...words: string[]) => selected.json("account", "content", email, ...words);
+    expect(await content()).toMatchObject({ email, content_log: "selected", account: false, keys: [] });
+    expect(await content("--keep", "on", "--key", key)).toMatchObject({ account: false, keys: [key] });
+    expect(await content("--keep", "on")).toMatchObject({ account: true, keys: [key] });
+    // Nothing is different afterwards, so there is no entry.
+    await content("--keep", "on");
+    expect(await content("--keep", "off")).toMatchObject({ account: false, keys: [key] });
+    const entries = await withStore(
+      readConfig({ MODELGATE_HOME: selected.home }),
+      async ({ store }) => (await readAudit(store)).entries,
+    );
+    const switches = entries.filter(({ action }) => action === "content.switch");
+    expect(switches.map(({ accountId, detail }) => `${accountId} ${JSON.stringify(detail)}`).sort()).toEqual([
+      'cli {"on":false}',
+      'cli {"on":true}',
+      `cli {"on":true,"key":"${key}","name":"laptop"}`,
+    ]);
+    for (const [words, sentence] of [
+      [["--keep", "yes"], "expected on or off"],
+      [["--key", key], "needs --keep"],
+      [["--keep", "on", "--key", "unknown"], "no such account or API key"],
+    ] as const) {
+      const refused = await selected.run("account", "content", email, ...words);
+      expect(refused).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(sentence) });
+    }
+    selected.remove();
+  });
+
+  test("is refused where CONTENT_LOG is not selected", async () => {
+    const refused = await bench.run("account", "content", email, "--keep", "on");
+    expect(refused).toMatchObject({ stdout: "", stderr: expect.stringContaining("CONTENT_LOG is off") });
+    expect((await bench.run("account", "content", email)).stdout).toContain("no API key; CONTENT_LOG is off");
   });
 });

@@ -40,9 +40,19 @@ describe("plugin list without a server", () => {
     expect((await bench.json<PluginState[]>("plugin", "list")).length).toBe(3);
   });
 
-  test("believes one that runs", async () => {
-    writeFileSync(join(bench.home, "plugins.state.json"), JSON.stringify({ pid: process.pid, plugins: [] }));
+  test("believes one that runs, with what it says of the catalogue", async () => {
+    const state = { pid: process.pid, plugins: [], warnings: ["Cannot use catalogue/virtual.json: models[0]"] };
+    writeFileSync(join(bench.home, "plugins.state.json"), JSON.stringify(state));
     expect(await bench.json<PluginState[]>("plugin", "list")).toEqual([]);
+    expect((await bench.run("plugin", "list")).stdout).toContain("\n  Cannot use catalogue/virtual.json: models[0]\n");
+  });
+
+  test("tells what is wrong with the catalogue", async () => {
+    mkdirSync(join(bench.home, "catalogue"));
+    writeFileSync(join(bench.home, "catalogue/virtual.json"), '[{ "id": "fast", "models": ["mine-2"] }]');
+    expect((await bench.run("plugin", "list")).stdout).toContain(
+      "  Cannot use catalogue/virtual.json: models[0] (fast): models[0] 'mine-2' is not a model here, did you mean mine-1?",
+    );
   });
 });
 

@@ -9,7 +9,7 @@ import { newDatabase, queryPostgres, whyNoPostgres } from "../../support/postgre
 import { storeOptions } from "./store-options.ts";
 import { temporaryFile } from "./temporary-store.ts";
 
-/** Schemas as they were released, with books of one account: `<engine>-<version>.sql`. A new one adds no code. */
+/** Schemas as they were released, with the ledger of one account: `<engine>-<version>.sql`. A new one adds no code. */
 const folder = join(import.meta.dir, "../../fixtures/schemas");
 const released = readdirSync(folder).sort();
 
@@ -31,7 +31,7 @@ async function databaseOf(name: string): Promise<string> {
 }
 
 test.each(released)(
-  "%s is brought up to date with its books, which prove, and are written on",
+  "%s is brought up to date with its ledger, which verifies and is written on",
   async (name) => {
     if (name.startsWith("postgres") && whyNoPostgres !== undefined) return;
     const store = await openStore(storeOptions(await databaseOf(name)));

@@ -82,7 +82,7 @@ describe("openStore refuses in one sentence", () => {
     expect(tablesOf(file)).toBe("recipes");
   });
 
-  test("a file that is no database", async () => {
+  test("a file that is not a database", async () => {
     const file = temporaryFile();
     writeFileSync(file, "This is a shopping list, not a database. ".repeat(200));
     expect((await refusal(file)).message).toBe(`Cannot open the database ${file}: file is not a database`);

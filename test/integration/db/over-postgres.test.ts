@@ -19,6 +19,7 @@ const suites = [
     "hold-extension",
     "stream-race",
     "capability-race",
+    "fallback-funds",
     "verify",
     "prune-calls",
     "latest-calls",

@@ -200,7 +200,7 @@ const own: Readonly<Record<string, Partial<Record<Capability, Exemplar>>>> = {
   sarvam: ofSarvam,
 };
 
-/** What a provider answers at its fullest; absent where that is no JSON. */
+/** What a provider answers at its fullest; absent where that is not JSON. */
 export function exemplarOf(plugin: string, capability: Capability): Exemplar | undefined {
   return (own[plugin] ?? ofOpenai)[capability];
 }

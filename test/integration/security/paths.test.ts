@@ -39,7 +39,7 @@ describe("a path traversal", () => {
   );
 
   test.each(["../climbed", "/tmp/climbed", "a/b", "..", ".", "", "a\0b", "CON:", "-x", "a..b"])(
-    "is no name of a plugin: %p",
+    "is not a name of a plugin: %p",
     async (name) => {
       const before = readdirSync(shared.gateway.home).sort();
       const { code } = await shared.gateway.run("plugin", "new", name).catch(() => ({ code: 2 }));

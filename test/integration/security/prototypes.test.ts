@@ -70,7 +70,7 @@ describe("a dropped-in file with a prototype property name", () => {
       home.write(`catalogue/${name}.json`, { models: [row] });
       const { registry, warnings } = await stockOf(home).pluginManager.load();
       const known = [...registry.modelEntries].map(({ model }) => model.id);
-      // `__proto__` is no name of a plugin; the others are, and mean nothing else.
+      // `__proto__` is not a name of a plugin; the others are, and mean nothing else.
       expect(known.includes("odd-1")).toBe(name !== "__proto__");
       expect(warnings.join()).toContain(name);
     } finally {

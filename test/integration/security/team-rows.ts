@@ -42,12 +42,16 @@ export function teamRows<Row>(
   const elsewhere = { body: () => ({ account: ids().member }) };
   return {
     [`GET ${path}`]: session(200),
+    // These accounts are people's own, whose names are not a team's.
+    [`PATCH ${path}`]: forTeam(session(409, { body: { name: "Search" } }), 403),
     [`POST ${path}/invitations`]: forTeam(session(200, { body }), 403),
     [`PUT ${path}/budget`]: forTeam(session(200, { body: budget }), 403),
     [`DELETE ${path}/invitations/:id`]: forTeam(own(200, { id: invitation }), 403),
     [`PATCH ${path}/people/:id`]: forTeam(own(200, { id: mate, body }), 403),
     [`DELETE ${path}/people/:id`]: forTeam(own(200, { id: mate }), 403),
     "GET /dashboard/api/teams": session(200),
+    // Where anybody may sign up.
+    "POST /dashboard/api/teams": session(200, { body: { name: "Search" } }),
     // Only into an account of one's own, which this is for the member and their team.
     "POST /dashboard/api/teams/switch": forTeam(ownSignIn(own(200, elsewhere)), 200),
     "POST /dashboard/api/teams/join": session(404, { body: { token: "unknown" } }),

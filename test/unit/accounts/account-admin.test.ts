@@ -27,7 +27,7 @@ describe("accounts", () => {
       email: "ada@example.org",
       name: "Ada",
       ...{ freeTokensPerDay: undefined, requestsPerMinute: undefined, tokensPerMinute: undefined },
-      createdAt: 1000,
+      ...{ allowedModels: undefined, createdAt: 1000 },
       disabledAt: undefined,
     });
     const ben = await accounts.create({ email: "ben@example.org" });

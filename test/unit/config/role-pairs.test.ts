@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { readConfig } from "../../../src/config/index.ts";
-import { parseRolePairs } from "../../../src/config/role-pairs.ts";
+import { parseRolePairs } from "../../../src/config/settings.ts";
 
 test.each([
   ["gateway-admins=admin,auditors=viewer", ["gateway-admins=admin", "auditors=viewer"]],

@@ -22,7 +22,7 @@ describe("a list of models", () => {
     expect([call.model, call.route, call.status, call.attempts]).toEqual(["b", "b", 200, 2]);
     expect(call.failures).toEqual([{ model: "a", code: "upstream_error" }]);
     expect(log.lines.filter(({ event }) => event === "model_fallback").map(({ fields }) => fields)).toEqual([
-      { call: call.id, book: call.id, model: "a", error: "upstream_error" },
+      { call: call.id, ledger_id: call.id, model: "a", error: "upstream_error" },
     ]);
   });
 
@@ -47,7 +47,7 @@ describe("a list of models", () => {
   });
 
   test.each(["insufficient_balance", "quota_exceeded", "budget_exceeded"] as const)(
-    "goes on when the books refuse it with %s",
+    "goes on when the ledger refuses it with %s",
     async (code) => {
       const { kernel, ledger } = bench({ a: works, b: works });
       const { admit } = ledger;

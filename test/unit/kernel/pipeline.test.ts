@@ -66,7 +66,7 @@ describe("runCall", () => {
     expect(steps).toEqual([]);
   });
 
-  test("asks nobody and settles nothing when the books refuse", async () => {
+  test("asks nobody and settles nothing when the ledger refuses", async () => {
     const { kernel, ledger, steps } = tracedBench();
     ledger.refusal = new GatewayError("insufficient_balance", "No money");
     expect(await rejectionOf(runCall(kernel, chatCall()))).toBe(ledger.refusal as GatewayError);
@@ -84,7 +84,7 @@ describe("runCall", () => {
 
   test("does not say done when the charge cannot be written down", async () => {
     const { kernel, ledger } = tracedBench();
-    ledger.settleFailure = new GatewayError("unavailable", "The books are closed");
+    ledger.settleFailure = new GatewayError("unavailable", "The ledger is closed");
     expect((await rejectionOf(runCall(kernel, chatCall()))).code).toBe("unavailable");
   });
 

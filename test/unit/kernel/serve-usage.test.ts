@@ -46,7 +46,7 @@ const reports: [string, unknown, "reported" | "estimated", Meters][] = [
   ],
 ];
 
-/** What the books charge, in dollars; absent when the price is not known. */
+/** What the ledger charges, in dollars; absent when the price is not known. */
 function usdOf({ costNanodollars }: Settlement): number | undefined {
   return costNanodollars === undefined ? undefined : costNanodollars / 1e9;
 }

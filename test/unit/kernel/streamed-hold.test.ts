@@ -116,7 +116,7 @@ test.each([
   ["a refusal", { refusal: "no" }, 2],
   ["a tool call", { tool_calls: [{ index: 0, id: "call_1", function: { name: "f", arguments: "{}" } }] }, 9],
   ["a function call", { function_call: { name: "f", arguments: "{}" } }, 3],
-  ["what is no text", { content: 5, tool_calls: [null] }, 0],
+  ["what is not text", { content: 5, tool_calls: [null] }, 0],
 ])("the bound of a chunk counts %s", (_, delta, tokens) => {
   expect(chunkTokensMax({ choices: [{ index: 0, delta }] } as unknown as ChatChunk)).toBe(tokens);
 });

@@ -54,7 +54,7 @@ const limitState: LimitState = {
   resetTokensMs: 600,
 };
 
-/** Books that admit everything unless told to refuse, and remember what was asked of them. */
+/** A ledger that admits everything unless told to refuse, and remembers what was asked of it. */
 export class FakeLedger implements Ledger {
   readonly claims: AdmissionRequest[] = [];
   readonly settlements: Settlement[] = [];
@@ -229,7 +229,7 @@ export function chatCall(request: Record<string, unknown> = {}, options: CallOpt
   return callOf("chat", { model: "chat-1", messages, ...request }, options);
 }
 
-/** What a promise was rejected with. @throws When it was not, or with what is no error for the caller. */
+/** What a promise was rejected with. @throws When it was not, or with what is not an error for the caller. */
 export async function rejectionOf(promise: Promise<unknown>): Promise<GatewayError> {
   const error = await errorOf(promise);
   if (error instanceof GatewayError) return error;

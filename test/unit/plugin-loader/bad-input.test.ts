@@ -18,7 +18,7 @@ function newHome(): Home {
 const priced = { inputToken: { usd: "1" }, outputToken: { usd: "1", per: 1 } };
 const exported = (body: string) => `import { definePlugin } from "modelgate/plugin";\nexport default ${body};\n`;
 
-/** What is dropped, and what is said of it: file, place and cure in one sentence. */
+/** What is dropped, and what is said of it: file, place and fix in one sentence. */
 const bad: readonly (readonly [string, string, string | object, string])[] = [
   [
     "a syntax error in JSON",
@@ -27,7 +27,7 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
     'line 3, column 3: "\\"" was not expected; fix the JSON there',
   ],
   ["JSON that breaks off", "bad.json", '{"baseUrl": [', "line 1, column 14: the end of the file was not expected"],
-  ["JSON that is no object", "bad.json", "[]", "expected a JSON object with name, baseUrl, dialect and models"],
+  ["JSON that is not an object", "bad.json", "[]", "expected a JSON object with name, baseUrl, dialect and models"],
   [
     "a misspelt key",
     "bad.json",
@@ -104,7 +104,7 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
     "code that asks the network",
     "bad.ts",
     "export default fetch('http://127.0.0.1');\n",
-    "fetch is not given to plugins; use call.upstream",
+    "plugins cannot use fetch; use call.upstream",
   ],
   ["code that asks the environment", "bad.ts", "export default process.env.HOME;\n", "it failed while it was loaded"],
   [

@@ -82,12 +82,32 @@ describe("the operator's catalogue as one document", () => {
       { stock: { unlisted: { premium: true } } },
       "Cannot use catalogue/stock.json: unlisted",
     ],
-    ["half a row", { stock: [{ id: "fresh" }] }, "models[2]"],
+    ["half a row", { stock: [{ id: "stock-1" }, { id: "fresh" }] }, "models[1].upstreamId (fresh): it is missing"],
     ["row without an id", { stock: [{ contextTokens: 1 }] }, "models[0] has no id; add it"],
     ["unknown field", { stock: [{ id: "stock-1", contextToken: 1 }] }, "unknown field, did you mean contextTokens?"],
     ["unknown plugin", { stok: [] }, "there is no plugin stok, did you mean stock?"],
     ["alias that is another model's", { stock: [{ id: "stock-1", aliases: ["stock-2"] }] }, "stock-2"],
     ["alias that is another plugin's", { stock: [{ id: "stock-1", aliases: ["other-1"] }] }, "rename one of the two"],
+    [
+      "alias that is another plugin's, with its file",
+      { stock: [{ id: "stock-1", aliases: ["other-1"] }] },
+      "Cannot use catalogue/stock.json: Plugin 'stock' has 'other-1' as an alias",
+    ],
+    [
+      "successor that there is not",
+      { stock: [{ id: "stock-1" }, { id: "stock-2", successor: "stok-1" }] },
+      "Cannot use catalogue/stock.json: models[1].successor (stock-2): there is no model 'stok-1', did you mean stock-1?",
+    ],
+    [
+      "successor of itself",
+      { stock: [{ id: "stock-1", successor: "stock-1" }] },
+      "models[0].successor (stock-1): it is the model itself; name another",
+    ],
+    [
+      "day that there is not",
+      { stock: [{ id: "stock-1", retiredOn: "2026-13-01" }] },
+      'models[0].retiredOn (stock-1): got "2026-13-01", expected a day, such as 2027-01-31',
+    ],
     [
       "two plugins that disagree",
       { other: { models: [{ ...row, id: "stock-1", premium: true, price: price("1") }] } },

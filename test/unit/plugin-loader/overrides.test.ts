@@ -42,7 +42,11 @@ describe("a file in the operator's catalogue", () => {
   test.each<[string, string | object, string]>([
     ["malformed", "[{]", "line 1, column 3"],
     ["of another shape", { rows: [] }, "unknown field rows; known are models, plugin"],
-    ["for what is no plugin's name", { plugin: 7, models: [] }, "plugin is 7, expected a plugin's name, such as stock"],
+    [
+      "for what is not a plugin's name",
+      { plugin: 7, models: [] },
+      "plugin is 7, expected a plugin's name, such as stock",
+    ],
     ["with a row without an id", [{ upstreamId: "x" }], "models[0] has no id; add it"],
     ["with a misspelt field", [{ id: "stock-1", upstreamID: "x" }], "unknown field, did you mean upstreamId?"],
     [
@@ -50,7 +54,11 @@ describe("a file in the operator's catalogue", () => {
       [{ id: "stock-1", price: { inputToken: { usd: "1" } } }],
       "price.inputToken.per (stock-1): it is missing",
     ],
-    ["with half a row", [{ id: "stock-2" }], "models[1]"],
+    [
+      "with half a row",
+      [{ id: "stock-1" }, { id: "stock-2" }],
+      "models[1].upstreamId (stock-2): it is missing: what the provider calls it; stock has no model of this id, so the row adds one, did you mean stock-1?",
+    ],
     [
       "with a capability that has no handler",
       [{ id: "stock-1", capability: "speech", price: { character: { usd: "1", per: 1 } } }],

@@ -81,7 +81,7 @@ describe("unlisted models", () => {
     expect(provider.asked).toHaveLength(2);
   });
 
-  test("without a price are refused, with the place and the cure", async () => {
+  test("without a price are refused, with the place and the fix", async () => {
     home.write("plugins/acme.json", manifest({ unlisted: { premium: true } }));
     home.write("catalogue/second.json", { unlisted: { premium: true, prise: price } });
     const builtIns = [builtIn("second")];

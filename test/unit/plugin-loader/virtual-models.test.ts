@@ -55,7 +55,18 @@ describe("catalogue/virtual.json", () => {
     ],
     ["an unknown field", { models: ["stock-1"], stratgy: "weight" }, "unknown field, did you mean strategy?"],
     ["no members", { models: [] }, "models: "],
-  ])("with %s is refused with file, place and cure, and its last version stays in force", async (_, worse, said) => {
+    ["a number as a member", { models: [5] }, "models[0]: got 5, expected string or object"],
+    [
+      "a weight below 0",
+      { models: [{ model: "stock-1", weight: -1 }] },
+      "models[0].weight: got -1, expected integer to be greater or equal to 0",
+    ],
+    [
+      "a misspelt field of a member",
+      { models: [{ model: "stock-1", weigth: 1 }] },
+      "models[0].weigth: unknown field, did you mean weight?",
+    ],
+  ])("with %s is refused with file, place and fix, and its last version stays in force", async (_, worse, said) => {
     const { pluginManager } = stockOf(home, { builtIns });
     home.write(file, { models: [{ id: "fast", models: ["stock-1"] }] });
     await pluginManager.load();

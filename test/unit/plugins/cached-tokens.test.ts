@@ -51,7 +51,7 @@ test.each<[string, string, object, Meters]>([
     claudeAnswer,
     { inputToken: 10, cacheReadToken: 20, cacheWriteToken: 30, cacheWrite1hToken: 40, outputToken: 5 },
   ],
-])("the books have the cached tokens that %s reports", async (plugin, model, answer, meters) => {
+])("the ledger has the cached tokens that %s reports", async (plugin, model, answer, meters) => {
   const { ledger, usage } = await callOf(plugin, { model }, () => Response.json(answer));
   expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters });
   expect(ledger.settlement.meters).toEqual(meters);

@@ -39,7 +39,7 @@ describe("vectors", () => {
     expect(floatsToBase64([1])).toBe(toBase64(Uint8Array.of(0, 0, 0x80, 0x3f)));
   });
 
-  test("are refused when they are no whole number of floats", () => {
+  test("are refused when they are not a whole number of floats", () => {
     expect(() => base64ToFloats("AAAAAAA=")).toThrow("5 bytes");
   });
 

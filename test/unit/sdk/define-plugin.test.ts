@@ -72,7 +72,7 @@ describe("definePlugin", () => {
     [
       "a handler of no capability",
       { handlers: { chatt: () => 1 } },
-      "handlers.chatt is no capability, did you mean chat?",
+      "handlers.chatt is not a capability, did you mean chat?",
     ],
     ["a handler that is no function", { handlers: { chat: {} } }, "handlers.chat must be a function"],
     [

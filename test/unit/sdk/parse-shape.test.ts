@@ -16,7 +16,7 @@ test("what is of another kind counts as absent, and what is not named stays", ()
   expect(answer as unknown).toEqual({ said: { parts: [{ other: 2 }] }, rest: null, own: 3 });
 });
 
-test("what is no object is none", () => {
+test("what is not an object is none", () => {
   for (const answer of [null, undefined, 1, "text", [], [{}]]) expect(parseShape(answer, shape)).toBe(false);
 });
 
@@ -26,7 +26,7 @@ test("a list with something else in it is no part of an answer", () => {
   }
 });
 
-test("what is no list in the place of one counts as absent", () => {
+test("what is not a list in the place of one counts as absent", () => {
   const answer = { said: { parts: null } };
   expect(parseShape(answer, shape)).toBe(true);
   expect(answer as unknown).toEqual({ said: {} });

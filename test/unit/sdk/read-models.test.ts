@@ -47,7 +47,7 @@ describe("readModels", () => {
     [
       "a price that is no decimal",
       [{ ...plainModel, price: { inputToken: { usd: "1,25", per: 1 } } }],
-      'Cannot read models[0].price.inputToken.usd (acme-1): got "1,25", expected string to match',
+      'Cannot read models[0].price.inputToken.usd (acme-1): got "1,25", expected decimal US dollars, at most nine decimals',
     ],
     [
       "a price of an unknown meter",

@@ -9,7 +9,7 @@ const groups: readonly (readonly [group: string, label: string, actions: Readonl
     "Accounts",
     {
       create: "Account created",
-      change: "Name, e-mail or role changed",
+      change: "Name, email or role changed",
       invite: "Invitation created",
       credit: "Credit added",
       debit: "Credit deducted",
@@ -20,6 +20,26 @@ const groups: readonly (readonly [group: string, label: string, actions: Readonl
     },
   ],
   ["user", "Sign-in", { sign_in: "Signed in", password: "Password changed" }],
+  [
+    "team",
+    "Teams",
+    {
+      create: "Team created",
+      rename: "Team renamed",
+      invite: "Invited to a team",
+      join: "Joined a team",
+      switch: "Switched to another account",
+      role: "Role in a team changed",
+      remove: "Left or removed from a team",
+      budget: "Budget of an account set",
+      invitation_delete: "Invitation deleted",
+    },
+  ],
+  [
+    "content",
+    "Prompts and answers",
+    { view: "Content looked at", switch: "Keeping content switched", delete: "Content deleted" },
+  ],
   ["key", "API keys", { create: "Key created", change: "Key changed", revoke: "Key revoked" }],
   ["voucher", "Vouchers", { create: "Voucher created", void: "Voucher voided" }],
   ["payment", "Payments", { refund: "Refund", dispute: "Dispute", dispute_won: "Dispute won" }],
@@ -49,11 +69,12 @@ interface AuditFiltersProps {
 
 export function AuditFilters({ params, onChange }: AuditFiltersProps) {
   const value = (name: string) => params.get(name) ?? "";
+  const isCustom = ["from", "until"].some((name) => params.has(name)) || value("span") === "custom";
   return (
     <div className="filters">
       <LateField
         label="Actor"
-        placeholder="E-mail or account ID"
+        placeholder="Email or account ID"
         list="audit-actors"
         value={value("actor")}
         onText={(actor) => onChange({ actor })}
@@ -87,17 +108,17 @@ export function AuditFilters({ params, onChange }: AuditFiltersProps) {
       </Field>
       <LateField
         label="Target"
-        placeholder="E-mail, or the ID of anything"
+        placeholder="Email, or the ID of anything"
         value={value("subject")}
         onText={(subject) => onChange({ subject })}
       />
       <SelectField
         label="Time"
-        options={times}
-        value={value("span")}
+        options={[...times, ["custom", "Custom"]]}
+        value={isCustom ? "custom" : value("span")}
         onText={(span) => onChange({ span, from: "", until: "" })}
       />
-      <SpanFields {...{ params, onChange }} />
+      {isCustom && <SpanFields {...{ params, onChange }} />}
     </div>
   );
 }

@@ -5,7 +5,7 @@ import { ruleTitles } from "../alerts/rule-titles.ts";
 
 type Detail = AuditEntry["detail"];
 
-/** Those who are no account. */
+/** Actors that are not accounts. */
 export const actors: Readonly<Record<string, string>> = {
   cli: "Command line",
   oidc: "Identity provider",
@@ -59,6 +59,8 @@ const sentences: Readonly<Record<string, (detail: Detail, subject: string) => st
   "provider.key.remove": ({ last4 }) => `Removed an API key of the provider${toEnding(last4)}`,
   "sandbox.set": ({ setting }) =>
     setting === "auto" ? "Set the sandbox to stay until a provider is added" : `Turned the sandbox ${setting}`,
+  "team.create": ({ name }) => `Created the team “${name}”`,
+  "team.rename": ({ name, name_before: before }) => `Renamed the team from “${before ?? ""}” to “${name}”`,
   "team.invite": ({ role, email }) => `Invited ${email ?? "somebody"} to the team as ${toTeamRole(role)}`,
   "team.invitation_delete": () => "Deleted an invitation to the team",
   "team.role": ({ role, email }) => `Made ${email} ${toTeamRole(role)} of the team`,
@@ -91,6 +93,7 @@ function describeChange(detail: Detail): string {
     ["role", (value: unknown) => (value === null ? "none" : toRoleName(value as Role))],
     ["email", String],
     ["name", (value: unknown) => (value === null ? "none" : `“${value}”`)],
+    ["models", (value: unknown) => (value === null ? "all" : String(value))],
   ] as const;
   const parts = changes
     .filter(([field]) => field in detail)

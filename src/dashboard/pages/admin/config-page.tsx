@@ -1,9 +1,10 @@
+import { useState } from "react";
 import documentation from "../../../../docs/configuration.md" with { type: "text" };
 import { useSettings } from "../../data/admin.ts";
 import { formatCount } from "../../format.ts";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
 import { SearchField } from "../../ui/field.tsx";
-import { PageHead, Section } from "../../ui/page.tsx";
+import { PageHead } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { useParam } from "../../ui/use-param.ts";
 import { readSettingDocs } from "./setting-docs.ts";
@@ -17,6 +18,7 @@ type Setting = NonNullable<ReturnType<typeof useSettings>["data"]>["data"][numbe
 export default function ConfigPage() {
   const settings = useSettings();
   const [search, setSearch] = useParam("search", "");
+  const [isRoomy] = useState(() => matchMedia("(min-width: 821px)").matches);
   return (
     <>
       <PageHead
@@ -28,7 +30,7 @@ export default function ConfigPage() {
       <Loaded state={settings} lines={10}>
         {({ data, version }) => (
           <div className="stack">
-            <Groups settings={data.filter((setting) => matches(setting, search))} />
+            <Groups settings={data.filter((setting) => matches(setting, search))} isOpen={isRoomy || search !== ""} />
             <p className="faint">modelgate {version}</p>
           </div>
         )}
@@ -37,7 +39,7 @@ export default function ConfigPage() {
   );
 }
 
-function Groups({ settings }: { settings: readonly Setting[] }) {
+function Groups({ settings, isOpen }: { settings: readonly Setting[]; isOpen: boolean }) {
   if (settings.length === 0) {
     return (
       <div className="card">
@@ -51,10 +53,19 @@ function Groups({ settings }: { settings: readonly Setting[] }) {
   const sorted = settings.toSorted((one, other) => documented.indexOf(one.name) - documented.indexOf(other.name));
   const groups = Map.groupBy(sorted, ({ name }) => docs.get(name)?.group ?? otherGroup);
   return [...groups].map(([group, rows]) => (
-    <Section key={group} title={group}>
+    <details key={group} className="card fold" open={isOpen}>
+      <summary className="card-head">
+        <h2>{group}</h2>
+        <span className="faint">{describeCount(rows)}</span>
+      </summary>
       <Table rows={rows} rowKey={({ name }) => name} columns={columns} />
-    </Section>
+    </details>
   ));
+}
+
+function describeCount(settings: readonly Setting[]): string {
+  const set = settings.filter(({ source }) => source === "environment").length;
+  return `${settings.length === 1 ? "1 setting" : `${settings.length} settings`}${set === 0 ? "" : `, ${set} set`}`;
 }
 
 const columns: readonly Column<Setting>[] = [

@@ -1,35 +1,39 @@
 import { useState } from "react";
-import { api, request } from "../../data/api.ts";
-import { formatMoment } from "../../format.ts";
+import { type Created, inviteHolder, useTeam } from "../../data/team.ts";
 import { Button } from "../../ui/button.tsx";
-import { Code } from "../../ui/copy.tsx";
 import { Callout } from "../../ui/feedback.tsx";
 import { useAction } from "../../ui/use-action.ts";
+import { CreatedLink } from "../team/created-link.tsx";
 
 /** Creates an invitation link for setting a password, shown once. */
-export function InviteSection({ accountId }: { accountId: string }) {
-  const [created, setCreated] = useState<{ url: string; until: string }>();
+export function InviteSection({ accountId, email }: { accountId: string; email: string }) {
+  const { data: team } = useTeam(accountId);
+  const canMail = team?.can_mail === true;
+  const [sends, setSends] = useState(true);
+  const [created, setCreated] = useState<Created>();
   const { run, isBusy, formError } = useAction(async () => {
-    const { token, expires_at } = await request(api.admin.accounts({ id: accountId }).invite.post());
-    setCreated({ url: `${location.origin}/#invitation=${token}`, until: expires_at });
+    setCreated(await inviteHolder(accountId, email, canMail && sends));
   });
   return (
     <div className="stack stack-tight">
       <Callout tone="bad">{formError()}</Callout>
       {created === undefined ? (
-        <div className="row">
-          <Button disabled={isBusy} onClick={() => void run()}>
-            Create invitation
-          </Button>
-          <span className="faint">A single-use link for setting a password, valid for 48 hours</span>
-        </div>
-      ) : (
         <>
-          <Code text={created.url} label="invitation link" />
-          <span className="faint">
-            Single use, valid until {formatMoment(created.until)}. It will not be shown again.
-          </span>
+          <div className="row">
+            <Button disabled={isBusy} onClick={() => void run()}>
+              Create invitation
+            </Button>
+            <span className="faint">A single-use link for setting a password, valid for 48 hours</span>
+          </div>
+          {canMail && (
+            <label className="check">
+              <input type="checkbox" checked={sends} onChange={(event) => setSends(event.target.checked)} />
+              Send the link to {email}
+            </label>
+          )}
         </>
+      ) : (
+        <CreatedLink created={created} />
       )}
     </div>
   );

@@ -18,7 +18,7 @@ export function NewAccountDialog({ onClose }: { onClose: () => void }) {
     return (
       <Dialog title={`Account ${created.email} created`} isPersistent onClose={onClose}>
         <DialogContent label="Done" onClose={onClose}>
-          <InviteSection accountId={created.id} />
+          <InviteSection accountId={created.id} email={created.email} />
         </DialogContent>
       </Dialog>
     );

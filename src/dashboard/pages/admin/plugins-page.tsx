@@ -3,15 +3,7 @@ import { formatAge } from "../../format.ts";
 import { Callout, Loaded } from "../../ui/feedback.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
-
-const statuses: Record<string, readonly [string, string]> = {
-  serving: ["serving", "badge is-good"],
-  previous: ["serving last good version", "badge is-warn"],
-  no_credential: ["no API key", "badge"],
-  disabled: ["disabled", "badge"],
-  sandbox: ["simulated", "badge is-accent"],
-  refused: ["refused", "badge is-bad"],
-};
+import { ProviderStatus } from "./providers/describe.tsx";
 
 export default function PluginsPage() {
   const plugins = usePlugins();
@@ -49,7 +41,7 @@ const columns: readonly Column<PluginRow>[] = [
       </>
     ),
   },
-  { name: "Status", cell: ({ status }) => <PluginStatus status={status} /> },
+  { name: "Status", cell: ({ status }) => <ProviderStatus status={status} /> },
   { name: "Models", className: "end", cell: ({ models }) => models },
   { name: "Routes", className: "end", cell: ({ routes }) => routes },
   { name: "Keys", className: "end", cell: ({ keys }) => keys },
@@ -60,9 +52,4 @@ const columns: readonly Column<PluginRow>[] = [
 /** Warnings that no row tells. */
 function withoutRows(warnings: readonly string[], rows: readonly PluginRow[]): string[] {
   return warnings.filter((warning) => rows.every(({ error }) => error !== warning));
-}
-
-function PluginStatus({ status }: { status: string }) {
-  const [label, badge] = statuses[status] ?? [status, "badge"];
-  return <span className={badge}>{label}</span>;
 }

@@ -13,8 +13,14 @@ export function readSettingDocs(markdown: string): ReadonlyMap<string, SettingDo
     if (heading !== undefined) group = heading;
     const [, name, description] = /^\| `([A-Z_]+)` *\|[^|]*\|(.*)\|$/.exec(line) ?? [];
     if (name !== undefined && description !== undefined) {
-      docs.set(name, { group, description: description.replaceAll("`", "").trim() });
+      docs.set(name, { group, description: toPlainText(description.trim()) });
     }
   }
   return docs;
+}
+
+/** Without the marks of links and code, as a sentence. A word of code keeps its case. */
+function toPlainText(markdown: string): string {
+  const text = markdown.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
+  return (text.charAt(0).toUpperCase() + text.slice(1)).replaceAll("`", "");
 }

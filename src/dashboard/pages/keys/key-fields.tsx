@@ -1,4 +1,5 @@
 import { type BudgetPeriod, budgetPeriods } from "../../data/keys.ts";
+import { useModels } from "../../data/models.ts";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import type { useForm } from "../../ui/form.tsx";
 import { ModelPicker } from "./model-picker.tsx";
@@ -67,6 +68,7 @@ export function KeyFields({
   kept?: string;
 }) {
   const { length } = values.name;
+  const { data: models } = useModels();
   return (
     <>
       <TextField
@@ -99,6 +101,7 @@ export function KeyFields({
         />
       </div>
       <ModelPicker
+        models={models?.data}
         selected={values.allowed_models}
         onSelect={(allowed_models) => set({ allowed_models })}
         error={fieldError("allowed_models")}

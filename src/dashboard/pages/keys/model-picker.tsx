@@ -1,19 +1,30 @@
 import { useState } from "react";
-import { capabilityNames, useModels } from "../../data/models.ts";
+import { type Capability, capabilityNames } from "../../data/models.ts";
 import { SearchField } from "../../ui/field.tsx";
 
+/** One to choose; a virtual model has no capability. */
+export interface ModelChoice {
+  readonly id: string;
+  readonly capability?: Capability;
+}
+
 export function ModelPicker({
+  label = "Models",
+  models,
   selected,
   onSelect,
   error,
 }: {
+  label?: string;
+  /** Absent while they are loaded. */
+  models: readonly ModelChoice[] | undefined;
   selected: readonly string[] | undefined;
   onSelect: (models: readonly string[] | undefined) => void;
   error: string | undefined;
 }) {
   return (
     <fieldset className="field">
-      <legend className="label legend">Models</legend>
+      <legend className="label legend">{label}</legend>
       <div className="stack stack-tight">
         <label className="check">
           <input type="radio" name="models" checked={selected === undefined} onChange={() => onSelect(undefined)} />
@@ -23,7 +34,7 @@ export function ModelPicker({
           <input type="radio" name="models" checked={selected !== undefined} onChange={() => onSelect([])} />
           Only selected models
         </label>
-        {selected !== undefined && <ModelChecklist selected={selected} onSelect={onSelect} />}
+        {selected !== undefined && <ModelChecklist models={models} selected={selected} onSelect={onSelect} />}
       </div>
       {error !== undefined && (
         <span className="wrong" role="alert">
@@ -35,16 +46,20 @@ export function ModelPicker({
 }
 
 function ModelChecklist({
+  models = [],
   selected,
   onSelect,
 }: {
+  models: readonly ModelChoice[] | undefined;
   selected: readonly string[];
   onSelect: (models: readonly string[]) => void;
 }) {
-  const { data: models } = useModels();
   const [search, setSearch] = useState("");
   const query = search.trim().toLowerCase();
-  const shown = (models?.data ?? []).filter(({ id }) => id.toLowerCase().includes(query));
+  const [first] = useState(selected);
+  /** Names that the list lacks, such as those of virtual models, can be removed too. */
+  const others = first.filter((id) => !models.some((known) => known.id === id)).map((id): ModelChoice => ({ id }));
+  const shown = [...models, ...others].filter(({ id }) => id.toLowerCase().includes(query));
   const toggle = (id: string) =>
     onSelect(selected.includes(id) ? selected.filter((known) => known !== id) : [...selected, id]);
   return (
@@ -61,11 +76,11 @@ function ModelChecklist({
             <label className="check">
               <input type="checkbox" checked={selected.includes(id)} onChange={() => toggle(id)} />
               <span className="break">{id}</span>
-              <span className="faint ticks-end">{capabilityNames[capability]}</span>
+              <span className="faint ticks-end">{capability ? capabilityNames[capability] : ""}</span>
             </label>
           </li>
         ))}
-        {models !== undefined && shown.length === 0 && <li className="faint">No models match</li>}
+        {models.length > 0 && shown.length === 0 && <li className="faint">No models match</li>}
       </ul>
     </>
   );

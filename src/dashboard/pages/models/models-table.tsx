@@ -10,6 +10,7 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
     <Table
       rows={models}
       rowKey={({ id }) => id}
+      shownMax={50}
       empty={
         <Empty icon="search" title="No models match">
           <p>Try another search or clear the filters.</p>

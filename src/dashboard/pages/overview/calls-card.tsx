@@ -3,13 +3,13 @@ import { Link } from "wouter";
 import { type Call, callsPageSize, getOlderCalls, type useCalls } from "../../data/calls.ts";
 import { maskKey, useKeyNames } from "../../data/keys.ts";
 import { capabilityNames } from "../../data/models.ts";
-import { formatAge, formatCount, formatMoment, formatMs } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Empty, Loaded } from "../../ui/feedback.tsx";
-import { Section, Usd } from "../../ui/page.tsx";
+import { Section } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { toastError } from "../../ui/toast.tsx";
 import { useAction } from "../../ui/use-action.ts";
+import { callColumns } from "../requests/call-columns.tsx";
 
 /** The page stays short until older calls are wanted. */
 const firstShown = 10;
@@ -78,21 +78,7 @@ const toColumns = (keyName: (id: string) => string): readonly Column<Call>[] => 
       </>
     ),
   },
-  { name: "Status", cell: (call) => <Status call={call} /> },
-  { name: "Tokens", className: "end", cell: formatTokens },
-  { name: "First byte", className: "end wide-only", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
-  { name: "Duration", className: "end wide-only", cell: ({ duration_ms }) => formatMs(duration_ms) },
-  { name: "Cost", className: "end", cell: (call) => <Cost call={call} /> },
-  { name: "Route", className: "wide-only", cell: ({ route }) => route ?? "–" },
-  {
-    name: "Time",
-    className: "end tight",
-    cell: ({ at }) => (
-      <time dateTime={at ?? undefined} title={formatMoment(at)}>
-        {formatAge(at)}
-      </time>
-    ),
-  },
+  ...callColumns,
 ];
 
 function CallsTable({ calls }: { calls: readonly Call[] }) {
@@ -111,45 +97,4 @@ function CallsTable({ calls }: { calls: readonly Call[] }) {
       }
     />
   );
-}
-
-/** Input → output; `≈` marks estimated usage. */
-function formatTokens(call: Call): string {
-  if (call.input_tokens === null && call.output_tokens === null) return "–";
-  const description = call.usage_source === "estimated" ? "≈ " : "";
-  const written = [call.cache_write_tokens, call.cache_write_1h_tokens];
-  const input = formatSum([call.input_tokens, call.audio_input_tokens, call.cache_read_tokens, ...written]);
-  const output = formatSum([call.output_tokens, call.audio_output_tokens, call.image_output_tokens]);
-  return `${description}${input} → ${output}`;
-}
-
-/** Unknown amounts are shown as a dash, not as 0. */
-function formatSum(amounts: (number | null)[]): string {
-  const known = amounts.filter((amount) => amount !== null);
-  return known.length === 0 ? "–" : formatCount(known.reduce((sum, amount) => sum + amount, 0));
-}
-
-function Cost({ call }: { call: Call }) {
-  if (!call.premium) {
-    return call.quota_tokens === null ? (
-      "–"
-    ) : (
-      <span title="Charged to the free quota">{formatCount(call.quota_tokens)} free</span>
-    );
-  }
-  return call.charged_usd === null ? "–" : <Usd value={call.charged_usd} />;
-}
-
-function Status({ call }: { call: Call }) {
-  if (call.state === "open") {
-    return (
-      <span className="badge is-accent">
-        <span className="dot" />
-        running
-      </span>
-    );
-  }
-  const tone = call.status === null || call.status === 499 ? "is-warn" : call.status < 400 ? "is-good" : "is-bad";
-  const label = call.status === 499 ? "stopped" : (call.error_code ?? call.status ?? call.state);
-  return <span className={`badge ${tone}`}>{label}</span>;
 }

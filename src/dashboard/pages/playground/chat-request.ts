@@ -64,7 +64,7 @@ export function toRequestBody(fields: ChatFields, turns: readonly Turn[]) {
   };
 }
 
-/** The value of a JSON text, or why it is none. */
+/** The value of a JSON text, or why it is invalid. */
 export function readJson(text: string): { value?: unknown; error?: string } {
   try {
     return { value: JSON.parse(text) };

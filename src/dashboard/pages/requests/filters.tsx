@@ -74,7 +74,7 @@ function MoreFilters({ id, params, isAdmin, onChange }: FiltersProps & { id: str
     <div id={id} className="filters">
       {isAdmin ? (
         <>
-          <LateField label="Account" placeholder="ID or e-mail" {...text("account")} />
+          <LateField label="Account" placeholder="ID or email" {...text("account")} />
           <LateField label="API key" placeholder="ID of the key" {...text("key")} />
         </>
       ) : (

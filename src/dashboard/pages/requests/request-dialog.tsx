@@ -8,8 +8,8 @@ import { CopyButton } from "../../ui/copy.tsx";
 import { Dialog, DialogContent } from "../../ui/dialog.tsx";
 import { Callout, Loaded } from "../../ui/feedback.tsx";
 import { Usd } from "../../ui/page.tsx";
+import { CallCost, CallStatus } from "./call-columns.tsx";
 import { ContentPanel } from "./content-panel.tsx";
-import { RequestCost, RequestStatus } from "./requests-table.tsx";
 
 interface RequestDialogProps {
   id: string;
@@ -47,7 +47,7 @@ function Detail({
     <>
       {error !== null && <Callout tone="warn">{error}</Callout>}
       <div className="row">
-        <RequestStatus request={detail} />
+        <CallStatus call={detail} />
         <CopyButton text={detail.id} label="Copy request ID" />
       </div>
       {requests > 1 && (
@@ -83,7 +83,7 @@ function Detail({
         <Fact name="Duration">{detail.duration_ms !== null && formatMs(detail.duration_ms)}</Fact>
         <Fact name="Finish reason">{detail.finish_reasons.join(", ") || null}</Fact>
         <Fact name="Usage">{toMeterLines(detail).join(", ") || null}</Fact>
-        <Fact name="Charged">{detail.state === "settled" && <RequestCost request={detail} />}</Fact>
+        <Fact name="Charged">{detail.state === "settled" && <CallCost call={detail} />}</Fact>
         <Fact name="List price">{detail.cost_usd && <Usd value={detail.cost_usd} />}</Fact>
         <Fact name="Hold">{toHold(detail)}</Fact>
         <Fact name="Price version">{detail.price_version}</Fact>

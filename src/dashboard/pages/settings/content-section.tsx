@@ -18,39 +18,51 @@ export function ContentNotice() {
 /** What is kept of the own account, and its deletion; nothing where none is. */
 export function ContentSection() {
   const { data } = useContentLog();
-  const [isAsking, setAsking] = useState(false);
   const mayChange = useMayChange();
   if (data === undefined || (!isKept(data) && data.records === 0)) return null;
-  const remove = async () => {
-    const deleted = await deleteAllContent();
-    toast(`Prompts and answers of ${formatCount(deleted)} requests deleted`);
-  };
   return (
     <Section title="Prompts and answers">
       <div className="card-body stack">
         <p className="soft">{isKept(data) ? describeKept(data) : "Prompts and answers are no longer kept."}</p>
-        <div className="row row-apart">
-          <span className="soft">
-            Kept of {data.records === 1 ? "1 request" : `${formatCount(data.records)} requests`}
-          </span>
-          {mayChange && data.records > 0 && (
-            <Button look="plain small bad" onClick={() => setAsking(true)}>
-              Delete all…
-            </Button>
-          )}
-        </div>
+        <KeptRecords
+          records={data.records}
+          mayDelete={mayChange && data.records > 0}
+          question="Delete prompts and answers?"
+          remove={deleteAllContent}
+        />
       </div>
+    </Section>
+  );
+}
+
+/** How many requests have content, and its deletion. `remove` returns how many were deleted. */
+export function KeptRecords({
+  records,
+  mayDelete,
+  question,
+  remove,
+}: {
+  records: number;
+  mayDelete: boolean;
+  question: string;
+  remove: () => Promise<number>;
+}) {
+  const [isAsking, setAsking] = useState(false);
+  const act = async () => toast(`Prompts and answers of ${formatCount(await remove())} requests deleted`);
+  return (
+    <div className="row row-apart">
+      <span className="soft">Kept of {records === 1 ? "1 request" : `${formatCount(records)} requests`}</span>
+      {mayDelete && (
+        <Button look="plain small bad" onClick={() => setAsking(true)}>
+          Delete all…
+        </Button>
+      )}
       {isAsking && (
-        <Confirm
-          title="Delete prompts and answers?"
-          action="Delete content"
-          act={remove}
-          onClose={() => setAsking(false)}
-        >
+        <Confirm title={question} action="Delete content" act={act} onClose={() => setAsking(false)}>
           <p>All prompts and answers that were kept of this account are deleted. The request log stays.</p>
         </Confirm>
       )}
-    </Section>
+    </div>
   );
 }
 

@@ -1,11 +1,15 @@
 import { PasswordFields, usePasswordForm } from "../../auth/new-password.tsx";
+import { useOwnAlerts } from "../../data/alerts.ts";
 import { toRoleName } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
+import { Loaded } from "../../ui/feedback.tsx";
 import { Form, Submit } from "../../ui/form.tsx";
 import { PageHead, Section } from "../../ui/page.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { ChannelsSection } from "../alerts/channels-section.tsx";
+import { RulesSection } from "../alerts/rules-section.tsx";
+import { AccountsSection } from "../team/accounts-section.tsx";
 import { TeamSection } from "../team/team-section.tsx";
-import { AlertsSection } from "./alerts-section.tsx";
 import { ContentSection } from "./content-section.tsx";
 import { SecondFactorSection } from "./second-factor-section.tsx";
 import { SessionsSection } from "./sessions-section.tsx";
@@ -30,6 +34,7 @@ export default function SettingsPage() {
             <dd className="mono">{me.account}</dd>
           </dl>
         </Section>
+        <AccountsSection />
         <TeamSection mayManage={isTeamAdmin} />
         <PasswordForm email={me.email} />
         <SecondFactorSection isOn={me.second_factor} />
@@ -62,5 +67,20 @@ function PasswordForm({ email }: { email: string }) {
         </div>
       </Form>
     </Section>
+  );
+}
+
+/** The alerts of the own account: its wallet and the budgets of its keys. */
+function AlertsSection() {
+  const alerts = useOwnAlerts();
+  return (
+    <Loaded state={alerts} lines={4}>
+      {({ channels, rules, has_mail }) => (
+        <>
+          <ChannelsSection scope="own" channels={channels} hasMail={has_mail} />
+          {channels.length > 0 && <RulesSection scope="own" rules={rules} />}
+        </>
+      )}
+    </Loaded>
   );
 }

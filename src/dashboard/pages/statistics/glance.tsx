@@ -144,7 +144,7 @@ function Figures({ totals, isOfAll }: { totals: Statistics["totals"]; isOfAll: b
       <Stat name="Requests" value={formatShort(requests)} exact={formatCount(requests)}>
         {errors === 0
           ? "no errors"
-          : `${formatCount(errors)} failed (${formatShare(errors / requests)}), of these ${formatCount(refused)} refused`}
+          : `${formatCount(errors)} failed (${formatShare(errors / requests)}), ${formatCount(refused)} of them refused`}
       </Stat>
       <Stat name="Tokens" value={formatShort(totals.total_tokens)} exact={formatCount(totals.total_tokens)}>
         {formatShort(totals.prompt_tokens)} in, {formatShort(totals.completion_tokens)} out

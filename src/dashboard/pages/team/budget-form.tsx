@@ -13,7 +13,7 @@ interface BudgetProps {
 /** What all keys of an account may spend in a period, and what of it is spent. */
 export function BudgetSection({ account, budget, mayManage }: BudgetProps & { mayManage: boolean }) {
   return (
-    <div className="stack card-body">
+    <div className="stack card-body is-ruled-off">
       <p className="soft">
         {budget === null ? (
           "No budget: the keys of this account share its whole balance."

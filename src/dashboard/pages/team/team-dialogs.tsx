@@ -1,11 +1,10 @@
 import { useState } from "react";
-import { inviteToTeam, type Person, removeFromTeam, type TeamRole, teamRoles } from "../../data/team.ts";
-import { formatMoment } from "../../format.ts";
-import { Code } from "../../ui/copy.tsx";
+import { type Created, inviteToTeam, type Person, removeFromTeam, type TeamRole, teamRoles } from "../../data/team.ts";
 import { Dialog, DialogContent } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { FormDialog, useForm } from "../../ui/form.tsx";
 import { toast } from "../../ui/toast.tsx";
+import { CreatedLink } from "./created-link.tsx";
 
 const lifetimes = [
   ["1", "1 day"],
@@ -14,21 +13,29 @@ const lifetimes = [
 ] as const;
 
 /** Makes a link with which one person joins, and shows it once. */
-export function InviteDialog({ account, onClose }: { account: string | undefined; onClose: () => void }) {
-  const [created, setCreated] = useState<{ url: string; until: string }>();
-  const initial = { role: "member" as TeamRole, email: "", days: "7" };
-  const form = useForm(initial, async ({ role, email, days }) => {
-    setCreated(await inviteToTeam(account, { role, email: email.trim(), days: Number(days) }));
+export function InviteDialog({
+  account,
+  canMail,
+  onClose,
+}: {
+  account: string | undefined;
+  canMail: boolean;
+  onClose: () => void;
+}) {
+  const [created, setCreated] = useState<Created>();
+  const initial = { role: "member" as TeamRole, email: "", days: "7", sends: true };
+  const form = useForm(initial, async ({ role, email: text, days, sends }) => {
+    const email = text.trim();
+    setCreated(
+      await inviteToTeam(account, { role, email, days: Number(days), isMailed: canMail && sends && email !== "" }),
+    );
   });
+  const hasEmail = form.values.email.trim() !== "";
   if (created !== undefined) {
     return (
       <Dialog title="Invitation created" isPersistent onClose={onClose}>
         <DialogContent label="Done" onClose={onClose}>
-          <p className="soft">
-            Send this link to the person. It works once, until {formatMoment(created.until)}, and will not be shown
-            again.
-          </p>
-          <Code text={created.url} label="invitation link" />
+          <CreatedLink created={created} />
         </DialogContent>
       </Dialog>
     );
@@ -51,6 +58,16 @@ export function InviteDialog({ account, onClose }: { account: string | undefined
         hint="Only the person with this address can use the link. Without it, anybody who has the link can."
         {...form.field("email")}
       />
+      {canMail && hasEmail && (
+        <label className="check">
+          <input
+            type="checkbox"
+            checked={form.values.sends}
+            onChange={(event) => form.set({ sends: event.target.checked })}
+          />
+          Send the link to this address
+        </label>
+      )}
       <SelectField
         label="Role in the team"
         options={teamRoles}

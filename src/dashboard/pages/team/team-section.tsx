@@ -19,6 +19,7 @@ import { Select } from "../../ui/field.tsx";
 import { Section } from "../../ui/page.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
+import { RenameTeamDialog } from "./accounts-section.tsx";
 import { BudgetSection } from "./budget-form.tsx";
 import { InviteDialog, RemoveDialog } from "./team-dialogs.tsx";
 
@@ -35,15 +36,25 @@ export function TeamSection({ account, mayManage }: TeamProps) {
   const { data: me } = useMe();
   const [isInviting, setInviting] = useState(false);
   const [isLeaving, setLeaving] = useState(false);
+  const [isRenaming, setRenaming] = useState(false);
+  /** Of a person's own account, the name is that of the person. */
+  const canRename = account === undefined && team.data?.people.every(({ is_holder }) => !is_holder) === true;
   const [removing, setRemoving] = useState<Person>();
   return (
     <Section
       title="Team"
       actions={
         mayManage && (
-          <Button look="small" icon="plus" onClick={() => setInviting(true)}>
-            Invite to team
-          </Button>
+          <div className="row">
+            {canRename && (
+              <Button look="small" onClick={() => setRenaming(true)}>
+                Rename
+              </Button>
+            )}
+            <Button look="small" icon="plus" onClick={() => setInviting(true)}>
+              Invite to team
+            </Button>
+          </div>
         )
       }
     >
@@ -68,10 +79,13 @@ export function TeamSection({ account, mayManage }: TeamProps) {
           <Button onClick={() => setLeaving(true)}>Leave team</Button>
         </div>
       )}
-      {isInviting && <InviteDialog account={account} onClose={() => setInviting(false)} />}
+      {isInviting && (
+        <InviteDialog account={account} canMail={team.data?.can_mail === true} onClose={() => setInviting(false)} />
+      )}
       {removing !== undefined && (
         <RemoveDialog account={account} person={removing} onClose={() => setRemoving(undefined)} />
       )}
+      {isRenaming && <RenameTeamDialog name={me?.account_name ?? ""} onClose={() => setRenaming(false)} />}
       {isLeaving && (
         <Confirm title="Leave this team?" action="Leave team" act={leaveTeam} onClose={() => setLeaving(false)}>
           <p>You lose access to its keys, requests and balance. Keys that you created keep working.</p>
@@ -97,17 +111,19 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
       className: "name lead",
       cell: ({ email, name, id, disabled }) => (
         <>
-          <strong className="cut" title={email}>
-            {name ?? email}
-          </strong>{" "}
-          {id === own && <span className="badge">you</span>}
-          {disabled && <span className="badge is-bad">disabled</span>}
+          <span className="person">
+            <strong className="cut" title={email}>
+              {name ?? email}
+            </strong>
+            {id === own && <span className="badge">you</span>}
+            {disabled && <span className="badge is-bad">disabled</span>}
+          </span>
           {name !== null && <span className="sub cut">{email}</span>}
         </>
       ),
     },
     {
-      name: "Role in the team",
+      name: "Role",
       cell: (person) =>
         mayManage && !person.is_holder ? (
           <Select
@@ -119,12 +135,12 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
           />
         ) : (
           <span>
-            {person.is_holder ? "Holder of the account" : teamRoles.find(([role]) => role === person.team_role)?.[1]}
+            {person.is_holder ? "Account holder" : teamRoles.find(([role]) => role === person.team_role)?.[1]}
             {person.role !== "member" && <span className="sub">{toRoleName(person.role)} of the gateway</span>}
           </span>
         ),
     },
-    { name: "Joined", cell: ({ joined_at }) => (joined_at === null ? "" : formatDay(joined_at)) },
+    { name: "Joined", className: "tight", cell: ({ joined_at }) => (joined_at === null ? "" : formatDay(joined_at)) },
     {
       name: "Actions",
       className: "actions tight end",

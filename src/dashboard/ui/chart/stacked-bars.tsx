@@ -182,7 +182,7 @@ function createOptions(
       ...series
         .map((each) => {
           const [label, paint] = [each.name, colour(toColour(each))];
-          // A single value between unknown ones is no line, so the points are shown.
+          // A single value between unknown ones is not a line, so the points are shown.
           if (!isStacked) return { label, stroke: paint, width: 2, points: { show: true, size: 5, fill: paint } };
           return { label, fill: paint, width: 0, points: { show: false }, ...(bars !== undefined && { paths: bars }) };
         })

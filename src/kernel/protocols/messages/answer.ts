@@ -9,18 +9,18 @@ import {
 } from "../../../contract/index.ts";
 import { isRecord, parseJson } from "../../../sdk/json.ts";
 import type { MessagesPlan } from "./request.ts";
-import { toThinkingBlocks } from "./thoughts.ts";
+import { toSealedDetails, toThinkingBlocks } from "./thoughts.ts";
 
 /**
  * A chat answer as a message: thoughts, then text, then calls.
  *
- * @throws {UpstreamFault} `bad_response` when a call's arguments are no object: no tool may run on others than the model wrote.
+ * @throws {UpstreamFault} `bad_response` when a call's arguments are not an object: no tool may run on others than the model wrote.
  */
 export function toMessagesAnswer(completion: ChatCompletion, plan: MessagesPlan): MessagesAnswer {
   const [choice] = completion.choices;
   if (choice === undefined) throw new UpstreamFault("bad_response", "The provider's answer has no choices");
   const { message, finish_reason: finish } = choice;
-  const content = toThoughts(message, plan);
+  const content = toThoughts(completion, message, plan);
   if (message.content) content.push({ type: "text", text: message.content });
   if (message.refusal) content.push({ type: "text", text: message.refusal });
   for (const { id, function: called } of message.tool_calls ?? []) {
@@ -28,7 +28,7 @@ export function toMessagesAnswer(completion: ChatCompletion, plan: MessagesPlan)
     if (input !== undefined) content.push({ type: "tool_use", id, name: plan.names.toOriginal(called.name), input });
     // The model ran out of tokens within the arguments.
     else if (finish !== "length") {
-      const sentence = `The provider's answer calls ${called.name} with arguments that are no JSON object`;
+      const sentence = `The provider's answer calls ${called.name} with arguments that are not a JSON object`;
       throw new UpstreamFault("bad_response", sentence);
     }
   }
@@ -95,14 +95,20 @@ export function toEnding({ choice, refusal, hasCalls }: End, { stopSequences }: 
 
 type AnswerMessage = ChatCompletion["choices"][number]["message"] & { reasoning_details?: unknown };
 
-function toThoughts(message: AnswerMessage, { signer, thoughts }: MessagesPlan): MessagesBlock[] {
-  const blocks = toThinkingBlocks(message.reasoning_details);
-  const text = message.reasoning_content;
-  if (blocks.length > 0 || !text || thoughts === "none") return blocks;
-  return [{ type: "thinking", thinking: thoughts === "shown" ? text : "", signature: signer.sign(text, thoughts) }];
+function toThoughts(
+  { model }: ChatCompletion,
+  { reasoning_details, reasoning_content }: AnswerMessage,
+  { signer, thoughts }: MessagesPlan,
+): MessagesBlock[] {
+  const blocks = toThinkingBlocks(reasoning_details);
+  const details = toSealedDetails(reasoning_details);
+  const text = reasoning_content ?? "";
+  if (blocks.length > 0 || thoughts === "none" || (text === "" && details.length === 0)) return blocks;
+  const signature = signer.sign(text, thoughts, { model, details });
+  return [{ type: "thinking", thinking: thoughts === "shown" ? text : "", signature }];
 }
 
-/** Arguments as an object. No text is no arguments; `undefined` when they are something else. */
+/** Arguments as an object. No text means no arguments; `undefined` when they are something else. */
 function readInput(text: string): Record<string, unknown> | undefined {
   const value = text.trim() === "" ? {} : parseJson(text);
   return isRecord(value) ? value : undefined;

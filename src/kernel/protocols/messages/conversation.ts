@@ -8,6 +8,8 @@ import type { ToolNames } from "./tools.ts";
 /** What a conversation is translated with. */
 interface Surroundings {
   signer: ThoughtSigner;
+  /** The id of the model that the request is for, the only one to read thoughts that were sealed for it. */
+  model: string;
   names: ToolNames;
   warn(sentence: string): void;
 }
@@ -138,7 +140,7 @@ class ConversationReader {
 
   /** Claude's thoughts keep their place: where one follows other content, another message begins with it. */
   #addThought(block: MessagesBlock, path: string, turn: AssistantTurn): AssistantTurn {
-    const { signer } = this.#surroundings;
+    const { signer, model } = this.#surroundings;
     if (block.type === "redacted_thinking" && typeof block.data !== "string") {
       throw invalid(`${path}.data`, "expected a string");
     }
@@ -153,7 +155,11 @@ class ConversationReader {
       // Anthropic's own words: clients look for them, take the thoughts out and send the request again.
       if (read.origin === "altered") throw invalid(path, "Invalid `signature` in `thinking` block");
       if (read.origin === "stranger") this.#warnings.add("Left out thoughts that another gateway had signed");
-      if (read.origin === "ours") turn.thoughts.push(read.text);
+      if (read.origin === "ours") {
+        if (read.text !== "") turn.thoughts.push(read.text);
+        if (read.sealed?.model === model) turn.details.push(...read.sealed.details);
+        else if (read.sealed !== undefined) this.#warnings.add("Left out sealed thoughts of another model");
+      }
       if (read.origin !== "provider") return turn;
     }
     let current = turn;
@@ -165,7 +171,7 @@ class ConversationReader {
     return current;
   }
 
-  /** Adds a turn that says something. Thoughts alone are no message for other models. */
+  /** Adds a turn that says something. Thoughts alone are not a message for other models. */
   #addTurn({ parts, calls, thoughts, details }: AssistantTurn): void {
     if (parts.length === 0 && calls.length === 0) return;
     this.#messages.push({
@@ -192,6 +198,6 @@ class AssistantTurn {
   readonly calls: NonNullable<Message["tool_calls"]> = [];
   /** Thoughts that we signed. */
   readonly thoughts: string[] = [];
-  /** Thoughts of Claude. */
+  /** Thoughts of Claude, or as another provider sealed them. */
   readonly details: object[] = [];
 }

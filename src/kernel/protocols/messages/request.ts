@@ -9,6 +9,8 @@ import { ToolNames, toTools } from "./tools.ts";
 
 export interface TranslationOptions {
   signer: ThoughtSigner;
+  /** The id of the model; default the name in the request. */
+  model?: string | undefined;
   /** The most that the model writes. Agents ask for 128 000 tokens of every model, which others refuse. */
   outputTokensMax?: number | undefined;
   /** Takes what the translation had to leave out. */
@@ -38,11 +40,11 @@ const silentFields = ["context_management", "betas", "diagnostics"];
  */
 export function toChatRequest(
   body: MessagesRequest,
-  { signer, outputTokensMax, warn }: TranslationOptions,
+  { signer, model = body.model, outputTokensMax, warn }: TranslationOptions,
 ): { request: ChatRequest; plan: MessagesPlan } {
   refuseOtherProtocols(body);
   const names = new ToolNames();
-  const { messages, toolChanges } = toConversation(body, { signer, names, warn });
+  const { messages, toolChanges } = toConversation(body, { signer, model, names, warn });
   if (body.cache_control) markLast(messages, body.cache_control);
   const effort = toEffort(body);
   const { max_tokens: asked, stop_sequences: stops, temperature, top_p: topP, metadata, service_tier: tier } = body;

@@ -8,7 +8,7 @@ import type {
 } from "../../../contract/index.ts";
 import { toEnding, toMessageId, toMessagesUsage } from "./answer.ts";
 import type { MessagesPlan } from "./request.ts";
-import { toThinkingBlocks } from "./thoughts.ts";
+import { toSealedDetails, toThinkingBlocks } from "./thoughts.ts";
 
 /** An event as it stands on the wire. The name is needed: Claude Code reads nothing from `data:` lines alone. */
 export function toEventText(event: MessagesEvent): string {
@@ -40,9 +40,13 @@ export class MessagesStream {
   /** The open thought, and whether its text was sent. */
   #thought: string[] = [];
   #thoughtSent = false;
+  /** What the provider sealed of the open thought. */
+  #details: readonly object[] = [];
+  #model = "";
   #liveCall: number | undefined;
   readonly #laterCalls = new Map<number, LaterCall>();
   readonly #laterTexts: string[] = [];
+  readonly #laterDetails: object[] = [];
   readonly #refusal: string[] = [];
   #ended: Pick<ChunkChoice, "finish_reason"> = {};
   #usage: ChatUsage | undefined;
@@ -80,6 +84,7 @@ export class MessagesStream {
 
   #begin({ id = "", model = "" }: ChatChunk): void {
     this.#begun = true;
+    this.#model = model;
     const usage = toMessagesUsage(this.#usage ?? { prompt_tokens: this.#inputTokens ?? 0 }, this.#tier);
     const message = { id: toMessageId(id), type: "message", role: "assistant", model, content: [] } as const;
     const ending = { stop_reason: null, stop_sequence: null };
@@ -92,6 +97,8 @@ export class MessagesStream {
       if (signed.length > 0) for (const block of signed) this.#sendSigned(block);
       else if (thought) this.#think(thought);
     }
+    const sealed = reasoning_details === undefined ? [] : toSealedDetails(reasoning_details);
+    if (sealed.length > 0) this.#seal(sealed);
     if (content) this.#say("text", content);
     if (refusal) {
       this.#refusal.push(refusal);
@@ -109,6 +116,18 @@ export class MessagesStream {
     if (thoughts === "omitted") return;
     this.#thoughtSent = true;
     this.#delta({ type: "thinking_delta", thinking: piece });
+  }
+
+  /** The end of a thought that its provider sealed; within a call it follows that. */
+  #seal(details: readonly object[]): void {
+    if (this.#plan.thoughts === "none") return;
+    if (this.#open === "tool_use") {
+      this.#laterDetails.push(...details);
+      return;
+    }
+    if (this.#open !== "thinking") this.#openBlock("thinking", { type: "thinking", thinking: "", signature: "" });
+    this.#details = details;
+    this.#close();
   }
 
   /** A thought of Claude, whose text may have been streamed already. */
@@ -152,6 +171,7 @@ export class MessagesStream {
   #finish(choice: ChunkChoice): void {
     this.#ended = choice;
     this.#close();
+    if (this.#laterDetails.length > 0) this.#seal(this.#laterDetails.splice(0));
     for (const { id, name, pieces } of this.#laterCalls.values()) {
       this.#openCall(id, name);
       const json = pieces.join("");
@@ -180,7 +200,8 @@ export class MessagesStream {
   #close(): void {
     if (this.#open === "thinking") {
       const { signer } = this.#plan;
-      const signature = signer.sign(this.#thought.join(""), this.#thoughtSent ? "shown" : "omitted");
+      const sealed = { model: this.#model, details: this.#details };
+      const signature = signer.sign(this.#thought.join(""), this.#thoughtSent ? "shown" : "omitted", sealed);
       this.#delta({ type: "signature_delta", signature });
     }
     if (this.#open !== undefined) this.#stop();
@@ -191,5 +212,6 @@ export class MessagesStream {
     this.#open = undefined;
     this.#thought = [];
     this.#thoughtSent = false;
+    this.#details = [];
   }
 }

@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { MessagesBlock, MessagesRequest } from "../../../contract/index.ts";
-import { isRecord } from "../../../sdk/json.ts";
+import { isRecord, parseJson } from "../../../sdk/json.ts";
 
 /** How the uniform format carries Claude's thoughts: `reasoning_details` of this format, as OpenRouter writes them. */
 const claudeFormat = "anthropic-claude-v1";
@@ -10,15 +10,25 @@ const prefix = "mg1.";
 const keyIdBytes = 4;
 const macBytes = 16;
 
+/** Thoughts as a provider sealed them for itself, such as OpenAI's `encrypted_content`. They go back to the same model. */
+export interface SealedThoughts {
+  readonly model: string;
+  /** `reasoning_details` of the uniform format. */
+  readonly details: readonly object[];
+}
+
 /**
- * What a signature that came back says of its thought. `ours`: the text, as it was signed. `altered`: ours, but of
- * another text. `stranger`: of another gateway, or of a key that was replaced. `provider`: not of a gateway.
+ * What a signature that came back says of its thought. `ours`: the text, as it was signed, and what was sealed with it.
+ * `altered`: ours, but of another text. `stranger`: of another gateway, or of a key that was replaced. `provider`: not of
+ * a gateway.
  */
-export type ReadThought = { origin: "ours"; text: string } | { origin: "altered" | "stranger" | "provider" };
+export type ReadThought =
+  | { origin: "ours"; text: string; sealed?: SealedThoughts }
+  | { origin: "altered" | "stranger" | "provider" };
 
 /**
  * Signs the thoughts of models other than Claude, so that they come back unaltered and are told from Claude's. A thought
- * that the client asked not to see travels in its signature.
+ * that the client asked not to see travels in its signature, and so does what its provider sealed.
  *
  * @example
  * const signer = new ThoughtSigner("a secret");
@@ -34,26 +44,32 @@ export class ThoughtSigner {
     this.#keyId = createHmac("sha256", key).update("key id").digest().subarray(0, keyIdBytes);
   }
 
-  sign(thought: string, display: "shown" | "omitted"): string {
+  sign(thought: string, display: "shown" | "omitted", sealed?: SealedThoughts): string {
     const text = thought.toWellFormed();
     const hidden = display === "omitted" ? Buffer.from(text) : Buffer.alloc(0);
-    return prefix + Buffer.concat([this.#keyId, this.#macOf(text), hidden]).toString("base64url");
+    const json = sealed === undefined || sealed.details.length === 0 ? "" : JSON.stringify(sealed);
+    const signed = Buffer.concat([this.#keyId, this.#macOf(text, json), hidden]).toString("base64url");
+    return prefix + (json === "" ? signed : `${signed}.${Buffer.from(json).toString("base64url")}`);
   }
 
   /** @param shown The thought as it came back; empty when it was omitted. */
   read(shown: string, signature: string): ReadThought {
     if (!signature.startsWith(prefix)) return { origin: "provider" };
-    const bytes = Buffer.from(signature.slice(prefix.length), "base64url");
+    const [signed = "", rest = ""] = signature.slice(prefix.length).split(".", 2);
+    const bytes = Buffer.from(signed, "base64url");
+    const json = Buffer.from(rest, "base64url").toString();
     if (bytes.length < keyIdBytes + macBytes || !bytes.subarray(0, keyIdBytes).equals(this.#keyId)) {
       return { origin: "stranger" };
     }
     const mac = bytes.subarray(keyIdBytes, keyIdBytes + macBytes);
     const text = shown === "" ? bytes.subarray(keyIdBytes + macBytes).toString() : shown.toWellFormed();
-    return timingSafeEqual(mac, this.#macOf(text)) ? { origin: "ours", text } : { origin: "altered" };
+    if (!timingSafeEqual(mac, this.#macOf(text, json))) return { origin: "altered" };
+    return { origin: "ours", text, ...(json !== "" && { sealed: parseJson(json) as unknown as SealedThoughts }) };
   }
 
-  #macOf(text: string): Buffer {
-    return createHmac("sha256", this.#key).update("thought\0").update(text).digest().subarray(0, macBytes);
+  #macOf(text: string, sealed: string): Buffer {
+    const signed = sealed === "" ? `thought\0${text}` : `sealed\0${JSON.stringify([text, sealed])}`;
+    return createHmac("sha256", this.#key).update(signed).digest().subarray(0, macBytes);
   }
 }
 
@@ -67,6 +83,14 @@ export function toThinkingBlocks(details: unknown): MessagesBlock[] {
     if (typeof signature !== "string" || signature.length === 0) return [];
     return [{ type: "thinking", thinking: typeof text === "string" ? text : "", signature }];
   });
+}
+
+/** The details of an answer or a chunk that another provider than Anthropic sealed. */
+export function toSealedDetails(details: unknown): readonly object[] {
+  if (!Array.isArray(details)) return [];
+  return details.filter(
+    (detail) => isRecord(detail) && detail.format !== claudeFormat && typeof detail.data === "string",
+  );
 }
 
 /** A block of Claude's thoughts as the uniform format carries it. */

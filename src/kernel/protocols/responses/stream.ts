@@ -52,7 +52,7 @@ export class ResponseStream {
   }
 
   /**
-   * The events of a chunk; those of a chunk with usage alone are none.
+   * The events of a chunk; a chunk with usage alone has none.
    *
    * @throws {UpstreamFault} When the provider goes on with a tool call that another one has followed.
    */

@@ -65,7 +65,7 @@ export function fromResponse(answer: unknown): ChatCompletion {
   };
 }
 
-/** @throws {UpstreamFault} When it is no response, or one that failed. */
+/** @throws {UpstreamFault} When it is not a response, or one that failed. */
 function checkResponse(value: unknown): Part {
   if (!isRecord(value) || !Array.isArray(value.output)) throw classifyError(value);
   if (value.status === "failed" || isRecord(value.error)) throw classifyError({ error: value.error ?? {} });
@@ -77,7 +77,7 @@ function toFinishReason({ status, incomplete_details: details }: Part, hasCalls:
   return isRecord(details) && details.reason === "content_filter" ? "content_filter" : "length";
 }
 
-/** The call of an item, whole or without what it is called with; `undefined` for an item that is no call. */
+/** The call of an item, whole or without what it is called with; `undefined` for an item that is not a call. */
 function toCall({ type, call_id: callId, name: called, arguments: text, input }: Part, isWhole: boolean) {
   const [id, name] = [textOf(callId), textOf(called)];
   if (type === "custom_tool_call") {

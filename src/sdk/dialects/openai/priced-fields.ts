@@ -17,7 +17,7 @@ const pricedFields = new Set(
 export function toPriced(field: string, value: unknown, model?: Model): unknown {
   if (field === "cache_control") return withFiveMinutes({ [field]: value })[field];
   if (!pricedFields.has(field)) return value;
-  // "auto" means what the operator's account is set to, which may be dearer.
+  // "auto" means what the operator's account is set to, which may cost more.
   if (field === "service_tier" && hasTier(model, value)) return value;
   if (field === "service_tier") return value === "auto" || value === "default" ? "default" : undefined;
   if (field === "audio") return hasSound(model) ? value : undefined;
@@ -49,7 +49,7 @@ export function withPricedMarks(message: Message): Message {
 }
 
 /** The tiers that cost more than the standard one, as OpenAI and Groq call them. */
-const dearTiers: readonly unknown[] = ["priority", "fast", "performance"];
+const costlierTiers: readonly unknown[] = ["priority", "fast", "performance"];
 
 /** The operator's account with the provider may be set to a tier that the caller did not ask for. */
 export function warnOfTier(
@@ -57,7 +57,7 @@ export function warnOfTier(
   { warn, model, request }: Pick<Call<ChatRequest>, "warn" | "model" | "request">,
   { pass = [] }: ChatOptions,
 ): void {
-  const { service_tier: asked } = request as { service_tier?: unknown };
-  if (!dearTiers.includes(tier) || pass.includes("service_tier") || hasTier(model, asked)) return;
+  const { service_tier: requested } = request as { service_tier?: unknown };
+  if (!costlierTiers.includes(tier) || pass.includes("service_tier") || hasTier(model, requested)) return;
   warn(`The provider answered by its service tier ${tier}, which costs more than the price of this model says`);
 }

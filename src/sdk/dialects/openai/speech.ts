@@ -34,7 +34,7 @@ export function speechHandler(options: SpeechOptions) {
 /**
  * The sound of events. It is complete with the last of them, which tells the tokens.
  *
- * @throws {UpstreamFault} While it is read, when the events end before that or are no sound.
+ * @throws {UpstreamFault} While it is read, when the events end before that or are not sound.
  */
 function readEvents(events: AsyncIterable<ServerEvent>): Speech {
   let usage: Record<string, unknown> | undefined;

@@ -98,7 +98,7 @@ function underLoad(ledger: Billing): () => Promise<void> {
 
 describe("PostgreSQL", () => {
   postgresTest(
-    "frozen: calls are refused within a quarter of a second, and the books balance when it goes on",
+    "frozen: calls are refused within a quarter of a second, and the ledger balances when it goes on",
     async () => {
       const parts = await fixture();
       const stop = underLoad(parts.ledger);

@@ -36,7 +36,7 @@ async function race(ledgers: Billing[], claims: ReturnType<typeof createAdmissio
 }
 
 postgresTest(
-  "64 clients of two nodes race on one wallet that affords ten calls and a half: eleven are let in, and the books prove",
+  "64 clients of two nodes race on one wallet that affords ten calls and a half: eleven are let in, and the ledger verifies",
   async () => {
     const { store, ledgers } = await twoNodes();
     for (let round = 0; round < 10; round++) {

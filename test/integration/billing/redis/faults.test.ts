@@ -88,7 +88,7 @@ describe.skipIf(!canShare)("a Redis", () => {
   );
 
   test.each(faults)(
-    "$what hangs no call, fails none, and the books balance",
+    "$what hangs no call, fails none, and the ledger balances",
     async ({ strike, mend }) => {
       const { redis, nodes } = await startNodes(2, 10_000);
       const [a, b] = nodes as [(typeof nodes)[0], (typeof nodes)[0]];

@@ -23,7 +23,7 @@ describe("account", () => {
 
   test("list and show know it by id and by e-mail", async () => {
     const { id } = await create();
-    const shown = { id, email, name: "Ada", free_tokens_per_day: null, role: null };
+    const shown = { id, email, name: "Ada", free_tokens_per_day: null, allowed_models: null, role: null };
     expect(await bench.json("account", "list")).toEqual([shown]);
     const whole = { ...shown, balance_usd: "0", held_usd: "0", keys: 0 };
     expect(await bench.json("account", "show", id)).toEqual(whole);
@@ -91,11 +91,11 @@ describe("key", () => {
     ]);
   });
 
-  test("create warns of a model that no built-in plugin has", async () => {
+  test("create warns of a model that the catalogue lacks", async () => {
     await create();
     const made = await bench.run("key", "create", "--account", email, "--name", "n", "--models", "acme-2");
     expect(made.code).toBe(0);
-    expect(made.stderr).toBe("Warning: no built-in plugin has the model acme-2, did you mean acme-1?\n");
+    expect(made.stderr).toBe("Warning: the catalogue has no model acme-2, did you mean acme-1?\n");
   });
 
   test.each([
@@ -142,7 +142,7 @@ describe("key", () => {
     const changes = ["--name", "phone", "--expires", "2999-12-31", "--models", "gpt-4.1-nano,llama-x"];
     const { stdout, stderr } = await bench.run("key", "set", id, ...changes);
     expect(stdout).toContain("name phone, expires_at 2999-12-31T23:59:59.999Z, allowed_models gpt-4.1-nano,llama-x");
-    expect(stderr).toContain("Warning: no built-in plugin has the model llama-x");
+    expect(stderr).toContain("Warning: the catalogue has no model llama-x");
     const changed = await bench.json("key", "set", id, "--expires", "none", "--models", "none");
     expect(changed).toMatchObject({ id, name: "phone", expires_at: null, allowed_models: null });
   });
@@ -229,7 +229,7 @@ describe("quota set", () => {
     expect(await bench.json("account", "show", id)).toMatchObject({ free_tokens_per_day: 42 });
   });
 
-  test("refuses what is no whole number", async () => {
+  test("refuses what is not a whole number", async () => {
     await create();
     expect((await bench.run("quota", "set", "--account", email, "--tokens", "lots")).code).toBe(2);
     expect(await bench.json("account", "show", email)).toMatchObject({ free_tokens_per_day: null });
@@ -237,7 +237,7 @@ describe("quota set", () => {
 });
 
 describe("ledger verify", () => {
-  test("finds true books true", async () => {
+  test("finds a true ledger true", async () => {
     await create();
     await bench.json("wallet", "credit", "--account", email, "--usd", "5", "--note", "n");
     const { code, stdout } = await bench.run("ledger", "verify");
@@ -245,7 +245,7 @@ describe("ledger verify", () => {
     expect(stdout).toStartWith("The ledger is consistent: 1 wallets, 1 entries, 0 calls");
   });
 
-  test("ends with 1 on books that were changed behind its back", async () => {
+  test("ends with 1 on a ledger that was changed behind its back", async () => {
     const { id } = await create();
     await bench.json("wallet", "credit", "--account", email, "--usd", "5", "--note", "n");
     const store = await openStore({ file: getDatabaseFile(bench) });
@@ -260,7 +260,7 @@ describe("ledger verify", () => {
   });
 });
 
-test("the home and the books are open to their owner alone", async () => {
+test("the home and the ledger are open to their owner alone", async () => {
   await create();
   expect(statSync(getDatabaseFile(bench)).mode & 0o077).toBe(0);
 });

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { checkPlugin, readFixtures } from "../../../../src/cli/plugin-check/index.ts";
+import { checkPlugin } from "../../../../src/cli/plugin-check/check-plugin.ts";
+import { readFixtures } from "../../../../src/cli/plugin-check/fixture.ts";
 import { createPluginFiles } from "../../../../src/cli/plugin-new/plugin-files.ts";
 import { loadPluginAt } from "../../../../src/cli/plugin-source.ts";
 
@@ -23,7 +24,7 @@ describe("a plugin", () => {
     }
     const { plugin, entry } = await loadPluginAt(join(folder, name));
     const lost = (await checkPlugin(plugin, readFixtures(entry))).filter(({ ok }) => !ok);
-    for (const { wrong, cure } of lost) expect([typeof wrong, typeof cure]).toEqual(["string", "string"]);
+    for (const { wrong, fix } of lost) expect([typeof wrong, typeof fix]).toEqual(["string", "string"]);
     return lost.map(({ check }) => check);
   }
 

@@ -8,7 +8,7 @@ import { node, postgresTest } from "./fixture.ts";
 let url: string;
 let store: Store;
 
-/** Books of a size at which an index pays: the planner counts before it chooses. */
+/** A ledger of a size at which an index pays: the planner counts before it chooses. */
 beforeAll(async () => {
   if (whyNoPostgres !== undefined) return;
   ({ url, store } = await node());

@@ -23,7 +23,7 @@ async function sumsOf({ db }: Store): Promise<Sums> {
   return { ...(rows[0] as Sums) };
 }
 
-test("killed with -9 at any instant, many times over, the books hold every charge that was told, once", async () => {
+test("killed with -9 at any instant, many times over, the ledger holds every charge that was told, once", async () => {
   const file = temporaryFile();
   await (await temporaryStore(file)).close();
   const told = new Set<string>();

@@ -151,7 +151,7 @@ describe("the address of a file", () => {
     ["with another signature", (url) => url.searchParams.set("signature", "A".repeat(43))],
     ["with a later expiry", (url) => url.searchParams.set("expires", "9999999999")],
     ["without an expiry", (url) => url.searchParams.delete("expires")],
-    ["with an expiry that is no number", (url) => url.searchParams.set("expires", "NaN")],
+    ["with an expiry that is not a number", (url) => url.searchParams.set("expires", "NaN")],
     [
       "of another file",
       (url) => {

@@ -12,6 +12,7 @@ describe("GET /key", () => {
       id: "key-1",
       account: "account-1",
       allowed_models: null,
+      account_allowed_models: null,
       limits: {
         requests_per_minute: { limit: 60, used: 1, remaining: 59, resets_in_seconds: 1 },
         tokens_per_minute: { limit: 100_000, used: 1000, remaining: 99_000, resets_in_seconds: 0.6 },
@@ -29,10 +30,13 @@ describe("GET /key", () => {
   });
 
   test("tells which models the key may use", async () => {
-    const narrow = { ...caller, allowedModels: new Set(["chat-1"]) };
+    const narrow = { ...caller, allowedModels: new Set(["chat-1"]), accountModels: new Set(["chat-2"]) };
     const accounts = { ...httpOf().deps.accounts, authenticate: () => narrow };
     const { ask } = httpOf([helloPlugin], { accounts });
-    expect(await (await ask("key")).json()).toMatchObject({ allowed_models: ["chat-1"] });
+    expect(await (await ask("key")).json()).toMatchObject({
+      allowed_models: ["chat-1"],
+      account_allowed_models: ["chat-2"],
+    });
   });
 
   test("tells the budget of the month and the calls at once of a key that has them", async () => {

@@ -35,10 +35,10 @@ describe("GET /models", () => {
     });
   });
 
-  test("lists to a key that is limited to models only those", async () => {
+  test.each(["allowedModels", "accountModels"])("lists what %s has", async (list) => {
     const accounts = {
       ...httpOf().deps.accounts,
-      authenticate: () => ({ ...caller, allowedModels: new Set(["plain"]) }),
+      authenticate: () => ({ ...caller, [list]: new Set(["plain"]) }),
     };
     const plugin = createPlugin({ chat: () => Promise.reject(new Error("not asked")) }, { models: rows });
     const { data } = await (await httpOf([plugin], { accounts }).ask("models")).json();

@@ -80,7 +80,7 @@ describe("the operator's catalogue over HTTP", () => {
     expect(await read()).toMatchObject({ files: {} });
   });
 
-  test("is refused with file, place and cure, and what was in force stays", async () => {
+  test("is refused with file, place and fix, and what was in force stays", async () => {
     const { revision, files } = await read();
     const wrong = { id: "famA-4o-mini", price: { inputToken: { usd: "1" } } };
     const refused = await put({ revision, files: { openai: { models: [wrong] } } });

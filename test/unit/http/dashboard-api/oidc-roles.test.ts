@@ -84,7 +84,7 @@ describe("the claim for roles", () => {
   });
 });
 
-test("a claim is found by its name or its path, and what is no text is no value", () => {
+test("a claim is found by its name or its path, and what is not text is no value", () => {
   const claims = { "https://example.org/roles": ["a"], realm_access: { roles: ["b"] }, deep: "x" };
   expect(readClaim(claims, "https://example.org/roles")).toEqual(["a"]);
   expect(readClaim(claims, "realm_access.roles")).toEqual(["b"]);

@@ -34,7 +34,7 @@ describe("attempts to sign in", () => {
     expect((await attempt("2001:db8:1:3::1, 10.0.0.5")).status).toBe(200);
   });
 
-  test("are counted by the connection where its address is no trusted proxy", async () => {
+  test("are counted by the connection where its address is not a trusted proxy", async () => {
     const { attempt } = await listening({ TRUSTED_PROXIES: "10.0.0.0/8" });
     for (let number = 0; number < 10; number++) {
       expect((await attempt(`1.2.3.${number}`, "not this one", `${number}@example.org`)).status).toBe(401);

@@ -113,7 +113,7 @@ describe("statistics", () => {
     expect(await response.json()).toMatchObject({ error: { param } });
   });
 
-  test("stand in GET /usage by what it is asked to group by, and its totals stay those of the books", async () => {
+  test("stand in GET /usage by what it is asked to group by, and its totals stay those of the ledger", async () => {
     const lists = async (query: string) => (await (await get("member", `/v1/usage?${query}`)).json()).totals;
     const byKey = await lists("group_by=key");
     expect(byKey).toMatchObject({ requests: 2, failures: 1, total_tokens: 64 });

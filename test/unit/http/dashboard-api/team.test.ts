@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { disableAccount } from "../../../../src/accounts/account-admin.ts";
 import { pruneSignIn, readAudit } from "../../../../src/accounts/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
-import { cookieOf, password } from "../dashboard-http.ts";
+import { cookieOf, origin, password } from "../dashboard-http.ts";
 import { teamOfAda, withJson, withOperator } from "./team-people.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
@@ -63,6 +63,39 @@ describe("a team", () => {
       await expectError(await carl.post(`${api}/teams/switch`, { account }), { status: 404, code: "not_found" });
     }
     expect(await carl.json(`${api}/me`)).toMatchObject({ account: carl.account.id });
+  });
+
+  test("is not changed by a tab that shows another account than the one its user switched to", async () => {
+    const { ada, ben, join, send, accounts } = await teamOfAda();
+    await join(ben);
+    // A tab that was loaded in the team, before another tab switched back.
+    expect((await ben.post(`${api}/teams/switch`, { account: ben.account.id })).status).toBe(200);
+    const tab = (shown: string) => (method: string, path: string, body?: object) =>
+      send(`${api}${path}`, {
+        method,
+        headers: { cookie: ben.cookie, origin, "content-type": "application/json", "x-modelgate-account": shown },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+      });
+    const stale = tab(ada.account.id);
+    for (const write of [
+      stale("POST", "/keys", { name: "laptop" }),
+      stale("POST", "/vouchers/redeem", { code: "A" }),
+      stale("PUT", "/team/budget", { budget_usd: "1.00", budget_period: "day" }),
+      stale("POST", "/alerts/emails"),
+      stale("POST", "/teams/leave"),
+    ]) {
+      await expectError(await write, { status: 409, code: "account_switched", says: "work in ben@example.org now" });
+    }
+    expect(await accounts.listKeys()).toEqual([]);
+    expect((await stale("GET", "/keys")).status).toBe(200);
+    expect((await tab(ben.account.id)("POST", "/keys", { name: "laptop" })).status).toBe(200);
+    expect((await stale("POST", "/teams/switch", { account: ada.account.id })).status).toBe(200);
+    expect((await stale("POST", "/keys", { name: "of the team" })).status).toBe(200);
+    const keys = await accounts.listKeys();
+    expect(keys.map(({ name, accountId }) => [name, accountId]).sort()).toEqual([
+      ["laptop", ben.account.id],
+      ["of the team", ada.account.id],
+    ]);
   });
 
   test("keeps its account through a change of the password that ends other sessions", async () => {
@@ -145,7 +178,12 @@ describe("a team", () => {
     await expectError(await carl.post(`${api}/teams/leave`), { status: 409, code: "conflict", says: "own account" });
     // An administrator of the gateway can make another.
     expect((await admin.remove(`${path}/people/${ben.account.id}`)).status).toBe(200);
-    expect(await (await admin.get(path)).json()).toEqual({ budget: null, people: [], invitations: [] });
+    expect(await (await admin.get(path)).json()).toEqual({
+      budget: null,
+      can_mail: false,
+      people: [],
+      invitations: [],
+    });
     clock.pass(31 * dayMs);
     expect(await pruneSignIn(store, clock.now())).toBeGreaterThan(0);
     expect(await store.db.selectFrom("team_invitations").selectAll().execute()).toEqual([]);

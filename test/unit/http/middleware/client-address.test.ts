@@ -16,7 +16,7 @@ describe("the address of a client", () => {
     ["10.1.2.3", "1.2.3.4, 203.0.113.9", "203.0.113.9", "a client that writes an address before its own"],
     ["10.1.2.3", "1.2.3.4, 203.0.113.9, 10.9.9.9, 127.0.0.1", "203.0.113.9", "several trusted proxies"],
     ["10.1.2.3", "10.7.7.7, 10.9.9.9", "10.7.7.7", "a client inside the trusted network"],
-    ["10.1.2.3", "203.0.113.9, unknown", "10.1.2.3", "a hop that is no address"],
+    ["10.1.2.3", "203.0.113.9, unknown", "10.1.2.3", "a hop that is not an address"],
     ["10.1.2.3", "203.0.113.9,", "10.1.2.3", "an empty hop"],
     ["10.1.2.3", "", "10.1.2.3", "an empty header"],
     ["10.1.2.3", "203.0.113.9:4711", "203.0.113.9", "a proxy that adds ports"],

@@ -40,7 +40,7 @@ describe("an error answer", () => {
     expect(log.lines).toContainEqual({ level: "error", event: "unexpected", fields: { error: failure } });
   });
 
-  test("of the books that fail before the hold shows nothing either", async () => {
+  test("of the ledger that fails before the hold shows nothing either", async () => {
     const { post, ledger, log } = httpOf();
     ledger.refusal = new Error("database is locked at /srv/secret.db");
     const error = await expectError(await post("chat/completions", chat), { status: 500, code: "internal_error" });
@@ -60,7 +60,7 @@ describe("an error answer", () => {
 
   test("is told even when the limits cannot be", async () => {
     const { post, ledger } = httpOf();
-    ledger.readLimitState = () => Promise.reject(new Error("The books are closed"));
+    ledger.readLimitState = () => Promise.reject(new Error("The ledger is closed"));
     await expectError(await post("chat/completions", {}), { status: 400, param: "model" });
   });
 
@@ -71,7 +71,7 @@ describe("an error answer", () => {
     expect((await ask("nothing")).headers.get("x-modelgate-sandbox")).toBe("true");
   });
 
-  test("of a call has the id under which the books and the log know it", async () => {
+  test("of a call has the id under which the ledger and the log know it", async () => {
     const plugin = createPlugin({ chat: () => Promise.reject(new GatewayError("invalid_request", "No")) });
     const { post, ledger, log } = httpOf([plugin]);
     const id = (await post("chat/completions", chat)).headers.get("x-request-id") as string;

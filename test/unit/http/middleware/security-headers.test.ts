@@ -129,7 +129,7 @@ describe("a large body of nobody who is known", () => {
 });
 
 describe("a form of the page", () => {
-  test("that is no JSON, too deep or too long says so", async () => {
+  test("that is not JSON, too deep or too long says so", async () => {
     const { enter, send } = await dashboardHttp();
     const ada = await enter("ada@example.org");
     const headers = { origin, cookie: ada.cookie, "content-type": "application/json" };

@@ -194,7 +194,7 @@ describe("the formats of speech", () => {
     expect([asked[0]?.response_format, text()]).toEqual(["mp3", "ID3 mp3"]);
   });
 
-  test("a WAV file in its place is no answer", async () => {
+  test("a WAV file in its place is not an answer", async () => {
     const { done, ledger } = ask({ response_format: "mp3" }, bytes("RIFF...."));
     expect((await rejectionOf(done)).code).toBe("upstream_error");
     expect(ledger.settlement.outcome).toBe("released");

@@ -117,7 +117,7 @@ describe("a tidied piece", () => {
     expect(tidied(...tools, end).at(-1)?.finish_reason).toBe(ours as "stop" | null);
   });
 
-  test("that has no choices is none, and one whose choices are no list is a fault", () => {
+  test("that has no choices is none, and one whose choices are not a list is a fault", () => {
     expect(tidierOf().normalizer.push({ choices: [] })).toEqual([]);
     expect(() => tidierOf().normalizer.push({} as ChatChunk)).toThrow("no choices");
   });

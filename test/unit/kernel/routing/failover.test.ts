@@ -67,7 +67,7 @@ describe("attempt", () => {
     ["408", refused(408)],
     ["504", refused(504)],
     ["524", refused(524)],
-    ["an answer that is no JSON", new Response("<html>")],
+    ["an answer that is not JSON", new Response("<html>")],
     ["an answer without choices", json({ hello: "world" })],
     ["an answer whose choice has no message", json({ choices: [{}] })],
   ])("asks nobody else after %s: the provider may be at work on it", async (_, failure) => {

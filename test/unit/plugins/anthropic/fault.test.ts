@@ -53,7 +53,7 @@ test("reads when to come back", () => {
   expect(limited.retryAfterMs).toBe(33_000);
 });
 
-test("reads a body that is no JSON by its status", () => {
+test("reads a body that is not JSON by its status", () => {
   expect(fault(529, "<html></html>").kind).toBe("overloaded");
 });
 

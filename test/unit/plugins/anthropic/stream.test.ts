@@ -107,7 +107,7 @@ test("what comes after the end is dropped, also a failure", async () => {
 
 test.each([
   ["is not JSON", "{", "bad_response"],
-  ["is no object", "[1]", "bad_response"],
+  ["is not an object", "[1]", "bad_response"],
   ["is an error", '{"type":"error","error":{"type":"rate_limit_error","message":"Slow"}}', "rate_limited"],
   ["is an error of the server", '{"type":"error","error":{"type":"api_error","message":"Oops"}}', "overloaded"],
 ])("an event that %s ends it, after what the prompt has cost", async (_, data, kind) => {
@@ -122,6 +122,6 @@ test("a stream that never began costs nothing", async () => {
   expect(error).toMatchObject({ kind: "bad_response" });
 });
 
-test.each([[null], ["text"], [{}], [{ content: "text" }]])("the answer %p is no message", (answer) => {
+test.each([[null], ["text"], [{}], [{ content: "text" }]])("the answer %p is not a message", (answer) => {
   expect(() => fromMessage(answer as never, plain, 0)).toThrow(UpstreamFault);
 });

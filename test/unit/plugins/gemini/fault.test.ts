@@ -81,7 +81,7 @@ test.each([
   expect(read(error).message).not.toContain("12345678");
 });
 
-test("reads what is no JSON by its status", () => {
+test("reads what is not JSON by its status", () => {
   expect(readFault({ status: 502, headers: new Headers(), body: "<html></html>" }).kind).toBe("overloaded");
 });
 

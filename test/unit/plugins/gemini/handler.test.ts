@@ -99,7 +99,7 @@ describe("gemini and pictures by address", () => {
     expect(await errorOf(run())).toMatchObject({ code: "invalid_request", param, message: download.message });
   });
 
-  test("refuses what is no picture", async () => {
+  test("refuses what is not a picture", async () => {
     const { run } = chat({ messages }, { download: { bytes: new Uint8Array(1), mediaType: "text/html" } });
     expect(await errorOf(run())).toMatchObject({ param: "messages[0].content[0].image_url.url" });
   });

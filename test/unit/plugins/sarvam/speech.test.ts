@@ -100,7 +100,7 @@ describe("sarvam's sound", () => {
   });
 
   test.each<[string, unknown]>([
-    ["is no object", "no"],
+    ["is not an object", "no"],
     ["has no audios", {}],
     ["has an empty list", { audios: [] }],
     ["is no base64", { audios: ["???"] }],

@@ -12,10 +12,12 @@ import { PageHead } from "../../../ui/page.tsx";
 import { toast } from "../../../ui/toast.tsx";
 import { useAction } from "../../../ui/use-action.ts";
 import { EntriesSection } from "../../billing/entries-section.tsx";
+import { Stat } from "../../overview/stats.tsx";
 import { TeamSection } from "../../team/team-section.tsx";
 import { AccountState } from "../accounts-page.tsx";
 import { ContentSection } from "./content-section.tsx";
 import { KeysSection } from "./keys-section.tsx";
+import { ModelsSection } from "./models-section.tsx";
 import { CreditSection, LimitsSection } from "./money-sections.tsx";
 import { ProfileSection } from "./profile-section.tsx";
 import { SignInSection } from "./sign-in-section.tsx";
@@ -27,7 +29,7 @@ export default function AccountPage() {
   const account = useAccount(id);
   return (
     <>
-      <Link className="link" href="/admin/accounts">
+      <Link className="link back" href="/admin/accounts">
         All accounts
       </Link>
       <Loaded state={account} lines={8}>
@@ -66,6 +68,7 @@ function Account({ account }: { account: AccountDetail }) {
           <LimitsSection account={account} mayChange={mayChange} />
         </div>
         {mayChange && <CreditSection account={account} />}
+        <ModelsSection account={account} mayManage={mayManage} />
         <TeamSection account={account.id} mayManage={mayManage} />
         <KeysSection accountId={account.id} />
         <ContentSection account={account} mayChange={mayChange} />
@@ -80,34 +83,12 @@ function Account({ account }: { account: AccountDetail }) {
 function Figures({ account: { wallet, quota } }: { account: AccountDetail }) {
   return (
     <div className="split">
-      <Figure name="Balance" value={formatUsd(wallet.balance_usd)} exact={`$${wallet.balance_usd}`}>
+      <Stat name="Balance" value={formatUsd(wallet.balance_usd)} exact={`$${wallet.balance_usd}`}>
         {Number(wallet.held_usd) > 0 ? `${formatUsd(wallet.held_usd)} held for running calls` : "no running calls"}
-      </Figure>
-      <Figure name="Free tokens left today" value={formatCount(quota.remaining)}>
+      </Stat>
+      <Stat name="Free tokens left today" value={formatCount(quota.remaining)}>
         of {formatCount(quota.limit)}, resets in {formatUntil(quota.resets_at)}
-      </Figure>
-    </div>
-  );
-}
-
-function Figure({
-  name,
-  value,
-  exact,
-  children,
-}: {
-  name: string;
-  value: string;
-  exact?: string;
-  children: React.ReactNode;
-}) {
-  return (
-    <div className="card stat">
-      <span className="stat-name">{name}</span>
-      <span className="stat-value" title={exact}>
-        {value}
-      </span>
-      <span className="stat-note">{children}</span>
+      </Stat>
     </div>
   );
 }

@@ -1,14 +1,11 @@
-import { useRef, useState } from "react";
+import { useRef } from "react";
 import { type AccountDetail, useAccountKeys } from "../../../data/admin.ts";
 import { type ContentLog, deleteAccountContent, switchContent, useAccountContent } from "../../../data/content.ts";
 import { getKeyState } from "../../../data/keys.ts";
-import { formatCount } from "../../../format.ts";
-import { Button } from "../../../ui/button.tsx";
-import { Confirm } from "../../../ui/confirm.tsx";
 import { Callout, Loaded } from "../../../ui/feedback.tsx";
 import { Section } from "../../../ui/page.tsx";
-import { toast } from "../../../ui/toast.tsx";
 import { useAction } from "../../../ui/use-action.ts";
+import { KeptRecords } from "../../settings/content-section.tsx";
 
 interface ContentProps {
   account: AccountDetail;
@@ -25,7 +22,14 @@ export function ContentSection({ account, mayChange }: ContentProps) {
           <div className="card-body stack">
             <p className="soft">{describeMode(data)}</p>
             {data.mode === "selected" && <Switches account={account} content={data} mayChange={mayChange} />}
-            {data.records > 0 && <Kept account={account} content={data} mayChange={mayChange} />}
+            {data.records > 0 && (
+              <KeptRecords
+                records={data.records}
+                mayDelete={mayChange}
+                question={`Delete the content of ${account.email}?`}
+                remove={() => deleteAccountContent(account.id)}
+              />
+            )}
           </div>
         )}
       </Loaded>
@@ -75,33 +79,5 @@ function Switches({ account: { id, email }, content, mayChange }: ContentProps &
         </label>
       ))}
     </>
-  );
-}
-
-function Kept({ account: { id, email }, content: { records }, mayChange }: ContentProps & { content: ContentLog }) {
-  const [isAsking, setAsking] = useState(false);
-  const remove = async () => {
-    const deleted = await deleteAccountContent(id);
-    toast(`Prompts and answers of ${formatCount(deleted)} requests deleted`);
-  };
-  return (
-    <div className="row row-apart">
-      <span className="soft">Kept of {records === 1 ? "1 request" : `${formatCount(records)} requests`}</span>
-      {mayChange && (
-        <Button look="plain small bad" onClick={() => setAsking(true)}>
-          Delete all…
-        </Button>
-      )}
-      {isAsking && (
-        <Confirm
-          title={`Delete the content of ${email}?`}
-          action="Delete content"
-          act={remove}
-          onClose={() => setAsking(false)}
-        >
-          <p>All prompts and answers that were kept of this account are deleted. The request log stays.</p>
-        </Confirm>
-      )}
-    </div>
   );
 }

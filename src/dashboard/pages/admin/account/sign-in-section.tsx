@@ -31,7 +31,7 @@ export function SignInSection({ account, mayManage }: { account: AccountDetail; 
     >
       <div className="card-body stack">
         <span className="soft">{describeSignIn(account)}</span>
-        {mayManage && <InviteSection accountId={id} />}
+        {mayManage && <InviteSection accountId={id} email={email} />}
       </div>
       {sessions.length > 0 && (
         <ul className="rows">

@@ -5,13 +5,7 @@ import { Empty } from "../../../ui/feedback.tsx";
 import { type Column, Table } from "../../../ui/table.tsx";
 import { ShortPrice } from "../../models/models-table.tsx";
 import { firstRate } from "../../models/price-lines.ts";
-
-/** By the state of the route's circuit breaker. */
-const routeStates = {
-  closed: { name: "ready", badge: "badge is-good" },
-  half_open: { name: "half-open", badge: "badge is-warn" },
-  open: { name: "circuit open", badge: "badge is-bad" },
-};
+import { circuits } from "../providers/describe.tsx";
 
 export function CatalogueTable({
   models,
@@ -56,12 +50,8 @@ export function CatalogueTable({
           {routes.length === 0
             ? "–"
             : routes.map(({ plugin, state, priority, weight }) => (
-                <span
-                  key={plugin}
-                  className={routeStates[state].badge}
-                  title={`Priority ${priority}, weight ${weight}`}
-                >
-                  {plugin} {routeStates[state].name}
+                <span key={plugin} className={circuits[state]?.[1]} title={`Priority ${priority}, weight ${weight}`}>
+                  {plugin} {circuits[state]?.[0]}
                 </span>
               ))}
         </span>
@@ -97,6 +87,7 @@ export function CatalogueTable({
         rows={models}
         rowKey={({ plugin, id }) => `${plugin} ${id}`}
         columns={columns}
+        shownMax={50}
         empty={
           <Empty icon="search" title="No models match">
             <p>Try another search or clear the filter.</p>

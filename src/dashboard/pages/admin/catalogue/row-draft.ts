@@ -182,7 +182,7 @@ const exampleOf: Record<Capability, { text: string; amounts: Partial<Record<Mete
   speech: { text: "1,000 characters", amounts: { character: 1000, call: 1 } },
 };
 
-/** What an example call costs with the markup, in dollars; `undefined` while a rate is no number. */
+/** What an example call costs with the markup, in dollars; `undefined` while a rate is not a number. */
 export function exampleCost(draft: RowDraft): { text: string; usd: number | undefined } {
   const { rates, capability } = draft;
   const isByToken = rates[metersOf[capability][0] as Meter].usd.trim() === "" && rates.inputToken.usd.trim() !== "";
@@ -208,7 +208,7 @@ function orNone<T>(list: readonly T[]): readonly T[] | undefined {
   return list.length === 0 ? undefined : list;
 }
 
-/** What is no number is sent as it was typed: the gateway says what it expected. */
+/** What is not a number is sent as it was typed: the gateway says what it expected. */
 export function toNumber(text: string): number | string | undefined {
   if (text.trim() === "") return undefined;
   const value = Number(text);

@@ -8,7 +8,7 @@ import { virtualName } from "./virtual-rows.ts";
 export type Terms = Pick<Model, "premium" | "price"> &
   Partial<Pick<Model, "capability" | "contextTokens" | "outputTokensMax">>;
 
-/** The terms that a form makes. What is no number goes as it was typed: the gateway says what it expected. */
+/** The terms that a form makes. What is not a number goes as it was typed: the gateway says what it expected. */
 export function toTerms(draft: RowDraft, price: Model["price"]): Terms {
   const [contextTokens, outputTokensMax] = [draft.contextTokens, draft.outputTokensMax].map(toNumber);
   return {

@@ -111,7 +111,7 @@ function toDrafts(row: VirtualRow | undefined): readonly MemberDraft[] {
   });
 }
 
-/** A weight that is no number goes as it was typed: the gateway says what it expected. */
+/** A weight that is not a number goes as it was typed: the gateway says what it expected. */
 function toMembers(members: readonly MemberDraft[], strategy: string): VirtualRow["models"] {
   return members.flatMap(({ model, weight }): VirtualRow["models"] => {
     const name = model.trim();

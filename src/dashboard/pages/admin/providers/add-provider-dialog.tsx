@@ -4,7 +4,7 @@ import { type ProviderList, refreshProviders } from "../../../data/providers.ts"
 import { PasswordField, SelectField, TextAreaField, TextField } from "../../../ui/field.tsx";
 import { FormDialog, useForm } from "../../../ui/form.tsx";
 import { readForm, toManifest } from "./manifest-form.ts";
-import { runTest } from "./run-test.ts";
+import { runTest } from "./provider-dialog.tsx";
 
 const another = "another";
 const credentials = [

@@ -1,3 +1,5 @@
+import { formatShare } from "../../../format.ts";
+
 const statuses: Record<string, readonly [string, string]> = {
   serving: ["serving", "badge is-good"],
   previous: ["serving last good version", "badge is-warn"],
@@ -7,8 +9,8 @@ const statuses: Record<string, readonly [string, string]> = {
   refused: ["refused", "badge is-bad"],
 };
 
-/** By the state of the circuit breaker. */
-const circuits: Record<string, readonly [string, string]> = {
+/** Label and badge by the state of the circuit breaker. */
+export const circuits: Record<string, readonly [string, string]> = {
   closed: ["ready", "badge is-good"],
   half_open: ["half-open", "badge is-warn"],
   open: ["paused", "badge is-bad"],
@@ -28,10 +30,5 @@ export function CircuitState({ state }: { state: string | null }) {
 /** `3 (1.5 %)`; a dash without calls. */
 export function describeErrors({ calls, errors }: { calls: number; errors: number }): string {
   if (calls === 0) return "–";
-  return errors === 0 ? "0" : `${errors} (${((errors / calls) * 100).toFixed(1)} %)`;
-}
-
-export function describeMs(ms: number | null): string {
-  if (ms === null) return "–";
-  return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`;
+  return errors === 0 ? "0" : `${errors} (${formatShare(errors / calls)})`;
 }

@@ -7,13 +7,12 @@ import { Dialog } from "../../../ui/dialog.tsx";
 import { Callout } from "../../../ui/feedback.tsx";
 import { TextField } from "../../../ui/field.tsx";
 import { Form, Submit, useForm } from "../../../ui/form.tsx";
-import { toast } from "../../../ui/toast.tsx";
+import { toast, toastError } from "../../../ui/toast.tsx";
 import { useAction } from "../../../ui/use-action.ts";
 import { ConfirmDisable, ConfirmRemove, ConfirmRemoveKey } from "./confirm-end.tsx";
 import { ProviderStatus } from "./describe.tsx";
 import { KeysPart } from "./keys-part.tsx";
 import { RoutesPart } from "./routes-part.tsx";
-import { runTest } from "./run-test.ts";
 
 /** Everything about one provider. */
 export function ProviderDialog({ provider, onClose }: { provider: Provider; onClose: () => void }) {
@@ -119,3 +118,16 @@ function OrderForm({ provider: { name, priority, weight } }: { provider: Provide
 }
 
 const toNumber = (text: string) => (text.trim() === "" ? null : Number(text));
+
+/** Calls the provider once and says how it went. */
+export async function runTest(name: string, keyId?: string): Promise<void> {
+  try {
+    const body = keyId === undefined ? {} : { key_id: keyId };
+    const { ok, error, model, host, ms } = await request(api.admin.providers({ id: name }).test.post(body));
+    if (ok) toast(`${name} works: ${host} answered ${model} in ${ms} ms`);
+    else toastError(new Error(`${name} does not work. ${error}`));
+  } catch (error) {
+    toastError(error);
+  }
+  await refreshProviders();
+}

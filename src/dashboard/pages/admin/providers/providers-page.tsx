@@ -1,11 +1,12 @@
 import { useState } from "react";
 import { type Provider, type ProviderList, sumAttempts, useProviders } from "../../../data/providers.ts";
+import { formatMs } from "../../../format.ts";
 import { Button, LinkButton } from "../../../ui/button.tsx";
 import { Loaded } from "../../../ui/feedback.tsx";
 import { PageHead, Section } from "../../../ui/page.tsx";
 import { type Column, Table } from "../../../ui/table.tsx";
 import { AddProviderDialog } from "./add-provider-dialog.tsx";
-import { describeErrors, describeMs, ProviderStatus } from "./describe.tsx";
+import { describeErrors, ProviderStatus } from "./describe.tsx";
 import { ProviderDialog } from "./provider-dialog.tsx";
 import { SandboxSection } from "./sandbox-section.tsx";
 
@@ -75,7 +76,7 @@ function toColumns(choose: (name: string) => void): readonly Column<Provider>[] 
     { name: "Models", className: "end", cell: ({ served_models, models }) => served_models || models },
     { name: "Calls (15 min)", className: "end", cell: (provider) => sumOf(provider).calls },
     { name: "Errors", className: "end", cell: (provider) => describeErrors(sumOf(provider)) },
-    { name: "p95", className: "end", cell: (provider) => describeMs(sumOf(provider).p95_ms) },
+    { name: "p95", className: "end", cell: (provider) => formatMs(sumOf(provider).p95_ms) },
     { name: "Order", className: "end soft", cell: describeOrder },
     {
       name: "Actions",

@@ -1,6 +1,7 @@
 import type { ProviderRoute } from "../../../data/providers.ts";
+import { formatMs } from "../../../format.ts";
 import { type Column, Table } from "../../../ui/table.tsx";
-import { CircuitState, describeErrors, describeMs } from "./describe.tsx";
+import { CircuitState, describeErrors } from "./describe.tsx";
 
 const shownMax = 20;
 
@@ -33,6 +34,6 @@ const columns: readonly Column<ProviderRoute>[] = [
   { name: "State", cell: ({ state }) => <CircuitState state={state} /> },
   { name: "Calls", className: "end", cell: ({ attempts }) => attempts.calls },
   { name: "Errors", className: "end", cell: ({ attempts }) => describeErrors(attempts) },
-  { name: "p50", className: "end", cell: ({ attempts }) => describeMs(attempts.p50_ms) },
-  { name: "p95", className: "end", cell: ({ attempts }) => describeMs(attempts.p95_ms) },
+  { name: "p50", className: "end", cell: ({ attempts }) => formatMs(attempts.p50_ms) },
+  { name: "p95", className: "end", cell: ({ attempts }) => formatMs(attempts.p95_ms) },
 ];

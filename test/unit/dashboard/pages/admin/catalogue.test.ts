@@ -58,7 +58,7 @@ describe("the row that a form makes", () => {
     });
   });
 
-  test("of a new model has what every row needs, and what is no number goes as it was typed", () => {
+  test("of a new model has what every row needs, and what is not a number goes as it was typed", () => {
     const draft = { ...toDraft("acme", "new", {}, null), id: "new", premium: false, weight: "much" };
     expect(toRow(draft, {}, undefined)).toEqual({
       id: "new",

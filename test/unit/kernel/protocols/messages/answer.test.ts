@@ -109,7 +109,7 @@ describe("a message", () => {
     expect(toMessagesAnswer(completionOf({ tool_calls }), plan).content[0]).toMatchObject({ name });
   });
 
-  test.each(["[1]", "nothing", '{"a":'])("is not made of arguments that are no object: %s", (text) => {
+  test.each(["[1]", "nothing", '{"a":'])("is not made of arguments that are not an object: %s", (text) => {
     const error = refusalOf(() => answerOf(completionOf({ tool_calls: [call(text)] })));
     expect(error).toBeInstanceOf(UpstreamFault);
     expect(error).toMatchObject({ kind: "bad_response" });

@@ -52,7 +52,7 @@ describe("toChunks", () => {
       { kind: "bad_request", message: "No" },
     ],
     [
-      "an event named error that is no JSON",
+      "an event named error that is not JSON",
       "event: error\ndata: it broke\n\n",
       { kind: "bad_response", message: "it broke" },
     ],
@@ -62,7 +62,7 @@ describe("toChunks", () => {
       { kind: "overloaded", status: 503 },
     ],
     ["HTML", "<html></html>", { kind: "bad_response" }],
-    ["what is no JSON", "data: {oops\n\n", { kind: "bad_response" }],
+    ["what is not JSON", "data: {oops\n\n", { kind: "bad_response" }],
     [
       "a whole answer instead of events",
       '{"object":"chat.completion","choices":[{"index":0,"message":{"role":"assistant","content":"Hi"}}]}',

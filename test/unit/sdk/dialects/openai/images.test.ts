@@ -54,7 +54,7 @@ describe("image", () => {
     ["no pictures", { data: [] }],
     ["an error", { error: { message: "No" } }],
     ["a picture in no form", { data: [{}] }],
-    ["what is no picture", { data: [7] }],
+    ["what is not a picture", { data: [7] }],
   ])("refuses an answer with %s", async (_, answer) => {
     const { call } = fakeCall(request, { json: answer });
     const refusal = expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" });

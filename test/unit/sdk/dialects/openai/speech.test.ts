@@ -39,7 +39,7 @@ describe("speak", () => {
     expect(asked[0]?.body).toMatchObject({ voice: "troy", sample_rate: 8000 });
   });
 
-  test("refuses what is no sound", async () => {
+  test("refuses what is not sound", async () => {
     const { call } = fakeCall(request, { bytes: { mediaType: "application/json", chunks: piecesOf("{}") } });
     const refusal = expect.objectContaining({
       kind: "bad_response",

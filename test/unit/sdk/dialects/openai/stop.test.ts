@@ -49,7 +49,7 @@ describe("stop, for a model that does not take it", () => {
     expect((await streamed([...content], stop)).texts.join("")).toBe(text);
   });
 
-  test("is no loss that is told of, unless it is too long", async () => {
+  test("is not a loss that is told of, unless it is too long", async () => {
     expect((await whole("one", "two")).notes).toEqual([]);
     expect((await whole("one", "x".repeat(1001))).notes).toEqual(["Left out stop: the provider does not take it"]);
   });

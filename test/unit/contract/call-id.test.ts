@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { makeCallId, randomText } from "../../../src/kernel/call-id.ts";
-import { startMs } from "./support.ts";
+import { makeCallId, randomText } from "../../../src/contract/index.ts";
+import { startMs } from "../kernel/support.ts";
 
 test("ids are unique, also within a millisecond", () => {
   const ids = new Set(Array.from({ length: 20_000 }, () => makeCallId(startMs)));

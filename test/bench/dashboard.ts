@@ -1,5 +1,5 @@
 /**
- * What the dashboard costs: `bun test/bench/desk.ts` fills a store with ten million calls of one account (some minutes,
+ * What the dashboard costs: `bun test/bench/dashboard.ts` fills a store with ten million calls of one account (some minutes,
  * 5 GB below the temporary folder), times the requests of its overview, and has 500 signed-in tabs refresh theirs as often
  * as the page does while calls are served. `--calls 100000` makes it a first look, `--rounds 9` a closer
  * one, `--rate 300` one on a smaller machine.
@@ -8,7 +8,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { percentile } from "./exchange.ts";
-import { fillOverview, peopleOf } from "./fill-desk.ts";
+import { fillOverview, peopleOf } from "./fill-dashboard.ts";
 import { fillStore, keyOfAccount } from "./fill-store.ts";
 import { describeMachine } from "./machine.ts";
 import { runOpenLoad } from "./open-load.ts";
@@ -147,13 +147,13 @@ async function startStill(
 
 async function measure(processes: Processes, calls: number): Promise<string> {
   const upstream = await startUpstream(processes);
-  const home = join(processes.folder, "desk");
+  const home = join(processes.folder, "dashboard");
   mkdirSync(home);
   say(`filling: ${calls} calls of one account, ${tabs} accounts beside it`);
   await fillStore(home, { accounts: 1, calls });
   await fillOverview(home);
   const cookies = await peopleOf(home, tabs + 1);
-  const gate = await startGate(processes, upstream, { home: "desk" });
+  const gate = await startGate(processes, upstream, { home: "dashboard" });
   const [large = "", ...others] = cookies;
   say("measuring");
   const lines = [

@@ -1,0 +1,36 @@
+import { readSwitches, setSwitch } from "../../content-log/index.ts";
+import { defineCommand, UsageError } from "../command.ts";
+import { parseKeyId } from "../lib/parse.ts";
+import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
+
+export const accountContent = defineCommand({
+  name: "account content",
+  description: "Show or change whose prompts and answers are kept: of an account, or of one API key",
+  flags: {
+    keep: { value: "on", description: "on or off, where CONTENT_LOG=selected; without it nothing is changed" },
+    key: { value: "ID", description: "Only this API key of the account" },
+  },
+  args: ["A"],
+  example: "account content ada@example.org --keep on",
+  async run(_context, { flags, args, config, now }) {
+    const on = flags.keep === undefined ? undefined : parseSwitch(flags.keep);
+    const keyId = flags.key === undefined ? undefined : parseKeyId(flags.key);
+    if (keyId !== undefined && on === undefined) throw new UsageError("--key needs --keep on or --keep off");
+    const work = async ({ store, accounts }: OpenedStore) => {
+      const { id: accountId, email } = await findAccount(accounts, args.A);
+      if (on !== undefined) await setSwitch({ store, config, now: () => now }, { accountId, keyId, on, by: "cli" });
+      const { account, keyIds } = await readSwitches(store, accountId);
+      return { id: accountId, email, content_log: config.contentLog, account, keys: keyIds };
+    };
+    const json = await withStore(config, work, now);
+    const whose = json.account ? "all API keys" : json.keys.length === 0 ? "no API key" : json.keys.join(", ");
+    const text = `${json.email} is set to keep prompts and answers of ${whose}`;
+    return { json, text: config.contentLog === "selected" ? text : `${text}; CONTENT_LOG is ${config.contentLog}` };
+  },
+});
+
+function parseSwitch(text: string): boolean {
+  const value = text.toLowerCase();
+  if (value === "on" || value === "off") return value === "on";
+  throw new UsageError(`Cannot use --keep ${text}, expected on or off`);
+}

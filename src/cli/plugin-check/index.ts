@@ -1,2 +1,0 @@
-export { checkPlugin } from "./check-plugin.ts";
-export { readFixtures } from "./fixture.ts";
