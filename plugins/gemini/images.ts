@@ -1,7 +1,8 @@
-import type { ImagesRequest, Model } from "modelgate/plugin";
-import { GatewayError, type GeneratedImages, isRecord, UpstreamFault, warnOfOthers } from "modelgate/plugin";
-import { readCandidates, toFinish } from "./answer.ts";
-import type { GenerateAnswer, GenerateBody, Warn } from "./wire.ts";
+import type { GenerateAnswer, GenerateBody, GeneratedImages, ImagesRequest, Model } from "modelgate/plugin";
+import { GatewayError, generateContent, UpstreamFault, warnOfOthers } from "modelgate/plugin";
+import type { Warn } from "./tools.ts";
+
+const { expectAllowed, readCandidates, readTokenUsage } = generateContent;
 
 /** Width by height. https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios */
 const aspectRatios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
@@ -46,23 +47,15 @@ function nearest(choices: Record<string, number>, wanted: number): string {
  * @throws {UpstreamFault} `bad_response` when it answered nothing.
  */
 export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
-  const [candidate] = readCandidates(answer);
-  const parts = (candidate?.content?.parts ?? []).filter((part) => part.thought !== true);
-  const use: Record<string, unknown> = answer.usageMetadata ?? {};
-  const [output, thoughts] = [use.candidatesTokenCount, use.thoughtsTokenCount ?? 0];
-  const made = typeof output === "number" && typeof thoughts === "number" ? output + thoughts : undefined;
-  const drawn = [use.candidatesTokensDetails].flat().find((part) => isRecord(part) && part.modality === "IMAGE");
-  const more = isRecord(drawn) && { output_tokens_details: { image_tokens: drawn.tokenCount } };
-  const usage = { input_tokens: use.promptTokenCount, output_tokens: made, total_tokens: use.totalTokenCount, ...more };
+  const [candidate = {}] = readCandidates(answer);
+  const parts = (candidate.content?.parts ?? []).filter((part) => part.thought !== true);
+  const usage = readTokenUsage(answer.usageMetadata, true);
   for (const { inlineData: { data = "", mimeType: mediaType = "" } = {} } of parts) {
     if (data !== "" && /^image\/(png|jpeg|webp)$/.test(mediaType)) return { images: [{ data, mediaType }], usage };
   }
   const words = parts.flatMap((part) => part.text ?? []).join("");
-  const { finishReason: reason, finishMessage: sentence } = candidate ?? {};
-  const isBlocked = toFinish({ reason, sentence, text: words !== "", calls: 0 }) === "content_filter";
-  if (!isBlocked && words === "") throw new UpstreamFault("bad_response", "The provider's answer holds no picture");
-  const message = isBlocked
-    ? `The provider's safety system refused this picture (${reason}): change the prompt`
-    : `The model made no picture, it answered in words: ${words.slice(0, 300).trim()}`;
+  expectAllowed(candidate, words !== "", "prompt");
+  if (words === "") throw new UpstreamFault("bad_response", "The provider's answer holds no picture");
+  const message = `The model made no picture, it answered in words: ${words.slice(0, 300).trim()}`;
   throw new GatewayError("invalid_request", message, { param: "prompt", publicCode: "content_policy_violation" });
 }

@@ -10,11 +10,13 @@ import {
 } from "modelgate/plugin";
 import current from "../../catalogue/current/gemini.json" with { type: "json" };
 import rows from "../../catalogue/gemini.json" with { type: "json" };
-import { fromCandidates, fromEvents, readFault } from "./answer.ts";
+import { fromCandidates, fromEvents } from "./answer.ts";
 import { embeddings } from "./embeddings.ts";
 import { fromImageAnswer, toImageBody } from "./images.ts";
+import { speech } from "./speech.ts";
 import { toContents } from "./to-contents.ts";
 import { randomCallId, type Signatures } from "./tools.ts";
+import { transcription } from "./transcription.ts";
 
 const signatures: Signatures = new LruMap(10_000);
 export default definePlugin({
@@ -22,10 +24,9 @@ export default definePlugin({
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   authorize: (key) => ({ "x-goog-api-key": key }),
   models: readModels([...rows.models, ...current.models]),
-  handlers: { chat: withFunctionsAsTools(chat), embeddings, images },
+  handlers: { chat: withFunctionsAsTools(chat), embeddings, images, speech, transcription },
   checks: { chat: precheckMultimodal((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
   maxChoices: { chat: 8, images: 1 }, // The bound of `candidateCount`, and a picture a request.
-  readFault,
 });
 
 async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {

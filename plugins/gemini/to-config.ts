@@ -1,16 +1,15 @@
-import { type ChatRequest, getOwn, type Model, nearestEffort, openApiSubset, reduceSchema } from "modelgate/plugin";
-import type { Warn } from "./wire.ts";
+import {
+  type ChatRequest,
+  getOwn,
+  jsonSchemaSubset,
+  type Model,
+  nearestEffort,
+  openApiSubset,
+  reduceSchema,
+} from "modelgate/plugin";
+import type { Warn } from "./tools.ts";
 
 type Config = Record<string, unknown>;
-/** What `responseJsonSchema` reads of JSON Schema. https://ai.google.dev/api/generate-content#generationconfig */
-const jsonSchemaSubset = {
-  ...openApiSubset,
-  keywords: new Set("title description minItems maxItems minimum maximum additionalProperties".split(" ")),
-  nullForm: "anyOf",
-  enumOf: "anything",
-  itemsRequired: false,
-} as const;
-
 /** As Google's own OpenAI-compatible endpoint has it. https://ai.google.dev/gemini-api/docs/openai#thinking */
 const budgets: Record<string, number> = { none: 0, minimal: 1024, low: 1024, medium: 8192, high: 24_576 };
 

@@ -3,6 +3,9 @@ import {
   type ChatRequest,
   type ContentPart,
   type DataUrl,
+  type GenerateBody,
+  type GeneratePart,
+  type GenerateTurn,
   getToolResults,
   isRecord,
   type Message,
@@ -13,10 +16,10 @@ import {
   readMedia,
   resultWithoutCall,
   type ToolCall,
+  toServiceTier,
 } from "modelgate/plugin";
 import { jsonInstruction, toConfig } from "./to-config.ts";
-import { getSignature, type Signatures, toTools } from "./tools.ts";
-import type { Content, GenerateBody, Part, Warn } from "./wire.ts";
+import { getSignature, type Signatures, toTools, type Warn } from "./tools.ts";
 
 /** What a translation needs beside the request. */
 export interface Surroundings {
@@ -31,12 +34,16 @@ const translated =
   tool_choice response_format logprobs top_logprobs reasoning_effort`.split(/\s+/);
 
 /** The body of `generateContent`. */
-export function toContents(asked: ChatRequest, surroundings: Surroundings): GenerateBody {
+export function toContents(asked: ChatRequest & { service_tier?: unknown }, surroundings: Surroundings): GenerateBody {
   const { model, warn } = surroundings;
-  const request = pickSupportedFields(asked, translated, model, warn);
+  const tier = toServiceTier(asked.service_tier, model);
+  const taken = tier === undefined ? translated : [...translated, "service_tier"];
+  const request = pickSupportedFields(asked, taken, model, warn);
   const system = toSystem(request, surroundings.fetched);
   const contents = toTurns(request.messages, surroundings);
-  const rest = { ...toTools(request, warn), generationConfig: toConfig(request, model, warn) };
+  const generationConfig = toConfig(request, model, warn);
+  const serviceTier = tier === "default" ? undefined : tier;
+  const rest = { ...toTools(request, warn), generationConfig, serviceTier };
   if (system.length === 0 && contents.length === 0) throw badRequest("The messages hold no text", "messages");
   if (contents.length === 0) return { contents: [{ role: "user", parts: system }], ...rest };
   return { contents, systemInstruction: system.length > 0 ? { parts: system } : undefined, ...rest };
@@ -44,16 +51,16 @@ export function toContents(asked: ChatRequest, surroundings: Surroundings): Gene
 
 const isSystem = ({ role }: Message) => role === "system" || role === "developer";
 
-function toSystem(request: ChatRequest, fetched: Fetched): Part[] {
+function toSystem(request: ChatRequest, fetched: Fetched): GeneratePart[] {
   const parts = request.messages.map((message, at) => (isSystem(message) ? toParts(message, fetched, at) : []));
   const instruction = jsonInstruction(request);
   return instruction === undefined ? parts.flat() : [...parts.flat(), { text: instruction }];
 }
 
 /** The conversation, in which turns of one side that follow each other become one. */
-function toTurns(messages: Message[], surroundings: Surroundings): Content[] {
-  const contents: Content[] = [];
-  const add = (role: Content["role"], parts: Part[]) => {
+function toTurns(messages: Message[], surroundings: Surroundings): GenerateTurn[] {
+  const contents: GenerateTurn[] = [];
+  const add = (role: GenerateTurn["role"], parts: GeneratePart[]) => {
     const last = contents.at(-1);
     if (last?.role === role) last.parts.push(...parts);
     else if (parts.length > 0) contents.push({ role, parts });
@@ -73,13 +80,13 @@ function toTurns(messages: Message[], surroundings: Surroundings): Content[] {
   return contents;
 }
 
-function toParts({ content }: Message, fetched: Fetched, at: number): Part[] {
+function toParts({ content }: Message, fetched: Fetched, at: number): GeneratePart[] {
   if (typeof content === "string") return content === "" ? [] : [{ text: content }];
   const parts = content?.map((part, index) => toPart(part, fetched, `messages[${at}].content[${index}]`));
   return (parts ?? []).filter((part) => part !== undefined);
 }
 
-function toCalls(calls: ToolCall[], { model, signatures }: Surroundings, path: string): Part[] {
+function toCalls(calls: ToolCall[], { model, signatures }: Surroundings, path: string): GeneratePart[] {
   const isChecked = model.options?.thinking === "level";
   return calls.map((call, index) => ({
     functionCall: { name: call.function.name, args: readArguments(call, `${path}[${index}]`) },
@@ -88,7 +95,7 @@ function toCalls(calls: ToolCall[], { model, signatures }: Surroundings, path: s
 }
 
 /** One response for each call, in their order: the provider pairs them by number. Pictures follow after them. */
-function toResponses(messages: Message[], at: number, fetched: Fetched): Part[] {
+function toResponses(messages: Message[], at: number, fetched: Fetched): GeneratePart[] {
   const results = getToolResults(messages, at).map(({ call, message, index }) => {
     const parts = toParts(message, fetched, index);
     const response = toResponse(parts.map((part) => part.text ?? "").join(""));
@@ -113,7 +120,7 @@ const fileTypes = ["application/pdf", "text/plain", ...imageTypes, ...audioTypes
 export type Fetched = Pick<ReadonlyMap<string, DataUrl>, "get">;
 
 /** A part of a message's content. Empty text is nothing: the provider refuses it. */
-function toPart(part: ContentPart, fetched: Fetched, path: string): Part | undefined {
+function toPart(part: ContentPart, fetched: Fetched, path: string): GeneratePart | undefined {
   if (part.type === "text") return part.text === "" ? undefined : { text: part.text };
   if (part.type === "refusal") return part.refusal === "" ? undefined : { text: part.refusal };
   const { mediaType, base64 } = toMedia(part, fetched, path);

@@ -1,6 +1,9 @@
 import {
   badRequest,
+  type Call,
   type ChatRequest,
+  type GenerateBody,
+  type GeneratedPart,
   isRecord,
   type LruMap,
   openApiSubset,
@@ -9,7 +12,8 @@ import {
   type Tool,
   type ToolCall,
 } from "modelgate/plugin";
-import type { AnswerPart, GenerateBody, Warn } from "./wire.ts";
+
+export type Warn = Call<unknown>["warn"];
 
 const modes = { none: "NONE", auto: "AUTO", required: "ANY" };
 /** The functions the model may call, all in one tool as the provider wants it, and whether it must. */
@@ -55,7 +59,7 @@ export interface CallReading {
 export const randomCallId = () => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
 
 /** A call as OpenAI writes it, its signature beside it as Google's own OpenAI-compatible endpoint hands it out. */
-export function toToolCall(part: AnswerPart, { signatures, newId }: CallReading): ToolCall {
+export function toToolCall(part: GeneratedPart, { signatures, newId }: CallReading): ToolCall {
   const { name = "", args = {}, id: theirs = "" } = part.functionCall ?? {};
   const id = theirs === "" ? newId() : theirs;
   const call: ToolCall = { id, type: "function", function: { name, arguments: JSON.stringify(args) } };

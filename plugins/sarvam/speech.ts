@@ -1,10 +1,10 @@
 import {
   badRequest,
   type Call,
-  fromBase64,
   isRecord,
   joinWav,
   type Model,
+  readBase64,
   type Speech,
   type SpeechRequest,
   UpstreamFault,
@@ -57,15 +57,7 @@ export function toWav(answer: unknown): Uint8Array<ArrayBuffer> {
   if (!Array.isArray(audios) || audios.length === 0) {
     throw new UpstreamFault("bad_response", "The provider's answer holds no audio");
   }
-  return joinWav(audios.map(toBytes));
-}
-
-function toBytes(audio: unknown): Uint8Array<ArrayBuffer> {
-  try {
-    return fromBase64(String(audio));
-  } catch (cause) {
-    throw new UpstreamFault("bad_response", "The provider's audio is no base64", { cause });
-  }
+  return joinWav(audios.map(readBase64));
 }
 
 /** `pace` is Sarvam's own, so that its bounds are said; `speed` is OpenAI's with wider bounds, so that it is moved into them. */

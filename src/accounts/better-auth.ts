@@ -4,7 +4,8 @@ import type { Store } from "../db/index.ts";
 import { authOrigin, sessionCookie } from "./auth-http.ts";
 import { limitCodes } from "./code-limit.ts";
 import { hashPassword, passwordLengthMax, passwordLengthMin, verifyPassword } from "./password.ts";
-import { recordSignIns } from "./record-sign-ins.ts";
+import { recordAudit } from "./record-audit.ts";
+import { beginInChosenAccount } from "./teams/switch-account.ts";
 
 const secondsOfDay = 86_400;
 /** Columns whose names differ from better-auth's fields. */
@@ -141,4 +142,24 @@ export function authOptions({ store, secret, report, passwords = ownPasswords }:
     },
     verification: { modelName: "verifications", fields: { ...times, expiresAt: "expires_at" } },
   } satisfies BetterAuthOptions;
+}
+
+/**
+ * Begins a session in the account that its user chose last, and records the sign-ins of those who may see more than their
+ * own account; members sign in too often to keep them all.
+ */
+export function recordSignIns({ store, now }: { readonly store: Store; readonly now: () => number }) {
+  return async ({ id, userId }: { id: string; userId: string }, context: { path?: string } | null): Promise<void> => {
+    // It replaces the session of the user who is signed in already.
+    if (context?.path === "/change-password") return;
+    await beginInChosenAccount(store, { id, userId });
+    const user = await store.db
+      .selectFrom("users")
+      .select(["account_id", "role"])
+      .where("id", "=", userId)
+      .executeTakeFirst();
+    if (user === undefined || user.role === "member") return;
+    const entry = { accountId: user.account_id, action: "user.sign_in", subject: user.account_id, detail: {} };
+    await recordAudit(store, entry, now());
+  };
 }

@@ -24,10 +24,13 @@ export async function readNodeState(registry: Registry, nowMs: number, folder: s
       return { plugin: plugin.name, model: model.id, isOpen };
     }),
     keys: [...pools].map(([plugin, keys]) => ({ plugin, total: keys.size, paused: keys.size - keys.readyAt(nowMs) })),
-    models: entries.map(({ model }) => model),
+    // In the sandbox no provider serves them, so the end of one concerns nobody yet.
+    models: entries.filter((entry) => entry.routes.some(isReal)).map(({ model }) => model),
     disk: await readDisk(folder),
   };
 }
+
+const isReal = ({ plugin }: { plugin: { name: string } }) => plugin.name !== "sandbox";
 
 async function readDisk(folder: string): Promise<NodeState["disk"]> {
   try {

@@ -42,7 +42,8 @@ export function formatStartupBanner({ config, port, metricsPort, key, owner, app
 }
 
 function describeKey(key: Bootstrap["key"]): string {
-  if (key === undefined) return "created earlier; for a new one: modelgate key create --account A --name N";
+  if (key === undefined)
+    return "created earlier; for a new one: modelgate key create --account owner@localhost --name new";
   return key.given ? "the value of MODELGATE_BOOTSTRAP_KEY" : `${key.key}   (shown only once)`;
 }
 

@@ -19,11 +19,20 @@ export function getPublicOrigin(config: { host: string; publicUrl: string | unde
   return config.publicUrl ?? getLocalOrigin(config.host, port);
 }
 
-/** Turns an error of listening into a sentence with the remedy when the port is taken. */
-export function toListenError(error: unknown, host: string, port: number, variable = "PORT"): unknown {
-  const isTaken = error instanceof Error && "code" in error && error.code === "EADDRINUSE";
-  if (!isTaken) return error;
-  return new Error(`Cannot listen on ${host}:${port}: the port is taken; set ${variable} to another`);
+/** Turns an error of listening into a sentence with the remedy. */
+export function toListenError(error: unknown, host: string, port: number, variable = "PORT"): Error {
+  const { code = "", message } = error as NodeJS.ErrnoException;
+  const hostVariable = variable.replace(/PORT$/, "HOST");
+  const noAddress = `this machine has no such address; set ${hostVariable} to one that it has, such as 127.0.0.1`;
+  const reasons: Readonly<Record<string, string>> = {
+    EADDRINUSE: `the port is taken; set ${variable} to another`,
+    EACCES: `its user may not use this port; set ${variable} to one above 1023`,
+    EADDRNOTAVAIL: noAddress,
+    // Of a name that cannot be resolved.
+    EINVAL: noAddress,
+    ENOTFOUND: noAddress,
+  };
+  return new Error(`Cannot listen on ${host}:${port}: ${reasons[code] ?? message}`, { cause: error });
 }
 
 /** Reads comma-separated origins; desktop programs have schemes of their own, such as `app://obsidian.md`. */

@@ -28,7 +28,7 @@ export const Model = Type.Object(
         description: "Where its provider serves a chat model, if it is not at /chat/completions",
       }),
     ),
-    premium: Type.Boolean({ description: "true: paid from the wallet; false: drawn from the daily free quota" }),
+    premium: Type.Boolean({ description: "Paid from the wallet if true, drawn from the daily free quota if false" }),
     contextTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Prompt and answer together" })),
     inputTokensMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one embedding input" })),
     inputCharactersMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one speech input" })),

@@ -9,7 +9,7 @@ export const Rate = Type.Object(
     usd: Type.String({ pattern: "^\\d{1,6}(\\.\\d{1,9})?$", description: "Decimal US dollars, at most nine decimals" }),
     per: Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: "For this many units, such as 1000000" }),
   },
-  { additionalProperties: false },
+  { additionalProperties: false, description: 'Such as { "usd": "0.10", "per": 1000000 }' },
 );
 export type Rate = Static<typeof Rate>;
 

@@ -36,14 +36,25 @@ export function formatUsd(text: string): string {
   return `${sign}$${size.toLocaleString(locale, { minimumFractionDigits: 2, maximumSignificantDigits: 3, maximumFractionDigits: 9 })}`;
 }
 
-/** Dollars with a fixed number of decimals, so that amounts below each other align and add up. */
+/**
+ * Dollars with a fixed number of decimals, so that amounts below each other align and add up. What is too small for these
+ * is not shown as nothing, but as `<$0.0001`.
+ */
 export function formatUsdColumn(text: string, decimals = 4): string {
   const value = Number(text);
+  const least = 10 ** -decimals;
+  if (value > 0 && value < least / 2) return `<$${least.toFixed(decimals)}`;
   const size = Math.abs(value).toLocaleString(locale, {
     minimumFractionDigits: decimals,
     maximumFractionDigits: decimals,
   });
   return `${value < 0 ? "−" : ""}$${size}`;
+}
+
+/** How many decimals tell the parts of such a sum apart. */
+export function toUsdDecimals(total: number): number {
+  if (total >= 100) return 2;
+  return total <= 0 ? 4 : Math.min(9, Math.max(4, 2 - Math.floor(Math.log10(total))));
 }
 
 export function formatMs(ms: number | null): string {

@@ -59,8 +59,8 @@ export function listFolder(folder: PluginDirectory): FolderListing {
   } catch (error) {
     const reason = getReason(error);
     if (reason === "ENOENT" && !folder.required) return { entries: [], problems: [] };
-    const advice = reason === "ENOENT" ? "make it" : "let the gateway's user read it";
-    const sentence = `Cannot read the folder ${folder.label} (${reason}): what it held before stays; ${advice}`;
+    const advice = reason === "ENOENT" ? "create it" : "let the gateway's user read it";
+    const sentence = `Cannot read the folder ${folder.label} (${reason}), so what it held before stays; ${advice}`;
     return { entries: undefined, problems: [{ label: folder.label, sentence }] };
   }
   const entries: FolderEntry[] = [];

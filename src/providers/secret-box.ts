@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { chownSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { type Config, getSecretsKeyFile } from "../config/index.ts";
 import { decrypt, encrypt } from "../contract/encryption.ts";
 import { GatewayError } from "../contract/index.ts";
@@ -70,11 +71,19 @@ export class SecretBox {
     try {
       // Of two processes that create it at once, the second fails here and reads the first one's.
       writeFileSync(this.#file, `${randomBytes(32).toString("hex")}\n`, { mode: 0o600, flag: "wx" });
+      giveToOwnerOf(dirname(this.#file), this.#file);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     }
     return this.#read() as SecretsKey;
   }
+}
+
+/** A command that root runs must not keep the file from the user that runs the gateway, who owns the home folder. */
+function giveToOwnerOf(folder: string, file: string): void {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = statSync(folder);
+  chownSync(file, uid, gid);
 }
 
 function toSecretsKey(text: string | undefined): SecretsKey | undefined {
@@ -87,7 +96,8 @@ function readIfThere(file: string): string | undefined {
   try {
     return readFileSync(file, "utf8");
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return undefined;
+    throw new GatewayError("conflict", `Cannot read ${file} (${code}); give it to the user that runs the gateway`);
   }
 }

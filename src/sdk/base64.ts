@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { UpstreamFault } from "../contract/index.ts";
 
 /**
  * Bytes as base64 text with padding.
@@ -29,6 +30,22 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
     throw new RangeError("Cannot read base64: the text holds other characters or is cut; send plain base64");
   }
   return new Uint8Array(buffer.buffer, buffer.byteOffset, length);
+}
+
+/**
+ * Reads base64 text that a provider answered.
+ *
+ * @throws {UpstreamFault} `bad_response` when it is not.
+ *
+ * @example
+ * [...readBase64("aGk=")]; // => [104, 105]
+ */
+export function readBase64(text: unknown): Uint8Array<ArrayBuffer> {
+  try {
+    return fromBase64(String(text));
+  } catch (cause) {
+    throw new UpstreamFault("bad_response", "The provider's answer is not base64", { cause });
+  }
 }
 
 /**

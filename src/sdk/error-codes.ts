@@ -23,6 +23,7 @@ export const errorCodes: Readonly<Record<string, FaultKind>> = {
   unsupported_country_region_territory: "auth",
   API_KEY_INVALID: "auth",
   API_KEY_EXPIRED: "auth",
+  FAILED_PRECONDITION: "auth",
   UNAUTHENTICATED: "auth",
   PERMISSION_DENIED: "auth",
   insufficient_quota: "insufficient_quota",
@@ -52,7 +53,6 @@ export const vagueErrorCodes: Readonly<Record<string, FaultKind>> = {
   unprocessable_entity_error: "bad_request",
   request_too_large: "bad_request",
   INVALID_ARGUMENT: "bad_request",
-  FAILED_PRECONDITION: "bad_request",
   tokens: "rate_limited",
   requests: "rate_limited",
 };

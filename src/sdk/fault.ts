@@ -58,9 +58,11 @@ function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number 
   return new UpstreamFault(kind, toSentence(kind, facts, status), { status, param, code, retryAfterMs: retryMs });
 }
 
-function toKind({ words }: ErrorFacts, status: number | undefined): FaultKind {
+function toKind({ words, message }: ErrorFacts, status: number | undefined): FaultKind {
   const find = (codes: typeof errorCodes) =>
     words.map((word) => getOwn(codes, word)).find((kind) => kind !== undefined);
+  const isUnpaid = words.includes("FAILED_PRECONDITION") && /billing/i.test(message ?? "");
+  if (isUnpaid) return "insufficient_quota";
   const byStatus = status !== undefined && status >= 400 ? classifyStatus(status) : undefined;
   return find(errorCodes) ?? byStatus ?? find(vagueErrorCodes) ?? "bad_response";
 }
@@ -68,7 +70,8 @@ function toKind({ words }: ErrorFacts, status: number | undefined): FaultKind {
 function toSentence(kind: FaultKind, facts: ErrorFacts, status: number | undefined): string {
   const answered = status === undefined ? "failed" : `answered ${status}`;
   const named = facts.code === undefined ? "" : ` (${facts.code})`;
-  if (kind === "auth") return `The provider refused the gateway's credential: it ${answered}${named}`;
+  const refused = facts.words.includes("FAILED_PRECONDITION") ? "account or location" : "credential";
+  if (kind === "auth") return `The provider refused the gateway's ${refused}: it ${answered}${named}`;
   if (kind === "insufficient_quota")
     return `The gateway's account with the provider is used up: it ${answered}${named}`;
   if (kind === "request_too_large") {
@@ -76,6 +79,9 @@ function toSentence(kind: FaultKind, facts: ErrorFacts, status: number | undefin
     const size = tokens === undefined ? "The request has more tokens" : `The request has about ${tokens} tokens, more`;
     return `${size} than the gateway's provider account takes at once; send less`;
   }
+  // Google's own sentence names the project and its quotas.
+  if (kind === "rate_limited" && facts.words.includes("RESOURCE_EXHAUSTED"))
+    return "The provider's rate limit for this model is reached";
   if (facts.message === undefined) return `The provider ${answered} without saying why`;
   return redact(facts.message);
 }
@@ -96,9 +102,10 @@ function readFacts(body: unknown): ErrorFacts {
   return { message, words, code, param: toText(error.param), status };
 }
 
-/** Google's machine-readable reason, which tells a bad key from a bad request. */
+/** Google's machine-readable reason, which tells a bad key from a bad request, and a day's quota from a rate limit. */
 function readReason(error: Record<string, unknown>): string | undefined {
   const details: unknown[] = Array.isArray(error.details) ? error.details : [];
+  if (/"quotaId":"[^"]*PerDay/.test(JSON.stringify(details))) return "insufficient_quota";
   return details.map((detail) => isRecord(detail) && toWord(detail.reason)).find((reason) => reason) || undefined;
 }
 

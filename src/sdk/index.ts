@@ -44,9 +44,20 @@ export {
   UpstreamFault,
   type UpstreamRequestOptions,
 } from "../contract/index.ts";
-export { base64ToFloats, floatsToBase64, fromBase64, toBase64 } from "./base64.ts";
+export { base64ToFloats, floatsToBase64, fromBase64, readBase64, toBase64 } from "./base64.ts";
 export { type DataUrl, readDataUrl, readMedia } from "./data-url.ts";
 export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
+export type { GeneratedSoFar } from "./dialects/generate-content/answer.ts";
+export { type GenerateContentReader, generateContent } from "./dialects/generate-content/index.ts";
+export type {
+  GenerateAnswer,
+  GenerateBody,
+  GeneratedCandidate,
+  GeneratedLogprob,
+  GeneratedPart,
+  GeneratePart,
+  GenerateTurn,
+} from "./dialects/generate-content/wire.ts";
 export { type MessagesOptions, messagesHandlers } from "./dialects/messages.ts";
 export { type OpenaiOptions, openai } from "./dialects/openai/index.ts";
 export type {
@@ -62,15 +73,24 @@ export { nearestEffort } from "./dialects/openai/reasoning.ts";
 export { badRequest, PluginError } from "./errors.ts";
 export { classifyError, classifyFault } from "./fault.ts";
 export { isRecord, parseJson } from "./json.ts";
-export { openApiSubset, type ReducedSchema, reduceSchema, type SchemaSubset, strictSubset } from "./json-schema.ts";
+export {
+  jsonSchemaSubset,
+  openApiSubset,
+  type ReducedSchema,
+  reduceSchema,
+  type SchemaSubset,
+  strictSubset,
+} from "./json-schema.ts";
 export { LruMap } from "./lru-map.ts";
 export { fetchImages, placeholderImages, precheckMultimodal } from "./multimodal.ts";
 export { type ParsedShape, parseShape, type Shape } from "./parse-shape.ts";
 export { readModels } from "./read-models.ts";
 export { ReasoningTagSplitter, type SplitText, splitReasoningTags } from "./reasoning-tags.ts";
 export { type HeaderReader, readDurationMs, retryAfterMs } from "./retry-after.ts";
+export { toServiceTier } from "./service-tier.ts";
 export { eventCharactersMaxDefault, readEvents, SseParser } from "./sse.ts";
 export { pickSupportedFields, warnOfOthers } from "./supported-fields.ts";
+export { toCompletion } from "./to-completion.ts";
 export {
   getToolResults,
   readArguments,
@@ -80,4 +100,4 @@ export {
   type ToolResult,
   withFunctionsAsTools,
 } from "./tools.ts";
-export { joinWav, readWav, type Wav, wavMs, writeWav } from "./wav.ts";
+export { joinWav, readWav, type Wav, wavMs, writeWav, writeWavHead } from "./wav.ts";

@@ -62,6 +62,22 @@ export const openApiSubset: SchemaSubset = {
   itemsRequired: true,
 };
 
+/**
+ * The subset of JSON Schema itself, as such providers take it.
+ *
+ * @see https://ai.google.dev/api/generate-content#generationconfig
+ *
+ * @example
+ * reduceSchema({ type: "string", pattern: "^a" }, jsonSchemaSubset).dropped; // => ["/pattern"]
+ */
+export const jsonSchemaSubset: SchemaSubset = {
+  ...openApiSubset,
+  keywords: new Set("title description minItems maxItems minimum maximum additionalProperties".split(" ")),
+  nullForm: "anyOf",
+  enumOf: "anything",
+  itemsRequired: false,
+};
+
 /** The types that a keyword speaks of: where a place has several types, it goes to these. */
 const keywordTypes: Readonly<Record<string, readonly string[]>> = {
   minProperties: ["object"],

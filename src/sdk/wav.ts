@@ -71,6 +71,19 @@ export function writeWav(wav: Wav): Uint8Array<ArrayBuffer> {
 }
 
 /**
+ * The head of a WAV file whose samples follow as they come.
+ *
+ * @example
+ * writeWavHead({ sampleRate: 8000, channels: 1, bitsPerSample: 16 }).length; // => 44
+ */
+export function writeWavHead(format: Omit<Wav, "pcm">): Uint8Array<ArrayBuffer> {
+  const head = writeWav({ ...format, pcm: new Uint8Array(0) });
+  const view = new DataView(head.buffer);
+  for (const at of [4, 40]) view.setUint32(at, 0xffff_ffff, true);
+  return head;
+}
+
+/**
  * Joins WAV files of one format into one, in order.
  *
  * @throws {UpstreamFault} `bad_response` if the audio is empty, one part cannot be read, or their formats differ.

@@ -12,24 +12,38 @@ const order: LoadOrder = JSON.parse(process.argv[2] as string);
 const { hostname, port } = new URL(order.url);
 const nextRequest = requestsOf(order);
 
-/** The slowest of the peers takes seconds, on a machine that has other work many. */
-const stallMsMax = 60_000;
+/** The slowest of the peers takes seconds, on a machine that has other work many. Open streams wait for each other. */
+const stallMsMax = order.kind === "open" ? 300_000 : 60_000;
+const mistakesMax = 20;
+/** More connections at once would wait in the queue of the listening socket, which drops those that it cannot hold. */
+const openingMax = 100;
 const wholeMs: number[] = [];
 const firstByteMs: number[] = [];
 const mistakes: string[] = [];
 let callsLeft = order.calls ?? Number.POSITIVE_INFINITY;
+let unopened = order.connections;
 let open = order.connections;
 const startedAt = performance.now();
 const endsAt = startedAt + (order.seconds ?? 600) * 1000;
 
 endWithParent();
-for (let i = 0; i < order.connections; i++) run(connect({ host: hostname, port: Number(port), noDelay: true }));
+for (let i = 0; i < openingMax; i++) openNext();
+
+function openNext(): void {
+  if (unopened-- > 0) run(connect({ host: hostname, port: Number(port), noDelay: true }));
+}
 
 function run(socket: Socket): void {
   let received: Buffer[] = [];
+  let isOpening = true;
+  const endOpening = () => {
+    if (isOpening) openNext();
+    isOpening = false;
+  };
   let sentAt = 0;
   const next = () => {
-    if (callsLeft <= 0 || performance.now() >= endsAt || mistakes.length > 20) return void socket.end();
+    if (mistakes.length > mistakesMax) return report();
+    if (callsLeft <= 0 || performance.now() >= endsAt) return void socket.end();
     callsLeft--;
     received = [];
     sentAt = performance.now();
@@ -37,6 +51,7 @@ function run(socket: Socket): void {
   };
   socket.setTimeout(stallMsMax, () => socket.destroy(new Error(`Nothing moved for ${stallMsMax} ms`)));
   socket.on("connect", next);
+  socket.once("data", endOpening);
   socket.on("data", (bytes: Buffer) => {
     if (received.length === 0) firstByteMs.push(performance.now() - sentAt);
     received.push(bytes);
@@ -51,6 +66,7 @@ function run(socket: Socket): void {
   });
   socket.on("error", (error) => mistakes.push(String(error)));
   socket.on("close", () => {
+    endOpening();
     if (sentAt !== 0 && mistakes.length === 0) mistakes.push("A connection was closed before its answer was whole");
     if (--open === 0) report();
   });

@@ -64,6 +64,8 @@ export interface GateOptions {
   flags?: readonly string[];
   /** Where it keeps its ledger, when not in its home. */
   books?: { DATABASE_URL: string; REDIS_URL: string };
+  /** Other settings. */
+  env?: Record<string, string>;
   /** Home folder, below the bench's own; the same name finds what an earlier start left there. */
   home: string;
 }
@@ -79,6 +81,7 @@ export async function startGate(processes: Processes, upstream: Upstream, option
       ...gateEnv({ home: join(processes.folder, options.home), port: 0, provider: upstream.origin, key, logLevel }),
       ...trusting(upstream),
       ...options.books,
+      ...options.env,
     },
   });
   const name = logLevel === "silent" ? "modelgate" : `modelgate, log ${logLevel}`;

@@ -36,6 +36,8 @@ const generated = { candidates: [{ content: { role: "model", parts }, finishReas
 const pictured = {
   candidates: [{ content: { parts: [{ inlineData: { mimeType: "image/png", data: "AAAA" } }] }, finishReason: "STOP" }],
 };
+const samples = { mimeType: "audio/l16; rate=24000; channels=1", data: "AAAA" };
+const spoken = { candidates: [{ content: { parts: [{ inlineData: samples }] }, finishReason: "STOP" }] };
 const vector = { values: [0.1, 0.2, 0.3] };
 const vectors = ["a", "b"].map((_, index) => ({ object: "embedding", index, embedding: vector.values }));
 const wav = wavOf(1000);
@@ -53,6 +55,10 @@ export function cannedReply(plugin: string, capability: Capability, { stream, co
       return jsonReply(count === 1 ? { embedding: vector } : { embeddings: Array(count).fill(vector) });
     case "gemini images":
       return jsonReply(pictured);
+    case "gemini transcription":
+      return jsonReply({ candidates: [{ content: { parts: [{ text: "Hello" }] }, finishReason: "STOP" }] });
+    case "gemini speech":
+      return eventsReply(spoken);
     case "sarvam transcription":
       return jsonReply({ transcript: "Hello", language_code: "hi-IN" });
     case "sarvam speech":

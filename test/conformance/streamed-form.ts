@@ -1,5 +1,5 @@
+import type { GenerateAnswer, GeneratedCandidate } from "modelgate/plugin";
 import type { MessageAnswer } from "../../plugins/anthropic/wire.ts";
-import type { Candidate, GenerateAnswer } from "../../plugins/gemini/wire.ts";
 import type { Recording } from "../support/recordings.ts";
 import { eventsReply, type Reply } from "../support/reply.ts";
 import { streamOf } from "../unit/plugins/anthropic/stream-of.ts";
@@ -22,7 +22,7 @@ function contentsOf(answer: GenerateAnswer): unknown[] {
   return parts.map((part, place) => {
     const content = { ...candidate.content, parts: [part] };
     if (place === parts.length - 1) return { ...answer, candidates: [{ ...candidate, content }] };
-    const { finishReason: _, finishMessage: __, ...begun } = candidate as Candidate & Json;
+    const { finishReason: _, finishMessage: __, ...begun } = candidate as GeneratedCandidate & Json;
     return { candidates: [{ ...begun, content }] };
   });
 }

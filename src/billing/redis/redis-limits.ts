@@ -139,7 +139,7 @@ class RedisCallLimits implements RedisLimits {
     if (this.#connection.isHealthy) return [];
     const { message } = this.#connection.reason;
     return [
-      `Redis cannot be used (${message}): until it can, each node keeps limits per minute and calls at once alone, and quotas are judged in SQL`,
+      `Redis cannot be used (${message}): each gateway enforces rate limits by itself, and the free quota is computed from PostgreSQL`,
     ];
   }
 

@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { figureColumns, type StatisticsKind, type Store } from "../../db/index.ts";
+import { sumFigures } from "./figures.ts";
 
 /** What statistics can be told apart by. */
 export const statisticsGroups = ["account", "key", "model", "plugin", "status", "session", "tag"] as const;
@@ -33,13 +34,29 @@ export interface StatisticsOfGroup {
   readonly value: string;
   /** Whose key or session it is; empty where accounts are not told apart. */
   readonly accountId: string;
-  readonly byHour: FiguresByHour;
+  /** Of all buckets together. */
+  readonly total: readonly number[];
+  /** Absent for a group that is not charted. */
+  readonly byHour: FiguresByHour | undefined;
+}
+
+/** How groups are chosen: the `limit` ones with the most of `rank`, of which the first `charted` are told by bucket. */
+export interface GroupsWanted {
+  readonly group: StatisticsGroup;
+  readonly rank: Rank;
+  readonly limit: number;
+  readonly charted: number;
 }
 
 interface GroupRow {
   readonly value: string;
   readonly account: string;
 }
+
+type RankedGroup = GroupRow & { rank: number };
+
+/** Buckets in which the figures of the wanted groups are read at once. */
+const bucketsAtOnce = 4;
 
 const valueColumns: Readonly<Record<StatisticsGroup, string>> = {
   account: "account_id",
@@ -57,106 +74,157 @@ const rankColumns: Readonly<Record<Rank, string>> = {
   tokens: `input_tokens + audio_input_tokens + cache_read_tokens + cache_write_tokens + cache_write_1h_tokens
     + output_tokens + audio_output_tokens + image_output_tokens`,
 };
-const sums = sql.join(figureColumns.map((name) => sql`cast(sum(${sql.ref(name)}) as bigint) as ${sql.ref(name)}`));
+const sums = sql.raw(figureColumns.map((name) => `cast(sum(${name}) as bigint) as ${name}`).join(", "));
 
 /** All requests that fit, by bucket. */
 export async function readTotals({ db }: Pick<Store, "db">, query: StatisticsQuery): Promise<FiguresByHour> {
   if (query.starts.length === 0) return new Map();
   const { rows } = await sql<Figures & { hour: number }>`select hour, ${sums} from statistics
-    where ${conditions(query, "call", toOwner(query.filter))} group by hour`.execute(db);
+    where ${conditions(query, { kind: "call", owner: toOwner(query.filter) })} group by hour`.execute(db);
   return new Map(rows.map((row) => [row.hour, toFigures(row)]));
 }
 
-/** The groups with the most of `rank`, the largest first. */
+/**
+ * The groups with the most of a rank, the largest first. Only what is charted by the hour is read by the hour: all else is
+ * in the sums of days, of which there are 24 times fewer.
+ */
 export async function readGroups(
   { db, shared }: Pick<Store, "db" | "shared">,
   query: StatisticsQuery,
-  { group, rank, limit }: { group: StatisticsGroup; rank: Rank; limit: number },
+  { group, rank, limit, charted }: GroupsWanted,
 ): Promise<{ readonly groups: readonly StatisticsOfGroup[]; readonly count: number }> {
-  const source = toSource(query, group, !shared);
-  const { value, account, kind, owner } = source;
-  const totals = new Map<string, GroupRow & { rank: number }>();
-  for await (const part of source.parts) {
-    const { rows } = await sql<GroupRow & { rank: number }>`select ${value} as value, ${account} as account,
-      cast(sum(${sql.raw(rankColumns[rank])}) as bigint) as rank
-      from statistics where ${conditions(part, kind, owner)} group by 1, 2`.execute(db);
-    for (const row of rows) {
-      const key = `${row.account}\n${row.value}`;
-      const known = totals.get(key);
-      if (known === undefined) totals.set(key, { ...row, value: String(row.value) });
-      else known.rank += row.rank;
-    }
-  }
-  const ranked = [...totals.values()]
-    .sort((one, other) => other.rank - one.rank || (one.value < other.value ? -1 : 1))
-    .slice(0, limit);
-  return { groups: await readFigures({ db }, source, ranked), count: totals.size };
+  const source = { db, isEmbedded: !shared, ...toSource(query.filter, group) };
+  const whole = toWholeDays(query);
+  const ranked = await rankGroups(source, whole, rank);
+  const wanted = ranked.slice(0, limit);
+  const byHour = await readFigures(source, [query], wanted.slice(0, charted), "hour");
+  const totals = await readFigures(source, whole, wanted.slice(charted), "0");
+  const groups = wanted.map((row) => {
+    const key = toKey(row);
+    const { value, account: accountId } = row;
+    const figures = byHour.get(key);
+    const total = sumFigures((figures ?? totals.get(key))?.values() ?? []);
+    return { value, accountId, total, byHour: figures };
+  });
+  return { groups, count: ranked.length };
 }
 
 type Figures = Readonly<Record<string, number>>;
 
-async function readFigures({ db }: Pick<Store, "db">, source: Source, wanted: readonly GroupRow[]) {
-  const groups = new Map(
-    wanted.map(({ value, account: accountId }) => [
-      `${accountId}\n${value}`,
-      { value, accountId, byHour: new Map<number, readonly number[]>() },
-    ]),
-  );
-  const { value, account, kind, owner } = source;
-  if (wanted.length === 0) return [];
-  const values = [...new Set(wanted.map((row) => row.value))];
-  const isNumber = source.group === "status";
-  for await (const part of source.parts) {
-    const { rows } = await sql<Figures & GroupRow & { hour: number }>`
-      select hour, ${value} as value, ${account} as account, ${sums} from statistics
-      where ${conditions(part, kind, owner)}
-        and ${value} in (${sql.join(values.map((each) => (isNumber ? Number(each) : each)))})
-      group by 1, 2, 3`.execute(db);
-    for (const row of rows) groups.get(`${row.account}\n${row.value}`)?.byHour.set(row.hour, toFigures(row));
-  }
-  return [...groups.values()];
-}
-
+/** Where the rows of a group are. */
 interface Source {
-  readonly group: StatisticsGroup;
+  readonly db: Store["db"];
+  readonly isEmbedded: boolean;
   readonly kind: StatisticsKind;
   readonly owner: RawBuilder<unknown>;
+  /** Of the rows of all accounts, which are many. */
+  readonly ofAll: boolean;
   readonly value: RawBuilder<unknown>;
   readonly account: RawBuilder<unknown>;
-  readonly parts: AsyncIterable<StatisticsQuery>;
+  readonly isNumber: boolean;
 }
 
-/**
- * Where the rows of a group are. Those of all accounts are many, so in the embedded store, where the event loop stands
- * still meanwhile, they are read one bucket at a time.
- */
-function toSource(query: StatisticsQuery, group: StatisticsGroup, isEmbedded: boolean): Source {
-  const { filter } = query;
+function toSource(filter: StatisticsFilter, group: StatisticsGroup): Omit<Source, "db" | "isEmbedded"> {
   const isNamed = group === "session" || group === "tag";
   const ofAll = filter.accountId === undefined && (group === "account" || group === "key" || group === "session");
   const { model, plugin, status } = filter;
   const isByKey = ofAll && [model, plugin, status].every((value) => value === undefined);
-  const kind = isNamed ? group : isByKey ? "key" : "call";
   const isOwned = group === "key" || group === "session";
   return {
-    group,
-    kind,
-    owner: ofAll ? sql`account_id <> ''` : toOwner(filter),
+    kind: isNamed ? group : isByKey ? "key" : "call",
+    owner: ofAll ? sql`account_id > ''` : toOwner(filter),
+    ofAll,
     value: sql.ref(valueColumns[group]),
     account: isOwned ? sql.ref("account_id") : sql`''`,
-    parts: { [Symbol.asyncIterator]: () => (ofAll && isEmbedded ? eachBucket(query) : once(query)) },
+    isNumber: group === "status",
   };
 }
 
-async function* once(query: StatisticsQuery): AsyncGenerator<StatisticsQuery> {
-  if (query.starts.length > 0) yield query;
+/** All groups by their rank, the largest first. */
+async function rankGroups(source: Source, queries: readonly StatisticsQuery[], rank: Rank): Promise<RankedGroup[]> {
+  const { db, value, account } = source;
+  const groups = new Map<string, RankedGroup>();
+  for await (const part of cut(source, queries, 1)) {
+    const { rows } = await sql<RankedGroup>`select ${value} as value, ${account} as account,
+      cast(sum(${sql.raw(rankColumns[rank])}) as bigint) as rank
+      from statistics where ${conditions(part, source)} group by 1, 2`.execute(db);
+    for (const row of rows) {
+      const known = groups.get(toKey(row));
+      if (known === undefined) groups.set(toKey(row), { ...row, value: String(row.value) });
+      else known.rank += row.rank;
+    }
+  }
+  return [...groups.values()].sort((one, other) => other.rank - one.rank || (one.value < other.value ? -1 : 1));
 }
 
-/** Lets others have the database and the event loop between two buckets. */
-async function* eachBucket(query: StatisticsQuery): AsyncGenerator<StatisticsQuery> {
-  for (const start of query.starts) {
-    yield { ...query, starts: [start] };
-    await new Promise((resolve) => setImmediate(resolve));
+/** Figures of groups by their key and, where `by` is the hour, by it. */
+async function readFigures(
+  source: Source,
+  queries: readonly StatisticsQuery[],
+  wanted: readonly GroupRow[],
+  by: "hour" | "0",
+): Promise<ReadonlyMap<string, FiguresByHour>> {
+  const groups = new Map(wanted.map((row) => [toKey(row), new Map<number, readonly number[]>()]));
+  if (wanted.length === 0) return groups;
+  const { db, value, account } = source;
+  const isWanted = toCondition(source, wanted);
+  for await (const part of cut(source, queries, bucketsAtOnce)) {
+    const { rows } = await sql<Figures & GroupRow & { hour: number }>`
+      select ${sql.raw(by)} as hour, ${value} as value, ${account} as account, ${sums} from statistics
+      where ${conditions(part, source)} and ${isWanted} group by 1, 2, 3`.execute(db);
+    for (const row of rows) {
+      const figures = groups.get(toKey(row));
+      const known = figures?.get(row.hour);
+      figures?.set(row.hour, known === undefined ? toFigures(row) : sumFigures([known, toFigures(row)]));
+    }
+  }
+  return groups;
+}
+
+/**
+ * That it is one of these, or has its name in another of their accounts. The sessions of all accounts are by far the most
+ * groups: the primary key leads to those of an account, and the name is no part of the search, which would take it as often
+ * as there are pairs of account and name.
+ */
+function toCondition({ kind, ofAll, value, isNumber }: Source, wanted: readonly GroupRow[]): RawBuilder<unknown> {
+  const values = sql.join(wanted.map((row) => (isNumber ? Number(row.value) : row.value)));
+  if (kind !== "session" || !ofAll) return sql`${value} in (${values})`;
+  const accounts = sql.join([...new Set(wanted.map((row) => row.account))]);
+  return sql`account_id in (${accounts}) and ${value} || '' in (${values})`;
+}
+
+function toKey({ account, value }: GroupRow): string {
+  return `${account}\n${value}`;
+}
+
+/** The same time in as few buckets as there are: whole days as such, and the hours that are left. */
+function toWholeDays(query: StatisticsQuery): StatisticsQuery[] {
+  if (query.hours === 24) return [query];
+  const ofDay = Map.groupBy(query.starts, (start) => start - (start % 24));
+  const days = [...ofDay].filter(([, starts]) => starts.length === 24).map(([day]) => day);
+  const rest = [...ofDay.values()].filter((starts) => starts.length < 24).flat();
+  return [
+    { ...query, hours: 24, starts: days },
+    { ...query, starts: rest },
+  ];
+}
+
+/**
+ * In the embedded store, where the event loop stands still meanwhile, the rows of all accounts are read some buckets at a
+ * time, and others have the database and the event loop in between.
+ */
+async function* cut(
+  { ofAll, isEmbedded }: Source,
+  queries: readonly StatisticsQuery[],
+  atOnce: number,
+): AsyncGenerator<StatisticsQuery> {
+  for (const query of queries) {
+    const { starts } = query;
+    const size = ofAll && isEmbedded ? atOnce : Math.max(1, starts.length);
+    for (let from = 0; from < starts.length; from += size) {
+      yield { ...query, starts: starts.slice(from, from + size) };
+      if (ofAll && isEmbedded) await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 }
 
@@ -167,8 +235,7 @@ function toOwner({ accountId = "" }: StatisticsFilter): RawBuilder<unknown> {
 /** Every bucket is named, because only then the key leads to the rows of one account in it. */
 function conditions(
   { filter, hours, starts }: StatisticsQuery,
-  kind: StatisticsKind,
-  owner: RawBuilder<unknown>,
+  { kind, owner }: Pick<Source, "kind" | "owner">,
 ): RawBuilder<unknown> {
   const { keyId, model, plugin, status } = filter;
   const equals = (column: string, value: string | number | undefined) =>
@@ -176,6 +243,8 @@ function conditions(
   const hour = sql`hour in (${sql.join(starts.map((start) => sql.lit(start)))})`;
   const others = [...equals("key_id", keyId), ...equals("model", model), ...equals("plugin", plugin)];
   const all = [sql`hours = ${sql.lit(hours)}`, sql`kind = ${sql.lit(kind)}`, hour, owner, ...others];
+  // They have none of these, and PostgreSQL, which then expects few rows, reads them by the primary key.
+  if (kind === "session") all.push(sql`key_id = '' and model = '' and plugin = '' and status = 0`);
   return sql.join([...all, ...equals("status", status)], sql` and `);
 }
 

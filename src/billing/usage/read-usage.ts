@@ -35,9 +35,9 @@ export async function readUsageBy(
   const buckets = ((endDay - startDay + 1) * hoursOfDay) / hours;
   const starts = Array.from({ length: buckets }, (_, place) => startDay * hoursOfDay + place * hours);
   const query = { filter: { accountId }, hours, starts } as const;
-  const { groups } = await readGroups(store, query, { group, rank: "cost", limit: groupsMax });
+  const { groups } = await readGroups(store, query, { group, rank: "cost", limit: groupsMax, charted: groupsMax });
   const rows = groups.flatMap(({ value, byHour }) =>
-    [...byHour].map(([hour, figures]) => ({ ...readFigures(figures), hour, model: value })),
+    [...(byHour ?? [])].map(([hour, figures]) => ({ ...readFigures(figures), hour, model: value })),
   );
   return sumUsage(createBuckets(period, { startDay, endDay }), rows);
 }

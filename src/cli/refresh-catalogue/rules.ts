@@ -1,6 +1,6 @@
 import type { Price } from "../../contract/index.ts";
 import { openai } from "./openai-rules.ts";
-import { toMediaPrice, toTokenPrice } from "./price-list.ts";
+import { toMediaPrice, toTieredPrice, toTokenPrice } from "./price-list.ts";
 import { approved, moving, ownProtocol, type ProviderRules } from "./provider-rules.ts";
 
 const anthropic: ProviderRules = {
@@ -28,16 +28,22 @@ const anthropic: ProviderRules = {
   },
 };
 
+/** https://ai.google.dev/gemini-api/docs/speech-generation#voices */
+const geminiVoices =
+  `Zephyr Puck Charon Kore Fenrir Leda Orus Aoede Callirrhoe Autonoe Enceladus Iapetus Umbriel Algieba Despina Erinome
+  Algenib Rasalgethi Laomedeia Achernar Alnilam Schedar Gacrux Pulcherrima Achird Zubenelgenubi Vindemiatrix Sadachbia
+  Sadaltager Sulafat`.split(/\s+/);
+
 const gemini: ProviderRules = {
   provider: "gemini",
   prefix: "gemini/",
   ownedBy: () => "google",
-  capabilities: ["chat", "embeddings", "images"],
+  capabilities: ["chat", "embeddings", "images", "transcription", "speech"],
   pricingUrl: "https://ai.google.dev/gemini-api/docs/pricing",
   leftOut: [
     [/latest$/, moving],
     [/lyria|imagen|deep-research|computer-use|robotics|omni|live|native-audio/, ownProtocol],
-    [/-exp-|gemma-2|learnlm|image-generation|-tts$|nano-banana-pro/, "it is an experiment or another's name"],
+    [/-exp-|gemma-2|learnlm|image-generation|nano-banana-pro/, "it is an experiment or another's name"],
   ],
   facts(id, listed, capability) {
     if (capability === "embeddings") {
@@ -57,11 +63,25 @@ const gemini: ProviderRules = {
         ...(!hasSizes && { options: { imageSizes } }),
       };
     }
+    if (capability === "transcription") {
+      // https://ai.google.dev/gemini-api/docs/models/gemini-3.5-transcribe: up to an hour.
+      return { price: toMediaPrice(listed), outputTokensMax: listed.max_output_tokens, audioMsMax: 3_600_000 };
+    }
+    if (capability === "speech") {
+      return {
+        price: toMediaPrice(listed),
+        voices: geminiVoices,
+        voiceDefault: "Kore",
+        // At 32 tokens a second an answer ends after eight minutes, which is this much in the slowest of scripts.
+        inputCharactersMax: 2000,
+        outputTokensMax: listed.max_output_tokens,
+      };
+    }
     const levels = [...(/-pro/.test(id) ? [] : ["minimal"]), "low", "medium", "high"];
     const isLevelled = !id.startsWith("gemini-2.5");
     return {
       contextTokens: listed.max_input_tokens,
-      price: toTokenPrice(listed),
+      price: toTieredPrice(listed),
       timeoutSeconds: 900,
       imageTokensMax: 8256,
       omit: ["presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "logit_bias"],

@@ -159,6 +159,14 @@ async function closeAll({ db, connections }: Parts): Promise<void> {
 }
 
 function cannotOpen(url: string, error: unknown): StoreError {
-  const reason = error instanceof AggregateError ? (error.errors[0] as Error).message : (error as Error).message;
-  return new StoreError(`Cannot open the database ${shownUrl(url)}: ${reason}`, error);
+  const { code, message } = (error instanceof AggregateError ? error.errors[0] : error) as NodeJS.ErrnoException;
+  return new StoreError(`Cannot open the database ${shownUrl(url)}: ${message}${findAdvice(code)}`, error);
+}
+
+/** What to do, where it is known: an answer of PostgreSQL has its SQLSTATE, a connection that fails has none. */
+function findAdvice(code: string | undefined): string {
+  if (code === undefined || !/^[0-9A-Z]{5}$/.test(code))
+    return "; see that PostgreSQL runs there and that DATABASE_URL is right";
+  if (code === "42501") return "; let its user create tables there";
+  return /^(28|3D)/.test(code) ? "; see that user, password and database in DATABASE_URL are right" : "";
 }

@@ -83,9 +83,16 @@ function openDatabase(file: string): DatabaseSync {
 
 function cannotOpen(file: string, error: unknown): StoreError {
   const reason = error instanceof Error ? error.message : String(error);
-  const advice = /disk is full|disk I\/O|ENOSPC|EFBIG/.test(reason) ? "; see that its disk has room" : "";
-  return new StoreError(`Cannot open the database ${file}: ${reason}${advice}`, error);
+  const advice = remedies.find(([pattern]) => pattern.test(reason))?.[1];
+  const sentence = `Cannot open the database ${file}: ${reason}${advice === undefined ? "" : `; ${advice}`}`;
+  return new StoreError(sentence, error);
 }
+
+const remedies = [
+  [/disk is full|disk I\/O|ENOSPC|EFBIG/, "see that its disk has room"],
+  [/EACCES|EPERM|EROFS|readonly/, "let the gateway's user write it and its folder"],
+  [/not a database|malformed/, "restore a backup, or move the file away to begin with an empty database"],
+] as const;
 
 /**
  * Takes the lock of the process that serves from a database; it ends with that process, however that ends. It is an

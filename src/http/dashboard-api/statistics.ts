@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { emailsOf, maySeeAll } from "../../accounts/index.ts";
 import {
+  type FiguresByHour,
   type Rank,
   readFigures,
   readGroups,
@@ -65,22 +66,21 @@ export function statisticsController(deps: HttpDeps) {
       await deps.statistics?.freshen();
       const [totals, { groups, count }] = await Promise.all([
         readTotals(deps.store, query),
-        readGroups(deps.store, query, { group, rank: rankOf[metric], limit: groupsMax }),
+        readGroups(deps.store, query, { group, rank: rankOf[metric], limit: groupsMax, charted: chartedMax }),
       ]);
       const names = await readNames(deps.store, groups, { group, seesAll: maySeeAll(user.role) });
-      const toValues = (of: StatisticsOfGroup["byHour"]) =>
-        query.starts.map((start) => toMetric(readFigures(of.get(start)), metric));
+      const toValues = (of: FiguresByHour) => query.starts.map((start) => toMetric(readFigures(of.get(start)), metric));
       return {
         buckets: query.starts.map((start) => new Date(start * hourMs).toISOString()),
         totals: toFiguresJson(readFigures(sumFigures(totals.values()))),
         values: toValues(totals),
         group_count: count,
-        groups: groups.map((each, place) => ({
+        groups: groups.map((each) => ({
           value: each.value,
           ...names(each),
-          ...toFiguresJson(readFigures(sumFigures(each.byHour.values()))),
+          ...toFiguresJson(readFigures(each.total)),
           /** Of the metric, by bucket; null for a group that is not in the chart. */
-          values: place < chartedMax ? toValues(each.byHour) : null,
+          values: each.byHour === undefined ? null : toValues(each.byHour),
         })),
       };
     },

@@ -12,7 +12,7 @@ export function cors(origins: readonly string[]) {
   const preflight = async ({ request }: { request: Request }) => {
     const headers = new Headers({ "cache-control": "no-store" });
     if (allow(origins, headers, request)) {
-      headers.set("access-control-allow-methods", "GET, POST");
+      headers.set("access-control-allow-methods", "GET, POST, DELETE");
       headers.set("access-control-max-age", String(preflightMaxAgeSeconds));
       const asked = request.headers.get("access-control-request-headers");
       if (asked !== null) headers.set("access-control-allow-headers", asked);

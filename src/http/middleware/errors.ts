@@ -102,22 +102,40 @@ export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => s
     const { pathname } = url;
     const { basePath, corsOrigins = [] } = deps.config;
     const isApi = pathname.startsWith(`${basePath}/`) || pathname.startsWith("/v1/");
-    const response = await noEndpoint(deps, request, { pathname, methods: allowedMethods(pathname), isApi });
+    const methods = allowedMethods(pathname);
+    const meantPath = toMeantPath(pathname);
+    const meant = allowedMethods(meantPath).includes(request.method) ? meantPath : undefined;
+    const response = await noEndpoint(deps, request, { pathname, methods, meant, isApi });
     // No route answers, so the hooks of the API's routes do not run.
     return isApi ? exposeResponse(corsOrigins, response, request) : response;
   };
 }
 
+/** The path of the API that a client with a wrong base URL may mean: one without `/v1`, with two, or with the endpoint. */
+function toMeantPath(pathname: string): string {
+  const single = pathname.replaceAll(/\/{2,}/g, "/");
+  const version = single.lastIndexOf("/v1/");
+  const endpoint = version === -1 ? single : single.slice(version + "/v1".length);
+  return `/v1${endpoint.replace("/chat/completions/chat/", "/chat/")}`;
+}
+
 async function noEndpoint(
   deps: HttpDeps,
   request: Request,
-  { pathname, methods, isApi }: { pathname: string; methods: string[]; isApi: boolean },
+  {
+    pathname,
+    methods,
+    meant,
+    isApi,
+  }: { pathname: string; methods: string[]; meant?: string | undefined; isApi: boolean },
 ): Promise<Response> {
   // The server takes a path as it is sent: one with a fragment only looks like an endpoint.
   if (methods.length === 0 || methods.includes(request.method)) {
     const page = isApi ? undefined : await notFoundPage(deps.site, request);
     if (page !== undefined) return page;
-    const sentence = `There is no endpoint ${request.method} ${pathname}`;
+    const remedy =
+      meant === undefined ? "GET /docs lists those there are" : `did you mean ${meant}? See the client's base URL`;
+    const sentence = `There is no endpoint ${request.method} ${pathname}; ${remedy}`;
     return errorResponse(deps, new GatewayError("not_found", sentence), { request });
   }
   const sentence = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;

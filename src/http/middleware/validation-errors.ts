@@ -133,7 +133,7 @@ function toParam(path: string): string {
 }
 
 function describe(value: unknown): string {
-  if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (Array.isArray(value)) return value.length === 0 ? "an empty array" : `an array of ${value.length}`;
   return value !== null && typeof value === "object" ? "an object" : quoteValue(value);
 }
 
@@ -167,6 +167,6 @@ function ofType(schema: TSchema): string {
 
 function range(low: number | undefined, high: number | undefined, unit: string): string {
   if (low !== undefined && high !== undefined) return ` of ${low} to ${high}${unit}`;
-  if (low !== undefined) return ` of at least ${low}${unit}`;
+  if (low !== undefined) return ` of at least ${low}${low === 1 ? unit.replace(/s$/, "") : unit}`;
   return high === undefined ? "" : ` of at most ${high}${unit}`;
 }

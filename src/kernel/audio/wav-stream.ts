@@ -1,5 +1,5 @@
 import { UpstreamFault } from "../../contract/index.ts";
-import { readWav, type Wav, writeWav } from "../../sdk/wav.ts";
+import { readWav, type Wav } from "../../sdk/wav.ts";
 import { closeIterator } from "../capabilities/iterators.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -70,14 +70,6 @@ async function* readSamples(head: Bytes, start: number, rest: AsyncIterator<Byte
   } finally {
     closeIterator(rest);
   }
-}
-
-/** The head of a WAV file of unknown size. */
-export function writeWavHead(format: WavFormat): Bytes {
-  const head = writeWav({ ...format, pcm: new Uint8Array(0) });
-  const view = new DataView(head.buffer);
-  for (const at of [4, 40]) view.setUint32(at, 0xffff_ffff, true);
-  return head;
 }
 
 /** @throws {UpstreamFault} When sound of one format cannot follow on the other. */

@@ -18,6 +18,8 @@ const lacks: Readonly<Record<Feature, string>> = {
 };
 /** A word of ordinary text with the space before it, in characters, is longer. */
 const wordCharsMean = 4;
+/** The least output that the Responses protocol takes. */
+const responseTokensMin = 16;
 /** So many characters for each token that fits are counted: words of ordinary text with the space before them are shorter. */
 const countedWordChars = 12;
 /** How many other models an error names. */
@@ -25,11 +27,12 @@ const namedMax = 3;
 
 /**
  * Refuses a request that the model cannot serve for certain: its row says what it can do and this is not in it, or the
- * prompt has more words than its context has tokens.
+ * prompt has more words than its context has tokens, or the model is served where an answer cannot be as short.
  *
  * @throws {GatewayError} `invalid_request` or `context_length_exceeded`, naming models that can and that the key may use.
  */
 export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): void {
+  checkOutputLimit(call);
   const { request, modelEntry, native } = call;
   const { model } = modelEntry;
   const needs: Needs = model.features === undefined || native?.untranslatable ? new Map() : findNeeds(request);
@@ -54,6 +57,15 @@ export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): 
   }
   const sentence = `This model's maximum context length is ${model.contextTokens} tokens. However, your messages have more words than that; ${advice}`;
   throw new GatewayError("context_length_exceeded", sentence, { param: "messages" });
+}
+
+function checkOutputLimit({ request, modelEntry: { model, routes } }: CallContext<"chat">): void {
+  const { max_completion_tokens: newer, max_tokens: older } = request;
+  const limit = newer || older || responseTokensMin;
+  if (limit >= responseTokensMin || routes.some((route) => route.model.endpoint !== "responses")) return;
+  const param = newer ? "max_completion_tokens" : "max_tokens";
+  const sentence = `${param} is ${limit}, but ${model.id} takes no less than ${responseTokensMin}`;
+  throw new GatewayError("invalid_request", sentence, { param });
 }
 
 function hasFeature({ features }: Model, feature: Feature): boolean {

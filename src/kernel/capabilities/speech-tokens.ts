@@ -8,8 +8,8 @@ import {
 import { splitText } from "../audio/split-text.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
 
-/** Tokens of sound: Gemini counts 25 for a second, OpenAI 20. */
-export const audioTokensPerSecond = 25;
+/** Tokens of sound: Gemini counts 32 for a second, OpenAI 20. */
+export const audioTokensPerSecond = 32;
 /** Slower than anyone speaks, in any script; and the pauses of a short text. */
 const secondsPerCharacterMax = 0.5;
 const secondsMin = 60;

@@ -10,15 +10,9 @@ import {
   toTokenMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
+import { writeWavHead } from "../../sdk/wav.ts";
 import { splitText } from "../audio/split-text.ts";
-import {
-  concatBytes,
-  expectSameFormat,
-  type OpenedFile,
-  openSamples,
-  type WavFormat,
-  writeWavHead,
-} from "../audio/wav-stream.ts";
+import { concatBytes, expectSameFormat, type OpenedFile, openSamples, type WavFormat } from "../audio/wav-stream.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
 import { countTokens } from "../normalize/tokenizer.ts";
 import { withFailover } from "../routing/failover.ts";

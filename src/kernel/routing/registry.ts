@@ -85,7 +85,10 @@ export class Registry {
   find(name: string, { capability, caller, openedAt, virtual }: FindOptions): ModelEntry {
     const asked = this.#byName.get(name);
     if (asked === undefined) {
-      const sentence = `The model '${name}' does not exist here; GET /models lists what does`;
+      // Other gateways' names begin with the provider.
+      const known = name.slice(name.lastIndexOf("/") + 1);
+      const hint = this.#byName.has(known) ? `'${known}' does` : "GET /models lists what does";
+      const sentence = `The model '${name}' does not exist here; ${hint}`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });
     }
     const modelEntry = findSuccessor(asked, openedAt, (other) => this.#byName.get(other));

@@ -99,7 +99,8 @@ describe.skipIf(whyNoPostgres !== undefined)("two gateways on one PostgreSQL", (
     expect(stranger).toEqual({
       code: 2,
       stdout: "",
-      stderr: "Cannot open the database postgres://ada@127.0.0.1:1/books: connect ECONNREFUSED 127.0.0.1:1\n",
+      stderr:
+        "Cannot open the database postgres://ada@127.0.0.1:1/books: connect ECONNREFUSED 127.0.0.1:1; see that PostgreSQL runs there and that DATABASE_URL is right\n",
     });
   });
 

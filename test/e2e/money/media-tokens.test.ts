@@ -175,7 +175,7 @@ describe("speech of gpt-4o-mini-tts", () => {
   test("without a report costs what was heard", async () => {
     upstream.answer("openai", reply({ type: "speech.audio.done" }));
     await (await client.audio.speech.create({ model, voice: "ash", input: "Hello" })).arrayBuffer();
-    expect(await lastCall()).toMatchObject({ input_tokens: 1, audio_output_tokens: 26, usage_source: "estimated" });
+    expect(await lastCall()).toMatchObject({ input_tokens: 1, audio_output_tokens: 33, usage_source: "estimated" });
   });
 
   test("that breaks off costs what was heard", async () => {
@@ -183,7 +183,7 @@ describe("speech of gpt-4o-mini-tts", () => {
     await (await client.audio.speech.create({ model, voice: "ash", input: "Hello" }))
       .arrayBuffer()
       .catch(() => undefined);
-    expect(await lastCall()).toMatchObject({ audio_output_tokens: 26, usage_source: "estimated", status: 500 });
+    expect(await lastCall()).toMatchObject({ audio_output_tokens: 33, usage_source: "estimated", status: 500 });
   });
 });
 

@@ -59,7 +59,11 @@ describe("a gateway", () => {
     await until(() => waiting.length === 1);
     const refused = await ask(large);
     expect(refused.headers.get("retry-after")).toBe("1");
-    await expectError(refused, { status: 429, code: "rate_limit_exceeded", says: "hold 1400124 bytes, and there is no room for 2100186" });
+    await expectError(refused, {
+      status: 429,
+      code: "rate_limit_exceeded",
+      says: "hold 1400124 bytes, and there is no room for 2100186",
+    });
     const small = ask();
     await until(() => waiting.length === 2);
     release();

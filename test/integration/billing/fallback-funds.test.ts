@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
-import { type Handlers, makeCallId, type Model } from "../../../src/contract/index.ts";
+import { type Handlers, type Model, makeCallId } from "../../../src/contract/index.ts";
 import { CallContext, runCall } from "../../../src/kernel/index.ts";
 import { unavailable } from "../../unit/kernel/fallback-bench.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";

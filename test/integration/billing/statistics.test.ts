@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import {
-  type FiguresByHour,
   readFigures,
   readGroups,
   readTotals,
@@ -78,12 +77,12 @@ async function untilCounted(store: Store, { statistics }: Process): Promise<void
 async function groupsOf(store: Store, group: StatisticsGroup, filter: StatisticsFilter = {}, hours: 1 | 24 = 24) {
   const starts = Array.from({ length: hours === 24 ? 2 : 48 }, (_, place) => firstHour + place * hours);
   const query = { filter, hours, starts };
-  const { groups } = await readGroups(store, query, { group, rank: "requests", limit: 1000 });
-  return Object.fromEntries(groups.map(({ value, byHour }) => [value, countOf(byHour)]));
+  const { groups } = await readGroups(store, query, { group, rank: "requests", limit: 1000, charted: 1 });
+  return Object.fromEntries(groups.map(({ value, total }) => [value, countOf(total)]));
 }
 
-function countOf(byHour: FiguresByHour): number {
-  const { requests, failures, refused } = readFigures(sumFigures(byHour.values()));
+function countOf(figures: readonly number[]): number {
+  const { requests, failures, refused } = readFigures(figures);
   return requests + failures + refused;
 }
 
@@ -142,6 +141,27 @@ describe("statistics", () => {
     const { firstByteMs, durationMs } = await totalOf(store, { accountId: "acc_1", keyId: "key1" });
     expect(firstByteMs.p50).toBeWithin(66, 106);
     expect(durationMs.p95).toBeWithin(687, 1100);
+  });
+
+  test("of hours are taken from whole days where there are such", async () => {
+    const store = await temporaryStore();
+    const { statistics, end } = await startProcess(store, { at: start });
+    const hours = [19, 20, 23, 24, 30, 47, 48, 50, 51];
+    const ends = hours.map((hour) => endedCall(start + hour * hourMs, { session: hour < 30 ? "early" : "late" }));
+    await end(...ends, endedCall(start + 30 * hourMs, { accountId: "acc_2", session: "late" }));
+    await statistics.flush();
+    const starts = Array.from({ length: 31 }, (_, place) => firstHour + 20 + place);
+    const query = { filter: {}, hours: 1, starts } as const;
+    const read = async (charted: number) => {
+      const { groups } = await readGroups(store, query, { group: "session", rank: "requests", limit: 3, charted });
+      return groups.map(({ accountId, value, total, byHour }) => [accountId, value, countOf(total), byHour?.size]);
+    };
+    expect(await read(1)).toEqual([
+      ["acc_1", "late", 4, 4],
+      ["acc_1", "early", 3, undefined],
+      ["acc_2", "late", 1, undefined],
+    ]);
+    expect((await read(3)).map(([, , count]) => count)).toEqual([4, 3, 1]);
   });
 
   test("are added up over flushes, and what was not counted before a crash is counted after it", async () => {

@@ -85,7 +85,9 @@ describe("openStore refuses in one sentence", () => {
   test("a file that is not a database", async () => {
     const file = temporaryFile();
     writeFileSync(file, "This is a shopping list, not a database. ".repeat(200));
-    expect((await refusal(file)).message).toBe(`Cannot open the database ${file}: file is not a database`);
+    expect((await refusal(file)).message).toBe(
+      `Cannot open the database ${file}: file is not a database; restore a backup, or move the file away to begin with an empty database`,
+    );
   });
 
   test("a file in a folder that does not exist", async () => {

@@ -52,7 +52,7 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
     "a row without premium",
     "bad.json",
     manifest({ models: [{ id: "a" }] }),
-    "models[0].premium (a): it is missing: true: paid from the wallet",
+    "models[0].premium (a): it is missing: paid from the wallet if true",
   ],
   [
     "a price without a unit",
@@ -252,8 +252,8 @@ describe("a dropped file is refused in one sentence, and everything else goes on
     }));
     const { warnings } = await stockOf(home, { pluginFolders, builtIns: [builtIn("stock")] }).pluginManager.load();
     expect(warnings).toEqual([
-      "Cannot read the folder missing (ENOENT): what it held before stays; make it",
-      "Cannot read the folder file (ENOTDIR): what it held before stays; let the gateway's user read it",
+      "Cannot read the folder missing (ENOENT), so what it held before stays; create it",
+      "Cannot read the folder file (ENOTDIR), so what it held before stays; let the gateway's user read it",
     ]);
   });
 

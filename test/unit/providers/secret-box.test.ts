@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SecretBox } from "../../../src/providers/secret-box.ts";
@@ -27,4 +27,23 @@ test("the file is created for the first secret alone, and then used", () => {
   // The text counts and not its line end, so that the file can be copied by hand.
   writeFileSync(join(home, "secrets.key"), `${given}\r\n`);
   expect(boxOf().id).toBe(boxOf(given).id);
+});
+
+const isRoot = process.getuid?.() === 0;
+if (!isRoot) console.warn("Who owns a file that root creates is not checked: this is not root");
+
+test.skipIf(!isRoot)("the file that a command of root creates belongs to the owner of the home folder", () => {
+  const owned = join(home, "owned");
+  mkdirSync(owned);
+  chownSync(owned, 65534, 65533);
+  new SecretBox({ home: owned, secretsKey: undefined }).seal("owner", "secret", true);
+  const { uid, gid, mode } = statSync(join(owned, "secrets.key"));
+  expect({ uid, gid, mode: mode & 0o777 }).toEqual({ uid: 65534, gid: 65533, mode: 0o600 });
+});
+
+test("a file that cannot be read is refused with what to do", () => {
+  const unreadable = join(home, "unreadable");
+  mkdirSync(join(unreadable, "secrets.key"), { recursive: true });
+  const box = new SecretBox({ home: unreadable, secretsKey: undefined });
+  expect(() => box.id).toThrow(`secrets.key (EISDIR); give it to the user that runs the gateway`);
 });

@@ -45,6 +45,11 @@ describe("readModels", () => {
       "Cannot read models[0].price.inputToken.per (acme-1): it is missing",
     ],
     [
+      "a rate that is a number",
+      [{ ...plainModel, price: { inputToken: 0.5 } }],
+      'Cannot read models[0].price.inputToken (acme-1): got 0.5, expected object: such as { "usd": "0.10", "per": 1000000 }',
+    ],
+    [
       "a price that is no decimal",
       [{ ...plainModel, price: { inputToken: { usd: "1,25", per: 1 } } }],
       'Cannot read models[0].price.inputToken.usd (acme-1): got "1,25", expected decimal US dollars, at most nine decimals',

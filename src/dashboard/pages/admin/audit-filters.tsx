@@ -1,66 +1,6 @@
 import { Field, SelectField } from "../../ui/field.tsx";
 import { type ChangeFilters, LateField, SpanFields, times } from "../../ui/filters.tsx";
-import { actors } from "./audit-text.ts";
-
-/** Actions by what they are done with; the whole group can be chosen as well. */
-const groups: readonly (readonly [group: string, label: string, actions: Readonly<Record<string, string>>])[] = [
-  [
-    "account",
-    "Accounts",
-    {
-      create: "Account created",
-      change: "Name, email or role changed",
-      invite: "Invitation created",
-      credit: "Credit added",
-      debit: "Credit deducted",
-      quota: "Free quota set",
-      disabled: "Disabled or enabled",
-      password: "Password reset",
-      sign_out: "Sessions ended",
-    },
-  ],
-  ["user", "Sign-in", { sign_in: "Signed in", password: "Password changed" }],
-  [
-    "team",
-    "Teams",
-    {
-      create: "Team created",
-      rename: "Team renamed",
-      invite: "Invited to a team",
-      join: "Joined a team",
-      switch: "Switched to another account",
-      role: "Role in a team changed",
-      remove: "Left or removed from a team",
-      budget: "Budget of an account set",
-      invitation_delete: "Invitation deleted",
-    },
-  ],
-  [
-    "content",
-    "Prompts and answers",
-    { view: "Content looked at", switch: "Keeping content switched", delete: "Content deleted" },
-  ],
-  ["key", "API keys", { create: "Key created", change: "Key changed", revoke: "Key revoked" }],
-  ["voucher", "Vouchers", { create: "Voucher created", void: "Voucher voided" }],
-  ["payment", "Payments", { refund: "Refund", dispute: "Dispute", dispute_won: "Dispute won" }],
-  [
-    "provider",
-    "Providers",
-    {
-      add: "Provider added",
-      set: "Provider enabled, disabled or ordered",
-      remove: "Provider removed",
-      key: "Provider's keys changed",
-    },
-  ],
-  ["catalogue", "Catalogue", { change: "Catalogue changed" }],
-  ["sandbox", "Sandbox", { set: "Sandbox set" }],
-  [
-    "alert",
-    "Alerts",
-    { rule: "Rule changed", channel: "Channel added", channel_delete: "Channel deleted", smtp: "Mail server changed" },
-  ],
-];
+import { actors, auditGroups } from "./audit-text.ts";
 
 interface AuditFiltersProps {
   params: URLSearchParams;
@@ -93,7 +33,7 @@ export function AuditFilters({ params, onChange }: AuditFiltersProps) {
             onChange={({ target }) => onChange({ action: target.value })}
           >
             <option value="">Any action</option>
-            {groups.map(([group, label, actions]) => (
+            {auditGroups.map(([group, label, actions]) => (
               <optgroup key={group} label={label}>
                 <option value={group}>{label}: all</option>
                 {Object.entries(actions).map(([action, name]) => (

@@ -16,7 +16,7 @@ export function describeActor({ email, account }: AuditEntry): string {
   return email ?? actors[account] ?? account;
 }
 
-const sentences: Readonly<Record<string, (detail: Detail, subject: string) => string>> = {
+export const auditSentences: Readonly<Record<string, (detail: Detail, subject: string) => string>> = {
   "account.create": () => "Created the account",
   "account.change": describeChange,
   "account.invite": () => "Created an invitation link",
@@ -80,9 +80,73 @@ const sentences: Readonly<Record<string, (detail: Detail, subject: string) => st
   "voucher.void": () => "Voided the voucher",
 };
 
+/** Actions by what they are done with; the whole group can be chosen as well. */
+export const auditGroups: readonly (readonly [
+  group: string,
+  label: string,
+  actions: Readonly<Record<string, string>>,
+])[] = [
+  [
+    "account",
+    "Accounts",
+    {
+      create: "Account created",
+      change: "Name, e-mail or role changed",
+      invite: "Invitation created",
+      credit: "Credit added",
+      debit: "Credit deducted",
+      quota: "Free quota set",
+      disabled: "Disabled or enabled",
+      password: "Password reset",
+      sign_out: "Sessions ended",
+    },
+  ],
+  ["user", "Sign-in", { sign_in: "Signed in", password: "Password changed" }],
+  [
+    "team",
+    "Teams",
+    {
+      create: "Team created",
+      rename: "Team renamed",
+      invite: "Invited to a team",
+      invitation_delete: "Invitation deleted",
+      join: "Joined a team",
+      role: "Role in a team changed",
+      remove: "Left or removed from a team",
+      budget: "Budget of an account set",
+      switch: "Switched to an account",
+    },
+  ],
+  [
+    "content",
+    "Prompts and answers",
+    { switch: "Keeping switched on or off", view: "Content looked at", delete: "Content deleted" },
+  ],
+  ["key", "API keys", { create: "Key created", change: "Key changed", revoke: "Key revoked" }],
+  ["voucher", "Vouchers", { create: "Voucher created", void: "Voucher voided" }],
+  ["payment", "Payments", { refund: "Refund", dispute: "Dispute", dispute_won: "Dispute won" }],
+  [
+    "provider",
+    "Providers",
+    {
+      add: "Provider added",
+      set: "Provider enabled, disabled or ordered",
+      remove: "Provider removed",
+      key: "Provider's keys changed",
+    },
+  ],
+  ["catalogue", "Catalogue", { change: "Catalogue changed" }],
+  ["sandbox", "Sandbox", { set: "Sandbox set" }],
+  [
+    "alert",
+    "Alerts",
+    { rule: "Rule changed", channel: "Channel added", channel_delete: "Channel deleted", smtp: "Mail server changed" },
+  ],
+];
+
 /** What was done, as a sentence; actions of newer gateways as their name and values. */
 export function describeAction({ action, detail, subject }: Pick<AuditEntry, "action" | "detail" | "subject">): string {
-  const describe = sentences[action];
+  const describe = auditSentences[action];
   if (describe !== undefined) return describe(detail, subject);
   const parts = Object.entries(detail).map(([name, value]) => `${name.replaceAll("_", " ")} ${value ?? "none"}`);
   return [action.replaceAll(/[._]/g, " "), ...parts].join(", ");

@@ -55,7 +55,7 @@ function AdminSteps({ hasCalls, onHide }: StepsProps) {
     isDone: !gateway.sandbox,
     hint: (
       <>
-        Answers are simulated until a provider has an API key. <Link href="/admin/plugins">Set one up</Link>
+        Answers are simulated until a provider has an API key. <Link href="/admin/providers">Set one up</Link>
       </>
     ),
   };

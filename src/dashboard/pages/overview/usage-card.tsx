@@ -1,6 +1,6 @@
 import { useState } from "react";
 import type { Bucket, ModelUsage, Usage, UsageTotals } from "../../data/usage.ts";
-import { formatBucket, formatCount, formatShort, formatTick, formatUsdColumn } from "../../format.ts";
+import { formatBucket, formatCount, formatShort, formatTick, formatUsdColumn, toUsdDecimals } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { type Series, StackedBars, Swatch } from "../../ui/chart/stacked-bars.tsx";
 import { Empty } from "../../ui/feedback.tsx";
@@ -18,8 +18,6 @@ const names: Record<Metric, string> = { requests: "Requests", tokens: "Tokens", 
 const shownMax = 5;
 /** Rows of the table before it is expanded. */
 const listedMax = 8;
-/** All amounts of a chart have the same decimals. */
-const chartDecimals = 4;
 
 export function UsageCard({
   usage,
@@ -35,7 +33,7 @@ export function UsageCard({
   const labelsDays = period === "hourly" && data.length > 2 * hoursPerDay;
   const ranked = rankModels(totals.by_model, metric);
   const format = (value: number) => (metric === "cost" ? formatUsdColumn(String(value), decimals) : formatShort(value));
-  const decimals = getMetric(totals, "cost") >= 100 ? 2 : chartDecimals;
+  const decimals = toUsdDecimals(getMetric(totals, "cost"));
   const label = `${names[metric]} over time, ${format(getMetric(totals, metric))} in total; by model in the table below`;
   return (
     <section className="card" aria-label="Usage over time">

@@ -6,7 +6,15 @@ import {
   type Statistics,
   type StatisticsQuery,
 } from "../../data/statistics.ts";
-import { formatBucket, formatMs, formatShare, formatShort, formatTick, formatUsdColumn } from "../../format.ts";
+import {
+  formatBucket,
+  formatMs,
+  formatShare,
+  formatShort,
+  formatTick,
+  formatUsdColumn,
+  toUsdDecimals,
+} from "../../format.ts";
 import { Lines, type Series, StackedBars } from "../../ui/chart/stacked-bars.tsx";
 import { toGroupName } from "./group-name.ts";
 
@@ -81,7 +89,7 @@ function toSeries(data: Statistics, group: Group): Series[] {
 
 function toFormat(metric: MetricName, { totals }: Statistics): (value: number) => string {
   if (metric === "cost") {
-    const decimals = Number(totals.cost_usd) >= 100 ? 2 : 4;
+    const decimals = toUsdDecimals(Number(totals.cost_usd));
     return (value) => formatUsdColumn(String(value), decimals);
   }
   if (metric === "cache") return formatShare;

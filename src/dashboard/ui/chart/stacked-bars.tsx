@@ -170,7 +170,7 @@ function createOptions(
       },
       {
         ...axis,
-        size: 56,
+        size: (_plot, labels) => Math.max(56, 12 + 6.5 * Math.max(0, ...(labels ?? []).map(({ length }) => length))),
         space: 44,
         grid: { stroke: colour("--line"), width: 1 },
         // No fractional labels for whole numbers, such as half a request.

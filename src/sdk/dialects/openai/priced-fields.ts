@@ -1,5 +1,6 @@
-import { type Call, type ChatRequest, getOwn, type Message, type Model } from "../../../contract/index.ts";
+import type { Call, ChatRequest, Message, Model } from "../../../contract/index.ts";
 import { isRecord } from "../../json.ts";
+import { toServiceTier } from "../../service-tier.ts";
 import type { ChatOptions } from "./options.ts";
 
 /**
@@ -17,19 +18,13 @@ const pricedFields = new Set(
 export function toPriced(field: string, value: unknown, model?: Model): unknown {
   if (field === "cache_control") return withFiveMinutes({ [field]: value })[field];
   if (!pricedFields.has(field)) return value;
-  // "auto" means what the operator's account is set to, which may cost more.
-  if (field === "service_tier" && hasTier(model, value)) return value;
-  if (field === "service_tier") return value === "auto" || value === "default" ? "default" : undefined;
+  if (field === "service_tier") return toServiceTier(value, model);
   if (field === "audio") return hasSound(model) ? value : undefined;
   if (field !== "modalities" || !Array.isArray(value)) return undefined;
   return value.every((kind) => kind === "text" || (kind === "audio" && hasSound(model))) ? value : undefined;
 }
 
 const hasSound = (model: Model | undefined) => model?.price?.audioOutputToken !== undefined;
-
-function hasTier(model: Model | undefined, tier: unknown): boolean {
-  return typeof tier === "string" && getOwn(model?.price?.serviceTiers ?? {}, tier) !== undefined;
-}
 
 /** A client's cache mark as the five-minute kind: an hour's write costs more than the price says. */
 export function withFiveMinutes<Holder extends object>(holder: Holder): Holder {
@@ -58,6 +53,7 @@ export function warnOfTier(
   { pass = [] }: ChatOptions,
 ): void {
   const { service_tier: requested } = request as { service_tier?: unknown };
-  if (!costlierTiers.includes(tier) || pass.includes("service_tier") || hasTier(model, requested)) return;
+  const isSold = requested !== "default" && requested !== "auto" && toServiceTier(requested, model) !== undefined;
+  if (!costlierTiers.includes(tier) || pass.includes("service_tier") || isSold) return;
   warn(`The provider answered by its service tier ${tier}, which costs more than the price of this model says`);
 }

@@ -5,7 +5,7 @@ import {
   type SpeechRequest,
   UpstreamFault,
 } from "../../../contract/index.ts";
-import { fromBase64 } from "../../base64.ts";
+import { readBase64 } from "../../base64.ts";
 import { classifyError } from "../../fault.ts";
 import { isRecord, parseJson } from "../../json.ts";
 import { resolveOptions, type SpeechOptions } from "./options.ts";
@@ -46,7 +46,7 @@ function readEvents(events: AsyncIterable<ServerEvent>): Speech {
         return;
       }
       if (!isRecord(event) || typeof event.audio !== "string") throw classifyError(event);
-      yield fromBase64(event.audio);
+      yield readBase64(event.audio);
     }
     throw new UpstreamFault("bad_response", "The provider's speech ended before it was complete");
   }

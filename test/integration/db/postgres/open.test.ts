@@ -83,12 +83,14 @@ describe("openStore on PostgreSQL refuses in one sentence", () => {
 
   postgresTest("a database that does not exist", async () => {
     const url = newUrl(await sharedPostgres());
-    expect(await refusal(url)).toStartWith(`Cannot open the database ${url}: database "`);
+    const said = await refusal(url);
+    expect(said).toStartWith(`Cannot open the database ${url}: database "`);
+    expect(said).toEndWith("; see that user, password and database in DATABASE_URL are right");
   });
 
   postgresTest("a server that is not there, and tells no password", async () => {
     expect(await refusal("postgres://ada:hunter2@127.0.0.1:1/books")).toBe(
-      "Cannot open the database postgres://ada@127.0.0.1:1/books: connect ECONNREFUSED 127.0.0.1:1",
+      "Cannot open the database postgres://ada@127.0.0.1:1/books: connect ECONNREFUSED 127.0.0.1:1; see that PostgreSQL runs there and that DATABASE_URL is right",
     );
   });
 });

@@ -40,7 +40,7 @@ describe("a page elsewhere", () => {
       expect([response.status, await response.text()]).toEqual([204, ""]);
       expect(saidOf(response)).toEqual({
         "access-control-allow-origin": page,
-        "access-control-allow-methods": "GET, POST",
+        "access-control-allow-methods": "GET, POST, DELETE",
         "access-control-allow-headers": "authorization,content-type,x-stainless-lang",
         "access-control-max-age": "7200",
         vary: "origin",

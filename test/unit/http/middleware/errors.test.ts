@@ -116,6 +116,26 @@ describe("a path", () => {
     expect(error.message).toEndWith(`takes ${allow}, not ${method}`);
   });
 
+  test.each([
+    ["/chat/completions", "POST", "/v1/chat/completions"],
+    ["/v1/v1/embeddings", "POST", "/v1/embeddings"],
+    ["/api/v1/v1/chat/completions", "POST", "/v1/chat/completions"],
+    ["/v1//chat/completions", "POST", "/v1/chat/completions"],
+    ["/v1/chat/completions/chat/completions", "POST", "/v1/chat/completions"],
+    ["/openai/v1/embeddings", "POST", "/v1/embeddings"],
+    ["/responses/resp_1", "DELETE", "/v1/responses/resp_1"],
+  ])("of a client with a wrong base URL, %s, is told which was meant", async (path, method, meant) => {
+    const error = await expectError(await ask(path, { method }), { status: 404, code: "not_found" });
+    expect(error.message).toBe(
+      `There is no endpoint ${method} ${path}; did you mean ${meant}? See the client's base URL`,
+    );
+  });
+
+  test("that nothing is like is told where the endpoints are listed", async () => {
+    const error = await expectError(await ask("/v1/moderations", { method: "POST" }), { status: 404 });
+    expect(error.message).toBe("There is no endpoint POST /v1/moderations; GET /docs lists those there are");
+  });
+
   test("a path with a fragment is no endpoint", async () => {
     await expectError(await ask("chat/completions#f", { method: "POST" }), { status: 404, code: "not_found" });
   });

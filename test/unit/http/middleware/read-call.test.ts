@@ -74,7 +74,7 @@ describe("a body", () => {
     ["half", '{"model":', "Cannot read the body as JSON"],
     ["no JSON", "model=chat-1", "Cannot read the body as JSON"],
     ["null", "null", "The body is null, but an object was expected"],
-    ["a list", "[]", "The body is an array of 0, but an object was expected"],
+    ["a list", "[]", "The body is an empty array, but an object was expected"],
     ["a word", '"chat"', 'The body is "chat", but an object was expected'],
   ])("that is %s is refused with the reason", async (_, body, says) => {
     const { post, ledger } = httpOf();

@@ -30,7 +30,7 @@ const roles = '"system", "developer", "user", "assistant", "tool", "function"';
 describe("a fault is told by its deepest field", () => {
   test.each<[string, TSchema, unknown, string | undefined, string]>([
     ["no body", ChatRequest, undefined, undefined, "The body is missing, but an object was expected"],
-    ["a list", ChatRequest, [], undefined, "The body is an array of 0, but an object was expected"],
+    ["a list", ChatRequest, [], undefined, "The body is an empty array, but an object was expected"],
     [
       "no model",
       ChatRequest,
@@ -50,7 +50,7 @@ describe("a fault is told by its deepest field", () => {
       ChatRequest,
       chat({ messages: [] }),
       "messages",
-      "messages is an array of 0, but an array of 1 to 10000 items was expected",
+      "messages is an empty array, but an array of 1 to 10000 items was expected",
     ],
     [
       "a wrong role",
@@ -122,7 +122,7 @@ describe("a fault is told by its deepest field", () => {
       ChatRequest,
       content({ type: "text", text: "a" }, { type: "image_url", image_url: {} }),
       "messages[1].content[1].image_url.url",
-      "messages[1].content[1].image_url.url is missing, but a string of at least 1 characters was expected",
+      "messages[1].content[1].image_url.url is missing, but a string of at least 1 character was expected",
     ],
     [
       "a tool without a name",
@@ -158,21 +158,21 @@ describe("a fault is told by its deepest field", () => {
       EmbeddingsRequest,
       { model: "m", input: "" },
       "input",
-      'input is "", but a string of at least 1 characters or an array of 1 to 2048 items was expected',
+      'input is "", but a string of at least 1 character or an array of 1 to 2048 items was expected',
     ],
     [
       "one empty input",
       EmbeddingsRequest,
       { model: "m", input: ["a", ""] },
       "input[1]",
-      'input[1] is "", but a string of at least 1 characters was expected',
+      'input[1] is "", but a string of at least 1 character was expected',
     ],
     [
       "tokens as input",
       EmbeddingsRequest,
       { model: "m", input: [1, 2] },
       "input[0]",
-      "input[0] is 1, but a string of at least 1 characters was expected",
+      "input[0] is 1, but a string of at least 1 character was expected",
     ],
     [
       "a wrong encoding",

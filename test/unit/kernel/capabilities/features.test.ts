@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { builtIns } from "../../../../plugins/index.ts";
 import type { Model } from "../../../../src/contract/index.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
 import { bench, listed, works } from "../fallback-bench.ts";
-import { caller, chatCall, rejectionOf } from "../support.ts";
+import { caller, chatCall, createBench, rejectionOf } from "../support.ts";
 
 const all = ["vision", "tools", "json_schema", "audio", "pdf"] as const;
 const rows: Record<string, Partial<Model>> = {
@@ -73,6 +74,23 @@ describe("a request that a model cannot serve", () => {
     const call = listed(["plain", "able"], { functions: [{ name: "f" }] });
     expect((await runCall(kernel, call))?.model).toBe("able");
     expect(ledger.claims.map(({ model }) => model)).toEqual(["able"]);
+  });
+
+  test("because it wants less output than /responses makes is refused, where no other route can serve it", async () => {
+    const { kernel, ledger } = createBench(builtIns.filter(({ name }) => name === "openai"));
+    const model = "gpt-5.5-pro";
+    for (const param of ["max_tokens", "max_completion_tokens"]) {
+      const error = await rejectionOf(runCall(kernel, chatCall({ model, [param]: 15 })));
+      expect([error.code, error.message, error.param]).toEqual([
+        "invalid_request",
+        `${param} is 15, but ${model} takes no less than 16`,
+        param,
+      ]);
+    }
+    expect(ledger.claims).toEqual([]);
+    await rejectionOf(runCall(kernel, chatCall({ model, max_tokens: 16 })));
+    await rejectionOf(runCall(kernel, chatCall({ model: "gpt-5.5", max_tokens: 1 })));
+    expect(ledger.claims.map(({ model: claimed }) => claimed)).toEqual([model, "gpt-5.5"]);
   });
 
   test("because it has more words than the context has tokens is refused; fewer words are the provider's to count", async () => {

@@ -23,6 +23,13 @@ describe("a registry", () => {
     ]);
   });
 
+  test("names the model that a name with the provider before it means", () => {
+    const { registry } = build(named("acme", { aliases: ["gpt-chat"] }));
+    const find = (name: string) => () => registry.find(name, { capability: "chat", caller, openedAt: 0 });
+    expect(find("openai/gpt-chat")).toThrow("The model 'openai/gpt-chat' does not exist here; 'gpt-chat' does");
+    expect(find("openai/nobody")).toThrow("The model 'openai/nobody' does not exist here; GET /models lists what does");
+  });
+
   const clashes: [string, Partial<Model>, Partial<Model>, string][] = [
     [
       "an id that is an alias",

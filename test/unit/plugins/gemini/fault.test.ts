@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { readError, readFault } from "../../../../plugins/gemini/answer.ts";
+import { classifyError } from "modelgate/plugin";
+import gemini from "../../../../plugins/gemini/index.ts";
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 
 if (recordingsMissing !== undefined) console.warn(recordingsMissing);
@@ -13,7 +14,7 @@ interface Facts {
 
 const read = (error: Facts, wrap = (body: unknown) => body) => {
   const body = JSON.stringify(wrap({ error: { message: "Words", ...error } }));
-  return readFault({ status: error.code, headers: new Headers(), body });
+  return gemini.readFault({ status: error.code, headers: new Headers(), body });
 };
 const reason = (name: string) => [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: name }];
 const quota = (quotaId: string) => [
@@ -64,7 +65,7 @@ const table: [string, Facts, string][] = [
 test.each(table)("reads %s, in an array too, and within a stream", (_, error, kind) => {
   expect(read(error)).toMatchObject({ kind, status: error.code });
   expect(read(error, (body) => [body])).toMatchObject({ kind, status: error.code });
-  expect(readError({ error: { message: "Words", ...error } }).kind).toBe(kind as never);
+  expect(classifyError({ error: { message: "Words", ...error } }).kind).toBe(kind as never);
 });
 
 test("reads when to come back out of the body", () => {
@@ -82,7 +83,7 @@ test.each([
 });
 
 test("reads what is not JSON by its status", () => {
-  expect(readFault({ status: 502, headers: new Headers(), body: "<html></html>" }).kind).toBe("overloaded");
+  expect(gemini.readFault({ status: 502, headers: new Headers(), body: "<html></html>" }).kind).toBe("overloaded");
 });
 
 const kinds: Record<string, string> = {
@@ -99,7 +100,7 @@ const errors = recordingsOf("gemini").filter(({ capability }) => capability === 
 test.each(errors.map((recording) => [recording.path, recording] as const))(
   "reads %s",
   (path, { status, headers, body }) => {
-    const fault = readFault({ status, headers: new Headers(headers), body: new TextDecoder().decode(body) });
+    const fault = gemini.readFault({ status, headers: new Headers(headers), body: new TextDecoder().decode(body) });
     const name = path.replace(/^.*\/|\.json$/g, "");
     expect(fault.kind).toBe(kinds[name] as never);
     if (name.endsWith("retryinfo")) expect(fault.retryAfterMs).toBe(48_000);

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { ImagesRequest } from "modelgate/plugin";
+import type { GeneratePart, ImagesRequest } from "modelgate/plugin";
 import { fromImageAnswer, toImageBody, toImageConfig } from "../../../../plugins/gemini/images.ts";
 import gemini from "../../../../plugins/gemini/index.ts";
-import type { Part } from "../../../../plugins/gemini/wire.ts";
 import { fakeCall } from "../../sdk/fake-call.ts";
 import { sent } from "./golden.ts";
 import { modelAt } from "./support.ts";
@@ -48,7 +47,9 @@ test.each<[object, string[]]>([
 });
 
 describe("an image answer", () => {
-  const answer = (parts: Part[], finishReason = "STOP") => ({ candidates: [{ content: { parts }, finishReason }] });
+  const answer = (parts: GeneratePart[], finishReason = "STOP") => ({
+    candidates: [{ content: { parts }, finishReason }],
+  });
   const picture = (data: string, mimeType = "image/png") => ({ inlineData: { mimeType, data } });
 
   test("gives the picture and skips words and drafts", () => {
@@ -67,7 +68,7 @@ describe("an image answer", () => {
     };
     expect(fromImageAnswer({ ...answer([picture("AAAA")]), usageMetadata }).usage).toEqual({
       ...{ input_tokens: 14, output_tokens: 1457, total_tokens: 1471 },
-      output_tokens_details: { image_tokens: 1120 },
+      output_tokens_details: { reasoning_tokens: 174, image_tokens: 1120 },
     });
   });
 
@@ -106,7 +107,7 @@ describe("an image answer", () => {
     );
     expect(await gemini.handlers.images?.(call)).toEqual({
       images: [{ data: "ZmluYWw=", mediaType: "image/png" }],
-      usage: {},
+      usage: undefined,
     });
     expect(asked.map(({ path }) => path)).toEqual(["/models/gemini-3-pro-image-preview:generateContent"]);
   });

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import type { GenerateAnswer, GeneratePart } from "modelgate/plugin";
 import { LruMap, type Message, UpstreamFault } from "modelgate/plugin";
 import { fromCandidates, fromEvents } from "../../../../plugins/gemini/answer.ts";
 import { toContents } from "../../../../plugins/gemini/to-contents.ts";
-import type { GenerateAnswer, Part } from "../../../../plugins/gemini/wire.ts";
 import { drain } from "../../sdk/fake-call.ts";
 import { assemble, counting, modelAt } from "./support.ts";
 
@@ -48,7 +48,7 @@ test("any conversation becomes turns that alternate, none empty, each call with 
   );
 });
 
-const part: fc.Arbitrary<Part> = fc.oneof(
+const part: fc.Arbitrary<GeneratePart> = fc.oneof(
   fc.record({ text }),
   fc.record({ text, thought: fc.constant(true) }),
   fc

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import type { GenerateAnswer, GeneratedPart } from "modelgate/plugin";
 import { parseJson } from "modelgate/plugin";
 import { fromCandidates, fromEvents } from "../../../../plugins/gemini/answer.ts";
 import { fromEmbedAnswer, toEmbedOrders } from "../../../../plugins/gemini/embeddings.ts";
 import { fromImageAnswer, toImageBody } from "../../../../plugins/gemini/images.ts";
-import type { AnswerPart, GenerateAnswer } from "../../../../plugins/gemini/wire.ts";
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
@@ -90,7 +90,7 @@ describe.if(recordingsMissing === undefined)("over every other recording", () =>
     "the vectors of %s are read",
     (_, recording) => {
       const { requests } = bodyOf(recording) as never as {
-        requests: { content: { parts: AnswerPart[] }; outputDimensionality?: number }[];
+        requests: { content: { parts: GeneratedPart[] }; outputDimensionality?: number }[];
       };
       const input = requests.map(({ content }) => String(content.parts[0]?.text));
       const dimensions = requests[0]?.outputDimensionality;
@@ -104,7 +104,7 @@ describe.if(recordingsMissing === undefined)("over every other recording", () =>
 });
 
 /** The text, thoughts and calls are those of the parts, and every call has an id of its own. */
-function assertSameAmount(completion: ReturnType<typeof assemble>, parts: AnswerPart[]): void {
+function assertSameAmount(completion: ReturnType<typeof assemble>, parts: GeneratedPart[]): void {
   const [choice] = completion.choices;
   const textOf = (thought: boolean) =>
     parts

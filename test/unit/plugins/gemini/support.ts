@@ -22,8 +22,10 @@ export function counting(firstOnly = false): CallReading {
 export function assemble(chunks: ChatChunk[]): ChatCompletion {
   const choices: ChatCompletion["choices"] = [];
   let usage: ChatCompletion["usage"];
+  let tier: unknown;
   for (const chunk of chunks) {
     usage = chunk.usage ?? usage;
+    tier = chunk.service_tier ?? tier;
     for (const { index, delta, finish_reason: finish } of chunk.choices) {
       let choice = choices.find((known) => known.index === index);
       if (choice === undefined) {
@@ -41,5 +43,6 @@ export function assemble(chunks: ChatChunk[]): ChatCompletion {
       choice.finish_reason = finish ?? choice.finish_reason;
     }
   }
-  return { id: "", object: "chat.completion", created: 0, model: "", choices, ...(usage && { usage }) };
+  const completion: ChatCompletion = { id: "", object: "chat.completion", created: 0, model: "", choices };
+  return Object.assign(completion, usage && { usage }, tier !== undefined && { service_tier: tier });
 }

@@ -10,7 +10,7 @@ const malformed: [about: string, request: object, message: string][] = [
   [
     "a call without its id",
     { input: [{ ...call, call_id: undefined }] },
-    "input[0].call_id is missing, but a string of at least 1 characters was expected",
+    "input[0].call_id is missing, but a string of at least 1 character was expected",
   ],
   [
     "a message without content",

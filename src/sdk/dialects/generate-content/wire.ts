@@ -1,28 +1,30 @@
-import type { ParsedShape } from "modelgate/plugin";
+import type { ParsedShape } from "../../parse-shape.ts";
 
-/** https://ai.google.dev/api/generate-content: the members that are written and read here. */
-export interface Part {
+/** A part of a request. https://ai.google.dev/api/generate-content: the members that are written and read here. */
+export interface GeneratePart {
   text?: string;
   /** Marks a summary of the model's thinking. */
   thought?: boolean;
   thoughtSignature?: string | undefined;
   inlineData?: { mimeType: string; data: string };
+  speechMetadata?: { style: string };
   functionCall?: { name: string; args?: Record<string, unknown>; id?: string };
   functionResponse?: { name: string; response: Record<string, unknown> };
 }
 
-export interface Content {
+export interface GenerateTurn {
   role: "user" | "model";
-  parts: Part[];
+  parts: GeneratePart[];
 }
 
 /** What is undefined is not sent. */
 export interface GenerateBody {
-  contents: Content[];
-  systemInstruction?: { parts: Part[] } | undefined;
+  contents: GenerateTurn[];
+  systemInstruction?: { parts: GeneratePart[] } | undefined;
   tools?: { functionDeclarations: { name: string; [field: string]: unknown }[] }[];
   toolConfig?: { functionCallingConfig: { mode: string; allowedFunctionNames?: string[] | undefined } } | undefined;
   generationConfig: Record<string, unknown>;
+  serviceTier?: string | undefined;
 }
 
 const partShape = {
@@ -30,6 +32,11 @@ const partShape = {
   thought: "boolean",
   thoughtSignature: "string",
   inlineData: { mimeType: "string", data: "string" },
+  audioTranscription: {
+    text: "string",
+    languageCode: "string",
+    words: [{ word: "string", startOffset: "string", endOffset: "string" }],
+  },
   functionCall: { name: "string", args: {}, id: "string", willContinue: "boolean", partialArgs: "any" },
 } as const;
 const logprobShape = { token: "string", logProbability: "number" } as const;
@@ -48,8 +55,6 @@ export const answerShape = {
 } as const;
 
 export type GenerateAnswer = ParsedShape<typeof answerShape>;
-export type Candidate = ParsedShape<typeof candidateShape>;
-export type AnswerPart = ParsedShape<typeof partShape>;
-export type Logprob = ParsedShape<typeof logprobShape>;
-
-export type Warn = (sentence: string, ignored?: string | readonly string[]) => void;
+export type GeneratedCandidate = ParsedShape<typeof candidateShape>;
+export type GeneratedPart = ParsedShape<typeof partShape>;
+export type GeneratedLogprob = ParsedShape<typeof logprobShape>;
