@@ -183,7 +183,8 @@ function toReason({ message }: Error, plugin: ProviderPlugin, file: RowFile): st
       if (Number(index) >= known.length) added ??= ids[Number(index)];
       return `${pathOf(file)}[${row}]`;
     });
-  if (added === undefined || !/\]\.\w+ \(.*\): it is missing/.test(reason)) return reason;
+  const isMissing = /\]\.\w+ \(/.test(reason) && reason.includes("): it is missing");
+  if (added === undefined || !isMissing) return reason;
   return `${reason}; ${plugin.name} has no model of this id, so the row adds one${suggestName(added, known)}`;
 }
 
