@@ -5,6 +5,7 @@ const day = { month: "short", day: "numeric" } as const;
 const minute = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
 const utc = { timeZone: "UTC" } as const;
 const dateTime = new Intl.DateTimeFormat(locale, { ...day, ...minute });
+const toSecond = new Intl.DateTimeFormat(locale, { ...day, ...minute, year: "numeric", second: "2-digit" });
 const dayOnly = new Intl.DateTimeFormat(locale, { ...day, year: "numeric" });
 const wholeDayInUtc = new Intl.DateTimeFormat(locale, { ...day, ...utc, year: "numeric" });
 const dayInUtc = new Intl.DateTimeFormat(locale, { ...day, ...utc });
@@ -71,6 +72,11 @@ export function formatShare(share: number | null): string {
 
 export function formatMoment(text: string | null): string {
   return text === null ? "–" : dateTime.format(new Date(text));
+}
+
+/** A moment with its year and second. */
+export function formatSecond(text: string): string {
+  return toSecond.format(new Date(text));
 }
 
 export function formatDay(text: string | null): string {

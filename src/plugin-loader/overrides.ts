@@ -183,8 +183,7 @@ function toReason({ message }: Error, plugin: ProviderPlugin, file: RowFile): st
       if (Number(index) >= known.length) added ??= ids[Number(index)];
       return `${pathOf(file)}[${row}]`;
     });
-  const isMissing = /\]\.\w+ \(/.test(reason) && reason.includes("): it is missing");
-  if (added === undefined || !isMissing) return reason;
+  if (added === undefined || !reason.includes("): it is missing")) return reason;
   return `${reason}; ${plugin.name} has no model of this id, so the row adds one${suggestName(added, known)}`;
 }
 

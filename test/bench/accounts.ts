@@ -52,7 +52,7 @@ export async function measureAccounts(
   try {
     if (servers !== undefined) {
       await fillPostgresAccounts(servers.env.DATABASE_URL, accounts);
-      const gate = await startGate(processes, upstream, { home: "shared", books: servers.env });
+      const gate = await startGate(processes, upstream, { home: "shared", ledger: servers.env });
       gates.push({ name: "PostgreSQL and Redis", gate });
     }
     await warmUp(processes, bare);

@@ -6,8 +6,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openCliStore } from "../support/books.ts";
 import { startGateway } from "../support/gateway.ts";
+import { openCliStore } from "../support/ledger-view.ts";
 import { percentile } from "./exchange.ts";
 
 const [calls = 60, rounds = 5] = process.argv.slice(2).map(Number);
@@ -44,7 +44,7 @@ async function ask(model: string, content: string): Promise<{ ms: number; respon
   return { ms: performance.now() - startedAt, response };
 }
 
-const books = openCliStore(home);
+const ledger = openCliStore(home);
 try {
   for (let call = 0; call < 40; call++) await ask("both", "Hello");
   for (let round = 1; round <= rounds; round++) {
@@ -56,7 +56,7 @@ try {
       const { ms, response } = await ask("both", "Fail");
       fallen.push(ms);
       const [attempts, failed] = ["attempts", "failed"].map((name) => response.headers.get(`x-modelgate-${name}`));
-      const { state, quota_tokens: tokens } = books.callOf(response);
+      const { state, quota_tokens: tokens } = ledger.callOf(response);
       if (attempts !== "2" || failed !== "first=upstream_error") throw new Error(`No fallback: ${attempts} ${failed}`);
       if (state !== "released" || tokens) charged++;
     }
@@ -68,7 +68,7 @@ try {
     );
   }
 } finally {
-  books.close();
+  ledger.close();
   await gateway.stop();
   await provider.stop(true);
   rmSync(home, { recursive: true, force: true });

@@ -15,8 +15,8 @@ const nextRequest = requestsOf(order);
 /** The slowest of the peers takes seconds, on a machine that has other work many. Open streams wait for each other. */
 const stallMsMax = order.kind === "open" ? 300_000 : 60_000;
 const mistakesMax = 20;
-/** More connections at once would wait in the queue of the listening socket, which drops those that it cannot hold. */
-const openingMax = 100;
+/** So many open streams at once would make the event loop late, and be refused. */
+const openingMax = order.kind === "open" ? 100 : order.connections;
 const wholeMs: number[] = [];
 const firstByteMs: number[] = [];
 const mistakes: string[] = [];

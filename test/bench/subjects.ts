@@ -63,7 +63,7 @@ export interface GateOptions {
   /** Options of Bun. */
   flags?: readonly string[];
   /** Where it keeps its ledger, when not in its home. */
-  books?: { DATABASE_URL: string; REDIS_URL: string };
+  ledger?: { DATABASE_URL: string; REDIS_URL: string };
   /** Other settings. */
   env?: Record<string, string>;
   /** Home folder, below the bench's own; the same name finds what an earlier start left there. */
@@ -80,7 +80,7 @@ export async function startGate(processes: Processes, upstream: Upstream, option
     env: {
       ...gateEnv({ home: join(processes.folder, options.home), port: 0, provider: upstream.origin, key, logLevel }),
       ...trusting(upstream),
-      ...options.books,
+      ...options.ledger,
       ...options.env,
     },
   });

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { openCliStore, type TransactionScope } from "../support/books.ts";
 import { fillWallet, hookMsMax } from "../support/gateway.ts";
+import { type LedgerView, openCliStore } from "../support/ledger-view.ts";
 import { wavFile } from "../support/wav.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("the playground", () => {
   const dashboard = useDashboard();
-  let store: TransactionScope;
+  let store: LedgerView;
   beforeAll(async () => {
     const { gateway } = dashboard;
     await fillWallet(gateway);

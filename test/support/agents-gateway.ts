@@ -2,8 +2,8 @@ import { afterAll, beforeAll } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openCliStore, type TransactionScope } from "./books.ts";
 import { fillWallet, type Gateway, hookMsMax, startGateway } from "./gateway.ts";
+import { type LedgerView, openCliStore } from "./ledger-view.ts";
 import { type Recorder, startRecorder } from "./recorder.ts";
 import { type ScriptedProviders, startScriptedProviders } from "./scripted-providers.ts";
 
@@ -20,7 +20,7 @@ const aliases = {
 /** A gateway before scripted providers, and a recorder before the gateway. */
 export interface AgentsGateway {
   gateway: Gateway;
-  books: TransactionScope;
+  ledger: LedgerView;
   providers: ScriptedProviders;
   recorder: Recorder;
 }
@@ -37,11 +37,11 @@ export function useAgentsGateway(env: Record<string, string> = {}): AgentsGatewa
     shared.providers = startScriptedProviders();
     shared.gateway = await startGateway({ home, env: { ...shared.providers.env, ...env } });
     await fillWallet(shared.gateway);
-    shared.books = openCliStore(home);
+    shared.ledger = openCliStore(home);
     shared.recorder = startRecorder(shared.gateway.origin);
   }, hookMsMax);
   afterAll(async () => {
-    shared.books?.close();
+    shared.ledger?.close();
     await shared.recorder?.stop();
     await shared.gateway?.stop();
     await shared.providers?.stop();

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { CallRow } from "./books.ts";
 import { type CatalogueRow, costOf } from "./catalogue.ts";
+import type { CallRow } from "./ledger-view.ts";
 
 const unused = {
   input_tokens: null,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { MeterName } from "../../src/contract/index.ts";
-import type { CallRow } from "./books.ts";
+import type { CallRow } from "./ledger-view.ts";
 
 const folder = join(import.meta.dir, "../../catalogue");
 

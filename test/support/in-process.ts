@@ -7,7 +7,7 @@ import { creditWallet } from "../../src/billing/index.ts";
 import { readConfig } from "../../src/config/index.ts";
 import { openStore, type Store } from "../../src/db/index.ts";
 import { createLog } from "../../src/observability/log.ts";
-import { openCliStore, type TransactionScope } from "./books.ts";
+import { type LedgerView, openCliStore } from "./ledger-view.ts";
 
 /** A gateway inside the test's process, for what no environment variable sets: deadlines, plugins of the test's own. */
 export interface InProcessGateway {
@@ -15,7 +15,7 @@ export interface InProcessGateway {
   /** Its folder, with the database. */
   home: string;
   key: string;
-  books: TransactionScope;
+  ledger: LedgerView;
   store: Store;
   app: App;
   post(path: string, body: unknown): Promise<Response>;
@@ -57,11 +57,11 @@ export async function startInProcess({
   await creditWallet(store, { accountId, nanodollars: 100_000_000_000, note: "test" });
   app.http.listen({ hostname: "127.0.0.1", port: 0, idleTimeout: 60 });
   const baseUrl = `http://127.0.0.1:${app.http.server?.port}/api/v1`;
-  const books = openCliStore(home);
+  const ledger = openCliStore(home);
   return {
     ...{ baseUrl, home },
     key,
-    books,
+    ledger,
     store,
     app,
     post: (path, body) =>
@@ -71,7 +71,7 @@ export async function startInProcess({
         body: JSON.stringify(body),
       }),
     async stop() {
-      books.close();
+      ledger.close();
       await app.http.stop(true);
       await app.close();
       await store.close();

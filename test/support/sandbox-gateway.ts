@@ -1,11 +1,11 @@
 import { afterAll, beforeAll } from "bun:test";
-import { openCliStore, type TransactionScope } from "./books.ts";
 import { fillWallet, type Gateway, hookMsMax, startGateway } from "./gateway.ts";
+import { type LedgerView, openCliStore } from "./ledger-view.ts";
 
 /** A gateway in sandbox mode for the tests of one file, with a full wallet and a look into its ledger. */
 export interface SandboxGateway {
   gateway: Gateway;
-  books: TransactionScope;
+  ledger: LedgerView;
 }
 
 /** Starts one before the tests of the calling file and ends it after them; its members are there once tests run. */
@@ -14,10 +14,10 @@ export function useSandboxGateway(env: Record<string, string> = {}): SandboxGate
   beforeAll(async () => {
     shared.gateway = await startGateway({ env });
     await fillWallet(shared.gateway);
-    shared.books = openCliStore(shared.gateway.home);
+    shared.ledger = openCliStore(shared.gateway.home);
   }, hookMsMax);
   afterAll(async () => {
-    shared.books?.close();
+    shared.ledger?.close();
     await shared.gateway?.stop();
   }, hookMsMax);
   return shared;

@@ -67,9 +67,10 @@ export class StreamNormalizer {
     if (!Array.isArray(choices))
       throw new UpstreamFault("bad_response", "A chunk of the provider's stream has no choices");
     for (const choice of choices) this.#normalizeChoice(choice);
-    const chunks = this.#before.splice(0).map((choice) => this.#toChunk(raw, [choice]));
+    const chunks: ChatChunk[] = [];
+    if (this.#before.length > 0) for (const choice of this.#before.splice(0)) chunks.push(this.#toChunk(raw, [choice]));
     if (choices.length > 1 || !choices.every(isEmpty)) chunks.push(this.#toChunk(raw, choices));
-    for (const choice of this.#after.splice(0)) chunks.push(this.#toChunk(raw, [choice]));
+    if (this.#after.length > 0) for (const choice of this.#after.splice(0)) chunks.push(this.#toChunk(raw, [choice]));
     return chunks;
   }
 

@@ -172,7 +172,7 @@ describe.each(["codex", "claude"] as const)("%s", (agent) => {
       const counted = isWhole ? made.length : Math.min(made.length, seenEnough);
       expect([counted, stdout + stderr]).toEqual([isWhole ? requests : seenEnough, stdout + stderr]);
       expect(statuses).toEqual(expect.arrayContaining(made.flatMap(({ status }) => status ?? [])));
-      await shared.books.untilSettled();
+      await shared.ledger.untilSettled();
     },
     turnMsMax,
   );

@@ -28,14 +28,14 @@ beforeEach(() => {
 
 async function ask(agent: AgentName, model: string): Promise<{ said: string; folder: string }> {
   const { key } = shared.gateway;
-  const before = shared.books.counts().calls;
+  const before = shared.ledger.counts().calls;
   const question = "Do what there is to do, please";
   const { code, stdout, stderr, folder } = await agents.run(agent, question, { ...shared.recorder, key, model });
   expect([code, code === 0 ? "" : stdout + stderr]).toEqual([0, ""]);
   expect(shared.recorder.calls.filter(({ method }) => method === "POST").map(({ status }) => status)).toEqual(
     shared.providers.seen.map(() => 200),
   );
-  const { calls, open } = shared.books.counts();
+  const { calls, open } = shared.ledger.counts();
   expect([calls - before, open]).toEqual([shared.providers.seen.length, 0]);
   return { said: stdout, folder };
 }

@@ -49,7 +49,7 @@ describe("a request made to be heavy", () => {
     const content = `[[fault:usage=missing]]${"é".repeat(300_000)}`;
     const response = await shared.gateway.post("/chat/completions", { ...chat, messages: [{ role: "user", content }] });
     expect(response.status).toBe(200);
-    expect(shared.books.callOf(response).usage_source).toBe("estimated");
+    expect(shared.ledger.callOf(response).usage_source).toBe("estimated");
   });
 
   test("with a body over the limit is 413, whether it says its length or not", async () => {
@@ -67,7 +67,7 @@ describe("a request made to be heavy", () => {
   });
 
   test("leaves nothing open in the ledger", async () => {
-    expect(shared.books.counts().open).toBe(0);
+    expect(shared.ledger.counts().open).toBe(0);
     expect((await shared.gateway.run("ledger", "verify")).code).toBe(0);
   });
 });

@@ -146,10 +146,10 @@ describe("what a provider could not be asked", () => {
   afterAll(() => bench.stop(), hookMsMax);
 
   async function expectRefused(path: string, body: Json, promised: Omit<PromisedError, "status">): Promise<void> {
-    const before = bench.books.counts().calls;
+    const before = bench.ledger.counts().calls;
     const asked = bench.upstream.seen.length;
     await expectError(await bench.gateway.post(path, body), { status: 400, code: "invalid_request", ...promised });
-    expect(bench.books.counts().calls).toBe(before);
+    expect(bench.ledger.counts().calls).toBe(before);
     expect(bench.upstream.seen.length).toBe(asked);
   }
 
@@ -170,10 +170,10 @@ describe("what a provider could not be asked", () => {
       form.append("file", wavFile(param === "file" ? 31_000 : 1000));
       form.append("model", "famF-stt");
       form.append(field, value);
-      const before = bench.books.counts().calls;
+      const before = bench.ledger.counts().calls;
       const response = await bench.gateway.ask("/audio/transcriptions", { method: "POST", body: form });
       await expectError(response, { status: 400, param });
-      expect(bench.books.counts().calls).toBe(before);
+      expect(bench.ledger.counts().calls).toBe(before);
     }
   });
 
@@ -182,7 +182,7 @@ describe("what a provider could not be asked", () => {
     async (url) => {
       const response = await bench.gateway.post("/chat/completions", { ...picture(url), model: gemini });
       await expectError(response, { status: 400, param: `${place}.image_url.url`, says: "Cannot fetch" });
-      expect(bench.books.callOf(response)).toMatchObject({ state: "released", charged_nanodollars: 0 });
+      expect(bench.ledger.callOf(response)).toMatchObject({ state: "released", charged_nanodollars: 0 });
     },
   );
 

@@ -92,9 +92,9 @@ const wrong: [string, () => Promise<Response>, PromisedError][] = [
 
 describe("a wrong request", () => {
   test.each(wrong)("%s is refused in one sentence, and costs nothing", async (_, ask, promised) => {
-    const before = shared.books.counts();
+    const before = shared.ledger.counts();
     await expectError(await ask(), promised);
-    expect(shared.books.counts()).toEqual(before);
+    expect(shared.ledger.counts()).toEqual(before);
   });
 
   test("a missing endpoint outside the base path is 404 in the same shape", async () => {
@@ -113,6 +113,6 @@ describe("a wrong request", () => {
 
   test("the ledger is right after all of them", async () => {
     expect((await shared.gateway.run("ledger", "verify")).code).toBe(0);
-    expect(shared.books.counts().open).toBe(0);
+    expect(shared.ledger.counts().open).toBe(0);
   });
 });

@@ -46,11 +46,11 @@ describe("a request whose end could be read in two ways", () => {
     ["ends its chunks' lines with a line feed alone", [chunked], chunks.replaceAll("\r\n", "\n")],
     ["has a chunk longer than it says", [chunked], `5\r\n${body}\r\n0\r\n\r\n`],
   ])("because it %s is refused whole: nothing behind it is answered", async (_, lines, rest) => {
-    const before = shared.books.counts().calls;
+    const before = shared.ledger.counts().calls;
     const statuses = statusesIn(await answersTo(shared.gateway.origin, post(lines, rest + hidden)));
     expect(statuses.length).toBeLessThanOrEqual(1);
     if (statuses.length === 1) expect(statuses[0]).toBe(400);
-    expect(shared.books.counts().calls).toBe(before);
+    expect(shared.ledger.counts().calls).toBe(before);
   });
 
   test.each([

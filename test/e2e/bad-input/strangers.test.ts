@@ -48,12 +48,12 @@ describe("a stranger", () => {
     ["quotes and SQL", "Bearer sk-mg-e2etest1'--0123456789abcdef"],
   ];
   test.each(keys)("with %s gets 401 and never the schema", async (_, authorization) => {
-    const before = shared.books.counts();
+    const before = shared.ledger.counts();
     const error = await expectError(await withKey(authorization), { status: 401, code: "invalid_api_key" });
     expect(error.param).toBeNull();
     const broken = await shared.gateway.post("/chat/completions", "{", { authorization });
     await expectError(broken, { status: 401, code: "invalid_api_key" });
-    expect(shared.books.counts()).toEqual(before);
+    expect(shared.ledger.counts()).toEqual(before);
   });
 });
 

@@ -35,7 +35,7 @@ describe("comments in a stream while the provider thinks", () => {
     const late = await gateway.post("/chat/completions", bodyOf("[[fault: delay=700]] [[fault: status=400]] Hello"));
     const { events, done } = parseEvents<{ error?: { code: string } }>(await late.text());
     expect([late.status, done, events.at(-1)?.error?.code]).toEqual([200, false, "invalid_request"]);
-    expect(gateway.books.callOf(late)).toMatchObject({ state: "released", status: 400 });
+    expect(gateway.ledger.callOf(late)).toMatchObject({ state: "released", status: 400 });
     const soon = await gateway.post("/chat/completions", bodyOf("[[fault: status=400]] Hello"));
     expect(soon.status).toBe(400);
   });

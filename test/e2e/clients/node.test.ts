@@ -238,9 +238,9 @@ describe("the client's errors", () => {
 
   test("are retried by the client, which heeds retry-after", async () => {
     const patient = new OpenAI({ baseURL: shared.gateway.baseUrl, apiKey: shared.gateway.key, maxRetries: 1 });
-    const before = shared.books.counts().calls;
+    const before = shared.ledger.counts().calls;
     const messages = [{ role: "user" as const, content: "[[fault:status=429 retry-after=1]]" }];
     expect(await failureOf(patient.chat.completions.create({ model, messages }))).toBeInstanceOf(OpenAI.RateLimitError);
-    expect(shared.books.counts().calls).toBe(before + 2);
+    expect(shared.ledger.counts().calls).toBe(before + 2);
   });
 });

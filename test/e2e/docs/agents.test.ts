@@ -59,7 +59,7 @@ describe("what the dashboard gives with a new key", () => {
       const texts = [new Response(child.stdout).text(), new Response(child.stderr).text()];
       const [said = "", complaint] = await Promise.all(texts);
       expect([await child.exited, said === "" ? complaint : ""]).toEqual([0, ""]);
-      expect(shared.books.latest()?.model).toBe("famA-4o-mini");
+      expect(shared.ledger.latest()?.model).toBe("famA-4o-mini");
       rmSync(home, { recursive: true, force: true });
     },
     turnMsMax,
@@ -72,11 +72,11 @@ test.each(["## Anthropic SDK", "## OpenAI SDK", "## AI SDK"])(
     const folder = mkdtempSync(join(root, "node_modules/.docs-"));
     try {
       writeFileSync(join(folder, "index.ts"), blockOf(heading, "ts").replace(shown, shared.gateway.origin));
-      const before = shared.books.counts().calls;
+      const before = shared.ledger.counts().calls;
       const env = { PATH: process.env.PATH ?? "", MODELGATE_KEY: shared.gateway.key };
       const child = Bun.spawn([process.execPath, join(folder, "index.ts")], { env, stdout: "ignore", stderr: "pipe" });
       expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, ""]);
-      expect(shared.books.counts()).toEqual({ calls: before + 1, open: 0 });
+      expect(shared.ledger.counts()).toEqual({ calls: before + 1, open: 0 });
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

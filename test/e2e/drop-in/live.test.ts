@@ -3,8 +3,8 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { PluginState } from "../../../src/plugin-loader/index.ts";
 import { builtBinary } from "../../support/binary.ts";
-import { openCliStore } from "../../support/books.ts";
 import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { openCliStore } from "../../support/ledger-view.ts";
 import { rounds, timeoutMs } from "../../support/long.ts";
 import { type LoopbackProvider, startProvider } from "./provider.ts";
 
@@ -93,12 +93,12 @@ describe.each(["source", "binary"] as const)("plugins dropped into a gateway fro
     const price = (usd: string) => ({ inputToken: { usd, per: 1 }, outputToken: { usd, per: 1 } });
     drop("plugins/paid.json", manifest("paid-1", { models: [{ id: "paid-1", premium: false, price: price("0.1") }] }));
     await until(() => heard("paid-1"), "Hello from paid-1");
-    const books = openCliStore(gateway.home);
+    const ledger = openCliStore(gateway.home);
     const versionOf = async () => {
       const response = await ask("paid-1");
       await response.text();
-      await books.untilSettled();
-      return books.callOf(response).price_version;
+      await ledger.untilSettled();
+      return ledger.callOf(response).price_version;
     };
     const before = await versionOf();
     const row = { id: "paid-2", upstreamId: "two", capability: "chat", premium: false, ownedBy: "me", created: 0 };
@@ -106,7 +106,7 @@ describe.each(["source", "binary"] as const)("plugins dropped into a gateway fro
     await until(() => heard("paid-1"), "Hello from moved");
     expect(await heard("paid-2")).toBe("Hello from two");
     const after = await versionOf();
-    books.close();
+    ledger.close();
     expect([before, after]).toEqual([expect.any(String), expect.any(String)]);
     expect(after).not.toBe(before);
   });

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { CallRow } from "../../support/books.ts";
 import { catalogueRow } from "../../support/catalogue.ts";
 import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/chunks.ts";
+import type { CallRow } from "../../support/ledger-view.ts";
 import { binaryReply, eventsReply, jsonReply, type Reply } from "../../support/reply.ts";
 import { wavOf } from "../../support/wav.ts";
 import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
-import { expectCost } from "../replay/expect-books.ts";
+import { expectCost } from "../replay/expect-ledger.ts";
 
 const messages = [{ role: "user", content: "Count" }];
 const model = "famA-4.1";
@@ -18,7 +18,7 @@ afterAll(() => bench.stop(), hookMsMax);
 
 /** Asks until the provider has the request, and hands out how to leave. */
 async function askAndLeave(path: string, body: unknown, reply: Reply, readFirst: boolean): Promise<CallRow> {
-  const { gateway, upstream, books } = bench;
+  const { gateway, upstream, ledger } = bench;
   const provider = path === "/audio/speech" ? "groq" : "openai";
   upstream.answer(provider, reply);
   const asked = upstream.seen.length;
@@ -35,8 +35,8 @@ async function askAndLeave(path: string, body: unknown, reply: Reply, readFirst:
   await asking.catch(() => undefined);
   // The provider's side ends too: what nobody waits for is not made.
   expect(await upstream.seen.at(-1)?.left).toBe(true);
-  await books.untilSettled();
-  return books.latest() as CallRow;
+  await ledger.untilSettled();
+  return ledger.latest() as CallRow;
 }
 
 const numbers = Array.from({ length: 200 }, (_, index) => textChunk(`number ${index} `));
@@ -57,7 +57,7 @@ describe("a client that leaves", () => {
   });
 
   test("in the middle of a stream of a model that reasons pays what the provider reports at its end", async () => {
-    const { gateway, upstream, books } = bench;
+    const { gateway, upstream, ledger } = bench;
     const usage = { prompt_tokens: 7, completion_tokens: 5000, total_tokens: 5007 };
     const events = [...numbers.slice(0, 20), finishChunk(), usageChunk(usage), "[DONE]"];
     upstream.answer("openai", { ...eventsReply(...events), slices: 50, fault: { kind: "drip", gapMs: 10 } });
@@ -70,8 +70,8 @@ describe("a client that leaves", () => {
     });
     await response.body?.getReader().read();
     controller.abort();
-    await books.untilSettled();
-    expect(books.latest()).toMatchObject({
+    await ledger.untilSettled();
+    expect(ledger.latest()).toMatchObject({
       state: "settled",
       status: 499,
       usage_source: "reported",

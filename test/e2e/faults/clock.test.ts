@@ -47,7 +47,7 @@ test("the system's time may be set forward and back while calls are at work", as
     expect(response.status).toBe(200);
     expect(await response.text()).toContain("two");
     await until(() => gateway.app.loadShedder.size === 0);
-    const { first_byte_ms, duration_ms } = gateway.books.callOf(response);
+    const { first_byte_ms, duration_ms } = gateway.ledger.callOf(response);
     expect(duration_ms).toBeGreaterThanOrEqual(2 * severalTicksMs);
     expect(duration_ms).toBeLessThan(10 * minuteMs);
     expect(first_byte_ms).toBeGreaterThanOrEqual(0);

@@ -51,14 +51,14 @@ describe("behind a request that has no answer yet", () => {
   test.each(early.slice(0, 2))(
     "%s, at once, ends the call: no provider is asked, and nothing is charged",
     async (_, more) => {
-      const [asked, calls] = [bench.upstream.seen.length, bench.books.counts().calls];
+      const [asked, calls] = [bench.upstream.seen.length, bench.ledger.counts().calls];
       bench.upstream.answer("openai", slow);
       const text = await post(async (socket, request) => send(socket, request, more));
-      await until(() => bench.books.counts().calls > calls);
-      await bench.books.untilSettled();
+      await until(() => bench.ledger.counts().calls > calls);
+      await bench.ledger.untilSettled();
       expect(text).not.toContain(" 200 ");
       expect(bench.upstream.seen.length).toBe(asked);
-      expect(bench.books.latest()).toMatchObject({ state: "released", usage_source: "none", status: 499 });
+      expect(bench.ledger.latest()).toMatchObject({ state: "released", usage_source: "none", status: 499 });
     },
   );
 
@@ -72,9 +72,9 @@ describe("behind a request that has no answer yet", () => {
         await until(() => bench.upstream.seen.length > asked);
         send(socket, "", more);
       });
-      await bench.books.untilSettled();
+      await bench.ledger.untilSettled();
       expect(text).not.toContain(" 200 ");
-      expect(bench.books.latest()).toMatchObject({ state: "settled", usage_source: "reported", output_tokens: 2 });
+      expect(bench.ledger.latest()).toMatchObject({ state: "settled", usage_source: "reported", output_tokens: 2 });
     },
   );
 });

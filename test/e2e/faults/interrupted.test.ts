@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { CallRow } from "../../support/books.ts";
 import { catalogueRow } from "../../support/catalogue.ts";
 import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/chunks.ts";
+import type { CallRow } from "../../support/ledger-view.ts";
 import { eventsReply, jsonReply, type Reply, textReply } from "../../support/reply.ts";
 import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
-import { expectCost } from "../replay/expect-books.ts";
+import { expectCost } from "../replay/expect-ledger.ts";
 import { interruptedRows } from "./interrupted-rows.ts";
 
 /** One that is paid from the wallet and one that draws on the quota: both end alike. */
@@ -86,7 +86,7 @@ const happenings: Record<string, { streamed: Happening; whole?: Happening }> = {
 
 /** Makes it happen and returns the call as the ledger has it once it has ended. */
 async function happen({ replies, leaves, cut }: Happening, body: Record<string, unknown>): Promise<CallRow> {
-  const { gateway, upstream, books } = bench;
+  const { gateway, upstream, ledger } = bench;
   upstream.answer("openai", ...replies);
   const asked = upstream.seen.length;
   const controller = new AbortController();
@@ -105,8 +105,8 @@ async function happen({ replies, leaves, cut }: Happening, body: Record<string, 
     controller.abort();
     if (cut) upstream.cut();
   }
-  await books.untilSettled();
-  return books.latest() as CallRow;
+  await ledger.untilSettled();
+  return ledger.latest() as CallRow;
 }
 
 async function readAll(response: Response | undefined, onPiece: () => void): Promise<void> {

@@ -44,7 +44,7 @@ async function expectPromised(gateway: InProcessGateway, stream: boolean, promis
     const { message } = await expectError(response.clone() as Response, { status, code });
     expect(message).not.toContain("127.0.0.1");
   }
-  const call = gateway.books.callOf(response);
+  const call = gateway.ledger.callOf(response);
   if (charged === "nothing") {
     expect(call).toMatchObject({ state: "released", usage_source: "none" });
     expect(call.charged_nanodollars ?? 0).toBe(0);
@@ -58,7 +58,7 @@ async function expectPromised(gateway: InProcessGateway, stream: boolean, promis
 async function expectNothingLeft(gateway: InProcessGateway, provider: RawServer): Promise<void> {
   await until(() => provider.open.size <= 1);
   expect(gateway.app.loadShedder.size).toBe(0);
-  expect(gateway.books.counts().open).toBe(0);
+  expect(gateway.ledger.counts().open).toBe(0);
 }
 
 async function startProvider(answer: NonNullable<FaultRow["answer"]>): Promise<RawServer> {

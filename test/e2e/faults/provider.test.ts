@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import type { CallRow } from "../../support/books.ts";
 import { catalogueRow } from "../../support/catalogue.ts";
 import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/chunks.ts";
 import { expectError } from "../../support/expect-error.ts";
+import type { CallRow } from "../../support/ledger-view.ts";
 import { eventsReply, jsonReply, type Reply, textReply } from "../../support/reply.ts";
 import { saidByChunks, type WireChunk, type WireCompletion } from "../../support/said.ts";
 import { parseEvents } from "../../support/sse.ts";
 import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
-import { expectCost } from "../replay/expect-books.ts";
+import { expectCost } from "../replay/expect-ledger.ts";
 
 /** A premium model and a free one: both must end alike, each in its own purse. */
 const models = ["famA-4.1", "famA-4o-mini"];
@@ -85,7 +85,7 @@ describe.each(models)("a provider of %s", (model) => {
       const response = await ask({ model, stream });
       const error = await expectError(response.clone() as Response, promised);
       expect(error.message).not.toContain("sk-abc");
-      await expectReleased(bench.books.callOf(response));
+      await expectReleased(bench.ledger.callOf(response));
     }
   });
 
@@ -114,7 +114,7 @@ describe.each(models)("a provider of %s", (model) => {
     expect(done).toBe(false);
     expect(events.at(-1)?.error?.message).toBeTruthy();
     expect(saidByChunks(events).choices[0]?.text).toBe(words);
-    const call = bench.books.callOf(response);
+    const call = bench.ledger.callOf(response);
     expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
     expect(call.output_tokens).toBeGreaterThanOrEqual(words.split(" ").length);
     expectCost(call, catalogueRow(model));
@@ -137,7 +137,7 @@ describe.each(models)("a provider of %s", (model) => {
     bench.upstream.answer("openai", jsonReply(completionOf(words, usage)));
     const whole = await ask({ model });
     const answer = (await whole.json()) as WireCompletion;
-    const call = bench.books.callOf(whole);
+    const call = bench.ledger.callOf(whole);
     expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
     expect(answer.usage).toMatchObject({
       prompt_tokens: call.input_tokens as number,
@@ -149,7 +149,7 @@ describe.each(models)("a provider of %s", (model) => {
     bench.upstream.answer("openai", eventsReply(textChunk(words), finishChunk(), usageChunk(usage), "[DONE]"));
     const streamed = await ask({ model, stream: true });
     expect(parseEvents(await streamed.text()).done).toBe(true);
-    const streamedCall = bench.books.callOf(streamed);
+    const streamedCall = bench.ledger.callOf(streamed);
     expect(streamedCall).toMatchObject({ state: "settled", usage_source: "estimated" });
     expect(tokensOf(streamedCall)).toEqual(tokensOf(call));
   });
@@ -161,7 +161,7 @@ describe.each(models)("a provider of %s", (model) => {
     bench.upstream.answer("openai", eventsReply(...events));
     const response = await ask({ model, stream: true });
     await response.text();
-    expect(tokensOf(bench.books.callOf(response))).toEqual([5, 7]);
+    expect(tokensOf(bench.ledger.callOf(response))).toEqual([5, 7]);
   });
 });
 
@@ -170,5 +170,5 @@ const tokensOf = (call: CallRow) => [call.input_tokens, call.output_tokens];
 test("the ledger is right after all of them", async () => {
   const { code, stdout } = await bench.gateway.run("ledger", "verify");
   expect({ code, stdout: code === 0 ? "" : stdout }).toEqual({ code: 0, stdout: "" });
-  expect(bench.books.counts().open).toBe(0);
+  expect(bench.ledger.counts().open).toBe(0);
 });

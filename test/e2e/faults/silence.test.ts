@@ -7,7 +7,7 @@ import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-u
 import { eventsReply, jsonReply, type Reply } from "../../support/reply.ts";
 import { saidByChunks, type WireChunk } from "../../support/said.ts";
 import { parseEvents } from "../../support/sse.ts";
-import { expectCost } from "../replay/expect-books.ts";
+import { expectCost } from "../replay/expect-ledger.ts";
 
 const model = "famA-4.1";
 const messages = [{ role: "user", content: "Hello" }];
@@ -38,7 +38,7 @@ describe("a provider that falls silent", () => {
       upstream.answer("openai", reply);
       const response = await gateway.post("/chat/completions", { model, messages, stream });
       await expectError(response.clone() as Response, { status: 500, code: "upstream_timeout" });
-      expect(gateway.books.callOf(response)).toMatchObject({ state: "released", usage_source: "none" });
+      expect(gateway.ledger.callOf(response)).toMatchObject({ state: "released", usage_source: "none" });
       expect(await upstream.seen.at(-1)?.left).toBe(true);
     }
   });
@@ -53,7 +53,7 @@ describe("a provider that falls silent", () => {
     const { events, done } = parseEvents<WireChunk & { error?: { code: string } }>(await response.text());
     expect({ done, code: events.at(-1)?.error?.code }).toEqual({ done: false, code: "upstream_timeout" });
     expect(saidByChunks(events).choices[0]?.text).toBe(words);
-    const call = gateway.books.callOf(response);
+    const call = gateway.ledger.callOf(response);
     expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
     expectCost(call, catalogueRow(model));
     expect(await upstream.seen.at(-1)?.left).toBe(true);

@@ -7,7 +7,7 @@ import { fillWallet, type Gateway, hookMsMax, startGateway } from "../../support
 import { rounds, timeoutMs } from "../../support/long.ts";
 import { randomBelow } from "../../support/random.ts";
 import { startClients } from "./clients.ts";
-import { expectTrueBooks } from "./expect-true-books.ts";
+import { expectTrueLedger } from "./expect-true-ledger.ts";
 import { startMeteredProvider } from "./metered-provider.ts";
 
 const roundCount = rounds(20, 200);
@@ -48,7 +48,7 @@ test(
     expect(await gateway.stop()).toBe(0);
     gateway = undefined;
     const store = await openStore({ file: join(home, "modelgate.db") });
-    const { settled, unpaid } = await expectTrueBooks(store, { provider, clients });
+    const { settled, unpaid } = await expectTrueLedger(store, { provider, clients });
     const { count } = await store.db
       .selectFrom("calls")
       .select((select) => select.fn.countAll<number>().as("count"))

@@ -10,7 +10,7 @@ import { newDatabase, type PostgresServer, startPostgres, whyNoPostgres } from "
 import { randomBelow } from "../../support/random.ts";
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
 import { type Clients, startClients } from "./clients.ts";
-import { expectTrueBooks } from "./expect-true-books.ts";
+import { expectTrueLedger } from "./expect-true-ledger.ts";
 import { startMeteredProvider } from "./metered-provider.ts";
 
 /** Starting PostgreSQL takes longest, so the short form has fewer of it: 20 in all. */
@@ -126,7 +126,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("two gatew
       // The dead's are ended after half a minute of silence, for which the short form does not wait.
       if (isLong)
         await until("no call is open, also none of the dead", async () => (await openCalls(store, false)) === 0);
-      const { settled, unpaid } = await expectTrueBooks(store, { provider, clients });
+      const { settled, unpaid } = await expectTrueLedger(store, { provider, clients });
       expect(clients.delivered.size).toBeGreaterThan(100);
       // PostgreSQL away is 503; for Redis and for a killed gateway nobody gets an error.
       expect([...clients.statuses.keys()].filter((status) => ![200, 503, 0].includes(status))).toEqual([]);
@@ -148,7 +148,7 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("two gatew
           return Bun.deepEquals(told, written);
         }).catch((error) => expect([told, error]).toEqual([written, undefined]));
       }
-      await expectTrueBooks(store, { provider, clients });
+      await expectTrueLedger(store, { provider, clients });
       await store.close();
       const delivered = clients.delivered.size;
       console.log(`Kills by turns: ${delivered} answers delivered, ${settled} charged, ${unpaid} unpaid`);

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { verifyLedger } from "../../../src/billing/index.ts";
 import { openStore } from "../../../src/db/index.ts";
-import { openCliStore } from "../../support/books.ts";
 import { fillWallet, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { openCliStore } from "../../support/ledger-view.ts";
 import { until } from "../../support/until.ts";
 import { startClients } from "../kill/clients.ts";
 import { startMeteredProvider } from "../kill/metered-provider.ts";
@@ -43,10 +43,10 @@ test(
     for (const { file, before } of taken) {
       const home = mkdtempSync(join(folder, "home-"));
       copyFileSync(file, join(home, "modelgate.db"));
-      const books = openCliStore(home);
-      expect(before.filter((id) => books.call(id)?.state !== "settled")).toEqual([]);
-      expect(books.counts().calls).toBeGreaterThanOrEqual(before.length);
-      books.close();
+      const ledger = openCliStore(home);
+      expect(before.filter((id) => ledger.call(id)?.state !== "settled")).toEqual([]);
+      expect(ledger.counts().calls).toBeGreaterThanOrEqual(before.length);
+      ledger.close();
       const store = await openStore({ file: join(home, "modelgate.db") });
       expect((await verifyLedger(store)).differences).toEqual([]);
       await store.close();

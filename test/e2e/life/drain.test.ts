@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openCliStore } from "../../support/books.ts";
 import { fillWallet, type Gateway, type GatewayOptions, startGateway } from "../../support/gateway.ts";
+import { openCliStore } from "../../support/ledger-view.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
 import { parseEvents } from "../../support/sse.ts";
@@ -45,7 +45,7 @@ async function withGateway(options: GatewayOptions, use: (gateway: Gateway) => P
   }
 }
 
-async function expectTrueBooks(gateway: Gateway): Promise<void> {
+async function expectTrueLedger(gateway: Gateway): Promise<void> {
   const { code, stdout, stderr } = await gateway.run("ledger", "verify");
   expect(code, stdout + stderr).toBe(0);
 }
@@ -73,8 +73,8 @@ describe("SIGTERM", () => {
         const stream = await begin(gateway, 60);
         const whole = gateway.post("/chat/completions", asking("[[fault: delay=900]] Hello", false));
         const late = await openRequest(gateway.origin, "GET /readyz HTTP/1.1\r\n");
-        const books = openCliStore(gateway.home);
-        await until(() => books.counts().open === 2);
+        const ledger = openCliStore(gateway.home);
+        await until(() => ledger.counts().open === 2);
         process.kill(gateway.pid, "SIGTERM");
         await until(() =>
           fetch(gateway.origin)
@@ -89,13 +89,13 @@ describe("SIGTERM", () => {
         const answer = await whole;
         expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
         await answer.text();
-        await books.untilSettled();
-        expect([books.callOf(stream.response), books.callOf(answer)]).toMatchObject(
+        await ledger.untilSettled();
+        expect([ledger.callOf(stream.response), ledger.callOf(answer)]).toMatchObject(
           Array(2).fill({ state: "settled", usage_source: "reported", status: 200 }),
         );
-        books.close();
+        ledger.close();
         expect(await gateway.ended).toBe(0);
-        await expectTrueBooks(gateway);
+        await expectTrueLedger(gateway);
       }),
     testMsMax,
   );
@@ -135,14 +135,14 @@ describe("SIGTERM", () => {
         expect([done, events.at(-1)?.error]).toMatchObject([false, { code: "unavailable" }]);
         expect(events.at(-1)?.error?.message).toContain("shutting down");
         expect(await gateway.ended).toBe(0);
-        const books = openCliStore(gateway.home);
-        expect(books.callOf(stream.response)).toMatchObject({
+        const ledger = openCliStore(gateway.home);
+        expect(ledger.callOf(stream.response)).toMatchObject({
           state: "settled",
           usage_source: "estimated",
           error_code: "unavailable",
         });
-        books.close();
-        await expectTrueBooks(gateway);
+        ledger.close();
+        await expectTrueLedger(gateway);
       }),
     testMsMax,
   );
@@ -160,10 +160,10 @@ describe("SIGTERM", () => {
         const next = await startGateway({ home: gateway.home });
         try {
           await until(() => next.stderr().includes("calls_recovered"));
-          const books = openCliStore(gateway.home);
-          expect(books.counts().open).toBe(0);
-          books.close();
-          await expectTrueBooks(next);
+          const ledger = openCliStore(gateway.home);
+          expect(ledger.counts().open).toBe(0);
+          ledger.close();
+          await expectTrueLedger(next);
         } finally {
           expect(await next.stop()).toBe(0);
         }

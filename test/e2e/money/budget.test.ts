@@ -19,7 +19,7 @@ interface KeyAnswer {
 }
 
 test("a key with a budget is let in until it is used up, told so, and let in again when it is raised", async () => {
-  const { gateway, books } = bench;
+  const { gateway, ledger } = bench;
   const flags = ["--budget-usd", "0.0026", "--requests-per-minute", "1000", "--concurrent-calls", "4"];
   const { id, key } = await gateway.cli<{ id: string; key: string }>(
     ...["key", "create", "--account", ownerEmail, "--name", "bounded", ...flags],
@@ -31,7 +31,7 @@ test("a key with a budget is let in until it is used up, told so, and let in aga
 
   const first = await ask();
   expect(first.status).toBe(200);
-  const paid = books.callOf(first).charged_nanodollars as number;
+  const paid = ledger.callOf(first).charged_nanodollars as number;
   expect(paid).toBeGreaterThan(100_000);
   expect(first.headers.get("x-modelgate-cost-usd")).toBe((paid / 1e9).toFixed(9).replace(/0+$/, ""));
 

@@ -3,9 +3,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import OpenAI from "openai";
-import { openCliStore, type TransactionScope } from "../../support/books.ts";
 import { catalogueRow } from "../../support/catalogue.ts";
 import { fillWallet, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { type LedgerView, openCliStore } from "../../support/ledger-view.ts";
 import { wavFile } from "../../support/wav.ts";
 import { canShare, makeAccount, usePair } from "../scaled/pair.ts";
 
@@ -39,21 +39,21 @@ const requests: [string, unknown][] = [
 describe("a request with an Idempotency-Key", () => {
   const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
   let gateway: Gateway;
-  let books: TransactionScope;
+  let ledger: LedgerView;
   beforeAll(async () => {
     gateway = await startGateway({ home });
     await fillWallet(gateway);
-    books = openCliStore(home);
+    ledger = openCliStore(home);
   }, hookMsMax);
   afterAll(async () => {
-    books.close();
+    ledger.close();
     await gateway.stop();
     rmSync(home, { recursive: true, force: true });
   }, hookMsMax);
 
   test.each(requests)("of %s %j is one call, however often it is sent", async (path, body) => {
     const key = newKey();
-    const before = books.counts().calls;
+    const before = ledger.counts().calls;
     const first = await gateway.post(path, body, key);
     const bytes = await first.bytes();
     const second = await gateway.post(path, body, key);
@@ -62,7 +62,7 @@ describe("a request with an Idempotency-Key", () => {
     expect([first, second].map((each) => each.headers.get("content-type"))).toEqual(
       Array(2).fill(first.headers.get("content-type")),
     );
-    expect([books.counts().calls - before, books.callOf(second).state]).toEqual([1, "settled"]);
+    expect([ledger.counts().calls - before, ledger.callOf(second).state]).toEqual([1, "settled"]);
   });
 
   test("of a form is known by its fields and its file", async () => {
@@ -95,7 +95,7 @@ describe("a request with an Idempotency-Key", () => {
   test("goes on when its client leaves a stream, and its answer is there when it comes back", async () => {
     const key = newKey();
     const body = chatOf("[[fault: delay=300]] Hello", { stream: true });
-    const before = books.counts().calls;
+    const before = ledger.counts().calls;
     const controller = new AbortController();
     const { origin, key: apiKey } = gateway;
     const headers = { authorization: `Bearer ${apiKey}`, "content-type": "application/json", ...key };
@@ -105,14 +105,14 @@ describe("a request with an Idempotency-Key", () => {
       body: JSON.stringify(body),
       signal: controller.signal,
     }).catch(() => undefined);
-    while (books.counts().open === 0) await Bun.sleep(5);
+    while (ledger.counts().open === 0) await Bun.sleep(5);
     // By then its provider was asked.
     await Bun.sleep(100);
     controller.abort();
     await leaving;
     const second = await gateway.post("/chat/completions", body, key);
     expect(await second.text()).toEndWith("data: [DONE]\n\n");
-    expect([isReplayed(second), books.counts().calls - before, books.callOf(second).status]).toEqual([true, 1, 200]);
+    expect([isReplayed(second), ledger.counts().calls - before, ledger.callOf(second).status]).toEqual([true, 1, 200]);
   });
 
   test("is sent by OpenAI's client as a header, and its object is the same again", async () => {
@@ -146,10 +146,10 @@ describe("a request with an Idempotency-Key", () => {
         return response;
       },
     });
-    const before = books.counts().calls;
+    const before = ledger.counts().calls;
     const answer = await client.chat.completions.create({ model, messages: [{ role: "user", content: "Hello" }] });
     expect(answer.choices.length).toBe(1);
-    expect([sent.length, new Set(sent).size, books.counts().calls - before]).toEqual([2, 1, 1]);
+    expect([sent.length, new Set(sent).size, ledger.counts().calls - before]).toEqual([2, 1, 1]);
     await client.chat.completions.create(
       { model, messages: [{ role: "user", content: "Hello" }] },
       { idempotencyKey: newKey()["idempotency-key"] },
@@ -162,8 +162,8 @@ describe("a request with an Idempotency-Key", () => {
     async () => {
       const key = newKey();
       const lost = gateway.post("/chat/completions", chatOf("[[fault: delay=5000]] Hello"), key).catch(() => undefined);
-      while (books.counts().open === 0) await Bun.sleep(5);
-      const abandoned = books.latest()?.id as string;
+      while (ledger.counts().open === 0) await Bun.sleep(5);
+      const abandoned = ledger.latest()?.id as string;
       process.kill(gateway.pid, "SIGKILL");
       await lost;
       await gateway.stop();
@@ -172,8 +172,8 @@ describe("a request with an Idempotency-Key", () => {
       const [second, third] = await Promise.all([1, 2].map(() => gateway.post("/chat/completions", body, key)));
       expect(await (third as Response).text()).toBe(await (second as Response).text());
       expect([second, third].filter((each) => isReplayed(each as Response)).length).toBe(1);
-      expect(books.call(abandoned)).toMatchObject({ state: "abandoned", charged_nanodollars: null });
-      expect([books.callOf(second as Response).state, books.callOf(second as Response).id === abandoned]).toEqual([
+      expect(ledger.call(abandoned)).toMatchObject({ state: "abandoned", charged_nanodollars: null });
+      expect([ledger.callOf(second as Response).state, ledger.callOf(second as Response).id === abandoned]).toEqual([
         "settled",
         false,
       ]);

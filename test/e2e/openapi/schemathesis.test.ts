@@ -105,8 +105,8 @@ describe("the API as it describes itself", () => {
 
   test("leaves nothing open in the ledger", async () => {
     if (report === undefined) return;
-    expect(shared.books.counts()).toMatchObject({ open: 0 });
-    expect(shared.books.counts().calls).toBeGreaterThan(5);
+    expect(shared.ledger.counts()).toMatchObject({ open: 0 });
+    expect(shared.ledger.counts().calls).toBeGreaterThan(5);
     expect((await shared.gateway.run("ledger", "verify")).code).toBe(0);
   });
 });

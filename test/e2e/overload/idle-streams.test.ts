@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { openCliStore } from "../../support/books.ts";
 import { completionOf, textChunk } from "../../support/chunks.ts";
 import { fillWallet, startGateway } from "../../support/gateway.ts";
+import { openCliStore } from "../../support/ledger-view.ts";
 import { answerOf, startRaw } from "../../support/raw-server.ts";
 import { until } from "../../support/until.ts";
 
@@ -53,7 +53,7 @@ test.skipIf(process.platform !== "linux")(
     const provider = await startThinker();
     const env = { OPENAI_API_KEY: "sk-upstream", OPENAI_BASE_URL: provider.baseUrl, LOG_LEVEL: "warn" };
     const gateway = await startGateway({ env });
-    const books = openCliStore(gateway.home);
+    const ledger = openCliStore(gateway.home);
     const sockets: Socket[] = [];
     try {
       await fillWallet(gateway);
@@ -72,11 +72,11 @@ test.skipIf(process.platform !== "linux")(
       expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
       for (const socket of sockets) socket.destroy();
       await until(() => provider.open.size <= 100, settleMsMax);
-      await books.untilSettled(settleMsMax);
-      expect(books.counts()).toEqual({ calls: streamsCount + 70, open: 0 });
+      await ledger.untilSettled(settleMsMax);
+      expect(ledger.counts()).toEqual({ calls: streamsCount + 70, open: 0 });
     } finally {
       for (const socket of sockets) socket.destroy();
-      books.close();
+      ledger.close();
       await gateway.stop();
       await provider.stop();
     }

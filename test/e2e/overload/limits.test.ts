@@ -49,7 +49,7 @@ describe("a gateway", () => {
     await until(() => waiting.length === 1);
     release();
     expect((await next).status).toBe(200);
-    expect(gateway.books.counts()).toEqual({ calls: 5, open: 0 });
+    expect(gateway.ledger.counts()).toEqual({ calls: 5, open: 0 });
   });
 
   test("with MAX_BUFFERED_BODY_MB of large bodies of an account at work refuses it another large one, and takes small ones", async () => {

@@ -69,7 +69,7 @@ describe("clients who do not read", () => {
       for (const bytes of sent) expect(bytes).toBeLessThan(underWayBytesMax);
       for (const socket of sockets) socket.destroy();
       await until(() => provider.open.size === 0 && gateway.app.loadShedder.size === 0);
-      await gateway.books.untilSettled();
+      await gateway.ledger.untilSettled();
     },
     testMsMax,
   );

@@ -4,7 +4,7 @@ import { type Recording, recordingsMissing, recordingsOf } from "../../support/r
 import { binaryReply, jsonReply, type Reply, replyOf } from "../../support/reply.ts";
 import { wavFile, wavOf } from "../../support/wav.ts";
 import { type Bench, hookMsMax, startBench } from "./bench.ts";
-import { expectCost, expectSettled } from "./expect-books.ts";
+import { expectCost, expectSettled } from "./expect-ledger.ts";
 import { type Plan, planOf, providers } from "./plan.ts";
 
 interface WireTranscript {
@@ -56,7 +56,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded audio", () => {
   afterAll(() => bench.stop(), hookMsMax);
 
   test.each(named(transcriptions))("%s comes through as json, text and verbose_json", async (_, plan) => {
-    const { gateway, upstream, books } = bench;
+    const { gateway, upstream, ledger } = bench;
     const recorded = transcriptIn(plan.recording);
     // The file lasts as long as the recorded one, so that its length is known twice and must be the same.
     const durationMs = Math.round((recorded.duration ?? recorded.usage?.seconds ?? 2.5) * 1000);
@@ -67,23 +67,23 @@ describe.skipIf(recordingsMissing !== undefined)("recorded audio", () => {
       const parts = upstream.seen.at(-1)?.parts ?? [];
       expect(parts.find(({ name }) => name === "model")?.text).toBe(plan.row.upstreamId);
       expect(parts.find(({ name }) => name === "file")?.file?.size).toBe(wavFile(durationMs).size);
-      const call = books.callOf(response);
+      const call = ledger.callOf(response);
       expectSettled(call, plan.row, plan.provider);
       expect(Math.abs((call.audio_ms as number) - durationMs)).toBeLessThanOrEqual(1);
     }
   });
 
   test.each(named(speeches))("%s is not a WAV file, so it is refused and costs nothing", async (_, plan) => {
-    const { gateway, upstream, books } = bench;
+    const { gateway, upstream, ledger } = bench;
     upstream.answer("groq", replyOf(plan.recording));
     const response = await gateway.post(plan.endpoint, plan.body);
     expect(response.status).toBe(500);
     expect(((await response.json()) as { error: { type: string } }).error.type).toBe("upstream_error");
-    expect(books.callOf(response).state).toBe("released");
+    expect(ledger.callOf(response).state).toBe("released");
   });
 
   test.each(named(spoken))("%s is joined into one WAV file", async (_, plan) => {
-    const { gateway, upstream, books } = bench;
+    const { gateway, upstream, ledger } = bench;
     upstream.answer(plan.provider, replyOf(plan.recording));
     const response = await gateway.post(plan.endpoint, plan.body);
     const recorded = JSON.parse(new TextDecoder().decode(plan.recording.body)) as { audios: string[] };
@@ -91,7 +91,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded audio", () => {
     const bytes = Buffer.from(await response.arrayBuffer());
     expect([bytes.toString("latin1", 0, 4), bytes.readUInt32LE(4)]).toEqual(["RIFF", bytes.length - 8]);
     expect(bytes.subarray(bytes.indexOf("data") + 8).equals(Buffer.concat(samples))).toBe(true);
-    const call = books.callOf(response);
+    const call = ledger.callOf(response);
     expectSettled(call, plan.row, plan.provider);
     expect(call.characters).toBe([...String(plan.body?.input)].length);
   });
@@ -102,13 +102,13 @@ describe.skipIf(recordingsMissing !== undefined)("recorded audio", () => {
     ["in a few slices", binaryReply(wav, "audio/wav")],
     ["of which the first is a single byte", oneByteFirst],
   ])("a WAV file comes through byte by byte %s", async (_, reply) => {
-    const { gateway, upstream, books } = bench;
+    const { gateway, upstream, ledger } = bench;
     const plan = speeches[0] as Plan;
     upstream.answer("groq", reply);
     const response = await gateway.post(plan.endpoint, plan.body);
     expect(response.headers.get("content-type")).toBe("audio/wav");
     expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.from(wav))).toBe(true);
-    const call = books.callOf(response);
+    const call = ledger.callOf(response);
     expect(call.characters).toBe(String(plan.body?.input).length);
     expect(upstream.seen.at(-1)?.json).toMatchObject({ model: plan.row.upstreamId, response_format: "wav" });
     expectCost(call, plan.row);

@@ -1,5 +1,5 @@
-import { openCliStore, type TransactionScope } from "../../support/books.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
+import { type LedgerView, openCliStore } from "../../support/ledger-view.ts";
 import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-upstream.ts";
 
 export { hookMsMax } from "../../support/gateway.ts";
@@ -8,7 +8,7 @@ export { hookMsMax } from "../../support/gateway.ts";
 export interface Bench {
   gateway: Gateway;
   upstream: ReplayUpstream;
-  books: TransactionScope;
+  ledger: LedgerView;
   stop(): Promise<void>;
 }
 
@@ -22,13 +22,13 @@ export async function startBench(env: Record<string, string> = {}): Promise<Benc
     },
   });
   await fillWallet(gateway);
-  const books = openCliStore(gateway.home);
+  const ledger = openCliStore(gateway.home);
   return {
     gateway,
     upstream,
-    books,
+    ledger,
     async stop() {
-      books.close();
+      ledger.close();
       await Promise.all([gateway.stop(), upstream.stop()]);
     },
   };

@@ -7,7 +7,7 @@ import { saidBy, saidByChunks, type WireChunk, type WireCompletion } from "../..
 import { saidIn } from "../../support/said-in.ts";
 import { parseEvents } from "../../support/sse.ts";
 import { type Bench, hookMsMax, startBench } from "./bench.ts";
-import { expectSettled, expectTokens } from "./expect-books.ts";
+import { expectSettled, expectTokens } from "./expect-ledger.ts";
 import { type Plan, planOf, providers } from "./plan.ts";
 
 const plans = recordingsOf(...providers)
@@ -40,7 +40,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded chat", () => {
   afterAll(() => bench.stop(), hookMsMax);
 
   test.each(named(false))("%s comes through whole", async (_, plan) => {
-    const { gateway, upstream, books } = bench;
+    const { gateway, upstream, ledger } = bench;
     upstream.answer(plan.provider, replyOf(plan.recording));
     const response = await gateway.post(plan.endpoint, plan.body);
     const answer = (await response.json()) as WireCompletion & { id: string; model: string };
@@ -53,7 +53,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded chat", () => {
     expect(answer.id).toStartWith("chatcmpl-");
     expectSaid(saidBy(answer), plan.recording);
     expectAsked(plan, upstream.seen.at(-1)?.json);
-    const call = books.callOf(response);
+    const call = ledger.callOf(response);
     expectSettled(call, plan.row, plan.provider);
     expectTokens(call, saidIn(plan.recording).usage);
   });
@@ -63,7 +63,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded chat", () => {
   });
 });
 
-async function expectStream({ gateway, upstream, books }: Bench, plan: Plan, includeUsage: boolean): Promise<void> {
+async function expectStream({ gateway, upstream, ledger }: Bench, plan: Plan, includeUsage: boolean): Promise<void> {
   upstream.answer(plan.provider, replyOf(plan.recording));
   const { stream_options: _, ...body } = plan.body as Record<string, unknown>;
   const options = includeUsage ? { stream_options: { include_usage: true } } : {};
@@ -79,7 +79,7 @@ async function expectStream({ gateway, upstream, books }: Bench, plan: Plan, inc
   expectSaid(saidByChunks(events), plan.recording);
   expectUsageChunk(events, includeUsage);
   expectAsked(plan, upstream.seen.at(-1)?.json);
-  const call = books.callOf(response);
+  const call = ledger.callOf(response);
   expectSettled(call, plan.row, plan.provider);
   expectTokens(call, saidIn(plan.recording).usage);
 }

@@ -6,7 +6,7 @@ import { saidByChunks, type WireChunk } from "../../support/said.ts";
 import { isStream, saidIn } from "../../support/said-in.ts";
 import { parseEvents } from "../../support/sse.ts";
 import { type Bench, hookMsMax, startBench } from "./bench.ts";
-import { expectCost } from "./expect-books.ts";
+import { expectCost } from "./expect-ledger.ts";
 import { type Plan, planOf, providers } from "./plan.ts";
 
 const streams = recordingsOf(...providers)
@@ -43,16 +43,16 @@ describe.skipIf(recordingsMissing !== undefined)("a recorded stream that ends to
   });
 
   test("the ledger is right after all of them", async () => {
-    expect(bench.books.counts().open).toBe(0);
+    expect(bench.ledger.counts().open).toBe(0);
     expect((await bench.gateway.run("ledger", "verify")).code).toBe(0);
   });
 });
 
-async function expectClearEnd({ gateway, upstream, books }: Bench, plan: Plan, reply: Reply): Promise<void> {
+async function expectClearEnd({ gateway, upstream, ledger }: Bench, plan: Plan, reply: Reply): Promise<void> {
   upstream.answer(plan.provider, reply);
   const response = await gateway.post(plan.endpoint, plan.body);
   const text = await response.text();
-  const call = books.callOf(response);
+  const call = ledger.callOf(response);
   const said = saidIn(plan.recording).choices[0];
   if (response.status !== 200) {
     expect({ status: response.status, state: call.state, body: text }).toMatchObject({

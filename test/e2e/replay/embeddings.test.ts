@@ -3,7 +3,7 @@ import { faultsOf } from "../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { replyOf } from "../../support/reply.ts";
 import { type Bench, hookMsMax, startBench } from "./bench.ts";
-import { expectSettled, expectTokens } from "./expect-books.ts";
+import { expectSettled, expectTokens } from "./expect-ledger.ts";
 import { type Plan, planOf, providers } from "./plan.ts";
 
 interface WireEmbeddings {
@@ -41,7 +41,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded embeddings", () => {
   afterAll(() => bench.stop(), hookMsMax);
 
   test.each(named)("%s comes through as floats and as base64", async (_, plan) => {
-    const { gateway, upstream, books } = bench;
+    const { gateway, upstream, ledger } = bench;
     const recorded = embeddingsIn(plan.recording);
     // A recorder may have kept one vector of several: the gateway rightly refuses fewer vectors than inputs.
     const { input } = plan.body as { input: string | string[] };
@@ -60,7 +60,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded embeddings", () => {
       expect(answer.data.map(({ index }) => index)).toEqual(recorded.data.map((_item, index) => index));
       expect(vectorsOf(answer)).toEqual(vectorsOf(recorded));
       expect(answer.model).toBe(plan.row.id);
-      const call = books.callOf(response);
+      const call = ledger.callOf(response);
       expectSettled(call, plan.row, plan.provider);
       expectUsage(call.input_tokens, answer, recorded);
       if (recorded.usage === undefined) expectTokens(call, undefined);

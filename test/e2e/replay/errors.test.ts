@@ -6,7 +6,7 @@ import { saidByChunks, type WireChunk } from "../../support/said.ts";
 import { saidIn } from "../../support/said-in.ts";
 import { parseEvents } from "../../support/sse.ts";
 import { type Bench, hookMsMax, startBench } from "./bench.ts";
-import { expectCost } from "./expect-books.ts";
+import { expectCost } from "./expect-ledger.ts";
 import { type Plan, planOf, providers } from "./plan.ts";
 
 interface WireError {
@@ -48,7 +48,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded errors", () => {
   afterAll(() => bench.stop(), hookMsMax);
 
   test.each(named(false))("%s reaches the client as promised, and nothing is charged", async (_, plan) => {
-    const { gateway, upstream, books } = bench;
+    const { gateway, upstream, ledger } = bench;
     const promised = promisedFor(plan.recording);
     const recorded = JSON.parse(new TextDecoder().decode(plan.recording.body)) as WireError;
     const streamed = plan.endpoint === "/chat/completions" ? [false, true] : [false];
@@ -64,17 +64,17 @@ describe.skipIf(recordingsMissing !== undefined)("recorded errors", () => {
       if (promised.code !== undefined) expect(error.code).toBe(promised.code);
       if (promised.status === 429) expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
       if (promised.status === 400 && recorded.error.param) expect(error.param).toBe(recorded.error.param);
-      expect(books.callOf(response)).toMatchObject({
+      expect(ledger.callOf(response)).toMatchObject({
         state: "released",
         status: promised.status,
         usage_source: "none",
       });
-      expect(books.callOf(response).charged_nanodollars ?? 0).toBe(0);
+      expect(ledger.callOf(response).charged_nanodollars ?? 0).toBe(0);
     }
   });
 
   test.each(named(true))("%s ends the stream with its error, and what was said is charged", async (_, plan) => {
-    const { gateway, upstream, books } = bench;
+    const { gateway, upstream, ledger } = bench;
     upstream.answer(plan.provider, replyOf(plan.recording));
     const recorded = parseEvents<WireError>(new TextDecoder().decode(plan.recording.body)).events;
     const response = await gateway.post(plan.endpoint, plan.body);
@@ -84,7 +84,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded errors", () => {
     expect(faultsOf("ErrorResponse", last)).toEqual([]);
     expect(last.error.message).toContain(recorded.at(-1)?.error.message as string);
     expect(saidByChunks(events).choices[0]?.text).toBe(saidIn(plan.recording).choices[0]?.text as string);
-    const call = books.callOf(response);
+    const call = ledger.callOf(response);
     expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
     expect(call.output_tokens).toBeGreaterThan(0);
     expectCost(call, plan.row);
@@ -93,7 +93,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded errors", () => {
   test("the ledger is right after all of them", async () => {
     const verdict = await bench.gateway.run("ledger", "verify", "--json");
     expect(verdict.code).toBe(0);
-    expect(bench.books.counts().open).toBe(0);
+    expect(bench.ledger.counts().open).toBe(0);
   });
 });
 

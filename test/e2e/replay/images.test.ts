@@ -62,7 +62,7 @@ describe.skipIf(recordingsMissing !== undefined)("a recorded image of OpenAI", (
       size: "1024x1024",
       quality: "high",
     });
-    expect(gateway.books.callOf(response)).toMatchObject({
+    expect(gateway.ledger.callOf(response)).toMatchObject({
       images: 1,
       charged_nanodollars: 46_000_000,
       route: "openai",
@@ -82,7 +82,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded images of Gemini", ()
   afterAll(() => bench.stop(), hookMsMax);
 
   test.each(plans.map((plan): [string, Plan] => [plan.recording.path, plan]))("%s comes through", async (_, plan) => {
-    const { gateway, upstream, books } = bench;
+    const { gateway, upstream, ledger } = bench;
     const recorded = JSON.parse(new TextDecoder().decode(plan.recording.body)) as GeminiImages;
     const parts = recorded.candidates.flatMap(({ content }) => content.parts);
     const pictures = parts.flatMap(({ inlineData, thought }) => (inlineData && !thought ? [inlineData.data] : []));
@@ -94,7 +94,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded images of Gemini", ()
       faults: [],
     });
     expect(answer.data.map(({ b64_json }) => b64_json)).toEqual(pictures.slice(0, 1));
-    expect(books.callOf(response)).toMatchObject({ images: 1, cost_nanodollars: 46_000_000, route: "gemini" });
+    expect(ledger.callOf(response)).toMatchObject({ images: 1, cost_nanodollars: 46_000_000, route: "gemini" });
   });
 });
 

@@ -112,9 +112,9 @@ describe("POST /chat/completions", () => {
   });
 
   test.each(refused)("refuses %s, naming the field", async (_, fields, param) => {
-    const before = shared.books.counts();
+    const before = shared.ledger.counts();
     await expectError(await ask(fields), { status: 400, param });
-    expect(shared.books.counts()).toEqual(before);
+    expect(shared.ledger.counts()).toEqual(before);
   });
 
   test("n makes that many choices, whole and streamed", async () => {

@@ -86,8 +86,8 @@ describe("POST /embeddings", () => {
   ];
 
   test.each(refused)("refuses %s, naming the field", async (_, fields, param) => {
-    const before = shared.books.counts();
+    const before = shared.ledger.counts();
     await expectError(await ask(fields), { status: 400, param });
-    expect(shared.books.counts()).toEqual(before);
+    expect(shared.ledger.counts()).toEqual(before);
   });
 });

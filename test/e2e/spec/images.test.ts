@@ -32,7 +32,7 @@ describe("POST /images/generations", () => {
     expect({ status: response.status, images: answer.data?.length }).toEqual({ status: 200, images: count });
     if (schemaMissing === undefined) expect(faultsOf("ImagesResponse", answer)).toEqual([]);
     // $0.04 and 15 %: 46 000 000 nanodollars an image.
-    expect(shared.books.callOf(response)).toMatchObject({ images: count, cost_nanodollars: 46_000_000 * count });
+    expect(shared.ledger.callOf(response)).toMatchObject({ images: count, cost_nanodollars: 46_000_000 * count });
   });
 
   test("an address is the default; it serves the image without a key, and not with another signature", async () => {
@@ -64,8 +64,8 @@ describe("POST /images/generations", () => {
   ];
 
   test.each(refused)("refuses %s, naming the field", async (_, fields, param) => {
-    const before = shared.books.counts();
+    const before = shared.ledger.counts();
     await expectError(await ask(fields), { status: 400, param });
-    expect(shared.books.counts()).toEqual(before);
+    expect(shared.ledger.counts()).toEqual(before);
   });
 });

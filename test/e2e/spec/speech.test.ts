@@ -26,7 +26,7 @@ describe("POST /audio/speech", () => {
         const response = await ask({ model, input, ...(voice === undefined ? {} : { voice }) });
         expect([response.status, response.headers.get("content-type")]).toEqual([200, "audio/wav"]);
         expectWav(Buffer.from(await response.arrayBuffer()));
-        const call = shared.books.callOf(response);
+        const call = shared.ledger.callOf(response);
         expect(call.characters).toBe([...input].length);
         expect(call.cost_nanodollars).toBe(Number(costOf(row, call)));
       }
@@ -61,9 +61,9 @@ describe("POST /audio/speech", () => {
     ["no model", { model: undefined }, "model"],
   ];
   test.each(refused)("refuses %s, naming the field", async (_, fields, param) => {
-    const before = shared.books.counts();
+    const before = shared.ledger.counts();
     await expectError(await ask(fields), { status: 400, param });
-    expect(shared.books.counts()).toEqual(before);
+    expect(shared.ledger.counts()).toEqual(before);
   });
 
   const limits: [string, number][] = [
@@ -75,7 +75,7 @@ describe("POST /audio/speech", () => {
     expect((await ask({ model, input: "a".repeat(characters) })).status).toBe(200);
     const longer = await ask({ model, input: "a".repeat(characters + 1) });
     expect(readWav(new Uint8Array(await longer.arrayBuffer())).pcm.length).toBeGreaterThan(0);
-    expect(shared.books.callOf(longer).characters).toBe(characters + 1);
+    expect(shared.ledger.callOf(longer).characters).toBe(characters + 1);
   });
 
   test("a text of more than fifty parts is refused", async () => {

@@ -35,13 +35,13 @@ describe("POST /audio/transcriptions", () => {
     const answer = await response.json();
     expect(response.status).toBe(200);
     if (schemaMissing === undefined) expect(faultsOf("CreateTranscriptionResponseJson", answer)).toEqual([]);
-    expect(shared.books.callOf(response).model).toBe("famW-large-v3-turbo");
+    expect(shared.ledger.callOf(response).model).toBe("famW-large-v3-turbo");
   });
 
   test.each(["famW-large-v3", "famW-large-v3-turbo", "famF-stt"])("%s is charged by its length", async (model) => {
     const response = await ask({ model });
     expect(response.status).toBe(200);
-    const call = shared.books.callOf(response);
+    const call = shared.ledger.callOf(response);
     expect(call).toMatchObject({ model, audio_ms: 1500, premium: 1 });
     expect(call.charged_nanodollars).toBe(Number(costOf(catalogueRow(model), call)));
   });
@@ -81,20 +81,20 @@ describe("POST /audio/transcriptions", () => {
     ["a temperature that is not a number", { temperature: "warm" }, "temperature"],
   ];
   test.each(refused)("refuses %s, naming the field", async (_, fields, param) => {
-    const before = shared.books.counts();
+    const before = shared.ledger.counts();
     await expectError(await ask(fields), { status: 400, param });
-    expect(shared.books.counts()).toEqual(before);
+    expect(shared.ledger.counts()).toEqual(before);
   });
 
   test("a file of 25 MB is taken, and one byte more is 413", async () => {
     expect((await ask({ file: fileOfSize(fileBytesMax) })).status).toBe(200);
-    const before = shared.books.counts();
+    const before = shared.ledger.counts();
     await expectError(await ask({ file: fileOfSize(fileBytesMax + 1) }), {
       status: 413,
       param: "file",
       code: "payload_too_large",
     });
-    expect(shared.books.counts()).toEqual(before);
+    expect(shared.ledger.counts()).toEqual(before);
   });
 
   test("famF-stt takes 30 seconds and not a tenth more", async () => {

@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => bench.remove());
 
 /** A ledger with an account, its key and a credit that has a reference. */
-async function books(): Promise<{ key: string; before: string }> {
+async function ledger(): Promise<{ key: string; before: string }> {
   await bench.json("account", "create", "--email", email);
   const { id } = await bench.json<{ id: string }>("key", "create", "--account", email, "--name", "n");
   await bench.json(...credit("--usd", "5", "--reference", "pay-1"));
@@ -75,13 +75,13 @@ describe("an amount is refused in one sentence, with exit code 2, and nothing is
       (limit) => [["key", "set", "KEY", "--tokens-per-minute", limit], "whole number from 1"] as const,
     ),
   ])("%j", async (argv, said) => {
-    const { key, before } = await books();
+    const { key, before } = await ledger();
     expectRefused(await bench.run(...argv.map((word) => (word === "KEY" ? key : String(word)))), String(said));
     expect(written()).toBe(before);
   });
 
   test("the largest that fits is taken exactly, and so is the smallest", async () => {
-    await books();
+    await ledger();
     await bench.json(...credit("--usd", "9007194.254740991"));
     expect(await bench.json("wallet", "show", "--account", email)).toMatchObject({ balance_usd: "9007199.254740991" });
     await bench.json("wallet", "debit", "--account", email, "--note", "n", "--usd", "0.000000001");
@@ -99,14 +99,14 @@ describe("an account that nobody has", () => {
     [["account", "show", "acc_none"]],
     [["ledger", "export", "--from", "2026-11-01", "--to", "2026-11-02", "--account", "acc_none"]],
   ])("is named by %j, with exit code 2, and nothing is written", async (argv) => {
-    const { before } = await books();
+    const { before } = await ledger();
     expectRefused(await bench.run(...argv), 'No account has the id or e-mail "acc_none"');
     expect(written()).toBe(before);
   });
 });
 
 test("a credit of the same reference is counted once, however often it is given, and once for each account", async () => {
-  const { before } = await books();
+  const { before } = await ledger();
   for (let times = 0; times < 3; times++) {
     const again = await bench.json(...credit("--usd", "5.00", "--reference", "pay-1"));
     expect(again).toMatchObject({ repeated: true, balance_usd: "5" });
@@ -121,7 +121,7 @@ describe("a database", () => {
   const commands = [["account", "list"], credit("--usd", "5"), ["ledger", "verify"], ["key", "list"]];
 
   test.each(commands.map((argv) => [argv]))("of a newer schema is left as it is by %j", async (argv) => {
-    await books();
+    await ledger();
     const database = new DatabaseSync(getDatabaseFile(bench));
     database.exec("insert into schema_versions (version, applied_at) values (99, 1)");
     database.close();

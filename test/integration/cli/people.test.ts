@@ -144,8 +144,8 @@ describe("account content", () => {
     const switches = entries.filter(({ action }) => action === "content.switch");
     expect(switches.map(({ accountId, detail }) => `${accountId} ${JSON.stringify(detail)}`).sort()).toEqual([
       'cli {"on":false}',
-      'cli {"on":true}',
       `cli {"on":true,"key":"${key}","name":"laptop"}`,
+      'cli {"on":true}',
     ]);
     for (const [words, sentence] of [
       [["--keep", "yes"], "expected on or off"],

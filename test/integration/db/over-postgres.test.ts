@@ -4,7 +4,7 @@ import { whyNoPostgres } from "../../support/postgres.ts";
 
 /** The suites that ask the store by its interface alone. Those of the ledger run there with and without Redis. */
 const suites = [
-  ...["blobs", "contents", "idempotency-keys", "setting", "stored-responses", "write-books"].map(
+  ...["blobs", "contents", "idempotency-keys", "setting", "stored-responses", "write-ledger"].map(
     (name) => `test/integration/db/${name}.test.ts`,
   ),
   ...[

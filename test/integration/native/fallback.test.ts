@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
-import type { CallRow } from "../../support/books.ts";
+import type { CallRow } from "../../support/ledger-view.ts";
 import { chatReply, claude, eventsOf, gpt, type NativeBench, type Seen, startNative, streamOf } from "./fixture.ts";
 
 const toStop: NativeBench[] = [];
@@ -45,9 +45,9 @@ const claudeReply = ({ body }: Seen) =>
   body.stream === true ? streamOf(eventsOf(messageEvents)) : Response.json(message);
 
 /** The rows of a call's models, the first one's first. */
-function rowsOf({ gateway: { books } }: NativeBench, response: Response): (CallRow | undefined)[] {
+function rowsOf({ gateway: { ledger } }: NativeBench, response: Response): (CallRow | undefined)[] {
   const id = response.headers.get("x-request-id") as string;
-  return [books.call(id), books.call(`${id}-2`)];
+  return [ledger.call(id), ledger.call(`${id}-2`)];
 }
 
 const eventsIn = (text: string) => [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data as string));
@@ -139,7 +139,7 @@ test("many calls at once are each charged once, whichever model serves them", as
     const states = rowsOf(bench, response).map((row) => row?.state);
     expect(states.filter((state) => state === "settled")).toHaveLength(1);
   }
-  expect(bench.gateway.books.counts().open).toBe(0);
+  expect(bench.gateway.ledger.counts().open).toBe(0);
 });
 
 describe("a list of models in the request", () => {

@@ -78,7 +78,7 @@ describe("POST /messages with a Claude model", () => {
     expect(seen[0]?.body).toEqual({ ...asked, model: "claude-sonnet-4-6" });
     expect(seen[0]?.headers).toMatchObject({ ...betas, "x-api-key": "sk-upstream-anthropic" });
     expect(seen[0]?.headers.authorization).toBeUndefined();
-    expect(gateway.books.callOf(response)).toMatchObject({
+    expect(gateway.ledger.callOf(response)).toMatchObject({
       state: "settled",
       route: "anthropic",
       usage_source: "reported",
@@ -95,7 +95,7 @@ describe("POST /messages with a Claude model", () => {
     const response = await ask("/messages", { ...asked, stream: true });
     const named = [{ ...events[0], message: { ...events[0]?.message, model: claude } }, ...events.slice(1)];
     expect(await response.text()).toBe(eventsOf(named));
-    expect(gateway.books.callOf(response)).toMatchObject({
+    expect(gateway.ledger.callOf(response)).toMatchObject({
       state: "settled",
       usage_source: "reported",
       input_tokens: 7,
@@ -114,7 +114,7 @@ describe("POST /messages with a Claude model", () => {
       type: "error",
       error: { type: "invalid_request_error", message: says },
     });
-    expect(gateway.books.latest()).toMatchObject({ state: "released", charged_nanodollars: 0 });
+    expect(gateway.ledger.latest()).toMatchObject({ state: "released", charged_nanodollars: 0 });
   });
 
   test.each([
@@ -176,7 +176,7 @@ describe("POST /messages with a Claude model", () => {
     expect(got.filter(({ type }) => type === "message_start").length).toBe(1);
     expect(got.at(-1)).toEqual({ type: "message_stop" });
     expect(JSON.stringify(got)).toContain("From the backup");
-    expect(gateway.books.callOf(response)).toMatchObject({ route: "backup", input_tokens: 11, output_tokens: 4 });
+    expect(gateway.ledger.callOf(response)).toMatchObject({ route: "backup", input_tokens: 11, output_tokens: 4 });
   });
 
   test("does not ask a route of chat for what chat cannot say", async () => {
@@ -191,8 +191,8 @@ describe("POST /messages with a Claude model", () => {
     const response = await ask("/messages", { ...asked, stream: true });
     const got = parseEvents(await response.text()).events;
     expect(got.at(-1)).toMatchObject({ type: "error", error: { type: "api_error" } });
-    await gateway.books.untilSettled();
-    expect(gateway.books.callOf(response)).toMatchObject({
+    await gateway.ledger.untilSettled();
+    expect(gateway.ledger.callOf(response)).toMatchObject({
       state: "settled",
       usage_source: "estimated",
       input_tokens: 7,
@@ -236,7 +236,7 @@ describe("POST /messages with a Claude model", () => {
     const estimate = (await (await ask("/messages/count_tokens", counted)).json()) as { input_tokens: number };
     expect(estimate.input_tokens).toBeGreaterThan(0);
     expect(estimate.input_tokens).toBeLessThan(100);
-    expect(gateway.books.counts()).toEqual({ calls: 0, open: 0 });
+    expect(gateway.ledger.counts()).toEqual({ calls: 0, open: 0 });
     expect((await ask("/messages", asked)).status).toBe(500);
   });
 
@@ -249,6 +249,6 @@ describe("POST /messages with a Claude model", () => {
     const statuses = [];
     for (let time = 0; time < 4; time++) statuses.push((await ask("/messages/count_tokens", counted)).status);
     expect(statuses).toEqual([200, 200, 200, 429]);
-    expect(gateway.books.counts().calls).toBe(0);
+    expect(gateway.ledger.counts().calls).toBe(0);
   });
 });

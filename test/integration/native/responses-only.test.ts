@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { CallRow } from "../../support/books.ts";
+import type { CallRow } from "../../support/ledger-view.ts";
 import { faultsOf, schemaMissing } from "../../support/openai-schema.ts";
 import { parseEvents } from "../../support/sse.ts";
 import { eventsOf, type NativeBench, type Seen, startNative, streamOf } from "./fixture.ts";
@@ -84,7 +84,7 @@ describe("a model that only /responses serves", () => {
     expect(seen.map(({ path }) => path)).toEqual(["/openai/responses"]);
     // Of the efforts that this model takes, medium is the nearest.
     expect(seen[0]?.body).toMatchObject({ model, store: false, reasoning: { effort: "medium" } });
-    expect(gateway.books.callOf(answered)).toMatchObject(charge);
+    expect(gateway.ledger.callOf(answered)).toMatchObject(charge);
   });
 
   test("answers /chat/completions, streamed", async () => {
@@ -98,7 +98,7 @@ describe("a model that only /responses serves", () => {
     const content = chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta.content ?? ""));
     expect(content.join("")).toBe("Hello");
     expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 40 } });
-    expect(gateway.books.callOf(answered)).toMatchObject(charge);
+    expect(gateway.ledger.callOf(answered)).toMatchObject(charge);
   });
 
   test.each([false, true])("answers /messages, streamed: %p", async (stream) => {
@@ -108,14 +108,14 @@ describe("a model that only /responses serves", () => {
     expect(text).toContain('"tool_use"');
     expect(text).toContain('"stop_reason":"tool_use"');
     expect(seen[0]).toMatchObject({ path: "/openai/responses", body: { max_output_tokens: 500 } });
-    expect(gateway.books.callOf(answered)).toMatchObject(charge);
+    expect(gateway.ledger.callOf(answered)).toMatchObject(charge);
   });
 
   test("answers /responses as its provider does", async () => {
     const { ask, gateway } = await start();
     const answered = await ask("/responses", { model, input: "Hi", store: false });
     expect(await answered.json()).toEqual({ ...response, model, store: false });
-    expect(gateway.books.callOf(answered)).toMatchObject(charge);
+    expect(gateway.ledger.callOf(answered)).toMatchObject(charge);
   });
 
   test("is asked once for each of several choices, and is paid for each", async () => {
@@ -123,6 +123,8 @@ describe("a model that only /responses serves", () => {
     const answered = await ask("/chat/completions", { model, messages, n: 2 });
     expect(await answered.json()).toMatchObject({ choices: [{ index: 0 }, { index: 1 }] });
     expect(seen.map(({ body }) => body.n)).toEqual([undefined, undefined]);
-    expect(gateway.books.callOf(answered)).toMatchObject({ cost_nanodollars: 2 * (charge.cost_nanodollars as number) });
+    expect(gateway.ledger.callOf(answered)).toMatchObject({
+      cost_nanodollars: 2 * (charge.cost_nanodollars as number),
+    });
   });
 });

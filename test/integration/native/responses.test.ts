@@ -77,7 +77,7 @@ describe("POST /responses with a GPT model", () => {
     expect(seen.map(({ path }) => path)).toEqual(["/openai/responses"]);
     expect(seen[0]?.body).toEqual({ ...asked, model: "gpt-5.1", store: false });
     expect(seen[0]?.headers.authorization).toBe("Bearer sk-upstream-openai");
-    expect(gateway.books.callOf(response)).toMatchObject({
+    expect(gateway.ledger.callOf(response)).toMatchObject({
       state: "settled",
       route: "openai",
       usage_source: "reported",
@@ -95,7 +95,7 @@ describe("POST /responses with a GPT model", () => {
       "response" in event ? { ...event, response: { ...event.response, model: gpt } } : event,
     );
     expect(await response.text()).toBe(eventsOf(named));
-    expect(gateway.books.callOf(response)).toMatchObject({
+    expect(gateway.ledger.callOf(response)).toMatchObject({
       usage_source: "reported",
       output_tokens: 40,
       state: "settled",
@@ -143,7 +143,7 @@ describe("POST /responses with a GPT model", () => {
     expect(sent).toBeGreaterThan(1500);
     expect(sent).toBeLessThan(2000);
     expect(response.headers.get("x-modelgate-lowered")).toBe(`max_output_tokens=${sent}`);
-    expect(gateway.books.callOf(response).hold_tokens).toBeLessThanOrEqual(2000);
+    expect(gateway.ledger.callOf(response).hold_tokens).toBeLessThanOrEqual(2000);
   });
 
   test("gives a provider's 400 with its own words, param and code", async () => {
@@ -174,7 +174,7 @@ describe("POST /responses with a GPT model", () => {
     expect(seen.map(({ path }) => path)).toEqual(["/openai/responses", "/backup/chat/completions"]);
     expect(got.filter(({ type }) => type === "response.created").length).toBe(1);
     expect(got.at(-1)).toMatchObject({ type: "response.completed", response: { model: gpt } });
-    expect(gateway.books.callOf(response)).toMatchObject({ route: "backup", input_tokens: 11, output_tokens: 4 });
+    expect(gateway.ledger.callOf(response)).toMatchObject({ route: "backup", input_tokens: 11, output_tokens: 4 });
   });
 
   test.each([false, true])("falls back from a translated route to a native one (stream: %p)", async (stream) => {
@@ -209,8 +209,8 @@ describe("POST /responses with a GPT model", () => {
         sequence_number: 4,
         response: { id: "resp_upstream", status: "failed", error: { code } },
       });
-      await gateway.books.untilSettled();
-      expect(gateway.books.callOf(response)).toMatchObject({ state: "settled", usage_source: "estimated" });
+      await gateway.ledger.untilSettled();
+      expect(gateway.ledger.callOf(response)).toMatchObject({ state: "settled", usage_source: "estimated" });
     },
   );
 
@@ -237,7 +237,7 @@ describe("POST /responses with a GPT model", () => {
       input_tokens: 99,
     });
     expect(seen[0]).toMatchObject({ path: "/openai/responses/input_tokens", body: { model: "gpt-5.1", input: "Hi" } });
-    expect(gateway.books.counts().calls).toBe(0);
+    expect(gateway.ledger.counts().calls).toBe(0);
   });
 
   test("is translated for a model whose provider does not speak the protocol", async () => {

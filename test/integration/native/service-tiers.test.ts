@@ -68,7 +68,7 @@ describe("service_tier of POST /messages, natively", () => {
       if (served !== undefined) expect(text).toContain(`"service_tier":"${served}"`);
       expect(seen.at(-1)?.body.service_tier).toBe(asked);
       expect(response.headers.get("x-modelgate-ignored")).toBeNull();
-      expect(gateway.books.callOf(response).cost_nanodollars).toBe(cost);
+      expect(gateway.ledger.callOf(response).cost_nanodollars).toBe(cost);
     }
   });
 
@@ -80,7 +80,7 @@ describe("service_tier of POST /messages, natively", () => {
     const response = await send("/messages", { ...ask, service_tier: asked });
     expect(seen[0]?.body.service_tier).toBeUndefined();
     expect(response.headers.get("x-modelgate-ignored")).toBe(ignored);
-    expect(gateway.books.callOf(response).cost_nanodollars).toBe(own);
+    expect(gateway.ledger.callOf(response).cost_nanodollars).toBe(own);
   });
 });
 
@@ -126,7 +126,7 @@ describe("service_tier of a call that is translated into chat", () => {
       expect(seen.at(-1)).toMatchObject({ path: "/backup/chat/completions" });
       expect(seen.at(-1)?.body.service_tier).toBe(sent as string);
       expect(response.headers.get("x-modelgate-ignored")).toBeNull();
-      expect(gateway.books.callOf(response).cost_nanodollars).toBe(cost);
+      expect(gateway.ledger.callOf(response).cost_nanodollars).toBe(cost);
     }
   });
 

@@ -1,17 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import { readConfig } from "../../../src/config/index.ts";
 
-const books = { DATABASE_URL: "postgres://127.0.0.1/books" };
+const ledger = { DATABASE_URL: "postgres://127.0.0.1/books" };
 
 describe("REDIS_URL", () => {
   test("accepts the nodes of a Redis Cluster, separated by commas", () => {
     const text = "redis://a:7001,redis://b:7002, redis://c:7003/0";
-    expect(readConfig({ ...books, REDIS_URL: text }).redisUrl).toBe(text);
+    expect(readConfig({ ...ledger, REDIS_URL: text }).redisUrl).toBe(text);
   });
 
   test("accepts one server with a user over TLS", () => {
     const text = "rediss://user:word@redis.example.org:6380/1";
-    expect(readConfig({ ...books, REDIS_URL: text }).redisUrl).toBe(text);
+    expect(readConfig({ ...ledger, REDIS_URL: text }).redisUrl).toBe(text);
   });
 
   test("requires a database that gateways can share", () => {

@@ -21,6 +21,6 @@ export function readSettingDocs(markdown: string): ReadonlyMap<string, SettingDo
 
 /** Without the marks of links and code, as a sentence. A word of code keeps its case. */
 function toPlainText(markdown: string): string {
-  const text = markdown.replaceAll(/\[([^\][]*)\]\([^()]*\)/g, "$1");
+  const text = markdown.replaceAll(/\[([^[\]]{1,100})\]\([^()]{1,100}\)/g, "$1");
   return (text.charAt(0).toUpperCase() + text.slice(1)).replaceAll("`", "");
 }

@@ -46,7 +46,7 @@ export default function ModelsPage() {
         <div className="card-head is-ruled">
           <SearchField
             label="Search models"
-            placeholder="Search by name, alias, provider or voice"
+            placeholder="Name, alias, provider, voice"
             value={search}
             onText={setSearch}
           />

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { maskKey } from "../../data/keys.ts";
 import { capabilityNames } from "../../data/models.ts";
 import { type RequestDetail, useRequest } from "../../data/requests.ts";
-import { formatCount, formatMs } from "../../format.ts";
+import { formatCount, formatMs, formatSecond } from "../../format.ts";
 import { LinkButton } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { Dialog, DialogContent } from "../../ui/dialog.tsx";
@@ -56,7 +56,7 @@ function Detail({
         </p>
       )}
       <dl className="facts">
-        <Fact name="Time">{detail.at && new Date(detail.at).toLocaleString("en-US")}</Fact>
+        <Fact name="Time">{detail.at && formatSecond(detail.at)}</Fact>
         <Fact name="Model">{detail.model}</Fact>
         <Fact name="Endpoint">{detail.endpoint}</Fact>
         <Fact name="Capability">

@@ -8,5 +8,6 @@ test("the page of settings has a group and a description for each", () => {
   const docs = readSettingDocs(readFileSync(join(import.meta.dir, "../../../../docs/configuration.md"), "utf8"));
   for (const { name } of describeConfig(readConfig({}))) {
     expect([name, docs.get(name)]).toEqual([name, { group: expect.any(String), description: expect.any(String) }]);
+    expect(docs.get(name)?.description).not.toMatch(/\]\(|`/);
   }
 });

@@ -34,7 +34,7 @@ export interface CallRow {
 }
 
 /** A second look into the database of a running gateway. */
-export interface TransactionScope {
+export interface LedgerView {
   /** The row of the call that an answer's `x-request-id` names. @throws When there is none. */
   callOf(response: Response): CallRow;
   call(id: string): CallRow | undefined;
@@ -47,7 +47,7 @@ export interface TransactionScope {
   close(): void;
 }
 
-export function openCliStore(home: string): TransactionScope {
+export function openCliStore(home: string): LedgerView {
   const database = new DatabaseSync(join(home, "modelgate.db"), { readOnly: true });
   database.exec("pragma busy_timeout = 5000");
   const byId = database.prepare("select * from calls where id = ?");

@@ -18,7 +18,7 @@ import { type MeteredProvider, usageOf } from "./metered-provider.ts";
  *
  * @returns How many calls were settled, and how many the provider served that nobody pays for.
  */
-export async function expectTrueBooks(
+export async function expectTrueLedger(
   store: Store,
   { provider, clients }: { provider: MeteredProvider; clients: Clients },
 ): Promise<{ settled: number; unpaid: number }> {

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
-import type { CallRow } from "../../support/books.ts";
 import { type CatalogueRow, costOf, sum } from "../../support/catalogue.ts";
+import type { CallRow } from "../../support/ledger-view.ts";
 import type { SaidUsage } from "../../support/said.ts";
 
 /** What the ledger must say of a call that was answered: state, route and the exact cost of what was used. */
