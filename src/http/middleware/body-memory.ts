@@ -62,7 +62,9 @@ export class BodyMemoryLimiter {
     setTimeout(this.#collectGarbage, 0);
     setTimeout(() => {
       this.#isPausing = false;
-      this.#free(0);
+      // Once more, for what was still in use then.
+      if (this.#freedBytes < collectedBytesMin) this.#collectGarbage();
+      else this.#free(0);
     }, collectEveryMs).unref();
   }
 

@@ -1,4 +1,5 @@
 import { Buffer, isUtf8 } from "node:buffer";
+import { setImmediate } from "node:timers/promises";
 import { GatewayError } from "../../contract/index.ts";
 import { keepJsonText } from "../../kernel/index.ts";
 import type { BodyReservation } from "./body-memory.ts";
@@ -71,12 +72,12 @@ export function refuseEncoding({ headers }: Request): void {
 let turn = Promise.resolve();
 
 /**
- * Runs the work on a large body. One piece of work runs at a time, followed by a pause as long as it took, so that large
- * bodies take at most half of the event loop from other requests.
+ * Runs the work on a large body in a turn of the event loop of its own. One piece of work runs at a time, followed by a
+ * pause as long as it took, so that large bodies take at most half of the event loop from other requests.
  */
 function inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
   let [startedMs, endedMs] = [0, 0];
-  const outcome = turn.then(() => {
+  const outcome = turn.then(setImmediate).then(() => {
     startedMs = performance.now();
     try {
       return work();
@@ -96,8 +97,9 @@ function brokeOff(cause: unknown): GatewayError {
 /** A body as text, up to a limit. */
 export async function readChunks(request: Request, bytesMax: number, reservation?: BodyReservation): Promise<string> {
   const chunks = await Array.fromAsync(boundedChunks(request, bytesMax, reservation));
-  const bytes = Buffer.concat(chunks);
-  return bytes.length > largeBytesMin ? await inTurn(() => decode(bytes)) : decode(bytes);
+  const isLarge = chunks.reduce((sum, { length }) => sum + length, 0) > largeBytesMin;
+  const bytes = isLarge ? await inTurn(() => Buffer.concat(chunks)) : Buffer.concat(chunks);
+  return isLarge ? await inTurn(() => decode(bytes)) : decode(bytes);
 }
 
 /** The chunks of a body, up to a limit. A body of tiny chunks is refused: each takes as much time as a large one. */

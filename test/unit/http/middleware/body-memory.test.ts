@@ -36,6 +36,14 @@ describe("the memory for request bodies", () => {
     expect(collected).toBe(2);
   });
 
+  test("is collected once more for what was still in use", async () => {
+    let collected = 0;
+    new BodyMemoryLimiter(100 * mebibyte, () => collected++).reserve("a", 20 * mebibyte).release();
+    await Bun.sleep(1);
+    expect(collected).toBe(1);
+    while (collected === 1) await Bun.sleep(20);
+  });
+
   test("gives an account half of it at most, and the other half to the others", () => {
     const limiter = new BodyMemoryLimiter(10 * mebibyte);
     const first = limiter.reserve("a", 3 * mebibyte);
