@@ -32,9 +32,10 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
       await dashboard.visit(async (page) => {
         const section = await openAccount(page);
         await section.getByLabel("Keep those of the key “app”").click();
-        await page.waitForFunction(() => document.querySelectorAll(".check input:checked").length === 1);
+        const kept = section.locator(".check input:checked");
+        await kept.first().waitFor();
         await section.getByLabel("Keep those of all calls of ada@example.org").click();
-        await page.waitForFunction(() => document.querySelectorAll(".check input:checked").length === 2);
+        await kept.nth(1).waitFor();
         expect(await findViolations(page)).toEqual([]);
       });
       const content = `My mail is ada@example.org. ${"A long story. ".repeat(200)}`;
