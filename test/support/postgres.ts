@@ -56,6 +56,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   const folder = mkdtempSync(join(tmpdir(), "modelgate-postgres-"));
   if (isRoot) await run(["chown", "postgres", folder]);
   const data = join(folder, "data");
+  const log = join(folder, "log");
   await run([
     ...asUser,
     join(bin, "initdb"),
@@ -84,11 +85,13 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
         String(port),
         ...options.flatMap((option) => ["-c", option]),
       ],
-      { stdout: "ignore", stderr: "ignore" },
+      { stdout: "ignore", stderr: Bun.file(log) },
     );
     child.unref();
     pids.add(child.pid);
-    await untilAnswers(urlOf(port, "postgres"));
+    await untilAnswers(urlOf(port, "postgres"), child).catch((error: unknown) => {
+      throw new Error(`PostgreSQL did not start:\n${readFileSync(log, "utf8")}`, { cause: error });
+    });
   };
   const signal = (name: NodeJS.Signals) => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
@@ -105,10 +108,17 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     }
   };
   const end = async () => {
-    // All at once: a backend does not notice for a while that its parent is gone.
-    signal("SIGKILL");
-    await child?.exited;
-    if (child !== undefined) pids.delete(child.pid);
+    if (child === undefined) return;
+    if (child.exitCode === null && child.signalCode === null) {
+      // The master stands first, so that it starts no more; then all at once: a backend does not notice for a while
+      // that its parent is gone, and no server starts on data that one still uses.
+      sendTo(child.pid, "SIGSTOP");
+      const backends = childrenOf(child.pid);
+      for (const pid of [child.pid, ...backends]) sendTo(pid, "SIGKILL");
+      await child.exited;
+      while (backends.some(isRunning)) await Bun.sleep(1);
+    }
+    pids.delete(child.pid);
   };
   await start();
   return {
@@ -188,6 +198,15 @@ function childrenOf(pid: number): number[] {
   return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
 }
 
+/** One that nobody has asked how it ended is still listed, as a zombie. */
+function isRunning(pid: number): boolean {
+  try {
+    return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
+  } catch {
+    return false;
+  }
+}
+
 function urlOf(port: number, database: string): string {
   return `postgres://modelgate@127.0.0.1:${port}/${database}`;
 }
@@ -198,7 +217,7 @@ async function run(command: string[]): Promise<void> {
   if ((await child.exited) !== 0) throw new Error(`${command.join(" ")} failed: ${words}`);
 }
 
-async function untilAnswers(connectionString: string): Promise<void> {
+async function untilAnswers(connectionString: string, server: Bun.Subprocess): Promise<void> {
   const deadline = Date.now() + startMsMax;
   while (true) {
     const client = new pg.Client({ connectionString, connectionTimeoutMillis: 1000 });
@@ -208,6 +227,7 @@ async function untilAnswers(connectionString: string): Promise<void> {
       await client.end();
       return;
     } catch (error) {
+      if (server.exitCode !== null) throw new Error(`it ended with ${server.exitCode}`);
       if (Date.now() > deadline) throw error;
       await Bun.sleep(20);
     }

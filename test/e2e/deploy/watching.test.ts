@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { hookMsMax } from "../../support/gateway.ts";
+import { metricsOf } from "../../support/prometheus-text.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
-import { metricsOf } from "../../unit/observability/prometheus-text.ts";
 
 const folder = join(import.meta.dir, "../../../deploy");
 const rulesFile = join(folder, "prometheus/modelgate.rules.yaml");

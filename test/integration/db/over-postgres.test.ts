@@ -27,18 +27,10 @@ const suites = [
     "statistics",
     "usage/read-usage",
   ].map((name) => `test/integration/billing/${name}.test.ts`),
-  ...[
-    "account-admin",
-    "attempt-limit",
-    "authenticate",
-    "invitations",
-    "roles",
-    "second-factor",
-    "sessions",
-    "sign-in",
-    "sign-up",
-    "vouchers",
-  ].map((name) => `test/unit/accounts/${name}.test.ts`),
+  ...["account-admin", "authenticate", "sessions", "vouchers"].map((name) => `test/unit/accounts/${name}.test.ts`),
+  ...["attempt-limit", "invitations", "roles", "second-factor", "sign-in", "sign-up"].map(
+    (name) => `test/integration/accounts/${name}.test.ts`,
+  ),
   "test/integration/content-log/kept.test.ts",
   ...["alerts", "channels"].map((name) => `test/integration/alerts/${name}.test.ts`),
   ...["audit", "payments", "reversals", "team", "team-invitations"].map(

@@ -4,10 +4,10 @@ import { type ChatChunk, UpstreamFault } from "../../../src/contract/index.ts";
 import { executeCall, HttpCall } from "../../../src/http/middleware/handle-call.ts";
 import { CallMetrics } from "../../../src/observability/metrics/call-metrics.ts";
 import { addCommitMetrics } from "../../../src/observability/metrics/gateway-metrics.ts";
+import { type MetricLine, readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { httpOf } from "../http/support.ts";
 import { Sink } from "../kernel/streams.ts";
 import { chatCall, createPlugin, newCall } from "../kernel/support.ts";
-import { type MetricLine, readScrape, sampleOf } from "./prometheus-text.ts";
 
 const request = { model: "chat-1", messages: [{ role: "user" as const, content: "Say hello" }] };
 const nowMs = 1_790_000_000_500;

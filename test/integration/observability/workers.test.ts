@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { twoFreePorts } from "../../support/free-port.ts";
 import { hookMsMax, startGateway } from "../../support/gateway.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
+import { readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
-import { readScrape, sampleOf } from "./prometheus-text.ts";
 
 useRedisServers();
 

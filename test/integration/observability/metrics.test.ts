@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { errorOf } from "../../support/error-of.ts";
 import { fillWallet, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { type MetricLine, metricsOf, readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
-import { type MetricLine, metricsOf, readScrape, sampleOf } from "./prometheus-text.ts";
 
 const token = "a-token-of-the-operator";
 const chat = { model: "gpt-4.1-nano", messages: [{ role: "user", content: "Say hello" }] };

@@ -3,7 +3,7 @@ import { createAccounts } from "../../../src/accounts/index.ts";
 import { createSignIn, type SignInOptions } from "../../../src/accounts/sign-in.ts";
 import { setPassword } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
-import { temporaryStore } from "../../integration/db/temporary-store.ts";
+import { temporaryStore } from "../db/temporary-store.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
 const secret = "0123456789abcdef0123456789abcdef";

@@ -4,8 +4,8 @@ import { invite } from "../../../src/accounts/invitations.ts";
 import { createSignIn } from "../../../src/accounts/sign-in.ts";
 import { makeTemporaryPassword, setPassword } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
-import { temporaryStore } from "../../integration/db/temporary-store.ts";
 import { codeOf } from "../../support/authenticator.ts";
+import { temporaryStore } from "../db/temporary-store.ts";
 
 /** Each password costs a core for a while. */
 setDefaultTimeout(60_000);

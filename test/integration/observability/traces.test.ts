@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { fillWallet, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { metricsOf, readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { type CollectedSpan, startCollector } from "./collector.ts";
-import { metricsOf, readScrape, sampleOf } from "./prometheus-text.ts";
 
 const canary = "canary-7f3e-never-in-a-span";
 const chat = (text: string, more: object = {}) => ({
@@ -117,14 +117,19 @@ describe("traces by OTLP", () => {
     hookMsMax,
   );
 
-  test.each(["", "00-1-2-01", `00-${"0".repeat(32)}-${parentId}-01`, `ff-${traceId}-${parentId}-01`, "a\tb"])(
-    "a traceparent that is none (%p) begins a trace of its own",
-    async (traceparent) => {
-      const { response, before } = await ask(chat("Say hello"), { traceparent });
-      const { call } = callIn(await collector.until(before + 2), idOf(response));
-      expect(call.traceId).toMatch(/^[0-9a-f]{32}$/);
-      expect(call.traceId).not.toBe(traceId);
-      expect(call.parentSpanId).toBeUndefined();
+  test(
+    "a traceparent that is none begins a trace of its own",
+    async () => {
+      const before = collector.spans.length;
+      const wrong = ["", "00-1-2-01", `00-${"0".repeat(32)}-${parentId}-01`, `ff-${traceId}-${parentId}-01`, "a\tb"];
+      const answers = await Promise.all(wrong.map((traceparent) => ask(chat("Say hello"), { traceparent })));
+      const spans = await collector.until(before + 2 * wrong.length);
+      const calls = answers.map(({ response }) => callIn(spans, idOf(response)).call);
+      for (const [at, { traceId: own, parentSpanId }] of calls.entries()) {
+        expect(own, wrong[at]).toMatch(/^[0-9a-f]{32}$/);
+        expect(parentSpanId, wrong[at]).toBeUndefined();
+      }
+      expect(new Set([traceId, ...calls.map((call) => call.traceId)]).size).toBe(wrong.length + 1);
     },
     hookMsMax,
   );
