@@ -126,6 +126,29 @@ describe.skipIf(!hasChromium)("signing in", () => {
   );
 
   test(
+    "nothing of a session is left for the next one in the same tab",
+    () =>
+      dashboard.visit(async (page) => {
+        await createUser(dashboard, "hal@example.org");
+        await createUser(dashboard, "ida@example.org");
+        await signIn(page, "hal@example.org");
+        await page.goto("/playground");
+        await page.getByLabel("Your message").fill("What Hal alone may read");
+        await page.keyboard.press("Enter");
+        await page.locator(".turn-end").waitFor();
+        await page.goto("/settings");
+        await page.getByText("this browser").waitFor();
+        await page.getByRole("button", { name: "Sign out", exact: true }).click();
+        await fillSignIn(page, "ida@example.org", ownPassword);
+        await page.getByText("this browser").waitFor();
+        await page.goto("/playground");
+        await page.getByLabel("Your message").waitFor();
+        expect(await page.getByText("What Hal alone may read").count()).toBe(0);
+      }),
+    testMsMax,
+  );
+
+  test(
     "single sign-on redirects to the identity provider and shows its error",
     () =>
       dashboard.visit(async (page) => {

@@ -1,8 +1,7 @@
-import useSWR, { mutate } from "swr";
+import useSWR from "swr";
 import { fetchJson } from "./api.ts";
 import { getMe } from "./calls.ts";
 import { endPlaygroundKey } from "./playground-key.ts";
-import { forgetAccount } from "./shown-account.ts";
 
 /** Keeps the promise that a call shows up within 5 seconds. SWR pauses while the tab is hidden. */
 export const refreshMs = 4000;
@@ -13,17 +12,25 @@ export function useMe() {
   return useSWR("me", getMe, { refreshInterval: refreshMs, keepPreviousData: true });
 }
 
-/** The event that tells of the end of a session, for what a tab keeps besides the cached data. */
+/** The event that tells of the end of a session, for work that must not outlive it. */
 export const signedOut = "modelgate-signed-out";
 
-/** Drops all cached data of the former session and loads the current user. */
-export async function reloadSession(): Promise<void> {
+/** What the names of items in the tab's storage start with that belong to a session. */
+export const sessionItems = "modelgate-chat-";
+
+/**
+ * Loads the page anew after someone has signed in or out, as nothing that it knows is of that session. Never resolves, so
+ * that forms stay busy until then.
+ */
+export function reloadSession(): Promise<never> {
   dispatchEvent(new Event(signedOut));
-  forgetAccount();
-  await mutate((key) => key !== "gateway" && !(Array.isArray(key) && key[0] === "page"), undefined, {
-    revalidate: false,
-  });
-  await mutate("me");
+  try {
+    for (const name of Object.keys(sessionStorage)) if (name.startsWith(sessionItems)) sessionStorage.removeItem(name);
+  } catch {
+    // Storage is blocked, so nothing was kept there.
+  }
+  location.reload();
+  return new Promise(() => undefined);
 }
 
 /** Upper bound on how long the page waits for this before it renders. */

@@ -52,6 +52,11 @@ const wrong: [string, () => Promise<Response>, PromisedError][] = [
     { status: 400, param: "model", code: "model_not_found", says: "nobody" },
   ],
   [
+    "a user's message without content",
+    json("/chat/completions", { ...chat, messages: [{ role: "user" }] }),
+    { status: 400, param: "messages[0].content" },
+  ],
+  [
     "an unknown embedding model",
     json("/embeddings", { model: "nobody", input: "a" }),
     { status: 400, param: "model", code: "model_not_found" },
