@@ -28,7 +28,7 @@ describe.skipIf(!hasChromium)("roles", () => {
         await page.getByText("This is the last owner who can sign in").waitFor();
 
         await page.getByRole("button", { name: "Sign out", exact: true }).click();
-        await page.getByLabel("Email").waitFor();
+        await seeHeading(page, "Sign in");
         await signIn(page, "ben@example.org");
         await page.getByRole("link", { name: "Accounts" }).click();
         await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
