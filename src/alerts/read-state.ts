@@ -32,10 +32,12 @@ export async function readNodeState(registry: Registry, nowMs: number, folder: s
 
 const isReal = ({ plugin }: { plugin: { name: string } }) => plugin.name !== "sandbox";
 
-async function readDisk(folder: string): Promise<NodeState["disk"]> {
+/** How full the disk of a folder is, as `df` counts it: what is reserved for the system is neither used nor free. */
+export async function readDisk(folder: string): Promise<NodeState["disk"]> {
   try {
-    const { blocks, bavail } = await statfs(folder);
-    return blocks === 0 ? undefined : { name: `${hostname()}:${folder}`, usedShare: 1 - bavail / blocks };
+    const { blocks, bfree, bavail } = await statfs(folder);
+    const used = blocks - bfree;
+    return used + bavail === 0 ? undefined : { name: `${hostname()}:${folder}`, usedShare: used / (used + bavail) };
   } catch {
     return undefined;
   }

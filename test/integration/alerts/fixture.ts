@@ -28,7 +28,8 @@ export async function fixture({ store: given, differences = [] }: { store?: Stor
   const store = given ?? (await temporaryStore(undefined, () => clock.now));
   const webhook = await startWebhook();
   stops.push(webhook.stop);
-  const config = readConfig({ ALERT_NETWORKS: "127.0.0.0/8" });
+  // A home that is not there has no disk, so that these tests do not depend on that of the machine.
+  const config = readConfig({ ALERT_NETWORKS: "127.0.0.0/8", MODELGATE_HOME: "/nonexistent/modelgate" });
   const log = createLog("silent", () => undefined);
   const now = () => clock.now;
   const { registry } = buildRegistry([createPlugin({ chat: async () => completionOf("Hello") })], () => ({

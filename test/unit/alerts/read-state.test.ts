@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { tmpdir } from "node:os";
-import { readNodeState } from "../../../src/alerts/read-state.ts";
+import { readDisk, readNodeState } from "../../../src/alerts/read-state.ts";
 import { buildRegistry } from "../../../src/kernel/index.ts";
 import { chatModel, createPlugin } from "../kernel/support.ts";
 
@@ -13,4 +13,13 @@ test("only the end of models that a real provider serves is of interest", async 
   const { registry } = buildRegistry(plugins, () => ({ keys: ["k"] }));
   const { models } = await readNodeState(registry, 0, tmpdir());
   expect(models.map(({ id }) => id).sort()).toEqual(["both", "real"]);
+});
+
+test("a disk is as full as `df` says", async () => {
+  const child = Bun.spawn(["df", "-P", tmpdir()], { stdout: "pipe" });
+  const [, percent] = /\s(\d+)%/.exec(await new Response(child.stdout).text()) ?? [];
+  const disk = await readDisk(tmpdir());
+  // It rounds up, and other work on this machine writes in between.
+  expect(Math.abs((disk?.usedShare ?? 0) * 100 - Number(percent))).toBeLessThan(2);
+  expect(await readDisk("/nonexistent/modelgate")).toBeUndefined();
 });
