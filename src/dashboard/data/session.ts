@@ -18,17 +18,22 @@ export const signedOut = "modelgate-signed-out";
 /** What the names of items in the tab's storage start with that belong to a session. */
 export const sessionItems = "modelgate-chat-";
 
-/**
- * Loads the page anew after someone has signed in or out, as nothing that it knows is of that session. Never resolves, so
- * that forms stay busy until then.
- */
-export function reloadSession(): Promise<never> {
+/** Ends what goes on in this session, and drops what the tab has stored of it. */
+function forgetSession(): void {
   dispatchEvent(new Event(signedOut));
   try {
     for (const name of Object.keys(sessionStorage)) if (name.startsWith(sessionItems)) sessionStorage.removeItem(name);
   } catch {
     // Storage is blocked, so nothing was kept there.
   }
+}
+
+/**
+ * Loads the page anew after someone has signed in or out, as nothing that it knows is of that session. Never resolves, so
+ * that forms stay busy until then.
+ */
+export function reloadSession(): Promise<never> {
+  forgetSession();
   location.reload();
   return new Promise(() => undefined);
 }
@@ -55,6 +60,8 @@ export async function verifyCode(code: string, isBackupCode: boolean): Promise<v
 
 export async function signInWithSso(): Promise<void> {
   const { url } = await fetchJson<{ url: string }>("/api/auth/sign-in/oauth2", {});
+  // The session before may have expired without anybody signing out.
+  forgetSession();
   location.assign(url);
 }
 
