@@ -175,7 +175,8 @@ export class CallContext<C extends Capability = Capability> {
    * goes on for a while when its client has left: only its report tells what the hidden part of its answer costs.
    */
   cancel(reason: CancelReason): void {
-    const isHidden = this.sentRequests > 0 && this.modelEntry.model.reasoning;
+    // Without a deadline the call is over, and only its last bytes were not taken.
+    const isHidden = this.sentRequests > 0 && this.modelEntry.model.reasoning && this.#timeout !== undefined;
     if (reason === "client_disconnected" && isHidden) {
       // Both the request and the body of its response tell that the client has left.
       this.clientLeft = true;

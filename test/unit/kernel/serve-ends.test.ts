@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type ChatChunk, type ChatCompletion, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
-import { chatCall, createBench, createPlugin, rejectionOf } from "./support.ts";
+import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
 
 const broken = new UpstreamFault("bad_response", "The line is dead");
 
@@ -174,6 +174,29 @@ describe("a call that is cut", () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(textOf(sink.pieces)).toBe("Hello");
     expect(ledger.settlement.meters.outputToken).toBe(1);
+  });
+
+  test.each(["while it runs", "after its end"])("by its client, of a model that reasons, %s", async (when) => {
+    const answer = Promise.withResolvers<ChatCompletion>();
+    const plugin = createPlugin({ chat: () => answer.promise }, { models: [{ ...chatModel, reasoning: true }] });
+    const { kernel, ledger } = createBench([plugin]);
+    const call = chatCall();
+    const done = runCall(kernel, call);
+    while (call.attempts === 0) await Promise.resolve();
+    call.sentRequests = 1;
+    if (when === "while it runs") {
+      call.cancel("client_disconnected");
+      // Only the report of the provider tells what its hidden part costs.
+      expect([call.clientLeft, call.cancelReason]).toEqual([true, undefined]);
+    }
+    answer.resolve(completionOf("Hello"));
+    await done;
+    if (when === "after its end") {
+      call.cancel("client_disconnected");
+      // Nothing is waited for, and no timer holds the call.
+      expect([call.clientLeft, call.cancelReason]).toEqual([false, "client_disconnected"]);
+    }
+    expect(ledger.settlement).toMatchObject({ outcome: "settled" });
   });
 
   test("after its last piece was sent is done all the same", async () => {
