@@ -27,6 +27,8 @@ async function begin(gateway: Gateway, paceMs: number) {
     for (let piece = await reader.read(); !piece.done; piece = await reader.read()) text += decoder.decode(piece.value);
     return parseEvents<{ error?: { code: string; message: string } }>(text);
   })();
+  // What fails first is the reason, and not that the gateway is ended then.
+  rest.catch(() => undefined);
   return { response, rest };
 }
 
@@ -70,9 +72,11 @@ describe("SIGTERM", () => {
     "lets calls at work come to their end, takes no new ones, and ends with 0",
     () =>
       withGateway({}, async (gateway) => {
+        // Before the others, so that the gateway has read its beginning when they are at work.
+        const late = await openRequest(gateway.origin, "GET /readyz HTTP/1.1\r\n");
         const stream = await begin(gateway, 60);
         const whole = gateway.post("/chat/completions", asking("[[fault: delay=900]] Hello", false));
-        const late = await openRequest(gateway.origin, "GET /readyz HTTP/1.1\r\n");
+        whole.catch(() => undefined);
         const ledger = openCliStore(gateway.home);
         await until(() => ledger.counts().open === 2);
         process.kill(gateway.pid, "SIGTERM");
