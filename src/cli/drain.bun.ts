@@ -17,7 +17,10 @@ export async function drain({ loadShedder, http }: App, config: Config, log: Log
   loadShedder.announceShutdown();
   if (drainNoticeSeconds > 0) await Bun.sleep(drainNoticeSeconds * 1000);
   loadShedder.close();
-  const stopped = server?.stop();
+  let isStopped = server === null;
+  server?.stop().then(() => {
+    isStopped = true;
+  });
   const isIdle = () => loadShedder.size === 0 && (server === null || server.pendingRequests === 0);
   if (!isIdle()) log.info("draining", { calls: loadShedder.size, seconds: drainSeconds });
   if (!(await waitUntil(isIdle, drainSeconds * 1000))) {
@@ -25,7 +28,7 @@ export async function drain({ loadShedder, http }: App, config: Config, log: Log
     loadShedder.cancelAll();
     await waitUntil(isIdle, settleMsMax);
   }
-  await Promise.race([stopped, Bun.sleep(flushMsMax)]);
+  await waitUntil(() => isStopped, flushMsMax);
   await server?.stop(true);
 }
 

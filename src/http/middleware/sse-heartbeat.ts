@@ -27,7 +27,8 @@ export class SseHeartbeat {
   add(stream: Stream): void {
     if (this.#tickMs === 0) return;
     this.#streams.add(stream);
-    this.#timer ??= setInterval(() => this.tick(), this.#tickMs);
+    // It does not keep a process alive that has shut down.
+    this.#timer ??= setInterval(() => this.tick(), this.#tickMs).unref();
   }
 
   delete(stream: Stream): void {

@@ -61,7 +61,10 @@ export function openTraces({ endpoint, headers, serviceName, version, ratio, rep
     counts,
     async close() {
       const done = provider.shutdown().catch((error) => report("trace_export_failed", { error }));
-      await Promise.race([done, Bun.sleep(closeMsMax)]);
+      const late = Promise.withResolvers<void>();
+      const timeout = setTimeout(late.resolve, closeMsMax);
+      await Promise.race([done, late.promise]);
+      clearTimeout(timeout);
     },
   };
 }
