@@ -34,7 +34,7 @@ const suites = [
   "test/integration/content-log/kept.test.ts",
   ...["alerts", "channels"].map((name) => `test/integration/alerts/${name}.test.ts`),
   ...["audit", "payments", "reversals", "team", "team-invitations"].map(
-    (name) => `test/unit/http/dashboard-api/${name}.test.ts`,
+    (name) => `test/integration/dashboard-api/${name}.test.ts`,
   ),
   ...["previous-response", "stored-responses"].map((name) => `test/unit/http/api/${name}.test.ts`),
   ...["page-addresses", "page-mutants", "issuer-mutants"].map((name) => `test/integration/properties/${name}.test.ts`),

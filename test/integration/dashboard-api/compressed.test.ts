@@ -1,6 +1,6 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { zstdDecompressSync } from "node:zlib";
-import { dashboardHttp } from "../dashboard-http.ts";
+import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
 
 setDefaultTimeout(30_000);
 

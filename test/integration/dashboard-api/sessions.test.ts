@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { expectError } from "../../../support/expect-error.ts";
-import { dashboardHttp } from "../dashboard-http.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
 
 const api = "/dashboard/api/sessions";
 

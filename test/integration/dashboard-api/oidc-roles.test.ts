@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readAudit } from "../../../../src/accounts/index.ts";
-import { readClaim, toRole } from "../../../../src/accounts/oidc/role-claim.ts";
-import type { Role } from "../../../../src/db/index.ts";
-import { type OidcIssuer, startOidcIssuer } from "../../../support/oidc-issuer.ts";
-import { cookieOf, dashboardHttp, origin } from "../dashboard-http.ts";
+import { readAudit } from "../../../src/accounts/index.ts";
+import { readClaim, toRole } from "../../../src/accounts/oidc/role-claim.ts";
+import type { Role } from "../../../src/db/index.ts";
+import { type OidcIssuer, startOidcIssuer } from "../../support/oidc-issuer.ts";
+import { cookieOf, dashboardHttp, origin } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);

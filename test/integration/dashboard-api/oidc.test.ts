@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { acceptInvitation, invite } from "../../../../src/accounts/invitations.ts";
-import { codeOf } from "../../../support/authenticator.ts";
-import { expectError } from "../../../support/expect-error.ts";
-import { type OidcIssuer, startOidcIssuer } from "../../../support/oidc-issuer.ts";
-import { cookieOf, dashboardHttp, origin, password } from "../dashboard-http.ts";
+import { acceptInvitation, invite } from "../../../src/accounts/invitations.ts";
+import { codeOf } from "../../support/authenticator.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { type OidcIssuer, startOidcIssuer } from "../../support/oidc-issuer.ts";
+import { cookieOf, dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Handlers, UpstreamFault } from "../../../../src/contract/index.ts";
-import { hookMsMax } from "../../../support/gateway.ts";
-import { type InProcessGateway, startInProcess } from "../../../support/in-process.ts";
-import { enterAs } from "../../../support/session-cookie.ts";
-import { until } from "../../../support/until.ts";
-import { completionOf } from "../../kernel/streams.ts";
-import { chatModel, createPlugin } from "../../kernel/support.ts";
+import { type Handlers, UpstreamFault } from "../../../src/contract/index.ts";
+import { hookMsMax } from "../../support/gateway.ts";
+import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+import { enterAs } from "../../support/session-cookie.ts";
+import { until } from "../../support/until.ts";
+import { completionOf } from "../../unit/kernel/streams.ts";
+import { chatModel, createPlugin } from "../../unit/kernel/support.ts";
 
 const secretKey = "sk-upstream-0123456789abcdef";
 const messages = [{ role: "user", content: "Say hello" }];

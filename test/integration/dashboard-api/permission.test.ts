@@ -1,8 +1,16 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createContents } from "../../../../src/db/index.ts";
-import { chargeOf } from "../../../integration/db/facts.ts";
-import { expectError } from "../../../support/expect-error.ts";
-import { cookieOf, dashboardHttp, type Members, origin, password, twoMembers, withAdmin } from "../dashboard-http.ts";
+import { createContents } from "../../../src/db/index.ts";
+import { expectError } from "../../support/expect-error.ts";
+import {
+  cookieOf,
+  dashboardHttp,
+  type Members,
+  origin,
+  password,
+  twoMembers,
+  withAdmin,
+} from "../../unit/http/dashboard-http.ts";
+import { chargeOf } from "../db/facts.ts";
 
 const api = "/dashboard/api";
 /** Every route there is, several times. */

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { dashboardHttp, origin, password } from "../dashboard-http.ts";
+import { dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);

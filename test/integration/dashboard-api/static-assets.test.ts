@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
-import { openSite } from "../../../../src/dashboard/open-site.bun.ts";
-import { pagePaths } from "../../../../src/http/dashboard-api/static-assets.ts";
-import { expectError } from "../../../support/expect-error.ts";
-import { httpOf } from "../support.ts";
+import { openSite } from "../../../src/dashboard/open-site.bun.ts";
+import { pagePaths } from "../../../src/http/dashboard-api/static-assets.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { httpOf } from "../../unit/http/support.ts";
 
 /** What a page may load before anything is seen of it, compressed. */
 const firstLoadBytesMax = 150_000;

@@ -1,8 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { readAudit } from "../../../../src/accounts/index.ts";
-import { addChannel, createDelivery } from "../../../../src/alerts/index.ts";
-import { expectError } from "../../../support/expect-error.ts";
-import { startSmtpSink } from "../../../support/smtp-sink.ts";
+import { readAudit } from "../../../src/accounts/index.ts";
+import { addChannel, createDelivery } from "../../../src/alerts/index.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { startSmtpSink } from "../../support/smtp-sink.ts";
 import { teamOfAda, withOperator } from "./team-people.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */

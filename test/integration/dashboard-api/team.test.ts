@@ -1,8 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { disableAccount } from "../../../../src/accounts/account-admin.ts";
-import { pruneSignIn, readAudit } from "../../../../src/accounts/index.ts";
-import { expectError } from "../../../support/expect-error.ts";
-import { cookieOf, origin, password } from "../dashboard-http.ts";
+import { disableAccount } from "../../../src/accounts/account-admin.ts";
+import { pruneSignIn, readAudit } from "../../../src/accounts/index.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { cookieOf, origin, password } from "../../unit/http/dashboard-http.ts";
 import { teamOfAda, withJson, withOperator } from "./team-people.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */

@@ -1,11 +1,11 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createAccounts } from "../../../../src/accounts/index.ts";
-import { recordAudit } from "../../../../src/accounts/record-audit.ts";
-import { expectError } from "../../../support/expect-error.ts";
-import { completionOf } from "../../kernel/streams.ts";
-import { chatModel, createPlugin } from "../../kernel/support.ts";
-import { dashboardHttp, origin, password } from "../dashboard-http.ts";
-import { goodKey, messages } from "../support.ts";
+import { createAccounts } from "../../../src/accounts/index.ts";
+import { recordAudit } from "../../../src/accounts/record-audit.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";
+import { goodKey, messages } from "../../unit/http/support.ts";
+import { completionOf } from "../../unit/kernel/streams.ts";
+import { chatModel, createPlugin } from "../../unit/kernel/support.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { expectError } from "../../../support/expect-error.ts";
-import { type SmtpSink, startSmtpSink } from "../../../support/smtp-sink.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { type SmtpSink, startSmtpSink } from "../../support/smtp-sink.ts";
 import { teamOfAda } from "./team-people.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { expectError } from "../../../support/expect-error.ts";
-import { dashboardHttp } from "../dashboard-http.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
 
 test("a member may make sixty key changes a minute and has as many keys as are configured", async () => {
   const { enter, clock } = await dashboardHttp({ MAX_KEYS_PER_ACCOUNT: "2" });

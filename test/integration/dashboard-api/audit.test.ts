@@ -1,9 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { sql } from "kysely";
-import { recordAudit } from "../../../../src/accounts/index.ts";
-import type { Store } from "../../../../src/db/index.ts";
-import { expectError } from "../../../support/expect-error.ts";
-import { withAdmin } from "../dashboard-http.ts";
+import { recordAudit } from "../../../src/accounts/index.ts";
+import type { Store } from "../../../src/db/index.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { withAdmin } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);

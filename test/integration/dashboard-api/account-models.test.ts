@@ -1,6 +1,6 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { expectError } from "../../../support/expect-error.ts";
-import { withAdmin } from "../dashboard-http.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { withAdmin } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);

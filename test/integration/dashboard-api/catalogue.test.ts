@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { expectError } from "../../../support/expect-error.ts";
-import { hookMsMax } from "../../../support/gateway.ts";
-import { type InProcessGateway, startInProcess } from "../../../support/in-process.ts";
-import { enterAs } from "../../../support/session-cookie.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { hookMsMax } from "../../support/gateway.ts";
+import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+import { enterAs } from "../../support/session-cookie.ts";
 
 let gateway: InProcessGateway;
 let origin: string;

@@ -1,8 +1,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { sql } from "kysely";
-import { creditWallet } from "../../../../src/billing/index.ts";
-import { expectError } from "../../../support/expect-error.ts";
-import { twoMembers } from "../dashboard-http.ts";
+import { creditWallet } from "../../../src/billing/index.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { twoMembers } from "../../unit/http/dashboard-http.ts";
 
 setDefaultTimeout(30_000);
 

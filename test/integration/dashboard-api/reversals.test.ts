@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mutantsOf } from "../../../integration/properties/mutants.ts";
-import { expectError } from "../../../support/expect-error.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { mutantsOf } from "../properties/mutants.ts";
 import { answerWith, api, asked, fixture, paidEvent, useStripe } from "./stripe-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */

@@ -1,7 +1,7 @@
 import { expect, spyOn, test } from "bun:test";
 import { sql } from "kysely";
-import { expectError } from "../../../support/expect-error.ts";
-import { dashboardHttp, password } from "../dashboard-http.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { dashboardHttp, password } from "../../unit/http/dashboard-http.ts";
 
 test("a lost store is 503 for the dashboard and logged once in ten seconds", async () => {
   const { enter, store, log, clock } = await dashboardHttp();

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { cookieOf, dashboardHttp, origin, password } from "../dashboard-http.ts";
+import { cookieOf, dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";
 
 const api = "/dashboard/api";
 

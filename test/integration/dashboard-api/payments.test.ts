@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { mutantsOf } from "../../../integration/properties/mutants.ts";
-import { expectError } from "../../../support/expect-error.ts";
-import { dashboardHttp } from "../dashboard-http.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
+import { mutantsOf } from "../properties/mutants.ts";
 import {
   answerWith,
   api,

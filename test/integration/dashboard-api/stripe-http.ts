@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll } from "bun:test";
 import Stripe from "stripe";
-import { openStripe } from "../../../../src/accounts/payments/stripe.ts";
-import { readWalletState } from "../../../../src/billing/index.ts";
-import { dashboardHttp } from "../dashboard-http.ts";
-import { helloPlugin } from "../support.ts";
+import { openStripe } from "../../../src/accounts/payments/stripe.ts";
+import { readWalletState } from "../../../src/billing/index.ts";
+import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
+import { helloPlugin } from "../../unit/http/support.ts";
 
 export const api = "/dashboard/api";
 export const secretKey = "sk_test_1234567890abcdef";

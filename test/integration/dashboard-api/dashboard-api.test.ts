@@ -1,9 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createVoucher } from "../../../../src/accounts/index.ts";
-import { invite } from "../../../../src/accounts/invitations.ts";
-import { openOf } from "../../../integration/db/facts.ts";
-import { expectError } from "../../../support/expect-error.ts";
-import { cookieOf, dashboardHttp, origin, password, twoMembers, withAdmin } from "../dashboard-http.ts";
+import { createVoucher } from "../../../src/accounts/index.ts";
+import { invite } from "../../../src/accounts/invitations.ts";
+import { expectError } from "../../support/expect-error.ts";
+import { cookieOf, dashboardHttp, origin, password, twoMembers, withAdmin } from "../../unit/http/dashboard-http.ts";
+import { openOf } from "../db/facts.ts";
 
 /** Passwords cost a core for a while. */
 setDefaultTimeout(30_000);

@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { startWebhook } from "../../../integration/alerts/webhook-sink.ts";
-import { startRaw } from "../../../support/raw-server.ts";
-import { startSmtpSink } from "../../../support/smtp-sink.ts";
-import { dashboardHttp } from "../dashboard-http.ts";
-import { goodKey } from "../support.ts";
+import { startRaw } from "../../support/raw-server.ts";
+import { startSmtpSink } from "../../support/smtp-sink.ts";
+import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
+import { goodKey } from "../../unit/http/support.ts";
+import { startWebhook } from "../alerts/webhook-sink.ts";
 
 const stops: (() => Promise<unknown>)[] = [];
 afterAll(async () => {
