@@ -118,7 +118,7 @@ describe("traces by OTLP", () => {
   );
 
   test(
-    "a traceparent that is none begins a trace of its own",
+    "an invalid traceparent begins a trace of its own",
     async () => {
       const before = collector.spans.length;
       const wrong = ["", "00-1-2-01", `00-${"0".repeat(32)}-${parentId}-01`, `ff-${traceId}-${parentId}-01`, "a\tb"];
