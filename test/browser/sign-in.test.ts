@@ -158,8 +158,11 @@ describe.skipIf(!hasChromium)("signing in", () => {
           route.fulfill({ json: { url: `${origin}/keys#sign-in-error=access_denied` } }),
         );
         await page.goto("/");
+        // What a session left that expired without anybody signing out.
+        await page.evaluate(() => sessionStorage.setItem("modelgate-chat-left", "[]"));
         await page.getByRole("button", { name: "Single sign-on" }).click();
         await page.getByText("Single sign-on was cancelled or denied").waitFor();
+        expect(await page.evaluate(() => sessionStorage.getItem("modelgate-chat-left"))).toBeNull();
         expect(page.url()).toBe(`${origin}/keys`);
       }),
     testMsMax,

@@ -15,22 +15,23 @@ export function useMe() {
 /** The event that tells of the end of a session, for work that must not outlive it. */
 export const signedOut = "modelgate-signed-out";
 
-/** What the names of items in the tab's storage start with that belong to a session. */
-export const sessionItems = "modelgate-chat-";
+/** Items of `sessionStorage` with this prefix belong to the session and are removed at its end. */
+export const sessionItemPrefix = "modelgate-chat-";
 
-/** Ends what goes on in this session, and drops what the tab has stored of it. */
+/** Ends the running work of this session, and removes what the tab has stored of it. */
 function forgetSession(): void {
   dispatchEvent(new Event(signedOut));
   try {
-    for (const name of Object.keys(sessionStorage)) if (name.startsWith(sessionItems)) sessionStorage.removeItem(name);
+    for (const name of Object.keys(sessionStorage))
+      if (name.startsWith(sessionItemPrefix)) sessionStorage.removeItem(name);
   } catch {
     // Storage is blocked, so nothing was kept there.
   }
 }
 
 /**
- * Loads the page anew after someone has signed in or out, as nothing that it knows is of that session. Never resolves, so
- * that forms stay busy until then.
+ * Reloads the page after someone has signed in or out: nothing that it has loaded belongs to the new session. Never
+ * resolves, so that forms stay busy until then.
  */
 export function reloadSession(): Promise<never> {
   forgetSession();

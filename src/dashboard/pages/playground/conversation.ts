@@ -1,6 +1,6 @@
 import { toMessage } from "../../data/api.ts";
 import { callApiWithJson, refreshUsage } from "../../data/playground-key.ts";
-import { sessionItems, signedOut } from "../../data/session.ts";
+import { sessionItemPrefix, signedOut } from "../../data/session.ts";
 import { formatUsd } from "../../format.ts";
 import { createStore } from "../../ui/create-store.ts";
 import { type ChatFields, mergeToolCalls, type Turn, toRequestBody } from "./chat-request.ts";
@@ -16,7 +16,7 @@ interface Conversation {
  * the session: in the storage of the tab, as far as they fit.
  */
 function createConversation(name: string) {
-  const storageKey = `${sessionItems}${name}`;
+  const storageKey = `${sessionItemPrefix}${name}`;
   const store = createStore<Conversation>({ turns: readTurns(storageKey), isRunning: false });
   let running: AbortController | undefined;
 
