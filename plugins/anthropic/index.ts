@@ -21,7 +21,7 @@ export default definePlugin({
   baseUrl: "https://api.anthropic.com/v1",
   authorize: (key) => ({ "x-api-key": key, ...headers }),
   models: readModels([...rows.models, ...current.models]),
-  handlers: { chat: withFunctionsAsTools(chat), ...messagesHandlers({ headers, toUsage }) },
+  handlers: { chat: withFunctionsAsTools(chat), countChatTokens, ...messagesHandlers({ headers, toUsage }) },
   checks: { chat: precheckMultimodal((request, { model, warn }) => toMessages(request, model, warn)) },
   maxChoices: { chat: 1 },
   readFault,
@@ -31,4 +31,10 @@ async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
   const { body, reading } = toMessages(request, model, warn);
   if (body.stream) return fromEvents(await upstream.events("/messages", body, { headers }), reading);
   return fromMessage(await upstream.json("/messages", body, { headers }), reading, Date.now());
+}
+
+async function countChatTokens({ request, model, upstream }: Call<ChatRequest>): Promise<number> {
+  const { body } = toMessages(request, model, () => undefined);
+  const { max_tokens: _, stream: __, metadata: ___, stop_sequences: ____, temperature: _____, ...counted } = body;
+  return (await upstream.json<{ input_tokens: number }>("/messages/count_tokens", counted, { headers })).input_tokens;
 }

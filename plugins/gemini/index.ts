@@ -24,7 +24,7 @@ export default definePlugin({
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   authorize: (key) => ({ "x-goog-api-key": key }),
   models: readModels([...rows.models, ...current.models]),
-  handlers: { chat: withFunctionsAsTools(chat), embeddings, images, speech, transcription },
+  handlers: { chat: withFunctionsAsTools(chat), countChatTokens, embeddings, images, speech, transcription },
   checks: { chat: precheckMultimodal((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
   maxChoices: { chat: 8, images: 1 }, // The bound of `candidateCount`, and a picture a request.
 });
@@ -36,6 +36,20 @@ async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
   if (request.stream === true)
     return fromEvents(await upstream.events(`${path}:streamGenerateContent?alt=sse`, body), reading);
   return fromCandidates(await upstream.json(`${path}:generateContent`, body), reading);
+}
+
+/** https://ai.google.dev/api/tokens#method:-models.counttokens */
+async function countChatTokens({ request, model, upstream }: Call<ChatRequest>): Promise<number> {
+  const warn = () => undefined;
+  const { serviceTier: _, ...body } = toContents(request, {
+    model,
+    signatures,
+    fetched: await fetchImages(request.messages, upstream),
+    warn,
+  });
+  const path = `/models/${model.upstreamId}:countTokens`;
+  const counted = { generateContentRequest: { model: `models/${model.upstreamId}`, ...body } };
+  return (await upstream.json<{ totalTokens: number }>(path, counted)).totalTokens;
 }
 
 async function images({ request, model, upstream, warn }: Call<ImagesRequest>) {

@@ -45,6 +45,8 @@ export interface Caller {
   accountBudget?: AccountBudget | undefined;
   /** Tokens of the daily free quota (UTC day). */
   freeTokensPerDay: number;
+  /** The account of the person who made the key, or `cli`; absent: unknown. */
+  createdBy?: string;
   /** The operator keeps the prompts and answers of its calls, where the gateway keeps any; absent: not. */
   keepsContent?: true;
 }

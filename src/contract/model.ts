@@ -30,6 +30,12 @@ export const Model = Type.Object(
     ),
     premium: Type.Boolean({ description: "Paid from the wallet if true, drawn from the daily free quota if false" }),
     contextTokens: Type.Optional(Type.Integer({ minimum: 1, description: "Prompt and answer together" })),
+    upstreamContextTokens: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description: "What its provider takes of prompt and answer, where that is more than contextTokens",
+      }),
+    ),
     inputTokensMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one embedding input" })),
     inputCharactersMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one speech input" })),
     audioMsMax: Type.Optional(Type.Integer({ minimum: 1, description: "Of one transcription" })),

@@ -94,11 +94,15 @@ export interface NativeAnswer {
   readUsage(part: Record<string, unknown>): ChatUsage | undefined;
 }
 
-/** The optional handlers for clients of other protocols than chat. Without them such a call is translated into chat. */
-export const nativeHandlers = [
+/**
+ * The optional handlers: for clients of other protocols than chat, whose calls are translated into chat without them, and for
+ * counts of tokens that a provider makes free of charge.
+ */
+export const optionalHandlers = [
   "responses",
   "messages",
   "compactResponse",
+  "countChatTokens",
   "countResponsesTokens",
   "countMessagesTokens",
 ] as const;
@@ -120,7 +124,12 @@ export interface Handlers {
   messages?(call: Call<NativeRequest>): Promise<NativeAnswer>;
   /** Compacts a conversation of the Responses protocol; the answer is whole, and no field bounds its output. */
   compactResponse?(call: Call<NativeRequest>): Promise<NativeAnswer>;
-  /** Asks the provider for the input tokens of such a body, free of charge. */
+  /**
+   * Asks the provider for the tokens of a prompt, free of charge. The gateway asks where it can bound a prompt by the
+   * model's context alone (a PDF, a document by its address) and that is more than the caller can pay.
+   */
+  countChatTokens?(call: Call<ChatRequest>): Promise<number>;
+  /** The same for the body of another protocol, also for clients that ask for a count. */
   countResponsesTokens?(call: Call<NativeRequest>): Promise<number>;
   countMessagesTokens?(call: Call<NativeRequest>): Promise<number>;
 }

@@ -82,6 +82,8 @@ export class CallContext<C extends Capability = Capability> {
   session: string | undefined = undefined;
   /** What the client calls requests of this kind, for statistics. */
   tag: string | undefined = undefined;
+  /** The most tokens of the prompt by a count of the provider's; absent where there is none. */
+  countedTokensMax: number | undefined = undefined;
   /** Whether the request asks a provider to keep a part of the prompt for an hour. */
   keepsHour = false;
   /** Present once the call was admitted. */

@@ -148,6 +148,7 @@ function prepareForNext<C extends Capability>(call: CallContext<C>, request: Cal
   call.hold = undefined;
   call.growingHold = undefined;
   call.lowered = undefined;
+  call.countedTokensMax = undefined;
   call.servedTier = undefined;
   call.currentRoute = undefined;
   call.attemptsBefore = call.attempts;

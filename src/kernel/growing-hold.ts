@@ -6,6 +6,7 @@ import {
   type Hold,
   type Ledger,
 } from "../contract/index.ts";
+import { isRecord } from "../sdk/json.ts";
 import { tokensMax } from "./normalize/prompt-bounds.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 
@@ -178,8 +179,8 @@ export function largest(most: number, fits: (number: number) => boolean): number
 }
 
 /**
- * An upper bound of the tokens of a chunk: the bytes that its choices have of text, and of the ids and reasons that stand
- * for tokens that are not shown.
+ * An upper bound of the tokens of a chunk: the bytes of all text in the deltas of its choices, whatever field it stands in,
+ * and of the reasons that stand for tokens that are not shown.
  */
 export function chunkTokensMax(chunk: ChatChunk): number {
   const choices: unknown = chunk?.choices;
@@ -187,18 +188,19 @@ export function chunkTokensMax(chunk: ChatChunk): number {
   if (!Array.isArray(choices)) return tokens;
   for (const choice of choices as (ChunkChoice | null)[]) {
     if (!choice) continue;
-    const { content, reasoning_content, refusal, function_call, tool_calls } = choice.delta ?? {};
-    tokens += bytesOf(content) + bytesOf(reasoning_content) + bytesOf(refusal) + bytesOf(choice.finish_reason);
-    if (function_call) tokens += bytesOf(function_call.name) + bytesOf(function_call.arguments);
-    if (!Array.isArray(tool_calls)) continue;
-    for (const call of tool_calls) {
-      tokens += bytesOf(call?.id) + bytesOf(call?.function?.name) + bytesOf(call?.function?.arguments);
-    }
+    tokens += bytesOf(choice.finish_reason);
+    const delta: unknown = choice.delta;
+    if (!isRecord(delta)) continue;
+    for (const name in delta) if (name !== "role") tokens += bytesOf(delta[name]);
   }
   return tokens;
 }
 
-/** Nothing of it is checked yet. */
-function bytesOf(text: unknown): number {
-  return typeof text === "string" ? tokensMax(text) : 0;
+/** Nothing of it is checked yet, but its nesting, which is that of a JSON text. */
+function bytesOf(value: unknown): number {
+  if (typeof value === "string") return tokensMax(value);
+  if (typeof value !== "object" || value === null) return 0;
+  let bytes = 0;
+  for (const name in value) bytes += bytesOf(value[name as keyof typeof value]);
+  return bytes;
 }

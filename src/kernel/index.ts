@@ -1,6 +1,6 @@
 export { CallContext } from "./call-context.ts";
 export type { CallDetail } from "./call-detail.ts";
-export { countNatively } from "./capabilities/native-count.ts";
+export { countNatively } from "./capabilities/count-prompt.ts";
 export { chooseSpeechFormat } from "./capabilities/speech.ts";
 export type { AnswerOf, StreamSink } from "./exchange.ts";
 export { findCandidates } from "./fallback.ts";
@@ -28,5 +28,5 @@ export { ConnectionError } from "./upstream/connection-error.ts";
 export { createPublicRequest } from "./upstream/download.ts";
 export { keepJsonText, keptCharsMin, type ValueSpan } from "./upstream/json-text.ts";
 export { type Network, openNetwork, type UpstreamBounds } from "./upstream/network.ts";
-export { isLocalHost, isPublicAddress } from "./upstream/ssrf-guard.ts";
+export { isLocalHost, isPublicAddress, resolveHost, SsrfGuard } from "./upstream/ssrf-guard.ts";
 export { monotonicNow, TimeoutScheduler } from "./upstream/timeouts.ts";

@@ -1,5 +1,4 @@
-import type { ChatRequest, GatewayError, Model, ProviderPlugin, ServerEvent } from "../contract/index.ts";
-import { imageTokensDefault, tokensMax } from "./normalize/prompt-bounds.ts";
+import type { ChatRequest, GatewayError, ProviderPlugin, ServerEvent } from "../contract/index.ts";
 import { nativeProtocols, type Part } from "./protocols/native.ts";
 import type { ModelEntry } from "./routing/registry.ts";
 
@@ -81,11 +80,6 @@ export class NativeExchange {
     return { ...modelEntry, routes };
   }
 
-  /** The most tokens of the body; 0 where no route gets it. */
-  promptTokensMax({ model, routes }: ModelEntry): number {
-    return routes.some(({ plugin }) => this.isServedBy(plugin)) ? promptTokensMax(this.body, model) : 0;
-  }
-
   /** The body, with the output bounded by what the hold covers. */
   toBody({ max_completion_tokens, max_tokens }: ChatRequest): Record<string, unknown> {
     const limit = max_completion_tokens || max_tokens;
@@ -94,27 +88,4 @@ export class NativeExchange {
     if (!limit || (typeof asked === "number" && asked <= limit)) return this.body;
     return { ...this.body, [field]: limit };
   }
-}
-
-const pictureTypes: readonly unknown[] = ["image", "input_image", "image_url"];
-
-/** An upper bound of the tokens of a body that goes to a provider as the client wrote it: whatever stands in it counts. */
-function promptTokensMax(body: Record<string, unknown>, model: Model): number {
-  const { imageTokensMax = imageTokensDefault, contextTokens = Number.MAX_SAFE_INTEGER } = model;
-  let tokens = 0;
-  const waiting: unknown[] = [body];
-  while (waiting.length > 0) {
-    const value = waiting.pop();
-    if (typeof value === "string") tokens += tokensMax(value);
-    else if (Array.isArray(value)) for (const member of value) waiting.push(member);
-    else if (typeof value !== "object" || value === null) tokens++;
-    else if (pictureTypes.includes((value as { type?: unknown }).type)) tokens += imageTokensMax;
-    else {
-      for (const [name, member] of Object.entries(value)) {
-        tokens += name.length;
-        waiting.push(member);
-      }
-    }
-  }
-  return Math.min(tokens, contextTokens);
 }

@@ -20,7 +20,7 @@ import { GrowingHold, type HoldAmount } from "./growing-hold.ts";
 import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import { recordLateFailure } from "./routing/failures.ts";
 import type { Candidate } from "./routing/registry.ts";
-import { asksForHour, costMaxOfCall, priceOfCall } from "./service-tier.ts";
+import { costMaxOfCall, priceOfCall } from "./service-tier.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 
 const fundErrors: ReadonlySet<string> = new Set(["insufficient_balance", "budget_exceeded", "quota_exceeded"]);
@@ -57,8 +57,8 @@ async function runModel<C extends Capability>(
   call.model = call.modelEntry.model.id;
   await handler.validate(call, kernel);
   validateByPlugins(call);
-  await admit(kernel, call, handler);
-  call.usageMeter = new UsageMeter(() => handler.estimate(call));
+  await admitOrCount(kernel, call, handler);
+  call.usageMeter = new UsageMeter(() => handler.estimate(call, kernel));
   try {
     // A plugin that ignores its signal, or a client that stops reading, does not keep the call from settling.
     const answer = await call.untilCancelled(handler.execute(kernel, call));
@@ -94,6 +94,24 @@ function validateByPlugins({ modelEntry, capability, request, native }: CallCont
 }
 
 /**
+ * Admits a call. A prompt that its provider can count far lower than the gateway can bound it is counted where its bound is
+ * more than the caller can pay; that is a request of its own to the caller's limits.
+ */
+async function admitOrCount<C extends Capability>(
+  kernel: Kernel,
+  call: CallContext<C>,
+  handler: CapabilityHandler<C>,
+): Promise<void> {
+  try {
+    await admit(kernel, call, handler);
+  } catch (refusal) {
+    const isOfFunds = refusal instanceof GatewayError && fundErrors.has(refusal.code);
+    if (!isOfFunds || !(await handler.countPrompt?.(kernel, call))) throw refusal;
+    await admit(kernel, call, handler);
+  }
+}
+
+/**
  * Holds the most that the call can use, or of a stream that can be followed a first part of it. If less than the most is
  * left, the request is lowered to that.
  */
@@ -104,7 +122,6 @@ async function admit<C extends Capability>(
 ): Promise<void> {
   const { ledger } = kernel;
   const { model, compiledPrice } = call.modelEntry;
-  call.keepsHour = asksForHour(call.request);
   const upper = handler.upperBound(call);
   const most = toHold(call, upper);
   const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(call, upper);

@@ -1,12 +1,4 @@
-import {
-  type ChatRequest,
-  type CompiledPrice,
-  costMaxNanodollars,
-  costNanodollars,
-  getOwn,
-  type Meters,
-} from "../contract/index.ts";
-import { isRecord } from "../sdk/json.ts";
+import { type CompiledPrice, costMaxNanodollars, costNanodollars, getOwn, type Meters } from "../contract/index.ts";
 import type { CallContext } from "./call-context.ts";
 
 /** Providers' own names of tiers, by what clients ask for. */
@@ -52,22 +44,4 @@ export function priceOfCall(call: CallContext, meters: Meters): CompiledPrice | 
   }
   const [own, other] = [compiledPrice, asked.price].map((price) => costNanodollars(price, meters) ?? 0);
   return (other as number) > (own as number) ? asked.price : compiledPrice;
-}
-
-/** Whether one of a request's cache marks asks for an hour, Anthropic's `cache_control: {"ttl": "1h"}`. */
-export function asksForHour(request: object): boolean {
-  const { messages, tools } = request as Partial<ChatRequest>;
-  if (isHour(request) || hasHour(tools)) return true;
-  return (
-    messages?.some((message) => isHour(message) || hasHour(message.content) || hasHour(message.tool_calls)) === true
-  );
-}
-
-function hasHour(holders: unknown): boolean {
-  return Array.isArray(holders) && holders.some(isHour);
-}
-
-function isHour(holder: object): boolean {
-  const mark = (holder as { cache_control?: unknown }).cache_control;
-  return isRecord(mark) && mark.ttl === "1h";
 }

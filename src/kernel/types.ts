@@ -67,8 +67,13 @@ export interface CapabilityHandler<C extends Capability> {
   lower?(call: CallContext<C>, upper: Meters, covers: (meters: Meters) => boolean): void;
   /** Tokens counted against the rate limit at admission, where the upper bound is not in tokens. */
   promptTokens?(call: CallContext<C>): number;
+  /**
+   * Has the provider count a prompt that only the model's context bounds, for a lower upper bound. Returns whether it is
+   * lower now; absent: the bound is what it is.
+   */
+  countPrompt?(kernel: Kernel, call: CallContext<C>): Promise<boolean>;
   /** Counts what went in and, by the output of the usage meter, came out. */
-  estimate(call: CallContext<C>): Promise<Meters>;
+  estimate(call: CallContext<C>, kernel: Kernel): Promise<Meters>;
   /** Asks the provider. Resolves with the whole answer, or with `undefined` once the sink has all of it. */
   execute(kernel: Kernel, call: CallContext<C>): Promise<AnswerOf<C>>;
 }

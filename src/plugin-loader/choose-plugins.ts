@@ -12,6 +12,8 @@ export interface SandboxOptions {
 /** What administrators set about plugins. */
 export interface PluginChoices {
   isEnabled(pluginName: string): boolean;
+  /** Whether they added it themselves, and not a file. */
+  isManaged(pluginName: string): boolean;
   /** The plugin with the order of routes that they chose. */
   reorder(plugin: ProviderPlugin): ProviderPlugin;
 }

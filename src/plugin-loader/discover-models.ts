@@ -18,8 +18,13 @@ export interface DiscoveredModel {
 /** Where the models of a plugin are listed, and what its key is. */
 export interface Place {
   readonly baseUrl: string;
+  /** Whether the operator wrote it into the environment. */
+  readonly isBaseUrlGiven: boolean;
   readonly key: string | undefined;
 }
+
+/** Throws unless the host of a place may be asked, as for every other request to a provider. */
+export type CheckHost = (place: Place) => Promise<void> | undefined;
 
 /**
  * Asks a provider which models it has: `GET /models` in the form of OpenAI, Anthropic, Gemini or Together.
@@ -28,10 +33,12 @@ export interface Place {
  */
 export async function discoverModels(
   plugin: ProviderPlugin,
-  { baseUrl, key }: Place,
-  fetch: Fetch,
+  place: Place,
+  { fetch, checkHost }: { fetch: Fetch; checkHost: CheckHost | undefined },
 ): Promise<DiscoveredModel[]> {
+  const { baseUrl, key } = place;
   try {
+    await checkHost?.(place);
     const response = await fetch(`${baseUrl}/models?limit=1000`, {
       headers: key === undefined ? {} : plugin.authorize(key),
       redirect: "error",

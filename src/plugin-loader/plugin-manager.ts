@@ -9,7 +9,7 @@ import { Overrides } from "./overrides.ts";
 import type { PluginDirectory } from "./plugin-directory.ts";
 import { type PluginFile, PluginFiles } from "./plugin-files.ts";
 import { countRoutes, describePlugin, describeRefused, explainMissingKey, type PluginState } from "./plugin-state.ts";
-import { type Fetch, UnlistedModels } from "./unlisted-models.ts";
+import { type CheckHost, type Fetch, UnlistedModels } from "./unlisted-models.ts";
 import { VirtualModels } from "./virtual-models.ts";
 
 /** Simulates the others. */
@@ -30,6 +30,8 @@ export interface PluginManagerOptions {
   readonly now: () => number;
   /** Asks providers for their models; absent: unlisted models are not found. */
   readonly fetch?: Fetch;
+  /** Throws unless a host may be asked for its models; absent: every host may. */
+  readonly checkHost?: CheckHost;
 }
 
 /** What is served at one moment, and what is not and why. Immutable. */
@@ -134,8 +136,9 @@ export class PluginManager {
   async #discover(): Promise<void> {
     const candidates = this.#chooseCandidates(new Map(), []).map(({ plugin }) => plugin);
     await this.#unlisted.discover(this.#overrides.apply(candidates).plugins, (plugin) => {
-      const { keys, baseUrl = plugin.baseUrl } = this.#readCredential(plugin.name) ?? { keys: [] };
-      return plugin.credential === "key" && keys.length === 0 ? undefined : { baseUrl, key: keys[0] };
+      const { keys, baseUrl } = this.#readCredential(plugin.name) ?? { keys: [] };
+      if (plugin.credential === "key" && keys.length === 0) return undefined;
+      return { baseUrl: baseUrl ?? plugin.baseUrl, isBaseUrlGiven: baseUrl !== undefined, key: keys[0] };
     });
   }
 
@@ -171,7 +174,8 @@ export class PluginManager {
       const enabled = this.#options.choices?.isEnabled(name) ?? true;
       const state = describePlugin({ plugin, file, routes: routes.get(name) ?? 0, keys, sandbox, enabled, error });
       const lacksKey = file !== undefined && state.status === "no_credential";
-      return lacksKey ? { ...state, error: explainMissingKey(state) } : state;
+      const isManaged = this.#options.choices?.isManaged(name) ?? false;
+      return lacksKey ? { ...state, error: explainMissingKey(state, isManaged) } : state;
     });
     this.#active = new Map(
       current.flatMap(({ plugin, file }) => (file && routes.has(plugin.name) ? [[file.source.entry, plugin]] : [])),

@@ -80,7 +80,9 @@ export function describeRefused(name: string, origin: string, error: string): Pl
   return { name, origin, status: "refused", ...none, error };
 }
 
-export function explainMissingKey({ name, origin }: PluginState): string {
+/** @param isManaged Whether it was added on the page or by a command, so that it has no key of the environment. */
+export function explainMissingKey({ name, origin }: PluginState, isManaged: boolean): string {
+  if (isManaged) return `Cannot serve ${origin}: it has no key; add one on the page Providers`;
   const variable = `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
   const remedy = `add one on the page Providers, set ${variable} and start again, or credential to none in the plugin`;
   return `Cannot serve ${origin}: it has no key; ${remedy}`;

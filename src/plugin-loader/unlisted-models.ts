@@ -1,9 +1,9 @@
 import type { Model, ProviderPlugin } from "../contract/index.ts";
 import { definePlugin } from "../sdk/index.ts";
-import { type DiscoveredModel, discoverModels, type Fetch, type Place } from "./discover-models.ts";
+import { type CheckHost, type DiscoveredModel, discoverModels, type Fetch, type Place } from "./discover-models.ts";
 import type { FileProblem } from "./plugin-directory.ts";
 
-export type { Fetch };
+export type { CheckHost, Fetch };
 
 const discoverMs = 3_600_000;
 
@@ -21,17 +21,27 @@ const otherThanChat =
   /embed|whisper|tts|transcri|dall-e|image|imagen|veo|sora|lyria|moderation|rerank|realtime|-live|speech|orpheus|guard/i;
 const idForm = /^[^\p{Cc}]{1,200}$/u;
 
+interface UnlistedOptions {
+  readonly now: () => number;
+  /** Absent: no provider is asked. */
+  readonly fetch?: Fetch;
+  /** Absent: every host is asked. */
+  readonly checkHost?: CheckHost;
+}
+
 /** Finds the models of plugins with `unlisted` terms at their providers, and keeps what was found. */
 export class UnlistedModels {
   readonly #now: () => number;
   readonly #fetch: Fetch | undefined;
+  readonly #checkHost: CheckHost | undefined;
   readonly #discoveries = new Map<string, Discovery>();
   readonly #extended = new WeakMap<ProviderPlugin, { names: string; plugin: ProviderPlugin }>();
   #version = 0;
 
-  constructor({ now, fetch }: { readonly now: () => number; readonly fetch?: Fetch }) {
+  constructor({ now, fetch, checkHost }: UnlistedOptions) {
     this.#now = now;
     this.#fetch = fetch;
+    this.#checkHost = checkHost;
   }
 
   /** Differs whenever other models were found. Lists the models of a provider again an hour after the last time. */
@@ -91,7 +101,9 @@ export class UnlistedModels {
     const before = JSON.stringify([discovery.models, discovery.problem]);
     discovery.fetchedAt = this.#now();
     try {
-      discovery.models = await discoverModels(discovery.plugin, discovery.place, fetch);
+      discovery.models = await discoverModels(discovery.plugin, discovery.place, {
+        ...{ fetch, checkHost: this.#checkHost },
+      });
       discovery.problem = undefined;
     } catch (error) {
       discovery.problem = (error as Error).message;

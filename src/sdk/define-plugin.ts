@@ -6,7 +6,7 @@ import {
   type Model,
   type NativeForm,
   nativeForms,
-  nativeHandlers,
+  optionalHandlers,
   type ProviderPlugin,
   Unlisted,
 } from "../contract/index.ts";
@@ -119,7 +119,7 @@ function checkHosts(plugin: string, hosts: unknown): readonly string[] {
 
 function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "checks"): Handlers {
   if (!isRecord(handlers)) fail(plugin, `${field} must be an object of functions by capability`);
-  const names: readonly string[] = field === "handlers" ? [...capabilities, ...nativeHandlers] : capabilities;
+  const names: readonly string[] = field === "handlers" ? [...capabilities, ...optionalHandlers] : capabilities;
   for (const [name, handler] of Object.entries(handlers)) {
     if (!names.includes(name)) {
       fail(plugin, `${field}.${name} is not a capability${suggestName(name, names)}`);

@@ -14,9 +14,9 @@ import {
   type Kernel,
   messagesProtocol,
   NativeExchange,
-  type Route,
   responsesProtocol,
 } from "../../src/kernel/index.ts";
+import { boundPrompt } from "../../src/kernel/normalize/prompt-bounds.ts";
 import { StreamNormalizer } from "../../src/kernel/normalize/stream.ts";
 import { UsageMeter } from "../../src/kernel/normalize/usage.ts";
 import { readEvents } from "../../src/sdk/index.ts";
@@ -128,7 +128,6 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
     const provider = protocol === "messages" ? "anthropic" : "openai";
     const plugin = builtIns.find(({ name }) => name === provider);
     const model = plugin?.models.find(({ capability }) => capability === "chat") as Model;
-    const route = { plugin, model } as unknown as Route;
     const json = async (_: string, body: unknown) => ({ content: [], output: [], length: JSON.stringify(body).length });
     const upstream = { json } as unknown as Call<ChatRequest>["upstream"];
     const call = { id: "req_1", model, signal: new AbortController().signal, upstream, warn: () => undefined };
@@ -139,7 +138,7 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
         protocol === "messages"
           ? messagesProtocol.toChatRequest(bodies.messages, { signer, warn: () => undefined }).request
           : responsesProtocol.toChatRequest(bodies.responses as ResponsesRequest, { seal, stored: false }).chat;
-      native.promptTokensMax({ model, compiledPrice: undefined, routes: [route] });
+      boundPrompt(native.body, protocol, model);
       await plugin?.handlers[protocol]?.({ ...call, request: { body: native.toBody(request), headers: {} } });
     };
     for (let time = 0; time < 20; time++) await prepare();
@@ -161,7 +160,7 @@ const writers: Record<string, () => Write> = {
     const { plan } = responsesProtocol.toChatRequest({ model: "x", input: "Hello" }, { seal, stored: false });
     const stream = new responsesProtocol.ResponseStream(
       plan,
-      responsesProtocol.createResponseHead("req_1", "x", () => 1),
+      responsesProtocol.createResponseHead("x", () => 1),
     );
     return (chunk) => responsesProtocol.formatEvents(stream.push(chunk));
   },

@@ -72,9 +72,10 @@ export function float64(value: number): Uint8Array {
   return new Uint8Array(view.buffer);
 }
 
-/** A page of an Ogg file that ends at a position. */
-export function oggPage(position: number, content: Uint8Array): Uint8Array {
-  return concat("OggS", [0, 0], le(position, 8), new Uint8Array(12), [1, content.length], content);
+/** A page of an Ogg file that ends at a position, with packets of less than 255 bytes; the first page opens a stream. */
+export function oggPage(position: number, packets: readonly (Uint8Array | number[])[], isFirst = false): Uint8Array {
+  const lacing = packets.map(({ length }) => length);
+  return concat("OggS", [0, isFirst ? 2 : 0], le(position, 8), new Uint8Array(12), [lacing.length], lacing, ...packets);
 }
 
 /** The beginning of a FLAC file of 44.1 kHz, two channels and 16 bits. */
@@ -83,4 +84,40 @@ export function flacHead(samples: number): Uint8Array {
   const view = new DataView(new ArrayBuffer(8));
   view.setBigUint64(0, packed);
   return concat("fLaC", [0x80, 0, 0, 34], new Uint8Array(10), new Uint8Array(view.buffer), new Uint8Array(16));
+}
+
+/** Frames of FLAC of up to 65 536 samples each, in which all samples are the same: 14 bytes each. */
+export function flacFrames(count: number, samples: number): Uint8Array<ArrayBuffer> {
+  const frames = Array.from({ length: count }, (_, index) => {
+    // The size of the block in 16 bits, the rate of the file; one channel of 16 bits.
+    const head = [0xff, 0xf8, 0x70, 0x08, index % 128, ...be(samples - 1, 2)];
+    return [...head, crc8(head), 0, 0, 0, 0, 0, 0];
+  });
+  return concat(frames.flat());
+}
+
+function crc8(bytes: readonly number[]): number {
+  let crc = 0;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc << 1) ^ (crc & 0x80 ? 0x107 : 0);
+  }
+  return crc & 0xff;
+}
+
+/** A WebM file as browsers record it, whose clusters have no size, with blocks of one track. */
+export function webm(codec: string, blocks: readonly (Uint8Array | number[])[], ...inTrack: Uint8Array[]): Uint8Array {
+  const unknownSize = [0x01, ...new Array(7).fill(255)];
+  const track = element([0xae], element([0xd7], [1]), element([0x86], concat(codec)), ...inTrack);
+  return concat(
+    element([0x1a, 0x45, 0xdf, 0xa3], [0x42, 0x86, 0x81, 1]),
+    [0x18, 0x53, 0x80, 0x67],
+    unknownSize,
+    element([0x15, 0x49, 0xa9, 0x66]),
+    element([0x16, 0x54, 0xae, 0x6b], track),
+    [0x1f, 0x43, 0xb6, 0x75],
+    unknownSize,
+    element([0xe7], [0]),
+    ...blocks.map((block) => element([0xa3], block)),
+  );
 }

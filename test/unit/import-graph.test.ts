@@ -16,7 +16,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "plugin-loader": ["contract", "sdk", "kernel"],
   observability: ["contract", "config", "kernel", "billing"],
   providers: ["contract", "sdk", "config", "db", "accounts", "kernel", "plugin-loader"],
-  alerts: ["contract", "config", "db", "kernel"],
+  alerts: ["contract", "config", "db", "kernel", "providers"],
   "content-log": ["contract", "config", "db", "accounts", "kernel", "providers"],
   http: [
     "contract",

@@ -24,6 +24,8 @@ export const openai: ProviderRules = {
       return {
         price: toMediaPrice(listed),
         outputTokensMax: listed.max_output_tokens,
+        // By the message of its refusal: "audio duration … is longer than 1400 seconds which is the maximum for this model".
+        audioMsMax: isDiarizing ? 1_400_000 : 1_500_000,
         // https://developers.openai.com/api/docs/guides/speech-to-text: longer audio has to be divided, and no prompt is taken.
         ...(isDiarizing && { omit: ["prompt"] }),
         options: { verbose: false, ...(isDiarizing && { extra: { chunking_strategy: "auto" } }) },
@@ -32,6 +34,8 @@ export const openai: ProviderRules = {
     if (capability === "transcription") {
       return {
         price: { audioMs: toRate(Number(listed.input_cost_per_second) / 1000, 3_600_000) },
+        // No limit is known but that of a file's size: longer ones have less than 15 kbit/s.
+        audioMsMax: 14_400_000,
         ...(id !== "whisper-1" && { options: { verbose: false } }),
       };
     }

@@ -1,6 +1,9 @@
 import { ByteReader, readTag } from "./byte-reader.ts";
-import { measureFlac, measureMatroska, measureMp4, measureOgg } from "./containers.ts";
+import { measureFlac } from "./flac.ts";
+import { measureMatroska } from "./matroska.ts";
+import { measureMp4 } from "./mp4.ts";
 import { measureMpeg } from "./mpeg.ts";
+import { measureOgg } from "./ogg.ts";
 import { type Measure, measureWav } from "./wav.ts";
 
 /** How long a file plays, in whole milliseconds. */
@@ -9,30 +12,33 @@ export interface AudioLength {
   audioMs?: number;
   /** The least that so many bytes of its format can play. */
   audioMsMin: number;
-  /** The most. */
-  audioMsMax: number;
+  /** The most, where everything that plays was counted: samples, frames or packets. Absent: the file may play for any time. */
+  audioMsMax?: number;
 }
 
 /** Chunks, atoms and elements that are visited: good files need about ten. */
 export const chunksMax = 256;
-/** Frames of MPEG audio that are counted: a file of 25 MB has fewer at 24 kbit/s and above. */
+/** Frames, packets and pages that are counted: an MP3 file of 25 MB has fewer at 24 kbit/s and above. */
 export const framesMax = 350_000;
 /** Of a format that is not known, such as that of a video: 100 Mbit/s. */
 const anyBytesPerMs = 12_500;
-/** Nothing takes less than 8 kbit/s: a byte per millisecond. */
-const msPerByteMax = 1;
 const boxNames = ["ftyp", "moov", "mdat", "free", "skip", "wide"];
 
-/** Reads how long an audio file plays. The work is bounded by {@link chunksMax} and {@link framesMax}, whatever is in it. */
+/**
+ * Reads how long an audio file plays. What its header says can be forged, and a compressed format can play for hours with
+ * a few bytes of silence: only what is counted bounds the length. The work is bounded by {@link chunksMax} and
+ * {@link framesMax}, whatever is in the file.
+ */
 export async function readAudioLength(file: Blob): Promise<AudioLength> {
-  const { ms, isCounted, audioBytes = file.size, bytesPerMsMax } = (await measure(file)).found ?? unknown;
+  const { ms, msMax, audioBytes = file.size, bytesPerMsMax } = (await measure(file)).found ?? unknown;
   const isSensible = ms !== undefined && ms > 0 && ms < Number.MAX_SAFE_INTEGER;
   const audioMs = isSensible ? Math.ceil(ms) : undefined;
-  const longest = file.size * msPerByteMax;
+  const audioMsMin = Math.floor(audioBytes / bytesPerMsMax);
   return {
     ...(audioMs !== undefined && { audioMs }),
-    audioMsMin: Math.floor(audioBytes / bytesPerMsMax),
-    audioMsMax: audioMs === undefined ? longest : isCounted ? audioMs : Math.max(audioMs, longest),
+    audioMsMin,
+    // A provider may bill by what the header says where that is more.
+    ...(msMax !== undefined && { audioMsMax: Math.max(Math.ceil(msMax), audioMs ?? 0, audioMsMin) }),
   };
 }
 
@@ -42,7 +48,10 @@ const unknown: Measure = { bytesPerMsMax: anyBytesPerMs };
 export async function measure(file: Blob): Promise<{ found: Measure | undefined; reader: ByteReader }> {
   const head = new DataView(await file.slice(0, 12).arrayBuffer());
   const measureFormat = head.byteLength < 12 ? undefined : chooseFormat(head);
-  const reader = new ByteReader(file, measureFormat === measureMpeg ? framesMax : chunksMax);
+  const reader = new ByteReader(
+    file,
+    measureFormat === measureMp4 || measureFormat === measureWav ? chunksMax : framesMax,
+  );
   return { found: await measureFormat?.(reader), reader };
 }
 

@@ -44,6 +44,7 @@ export async function measureMpeg(reader: ByteReader): Promise<Measure | undefin
         const skipped = (next === -1 ? bytes.length : next) - (at - base);
         strange += skipped;
         at += skipped;
+        ms += readFreeFrame(bytes, at - skipped - base);
         if (strange > strangeMax) return undefined;
       } else {
         ms += frame.ms;
@@ -51,7 +52,7 @@ export async function measureMpeg(reader: ByteReader): Promise<Measure | undefin
       }
     }
   }
-  return ms === 0 ? undefined : { ms, bytesPerMsMax, audioBytes: reader.size - start - strange, isCounted: true };
+  return ms === 0 ? undefined : { ms, msMax: ms, bytesPerMsMax, audioBytes: reader.size - start - strange };
 }
 
 /** Where the frames begin: after the ID3v2 tags, of which a file has one or two. */
@@ -69,16 +70,30 @@ async function skipTags(reader: ByteReader): Promise<number> {
 }
 
 function readFrame(bytes: Uint8Array, at: number): { bytes: number; ms: number } | undefined {
+  const header = readHeader(bytes, at);
+  if (header === undefined) return undefined;
+  const { version, layer, rateIndex, sampleRate, samples, third } = header;
+  const kbit = kbits[version === 3 ? 1 : 2][layer - 1]?.[rateIndex - 1];
+  if (kbit === undefined) return undefined;
+  const slotBytes = layer === 1 ? 4 : 1;
+  const slots = Math.floor((samples * kbit * 125) / sampleRate / slotBytes) + ((third >> 1) & 1);
+  return { bytes: slots * slotBytes, ms: (samples * 1000) / sampleRate };
+}
+
+/** What a frame of a free bitrate plays, whose length its header does not say: it is found among what is not frames. */
+function readFreeFrame(bytes: Uint8Array, at: number): number {
+  const header = readHeader(bytes, at);
+  return header?.rateIndex === 0 ? (header.samples * 1000) / header.sampleRate : 0;
+}
+
+function readHeader(bytes: Uint8Array, at: number) {
   const [first, second, third] = [bytes[at] as number, bytes[at + 1] as number, bytes[at + 2] as number];
   if (first !== 0xff || (second & 0xe0) !== 0xe0) return undefined;
   // Versions: 0 is MPEG 2.5, 1 is reserved, 2 is MPEG 2, 3 is MPEG 1. Layers count downwards.
   const [version, layer] = [(second >> 3) & 3, 4 - ((second >> 1) & 3)];
-  const kbit = layer === 4 ? undefined : kbits[version === 3 ? 1 : 2][layer - 1]?.[(third >> 4) - 1];
   const baseRate = sampleRates[(third >> 2) & 3];
-  if (version === 1 || kbit === undefined || baseRate === undefined) return undefined;
+  if (version === 1 || layer === 4 || baseRate === undefined) return undefined;
   const sampleRate = baseRate / (version === 3 ? 1 : version === 2 ? 2 : 4);
   const samples = layer === 1 ? 384 : layer === 3 && version !== 3 ? 576 : 1152;
-  const slotBytes = layer === 1 ? 4 : 1;
-  const slots = Math.floor((samples * kbit * 125) / sampleRate / slotBytes) + ((third >> 1) & 1);
-  return { bytes: slots * slotBytes, ms: (samples * 1000) / sampleRate };
+  return { version, layer, rateIndex: third >> 4, sampleRate, samples, third };
 }

@@ -2,14 +2,14 @@ import { type ByteReader, readTag } from "./byte-reader.ts";
 
 /** What the bytes of a file say of its length, as far as they do. */
 export interface Measure {
-  /** By the file's own words, or by its frames. A caller can forge words. */
+  /** By the file's own words, or as counted. A caller can forge words. */
   ms?: number | undefined;
+  /** The most that it can play, where everything in it that plays was counted. */
+  msMax?: number | undefined;
   /** The most bytes that a millisecond takes in this format. */
   bytesPerMsMax: number;
   /** The bytes of the audio itself, where they are known. */
   audioBytes?: number;
-  /** `ms` was counted in the audio itself, so it is also the most that the file can play. */
-  isCounted?: boolean;
 }
 
 /** PCM, IEEE float, A-law and µ-law: every sample has the same size. */
@@ -48,7 +48,8 @@ export async function measureWav(reader: ByteReader): Promise<Measure | undefine
     at = end + ((size as number) % 2);
   }
   if (bytesPerMs === undefined || audioBytes === undefined) return undefined;
-  return { ms: audioBytes / bytesPerMs, bytesPerMsMax: bytesPerMs, audioBytes, isCounted: true };
+  const ms = audioBytes / bytesPerMs;
+  return { ms, msMax: ms, bytesPerMsMax: bytesPerMs, audioBytes };
 }
 
 /** Bytes per millisecond. */

@@ -1,10 +1,11 @@
-import type { ChatRequest, Meters, Model } from "../../contract/index.ts";
+import { ChatRequest, type Meters, type Model } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
 import { largest } from "../growing-hold.ts";
-import { promptTokensMax } from "../normalize/prompt-bounds.ts";
-import { divideSound, getOutputMeter } from "../normalize/sound.ts";
+import { boundPrompt, getContextTokensMax, type PromptBound } from "../normalize/prompt-bounds.ts";
+import { getOutputMeter } from "../normalize/sound.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler } from "../types.ts";
+import { countPrompt } from "./count-prompt.ts";
 import { needsFanOut } from "./fan-out.ts";
 
 /** The upper bound of an answer of a model that declares neither limit. */
@@ -19,20 +20,38 @@ const hiddenStepTokens = 16_384;
 const hiddenTokensPerSecond = 2000;
 
 /** What a chat request can use at the most and at the least, and how its hold grows and its limits are lowered. */
-export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBound" | "growth" | "lower"> = {
-  upperBound({ request, modelEntry, native }) {
+export const chatBounds: Pick<
+  CapabilityHandler<"chat">,
+  "upperBound" | "countPrompt" | "lowerBound" | "growth" | "lower"
+> = {
+  upperBound(call) {
+    const { request, modelEntry, countedTokensMax = Number.POSITIVE_INFINITY } = call;
     const { model } = modelEntry;
-    const copies = promptCopiesMax(request, modelEntry);
-    const { inputToken = 0, audioInputToken } = divideSound(promptTokensMax(request, model), request, model);
+    const counted = promptCopiesMax(request, modelEntry) * countedTokensMax;
+    const bounds = boundPrompts(call);
+    call.keepsHour = bounds.some(({ keepsHour }) => keepsHour);
+    const most = (meter: "inputToken" | "audioInputToken") =>
+      Math.min(counted, Math.max(...bounds.map(({ meters }) => meters[meter] ?? 0)));
+    const audioInputToken = most("audioInputToken");
     return {
-      inputToken: Math.max(copies * inputToken, native?.promptTokensMax(modelEntry) ?? 0),
-      ...(audioInputToken && { audioInputToken: copies * audioInputToken }),
+      inputToken: most("inputToken"),
+      ...(audioInputToken > 0 && { audioInputToken }),
       [getOutputMeter(request, model)]: (request.n ?? 1) * getOutputTokensMax(request, model),
     };
   },
 
+  async countPrompt(kernel, call) {
+    if (!boundPrompts(call).some(({ isOpenEnded }) => isOpenEnded)) return false;
+    await kernel.ledger.countRequest(call.id, call.caller);
+    const tokens = await countPrompt(kernel, call);
+    call.countedTokensMax = tokens;
+    return tokens !== undefined;
+  },
+
   lowerBound: (call, upper) =>
-    call.native?.isBounded === false ? upper : createLowerBounds(call, upper)(1, firstOutputTokens),
+    call.native?.isBounded === false || mayLengthen(call.request)
+      ? upper
+      : createLowerBounds(call, upper)(1, firstOutputTokens),
 
   growth(call, upper) {
     const { sink, request, modelEntry } = call;
@@ -63,6 +82,24 @@ export const chatBounds: Pick<CapabilityHandler<"chat">, "upperBound" | "lowerBo
   },
 };
 
+/** The bounds of all bodies that may be sent: that of chat, for each copy of it, and that which the client wrote. */
+function boundPrompts({ request, modelEntry, native }: CallContext<"chat">): PromptBound[] {
+  const { model, routes } = modelEntry;
+  const bounds: PromptBound[] = [];
+  if (native !== undefined && routes.some(({ plugin }) => native.isServedBy(plugin))) {
+    bounds.push(boundPrompt(native.body, native.protocol, model));
+  }
+  if (native?.untranslatable !== undefined) return bounds;
+  const { meters, ...bound } = boundPrompt(request, "chat", model);
+  const copies = promptCopiesMax(request, modelEntry);
+  const { inputToken = 0, audioInputToken = 0 } = meters;
+  bounds.push({
+    ...bound,
+    meters: { inputToken: copies * inputToken, audioInputToken: copies * audioInputToken },
+  });
+  return bounds;
+}
+
 /** How many times the prompt is paid for. */
 export function promptCopiesMax(request: ChatRequest, { routes }: ModelEntry): number {
   return routes.some((route) => needsFanOut(route, request)) ? (request.n as number) : 1;
@@ -84,6 +121,52 @@ function createLowerBounds({ request, modelEntry }: CallContext<"chat">, upper: 
   };
 }
 
+/** Fields that servers of OpenAI's dialect know beside those of this API, and that neither lengthen nor multiply an answer. */
+const steeringFields: ReadonlySet<string> = new Set([
+  "allowed_token_ids",
+  "bad_words",
+  "chat_template_kwargs",
+  "documents",
+  "guided_choice",
+  "guided_json",
+  "logit_bias",
+  "metadata",
+  "min_p",
+  "prompt_cache_options",
+  "prompt_logprobs",
+  "reasoning",
+  "repetition_penalty",
+  "stop_token_ids",
+  "structured_outputs",
+  "thinking",
+  "top_a",
+  "top_k",
+  "truncate_prompt_tokens",
+  "typical_p",
+]);
+
+/**
+ * Whether a request has a number that this API does not know. A server may take it for its limit of the output, as some
+ * do `n_predict`: then the limit that is known bounds nothing.
+ */
+function mayLengthen(request: ChatRequest): boolean {
+  let lengthens = lengthening.get(request);
+  if (lengthens === undefined) {
+    const isKnown = (name: string) => Object.hasOwn(ChatRequest.properties, name) || steeringFields.has(name);
+    lengthens = Object.entries(request).some(([name, value]) => !isKnown(name) && hasNumber(value));
+    lengthening.set(request, lengthens);
+  }
+  return lengthens;
+}
+
+const lengthening = new WeakMap<ChatRequest, boolean>();
+
+/** Whether a number above 1 stands anywhere in a value; one of 1 or less is a switch or a share. */
+function hasNumber(value: unknown): boolean {
+  if (typeof value === "number") return value > 1;
+  return typeof value === "object" && value !== null && Object.values(value).some(hasNumber);
+}
+
 /** Both names of the output limit mean one value: the smaller one, or a provider could follow the other. */
 export function withOneOutputLimit(request: ChatRequest): ChatRequest {
   const { max_tokens, max_completion_tokens, ...rest } = request;
@@ -95,9 +178,9 @@ export function getOutputTokens(request: ChatRequest): number | undefined {
   return request.max_completion_tokens || request.max_tokens || undefined;
 }
 
-function getOutputTokensMax(request: ChatRequest, { outputTokensMax, contextTokens }: Model): number {
-  const max = outputTokensMax ?? contextTokens;
-  const wanted = getOutputTokens(request);
+function getOutputTokensMax(request: ChatRequest, model: Model): number {
+  const max = model.outputTokensMax ?? getContextTokensMax(model);
+  const wanted = mayLengthen(request) ? undefined : getOutputTokens(request);
   if (wanted === undefined) return max ?? outputTokensDefault;
   return max === undefined ? wanted : Math.min(wanted, max);
 }

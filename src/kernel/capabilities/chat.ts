@@ -4,6 +4,7 @@ import {
   type ChatCompletion,
   type ChatRequest,
   GatewayError,
+  type Meters,
   type Model,
   type ProviderPlugin,
   toMeters,
@@ -19,19 +20,50 @@ import {
   normalizeCompletion,
   toChunks,
 } from "../normalize/completion.ts";
-import { countSound, estimatePromptSound, estimateSound, hasAudioPrice, measureSound } from "../normalize/sound.ts";
+import { boundPrompt, readPromptText } from "../normalize/prompt-bounds.ts";
+import { countSound, estimateAudioTokens, estimateSound, hasAudioPrice, measureAudio } from "../normalize/sound.ts";
 import { hasSubstance, StreamNormalizer } from "../normalize/stream.ts";
-import { countablePrompt, countTokens } from "../normalize/tokenizer.ts";
+import { countPieces, countTokens } from "../normalize/tokenizer.ts";
 import { checkCustomTools } from "../normalize/tool-call.ts";
 import { toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import { priceOfCall } from "../service-tier.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { chatBounds, getOutputTokens, promptCopiesMax, withOneOutputLimit } from "./chat-bounds.ts";
+import { countPrompt } from "./count-prompt.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
 import { checkFeatures } from "./features.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
 import { createOpener, finishNative, type OpenedNative } from "./native.ts";
+
+/**
+ * The tokens of the body that was sent. What its provider alone can count, it is asked for; if it does not tell, that is taken
+ * at the most that it can be, as is a prompt of which an estimate is more.
+ */
+async function estimatePrompt(kernel: Kernel, call: CallContext<"chat">): Promise<Meters> {
+  const { request, modelEntry, route, native } = call;
+  const { model } = modelEntry;
+  const routes = modelEntry.routes.filter(({ plugin }) => route === undefined || plugin.name === route);
+  const isNative = native !== undefined && routes.some(({ plugin }) => native.isServedBy(plugin));
+  const [body, protocol] = isNative ? ([native.body, native.protocol] as const) : ([request, "chat"] as const);
+  const copies = isNative ? 1 : promptCopiesMax(request, { ...modelEntry, routes });
+  const { meters } = boundPrompt(body, protocol, model);
+  const text = readPromptText(body, protocol, model);
+  const counted = text.isOpenEnded
+    ? (call.countedTokensMax ?? (await countPrompt(kernel, call)) ?? Number.POSITIVE_INFINITY)
+    : (await countPieces(text.pieces)) + text.otherTokens;
+  const audioTokens = estimateAudioTokens(text.audioTokensMax);
+  const { inputToken = 0, audioInputToken } = meters;
+  const estimate = (tokens: number, most: number) => copies * Math.min(tokens, most);
+  if (!hasAudioPrice(model)) return { inputToken: estimate(counted + audioTokens, inputToken) };
+  return {
+    inputToken: estimate(counted, inputToken),
+    // What has no bound may be audio, which costs more.
+    ...(audioInputToken !== undefined && {
+      audioInputToken: estimate(text.isOpenEnded ? counted : audioTokens, audioInputToken),
+    }),
+  };
+}
 
 /** The API's default where a model takes the field; other defaults are the provider's. */
 const temperatureDefault = 0.7;
@@ -61,18 +93,16 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       const sentence = `${param} is ${wanted}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
       throw new GatewayError("invalid_request", sentence, { param });
     }
-    return hasAudioPrice(model) ? measureSound(request) : undefined;
+    return measureAudio(request);
   },
 
   ...chatBounds,
 
-  async estimate({ request, modelEntry, route, usageMeter: { output } }) {
-    const { text, otherTokens } = countablePrompt(request, modelEntry.model);
-    const promptTokens = (await countTokens(text)) + otherTokens;
-    const routes = modelEntry.routes.filter(({ plugin }) => route === undefined || plugin.name === route);
+  async estimate(call, kernel) {
+    const { request, usageMeter } = call;
+    const { output } = usageMeter;
     return {
-      inputToken: promptCopiesMax(request, { ...modelEntry, routes }) * promptTokens,
-      ...estimatePromptSound(request, modelEntry.model),
+      ...(await estimatePrompt(kernel, call)),
       outputToken: await countTokens(output.text, output.length),
       ...estimateSound(request, output.soundLength),
     };

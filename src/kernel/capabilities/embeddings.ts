@@ -4,7 +4,7 @@ import {
   type EmbeddingList,
   type Embeddings,
   type EmbeddingsBody,
-  type EmbeddingsRequest,
+  EmbeddingsRequest,
   embeddingTokensMax,
   GatewayError,
   isReportable,
@@ -12,8 +12,8 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { base64ToFloats, floatsToBase64 } from "../../sdk/base64.ts";
-import { tokensMax } from "../normalize/prompt-bounds.ts";
-import { countedCharactersMax, countTokens, decodeTokens } from "../normalize/tokenizer.ts";
+import { boundText, readText, tokensMax } from "../normalize/prompt-bounds.ts";
+import { countedCharactersMax, countPieces, countTokens, decodeTokens } from "../normalize/tokenizer.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler } from "../types.ts";
@@ -39,11 +39,14 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
   upperBound: ({ request, modelEntry: { model } }) => ({ inputToken: promptTokensMax(request, model) }),
 
   async estimate({ request }) {
-    let inputToken = 0;
-    for (const input of getInputs(request)) {
-      inputToken += typeof input === "string" ? await countTokens(input) : input.length;
-    }
-    return { inputToken };
+    const inputs = getInputs(request);
+    const texts = inputs.filter((input) => typeof input === "string");
+    const tokens = inputs.reduce((sum, input) => sum + (typeof input === "string" ? 0 : input.length), 0);
+    const { input: _, user, ...others } = request;
+    const otherTokens =
+      inputs.length * (await countPieces(readText(others, EmbeddingsRequest))) +
+      (await countPieces(user ? [user] : []));
+    return { inputToken: tokens + (await countPieces(texts, true)) + otherTokens };
   },
 
   async execute(kernel, call) {
@@ -113,12 +116,16 @@ async function decodeInputs(request: EmbeddingsBody): Promise<string[]> {
   return texts;
 }
 
+/** The inputs, each up to what the model takes, with all other text of the request: a provider may put it before each. */
 function promptTokensMax(request: EmbeddingsBody, { inputTokensMax = Number.POSITIVE_INFINITY }: Model): number {
-  let tokens = 0;
+  const { input: _, user, ...others } = request;
+  const otherTokens = boundText(others, EmbeddingsRequest);
+  let tokens = user ? tokensMax(user) : 0;
   for (const input of getInputs(request)) {
-    tokens += Math.min(typeof input === "string" ? tokensMax(input) : input.length, inputTokensMax);
+    const own = typeof input === "string" ? tokensMax(input) : input.length;
+    tokens += Math.min(own + otherTokens, inputTokensMax);
   }
-  return Math.min(tokens, embeddingTokensMax);
+  return tokens;
 }
 
 function checkDimensions(

@@ -3,7 +3,7 @@ import {
   type Call,
   type GeneratedImages,
   getBasicMeters,
-  type ImagesRequest,
+  ImagesRequest,
   type Meters,
   type Model,
   type ProviderPlugin,
@@ -13,8 +13,8 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../sdk/json.ts";
 import type { CallContext } from "../call-context.ts";
-import { tokensMax } from "../normalize/prompt-bounds.ts";
-import { countTokens } from "../normalize/tokenizer.ts";
+import { boundText, readText } from "../normalize/prompt-bounds.ts";
+import { countPieces } from "../normalize/tokenizer.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 
@@ -26,12 +26,16 @@ const extraTokens = 64;
 export const imagesHandler: CapabilityHandler<"images"> = {
   validate() {},
 
-  upperBound: (call) => toMeters(call, getWanted(call.request), tokensMax(call.request.prompt) + extraTokens),
-  promptTokens: ({ request }) => tokensMax(request.prompt),
+  upperBound: (call) => toMeters(call, getWanted(call.request), boundText(call.request, ImagesRequest) + extraTokens),
+  promptTokens: ({ request }) => boundText(request, ImagesRequest),
 
   /** Only a complete answer is charged, and its images are counted. By the token, each has as many as it may have. */
   estimate: async (call) =>
-    toMeters(call, call.usageMeter.output.length, isByToken(call) ? await countTokens(call.request.prompt) : 0),
+    toMeters(
+      call,
+      call.usageMeter.output.length,
+      isByToken(call) ? await countPieces(readText(call.request, ImagesRequest), true) : 0,
+    ),
 
   async execute(kernel, call) {
     const { request, usageMeter } = call;

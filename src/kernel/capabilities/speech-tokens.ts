@@ -1,12 +1,6 @@
-import {
-  getBasicMeters,
-  type Meters,
-  type Model,
-  type SpeechFormat,
-  type SpeechRequest,
-} from "../../contract/index.ts";
+import { getBasicMeters, type Meters, type Model, type SpeechFormat, SpeechRequest } from "../../contract/index.ts";
 import { splitText } from "../audio/split-text.ts";
-import { tokensMax } from "../normalize/prompt-bounds.ts";
+import { boundText, tokensMax } from "../normalize/prompt-bounds.ts";
 
 /** Tokens of sound: Gemini counts 32 for a second, OpenAI 20. */
 export const audioTokensPerSecond = 32;
@@ -24,19 +18,15 @@ export const wavHeaderBytes = 44;
 /** Whether speech of this model is charged by tokens, not by characters. */
 export const isByToken = ({ price }: Model) => !getBasicMeters("speech", price).includes("character");
 
-/** What is billed as the prompt. */
-export function toTexts({ input, instructions }: SpeechRequest & { instructions?: unknown }): string[] {
-  return typeof instructions === "string" ? [input, instructions] : [input];
-}
-
-/** The most tokens of a text, whose parts are spoken with the same instructions each. */
+/** The most tokens of a text, whose parts are spoken with the same instructions each, whatever field those stand in. */
 export function toMost(request: SpeechRequest, { inputCharactersMax, outputTokensMax }: Model): Meters {
-  const parts = splitText(request.input, inputCharactersMax ?? Number.POSITIVE_INFINITY).length;
+  const { input, ...others } = request;
+  const parts = splitText(input, inputCharactersMax ?? Number.POSITIVE_INFINITY).length;
   const pace = Math.min(1, request.speed ?? 1, request.pace ?? 1);
-  const seconds = secondsMin * parts + (countCharacters(request.input) * secondsPerCharacterMax) / pace;
+  const seconds = secondsMin * parts + (countCharacters(input) * secondsPerCharacterMax) / pace;
   const tokens = Math.ceil(seconds * audioTokensPerSecond);
   return {
-    inputToken: parts * (tokensMax(toTexts(request).join("")) + extraTokens),
+    inputToken: tokensMax(input) + parts * (boundText(others, SpeechRequest) + extraTokens),
     audioOutputToken: outputTokensMax === undefined ? tokens : Math.min(tokens, parts * outputTokensMax),
   };
 }

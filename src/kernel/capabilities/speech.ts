@@ -6,15 +6,15 @@ import {
   type ProviderPlugin,
   type Speech,
   type SpeechFormat,
-  type SpeechRequest,
+  SpeechRequest,
   toTokenMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { writeWavHead } from "../../sdk/wav.ts";
 import { splitText } from "../audio/split-text.ts";
 import { concatBytes, expectSameFormat, type OpenedFile, openSamples, type WavFormat } from "../audio/wav-stream.ts";
-import { tokensMax } from "../normalize/prompt-bounds.ts";
-import { countTokens } from "../normalize/tokenizer.ts";
+import { boundText, readText } from "../normalize/prompt-bounds.ts";
+import { countPieces } from "../normalize/tokenizer.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
@@ -25,7 +25,6 @@ import {
   isByToken,
   sumMeters,
   toMost,
-  toTexts,
   wavHeaderBytes,
 } from "./speech-tokens.ts";
 
@@ -60,11 +59,11 @@ export const speechHandler: CapabilityHandler<"speech"> = {
   },
 
   upperBound: ({ request, modelEntry: { model } }) => (isByToken(model) ? toMost(request, model) : toMeters(request)),
-  promptTokens: ({ request }) => tokensMax(request.input),
+  promptTokens: ({ request }) => boundText(request, SpeechRequest),
   /** Speech that broke off costs the characters, or the sound, that were spoken until then. */
   estimate: async ({ request, modelEntry: { model }, usageMeter: { output } }) =>
     isByToken(model)
-      ? { inputToken: await countTokens(toTexts(request).join("\n")), audioOutputToken: output.length }
+      ? { inputToken: await countPieces(readText(request, SpeechRequest), true), audioOutputToken: output.length }
       : { character: output.length },
 
   async execute(kernel, call) {

@@ -20,6 +20,10 @@ const audioTokensPerSecond = 10;
 const audioTokensPerSecondMax = 32;
 /** More than anyone speaks, in any script. */
 const spokenTokensPerSecondMax = 16;
+/** The same in characters. */
+const charactersPerSecondMax = 64;
+/** The longest file of a model that does not say what it takes, where its length cannot be counted: four hours. */
+const audioMsDefault = 14_400_000;
 /** What a provider counts beside the words of a prompt. */
 const extraTokens = 64;
 
@@ -47,11 +51,15 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
   },
   promptTokens: ({ request }) => (request.prompt === undefined ? 0 : tokensMax(request.prompt)),
 
-  /** What the file says may raise the estimate, but it does not lower it below what its bytes must play. */
-  estimate: async ({ request, modelEntry: { model }, usageMeter: { output } }) => {
-    const { audioMs: said, audioMsMin } = request;
-    const audioMs =
-      said === undefined || audioMsMin === undefined ? getLongest(request, model) : Math.max(said, audioMsMin);
+  /**
+   * Without a report, what the file says of its length stands for a file that cannot be counted, if its whole text came: the
+   * words take a time to be spoken. Otherwise it is charged as the longest that it can be.
+   */
+  estimate: async ({ request, modelEntry: { model }, usageMeter: { output, complete } }) => {
+    const { audioMs: said, audioMsMin = 0, audioMsMax } = request;
+    const isKnown = said !== undefined && (audioMsMax !== undefined || complete);
+    const spokenMs = (output.length / charactersPerSecondMax) * 1000;
+    const audioMs = isKnown ? Math.max(said, audioMsMin, Math.ceil(spokenMs)) : getLongest(request, model);
     if (!isByToken(model)) return { audioMs };
     return {
       inputToken: await countTokens(request.prompt ?? ""),
@@ -97,8 +105,9 @@ function toLength({ duration }: Transcript, { audioMsMin = 0 }: TranscriptionReq
 }
 
 /** The most that the file can play and the model takes. */
-function getLongest({ audioMsMax, file }: TranscriptionRequest, model: Model): number {
-  return Math.min(audioMsMax ?? file.size, model.audioMsMax ?? Number.POSITIVE_INFINITY);
+function getLongest({ audioMsMax }: TranscriptionRequest, model: Model): number {
+  if (audioMsMax === undefined) return model.audioMsMax ?? audioMsDefault;
+  return Math.min(audioMsMax, model.audioMsMax ?? Number.POSITIVE_INFINITY);
 }
 
 function checkLanguage(language: string | undefined, { id, languages }: Model): void {

@@ -1,12 +1,35 @@
+/**
+ * How many tokens a prompt can have at most, and how many it is likely to have.
+ *
+ * Both figures come from one walk over the whole body that is sent, in whatever protocol the client wrote it. Every
+ * string, number and name counts, whatever field it stands in: a field that nobody listed is held and charged like any
+ * other text. Only media are taken out, and only where a protocol has them: an image counts as the most that one costs
+ * with its model, audio by the longest that it can play. What cannot be bounded by its bytes (a PDF, a document by its
+ * address, a part of an unknown kind) can fill the model's context, which is also the most that a provider can bill.
+ */
 import { Buffer } from "node:buffer";
-import type { ChatRequest, ContentPart, Message, Model } from "../../contract/index.ts";
-import { soundTokensMax } from "./sound.ts";
-import { getCallTexts } from "./tool-call.ts";
+import { type TObject, type TSchema, Type, TypeGuard } from "@sinclair/typebox";
+import { ChatRequest, MessagesRequest, type Meters, type Model, ResponsesRequest } from "../../contract/index.ts";
+import { isRecord } from "../../sdk/json.ts";
+import { audioTokensMax, hasAudioPrice, type InputAudio } from "./sound.ts";
 
-/** The most tokens that one picture can cost where the row of the model does not say. */
-export const imageTokensDefault = 10_000;
+/** The most tokens that one image can cost where the row of the model does not say. */
+const imageTokensDefault = 10_000;
+/** What an image is estimated to cost at most (high detail, 1024 px); providers that take images report usage. */
+const imageTokensEstimate = 1_500;
 /** Tokens that a message costs beside its text (role and separators). */
-export const messageTokens = 6;
+const messageTokens = 6;
+/** The context of a model that does not declare one: as much as the largest that are sold. */
+const contextTokensDefault = 2_097_152;
+/** An earlier answer in audio of a model that does not say how long its answers are. */
+const answerTokensDefault = 16_384;
+/** More characters than a number and a comma have in JSON: `-1.7976931348623157e+308,`. */
+const numberCharactersMax = 26;
+/** Of encrypted reasoning, for an estimate: base64 of ordinary text and what goes along with it. */
+const sealedCharactersPerToken = 5;
+
+/** The protocols in which a prompt is sent. The uniform format is chat. */
+export type PromptProtocol = "chat" | "responses" | "messages";
 
 /**
  * An upper bound of the tokens in a text, without a tokenizer: its UTF-8 bytes. Ordinary text has about four bytes a
@@ -16,41 +39,495 @@ export function tokensMax(text: string): number {
   return Buffer.byteLength(text);
 }
 
-/** An upper bound of the tokens of a conversation, with its tools; no model takes more than its context. */
-export function promptTokensMax(request: ChatRequest, model: Model): number {
-  let tokens = 0;
-  for (const message of request.messages) tokens += messageTokens + messageTokensMax(message, model);
-  if (request.tools) tokens += tokensMax(JSON.stringify(request.tools));
-  if (request.functions) tokens += tokensMax(JSON.stringify(request.functions));
-  if (request.response_format && request.response_format.type === "json_schema") {
-    tokens += tokensMax(JSON.stringify(request.response_format));
-  }
-  return model.contextTokens === undefined ? tokens : Math.min(tokens, model.contextTokens);
+/** What a prompt can cost at most. */
+export interface PromptBound {
+  /** Tokens by meter: `inputToken`, and `audioInputToken` where audio has a price of its own. */
+  readonly meters: Meters;
+  /** Something in it is bounded by the model's context alone, so that a count of the provider's can be far lower. */
+  readonly isOpenEnded: boolean;
+  /** A cache mark asks for longer than five minutes, which costs more. */
+  readonly keepsHour: boolean;
 }
 
-function messageTokensMax(message: Message, model: Model): number {
-  let tokens = 0;
-  const { content, tool_calls, function_call, name, reasoning_content } = message;
-  for (const text of [name, reasoning_content, function_call?.name, function_call?.arguments]) {
-    if (text) tokens += tokensMax(text);
-  }
-  if (typeof content === "string") tokens += tokensMax(content);
-  else if (content) for (const part of content) tokens += partTokensMax(part, model);
-  if (tool_calls) for (const call of tool_calls) tokens += tokensMax(getCallTexts(call).join(""));
-  return tokens;
+/** What a provider can bill of a prompt at most: what its model takes, whatever the gateway says that it takes. */
+export function getContextTokensMax({ contextTokens, upstreamContextTokens = 0 }: Model): number | undefined {
+  return contextTokens === undefined ? undefined : Math.max(contextTokens, upstreamContextTokens);
 }
 
-export function partTokensMax(part: ContentPart, { imageTokensMax }: Model): number {
-  switch (part.type) {
-    case "text":
-      return tokensMax(part.text);
-    case "refusal":
-      return tokensMax(part.refusal);
-    case "image_url":
-      return imageTokensMax ?? imageTokensDefault;
-    case "input_audio":
-      return soundTokensMax(part);
-    case "file":
-      return tokensMax(JSON.stringify(part.file));
+/** The most tokens of a body, for the hold. The work grows with the number of its values, hardly with their length. */
+export function boundPrompt(body: object, protocol: PromptProtocol, model: Model): PromptBound {
+  const bound = new BoundVisitor();
+  walkPrompt(body, protocol, bound);
+  const contextTokens = getContextTokensMax(model);
+  const { isOpenEnded, keepsHour } = bound;
+  const images = bound.images * (model.imageTokensMax ?? imageTokensDefault);
+  const cap = (tokens: number, isOpen: boolean) => {
+    if (isOpen) return contextTokens ?? Math.max(tokens, contextTokensDefault);
+    return contextTokens === undefined ? tokens : Math.min(tokens, contextTokens);
+  };
+  if (!hasAudioPrice(model)) {
+    const inputToken = cap(bound.tokens + images + bound.audioTokens, isOpenEnded);
+    return { meters: { inputToken }, isOpenEnded, keepsHour };
   }
+  // What has no bound may be audio, which costs more. Earlier answers in audio stand in the prompt by their ids.
+  const answers = bound.audioAnswers * (model.outputTokensMax ?? answerTokensDefault);
+  const audioInputToken = cap(bound.audioTokens + answers, isOpenEnded);
+  const meters = { inputToken: cap(bound.tokens + images, false), ...(audioInputToken > 0 && { audioInputToken }) };
+  return { meters, isOpenEnded, keepsHour };
+}
+
+/** The text of a prompt in pieces for a tokenizer, and the tokens of what is not text. */
+export interface PromptText {
+  readonly pieces: readonly string[];
+  /** Of images, of what only its provider can read, and of what separates messages and values. */
+  readonly otherTokens: number;
+  /** How long the audio plays at most, in tokens at most. */
+  readonly audioTokensMax: number;
+  readonly isOpenEnded: boolean;
+}
+
+/** What a tokenizer has to count for an estimate, from the same walk as {@link boundPrompt}. */
+export function readPromptText(body: object, protocol: PromptProtocol, model: Model): PromptText {
+  const text = new TextVisitor();
+  walkPrompt(body, protocol, text);
+  const each = Math.min(model.imageTokensMax ?? imageTokensDefault, imageTokensEstimate);
+  return {
+    pieces: text.pieces,
+    otherTokens: text.tokens + text.images * each,
+    audioTokensMax: text.audioTokens,
+    isOpenEnded: text.isOpenEnded,
+  };
+}
+
+/**
+ * The most tokens of a request that is not a conversation: of all text in it, whatever field that stands in, but those that
+ * its schema holds to numbers and short words.
+ */
+export function boundText(request: object, schema: TObject): number {
+  const bound = new BoundVisitor();
+  visitRequest(request, schema, bound);
+  return bound.tokens;
+}
+
+/** The same text in pieces for a tokenizer. */
+export function readText(request: object, schema: TObject): string[] {
+  const text = new TextVisitor();
+  visitRequest(request, schema, text);
+  return text.pieces;
+}
+
+function visitRequest(request: object, { properties }: TObject, visitor: PromptVisitor): void {
+  for (const [name, value] of Object.entries(request)) {
+    const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (value === null || value === undefined || isShort(schema)) continue;
+    if (schema !== undefined && typeof value === "string") visitor.text(value);
+    else visitMember(name, value, visitor);
+  }
+}
+
+/** The longest text of a schema that is a name, such as that of a voice, and no prompt. */
+const nameCharactersMax = 200;
+
+function isShort(schema: TSchema | undefined): boolean {
+  if (TypeGuard.IsUnion(schema)) return schema.anyOf.every(isShort);
+  if (!TypeGuard.IsString(schema)) return isScalar(schema);
+  return schema.pattern !== undefined || (schema.maxLength ?? Number.POSITIVE_INFINITY) <= nameCharactersMax;
+}
+
+/** Takes what a walk over a prompt meets. */
+abstract class PromptVisitor {
+  tokens = 0;
+  images = 0;
+  audioTokens = 0;
+  audioAnswers = 0;
+  /** A part of it can fill the context, whatever bytes it has. */
+  isOpenEnded = false;
+  keepsHour = false;
+
+  /** Text where the protocol has text. */
+  abstract text(text: string): void;
+  /** A value inside of a value of a free form, which reaches the model as JSON, with so many characters of punctuation. */
+  abstract inJson(text: string, punctuation: number): void;
+  /** Punctuation alone. */
+  abstract punctuation(characters: number): void;
+  /** A number in JSON. */
+  abstract number(value: number): void;
+  /** Text that its provider encrypted, and refuses if it is changed. */
+  abstract sealed(text: string): void;
+}
+
+class BoundVisitor extends PromptVisitor {
+  text(text: string): void {
+    this.tokens += Buffer.byteLength(text);
+  }
+
+  inJson(text: string, punctuation: number): void {
+    this.tokens += Buffer.byteLength(text) + punctuation;
+  }
+
+  punctuation(characters: number): void {
+    this.tokens += characters;
+  }
+
+  number(value: number): void {
+    const isShort = Number.isInteger(value) && value > -1000 && value < 1000;
+    this.tokens += isShort ? 5 : numberCharactersMax;
+  }
+
+  sealed(text: string): void {
+    this.tokens += Buffer.byteLength(text);
+  }
+}
+
+class TextVisitor extends PromptVisitor {
+  readonly pieces: string[] = [];
+
+  text(text: string): void {
+    if (text !== "") this.pieces.push(text);
+  }
+
+  inJson(text: string): void {
+    this.text(text);
+  }
+
+  /** Pieces are counted with a line between them, which stands for what separates values. */
+  punctuation(): void {}
+
+  number(value: number): void {
+    this.inJson(String(value));
+  }
+
+  sealed(text: string): void {
+    this.tokens += Math.ceil(text.length / sealedCharactersPerToken);
+  }
+}
+
+/** The place of the conversation in a request of each protocol, and the fields that can hold no text. */
+const places: Readonly<Record<PromptProtocol, { readonly list: string; readonly scalars: ReadonlySet<string> }>> = {
+  chat: { list: "messages", scalars: scalarsOf(ChatRequest.properties) },
+  messages: { list: "messages", scalars: scalarsOf(MessagesRequest.properties) },
+  responses: { list: "input", scalars: scalarsOf(ResponsesRequest.properties) },
+};
+/** What may stand in `stream_options`. */
+const streamOptions = scalarsOf({ include_usage: Type.Boolean(), include_obfuscation: Type.Boolean() });
+
+/** The fields that the schema of a request holds to numbers, switches and fixed words. */
+function scalarsOf(properties: Readonly<Record<string, TSchema>>): ReadonlySet<string> {
+  return new Set(Object.keys(properties).filter((name) => isScalar(properties[name])));
+}
+
+function isScalar(schema: TSchema | undefined): boolean {
+  if (TypeGuard.IsUnion(schema)) return schema.anyOf.every(isScalar);
+  if (TypeGuard.IsLiteral(schema) || TypeGuard.IsNull(schema)) return true;
+  return TypeGuard.IsNumber(schema) || TypeGuard.IsInteger(schema) || TypeGuard.IsBoolean(schema);
+}
+
+function walkPrompt(body: object, protocol: PromptProtocol, visitor: PromptVisitor): void {
+  const { list, scalars } = places[protocol];
+  for (const name in body) {
+    const value: unknown = body[name as keyof typeof body];
+    if (value === null || value === undefined || name === "model") continue;
+    if (scalars.has(name) && typeof value !== "object") continue;
+    if (name === "service_tier" && isWord(value)) continue;
+    if (name === "stream_options" && isRecord(value)) {
+      for (const option in value) if (!streamOptions.has(option)) visitMember(option, value[option], visitor);
+      continue;
+    }
+    if (name === list && Array.isArray(value)) for (const item of value) visitItem(item, protocol, visitor);
+    else visitMember(name, value, visitor);
+  }
+}
+
+/** The names that protocols give to the members of messages, items and parts. They are no text of the caller's. */
+const envelopeNames: ReadonlySet<string> = new Set([
+  "arguments",
+  "call_id",
+  "content",
+  "custom",
+  "function",
+  "function_call",
+  "id",
+  "input",
+  "is_error",
+  "name",
+  "output",
+  "phase",
+  "reasoning_content",
+  "refusal",
+  "role",
+  "signature",
+  "status",
+  "summary",
+  "text",
+  "thinking",
+  "tool_call_id",
+  "tool_calls",
+  "tool_use_id",
+  "type",
+]);
+
+/** A member of a message, an item or a part that is not a part itself. */
+function visitField(name: string, value: unknown, visitor: PromptVisitor): void {
+  if (!envelopeNames.has(name)) visitMember(name, value, visitor);
+  else if (typeof value !== "string") visitValue(value, visitor);
+  // A role and a kind are words of a fixed list, which the tokens of their message cover.
+  else if ((name !== "role" && name !== "type") || !isWord(value)) visitor.text(value);
+}
+
+/** The longest word that a protocol has for a kind: `code_execution_tool_result_error` and the like. */
+const wordCharactersMax = 40;
+
+function isWord(value: unknown): boolean {
+  return typeof value === "string" && value.length <= wordCharactersMax;
+}
+
+/** What a provider encrypted for itself, by the kind of the part or item that has it. */
+const sealedMembers: Readonly<Record<string, string>> = {
+  reasoning: "encrypted_content",
+  compaction: "encrypted_content",
+  thinking: "signature",
+  redacted_thinking: "data",
+};
+
+function isSealed(type: unknown, name: string): boolean {
+  return typeof type === "string" && Object.hasOwn(sealedMembers, type) && sealedMembers[type] === name;
+}
+
+/** A message, or another item of a conversation: its members count, and its parts as what they are. */
+function visitItem(item: unknown, protocol: PromptProtocol, visitor: PromptVisitor): void {
+  if (!isRecord(item)) {
+    visitValue(item, visitor);
+    return;
+  }
+  visitor.tokens += messageTokens;
+  if (protocol === "responses" && !isKnownItem(item)) visitor.isOpenEnded = true;
+  for (const name in item) {
+    const value = item[name];
+    if (value === null || value === undefined) continue;
+    if (isPartsMember(name, protocol)) visitParts(value, protocol, visitor);
+    else if (name === "tool_calls" && Array.isArray(value)) for (const call of value) visitCall(call, visitor);
+    else if (typeof value === "string" && isSealed(item.type, name)) visitor.sealed(value);
+    else {
+      if (name === "audio" && protocol === "chat") visitor.audioAnswers++;
+      visitField(name, value, visitor);
+    }
+  }
+}
+
+function isPartsMember(name: string, protocol: PromptProtocol): boolean {
+  return name === "content" || (name === "output" && protocol === "responses");
+}
+
+/** A tool call of chat, whose function or custom tool is an object of its own. */
+function visitCall(call: unknown, visitor: PromptVisitor): void {
+  if (!isRecord(call)) {
+    visitValue(call, visitor);
+    return;
+  }
+  for (const name in call) {
+    const value = call[name];
+    const isCalled = (name === "function" || name === "custom") && isRecord(value);
+    if (isCalled) for (const field in value) visitField(field, value[field], visitor);
+    else visitField(name, value, visitor);
+  }
+}
+
+function visitMember(name: string, value: unknown, visitor: PromptVisitor): void {
+  if (name === "cache_control" && isRecord(value)) {
+    if (value.ttl !== undefined && value.ttl !== "5m") visitor.keepsHour = true;
+    if (isMark(value)) return;
+  }
+  visitor.inJson(name, 3);
+  visitValue(value, visitor);
+}
+
+/** Whether a value is a cache mark and nothing else. */
+function isMark({ type, ttl, ...others }: Record<string, unknown>): boolean {
+  for (const _ in others) return false;
+  return isWord(type) && (ttl === undefined || isWord(ttl));
+}
+
+/** A value of a free form, as JSON: nesting is bounded where bodies are read. */
+function visitValue(value: unknown, visitor: PromptVisitor): void {
+  if (typeof value === "string") visitor.inJson(value, 3);
+  else if (typeof value === "number") visitor.number(value);
+  else if (typeof value !== "object" || value === null) visitor.punctuation(6);
+  else {
+    visitor.punctuation(3);
+    if (Array.isArray(value)) for (const member of value) visitValue(member, visitor);
+    else for (const name in value) visitMember(name, value[name as keyof typeof value], visitor);
+  }
+}
+
+/** How a part of a conversation is bounded. */
+type PartKind = "text" | "image" | "audio" | "file" | "parts";
+
+/**
+ * The parts that each protocol has. A part of another kind may refer to anything that its provider keeps or fetches, so
+ * that only the context bounds it.
+ */
+const partKinds: Readonly<Record<PromptProtocol, Readonly<Record<string, PartKind>>>> = {
+  chat: { text: "text", refusal: "text", image_url: "image", input_audio: "audio", file: "file" },
+  responses: {
+    text: "text",
+    input_text: "text",
+    output_text: "text",
+    refusal: "text",
+    summary_text: "text",
+    reasoning_text: "text",
+    input_image: "image",
+    computer_screenshot: "image",
+    input_audio: "audio",
+    input_file: "file",
+  },
+  messages: {
+    text: "text",
+    thinking: "text",
+    redacted_thinking: "text",
+    tool_use: "text",
+    server_tool_use: "text",
+    tool_reference: "text",
+    search_result: "parts",
+    image: "image",
+    document: "file",
+    tool_result: "parts",
+  },
+};
+
+/** Items of a Responses conversation whose cost is that of their text. Others may refer to what the provider keeps. */
+const itemKinds: ReadonlySet<unknown> = new Set([
+  undefined,
+  null,
+  "message",
+  "function_call",
+  "function_call_output",
+  "custom_tool_call",
+  "custom_tool_call_output",
+  "tool_search_call",
+  "tool_search_output",
+  "additional_tools",
+  "reasoning",
+  "compaction",
+  "computer_call",
+  "computer_call_output",
+  "local_shell_call",
+  "local_shell_call_output",
+  "shell_call",
+  "shell_call_output",
+  "apply_patch_call",
+  "apply_patch_call_output",
+  "web_search_call",
+]);
+
+function isKnownItem({ type }: Record<string, unknown>): boolean {
+  return itemKinds.has(type);
+}
+
+function visitParts(value: unknown, protocol: PromptProtocol, visitor: PromptVisitor): void {
+  if (typeof value === "string") visitor.text(value);
+  else if (Array.isArray(value)) for (const part of value) visitPart(part, protocol, visitor);
+  // A screenshot stands alone.
+  else if (protocol === "responses") visitPart(value, protocol, visitor);
+  else visitValue(value, visitor);
+}
+
+function visitPart(part: unknown, protocol: PromptProtocol, visitor: PromptVisitor): void {
+  if (!isRecord(part)) {
+    visitValue(part, visitor);
+    return;
+  }
+  const { type } = part;
+  const kinds = partKinds[protocol];
+  const kind = typeof type === "string" && Object.hasOwn(kinds, type) ? kinds[type] : undefined;
+  if (kind === undefined) visitor.isOpenEnded = true;
+  for (const name in part) {
+    const value = part[name];
+    if (value === null || value === undefined) continue;
+    if (kind === "image" && imageMembers.has(name)) visitImage(value, visitor, name);
+    else if (kind === "audio" && name === "input_audio") visitAudio(value, protocol, visitor);
+    else if (kind === "file" && (name === "source" || name === "file")) visitFile(value, protocol, visitor);
+    else if (kind === "file" && protocol === "responses") visitFileMember(name, value, visitor);
+    else if (kind === "parts" && name === "content") visitParts(value, protocol, visitor);
+    else if (typeof value === "string" && isSealed(type, name)) visitor.sealed(value);
+    else visitField(name, value, visitor);
+  }
+  if (kind === "image") visitor.images++;
+}
+
+/** Where a part that is an image has its bytes or its address: chat and Responses, and Messages. */
+const imageMembers: ReadonlySet<string> = new Set(["image_url", "source", "file_id"]);
+/** Images of one frame, by media type: what a decoder makes of them is bounded. */
+const imageTypes = /^image\/(?:png|jpe?g|gif|webp|heic|heif|avif|bmp|tiff)$/i;
+const imageDataUrl = /^data:image\/(?:png|jpe?g|gif|webp|heic|heif|avif|bmp|tiff)[;,]/i;
+const address = /^https?:\/\//i;
+
+/** The bytes of an image do not count as text. What is not an image of a known kind is bounded by the context alone. */
+function visitImage(value: unknown, visitor: PromptVisitor, name: string): void {
+  if (typeof value === "string") {
+    if (imageDataUrl.test(value)) return;
+    if (name !== "file_id" && !address.test(value)) visitor.isOpenEnded = true;
+    visitor.text(value);
+    return;
+  }
+  if (!isRecord(value)) {
+    visitValue(value, visitor);
+    return;
+  }
+  const isBase64 = name === "source" && value.type === "base64" && imageTypes.test(String(value.media_type));
+  for (const [field, member] of Object.entries(value)) {
+    if (field === "data" && isBase64 && typeof member === "string") continue;
+    if (field === "data" && name === "source") visitor.isOpenEnded = true;
+    if (field === "url") visitImage(member, visitor, field);
+    else visitField(field, member, visitor);
+  }
+}
+
+/** Audio counts by the longest that it can play; what is not measured, by the context. */
+function visitAudio(value: unknown, protocol: PromptProtocol, visitor: PromptVisitor): void {
+  if (!isRecord(value)) {
+    visitValue(value, visitor);
+    return;
+  }
+  const most = protocol === "chat" ? audioTokensMax(value as InputAudio["input_audio"]) : undefined;
+  if (most === undefined) visitor.isOpenEnded = true;
+  else visitor.audioTokens += most;
+  for (const [name, member] of Object.entries(value)) {
+    if (name === "data" && typeof member === "string") continue;
+    visitField(name, member, visitor);
+  }
+}
+
+const textDataUrl = /^data:text\/[\w.+-]+[;,]/i;
+
+/** A file whose text is sent along counts by its bytes. Any other can hold more than its bytes show. */
+function visitFile(value: unknown, protocol: PromptProtocol, visitor: PromptVisitor): void {
+  if (!isRecord(value)) {
+    visitor.isOpenEnded = true;
+    visitValue(value, visitor);
+    return;
+  }
+  if (protocol === "messages") {
+    const isText = value.type === "text" && typeof value.data === "string";
+    const isParts = value.type === "content";
+    if (!isText && !isParts) visitor.isOpenEnded = true;
+    for (const [name, member] of Object.entries(value)) {
+      if (isParts && name === "content") visitParts(member, protocol, visitor);
+      else if (name !== "data" || typeof member !== "string") visitField(name, member, visitor);
+      else if (isText) visitor.text(member);
+      // The bytes of any other document say nothing of its length.
+    }
+    return;
+  }
+  if (typeof value.file_data !== "string") visitor.isOpenEnded = true;
+  for (const [name, member] of Object.entries(value)) visitFileMember(name, member, visitor);
+}
+
+function visitFileMember(name: string, value: unknown, visitor: PromptVisitor): void {
+  const isText = name === "file_data" && typeof value === "string" && textDataUrl.test(value);
+  if (isText) {
+    visitor.text(value);
+    return;
+  }
+  if (name === "file_data" || name === "file_url" || name === "file_id" || name === "id") visitor.isOpenEnded = true;
+  if (name !== "file_data" || typeof value !== "string") visitField(name, value, visitor);
 }

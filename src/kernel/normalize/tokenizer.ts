@@ -1,14 +1,13 @@
-import type { ChatRequest, Model } from "../../contract/index.ts";
 import { nextTurn } from "../capabilities/iterators.ts";
-import { messageTokens, partTokensMax } from "./prompt-bounds.ts";
-import { hasAudioPrice } from "./sound.ts";
-import { getCallTexts } from "./tool-call.ts";
 
-/** What a picture is estimated to cost at the most (high detail, 1024 px); providers that take pictures report usage. */
-const imageTokensEstimate = 1_500;
-
-/** Longer texts are counted by a sample of this many characters, so that an estimate stays cheap. */
+/** Longer texts are counted by samples of this many characters in all, so that an estimate stays cheap. */
 export const countedCharactersMax = 200_000;
+/** A sample is one of so many windows, which are spread evenly over the text. */
+const windowCharacters = 400;
+/** A window begins and ends between words, where there is such a place within so many characters. */
+const wordCharactersUsual = 32;
+/** The estimate of a sample is raised by so many standard errors: what samples happen to miss is not free. */
+const standardErrors = 3;
 /** A text is counted in pieces of this many characters; between them other calls get a turn. */
 const pieceCharactersMax = 2048;
 /** So much time is spent on counting before other calls get a turn. */
@@ -71,31 +70,11 @@ export async function decodeTokens(tokens: readonly number[]): Promise<string> {
   return text;
 }
 
-/** The text of a conversation that a tokenizer can count, and the tokens of what is not text. */
-export function countablePrompt(request: ChatRequest, model: Model): { text: string; otherTokens: number } {
-  let text = "";
-  let otherTokens = 0;
-  for (const message of request.messages) {
-    otherTokens += messageTokens;
-    const { content } = message;
-    if (typeof content === "string") text += `${content}\n`;
-    else if (content) {
-      for (const part of content) {
-        if (part.type === "text") text += `${part.text}\n`;
-        else if (part.type === "image_url") otherTokens += Math.min(partTokensMax(part, model), imageTokensEstimate);
-        else if (part.type === "input_audio" && hasAudioPrice(model)) continue;
-        else otherTokens += partTokensMax(part, model);
-      }
-    }
-    if (message.tool_calls) for (const call of message.tool_calls) text += `${getCallTexts(call).join("")}\n`;
-  }
-  if (request.tools) text += JSON.stringify(request.tools);
-  return { text, otherTokens };
-}
-
 /**
  * Counts the tokens of a text, by default with OpenAI's o200k vocabulary, the closest public one for providers that
- * report nothing. The count is exact up to the sample's length, except that each very long word may add some tokens.
+ * report nothing. The count is exact up to {@link countedCharactersMax}, except that each very long word may add some
+ * tokens. Of a longer text windows are counted, which are drawn at random, one from each of as many equal parts: nobody can
+ * know which parts are looked at.
  *
  * @param length The length of the whole text in characters; `text` may be its beginning only.
  */
@@ -105,19 +84,123 @@ export async function countTokens(
   vocabulary: Vocabulary = "o200k_base",
 ): Promise<number> {
   if (text === "") return 0;
-  const count = await load(vocabulary);
-  const sample = text.length <= countedCharactersMax ? text : text.slice(0, countedCharactersMax);
-  let tokens = 0;
-  let turnEndsMs = performance.now() + turnMs;
-  for (let at = 0; at < sample.length; ) {
-    const piece = cutPiece(sample, at);
-    tokens += count(piece, options);
-    at += piece.length;
-    if (at >= sample.length || performance.now() < turnEndsMs) continue;
-    await nextTurn();
-    turnEndsMs = performance.now() + turnMs;
+  const counter = new TurnCounter(await load(vocabulary));
+  if (text.length <= countedCharactersMax) await counter.count(text);
+  const tokens =
+    text.length <= countedCharactersMax ? counter.tokens : await countWindows([text], text.length, counter);
+  return Math.ceil((tokens * length) / text.length);
+}
+
+/**
+ * Counts the tokens of all pieces of a text together, as {@link countTokens} does.
+ *
+ * @param areApart Each piece is a text of its own. Otherwise they stand on lines of one text.
+ */
+export async function countPieces(pieces: readonly string[], areApart = false): Promise<number> {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0);
+  if (length === 0) return 0;
+  const counter = new TurnCounter(await load("o200k_base"));
+  if (length <= countedCharactersMax) {
+    for (const text of areApart ? pieces : joinShort(pieces)) await counter.count(text);
+    return counter.tokens;
   }
-  return Math.ceil((tokens * length) / sample.length);
+  return await countWindows(pieces, length, counter);
+}
+
+/** An estimate of the tokens of a long text, by windows. */
+async function countWindows(pieces: readonly string[], length: number, counter: TurnCounter): Promise<number> {
+  const windows = Math.floor(countedCharactersMax / windowCharacters);
+  const part = length / windows;
+  let [sum, squares] = [0, 0];
+  const reader = new WindowReader(pieces);
+  for (let index = 0; index < windows; index++) {
+    const start = Math.floor(index * part + Math.random() * Math.max(0, part - windowCharacters));
+    const text = reader.read(start, windowCharacters);
+    const before = counter.tokens;
+    await counter.count(text);
+    const density = (counter.tokens - before) / text.length;
+    sum += density;
+    squares += density * density;
+  }
+  const mean = sum / windows;
+  const variance = Math.max(0, squares / windows - mean * mean);
+  return Math.ceil(length * (mean + standardErrors * Math.sqrt(variance / windows)));
+}
+
+/** The same text in fewer pieces, each on a line of its own: to count a piece takes a moment, however short it is. */
+function* joinShort(pieces: readonly string[]): Generator<string> {
+  let text = "";
+  for (const piece of pieces) {
+    if (text !== "" && text.length + piece.length >= pieceCharactersMax) {
+      yield text;
+      text = "";
+    }
+    text += `${piece}\n`;
+  }
+  yield text;
+}
+
+/** Counts one text after another, with a turn for other calls now and then. */
+class TurnCounter {
+  tokens = 0;
+  readonly #count: Count;
+  #turnEndsMs = performance.now() + turnMs;
+
+  constructor(count: Count) {
+    this.#count = count;
+  }
+
+  async count(text: string): Promise<void> {
+    for (let at = 0; at < text.length; ) {
+      if (performance.now() >= this.#turnEndsMs) {
+        await nextTurn();
+        this.#turnEndsMs = performance.now() + turnMs;
+      }
+      const piece = cutPiece(text, at);
+      this.tokens += this.#count(piece, options);
+      at += piece.length;
+    }
+  }
+}
+
+/** Reads windows of a text that is in pieces, from its beginning to its end. */
+class WindowReader {
+  readonly #pieces: readonly string[];
+  #index = 0;
+  /** Where the current piece begins in the whole text. */
+  #start = 0;
+
+  constructor(pieces: readonly string[]) {
+    this.#pieces = pieces;
+  }
+
+  /** The text from a place on, which is not before that of the last call. It begins and ends between words if it can. */
+  read(from: number, characters: number): string {
+    while (from - this.#start >= (this.#pieces[this.#index] as string).length) {
+      this.#start += (this.#pieces[this.#index] as string).length;
+      this.#index++;
+    }
+    const parts: string[] = [];
+    let [index, at, left] = [this.#index, from - this.#start, characters];
+    while (left > 0 && index < this.#pieces.length) {
+      const piece = this.#pieces[index] as string;
+      const text = piece.slice(at, at + left);
+      parts.push(text);
+      left -= text.length;
+      index++;
+      at = 0;
+    }
+    return cutToWords(parts.join("\n"));
+  }
+}
+
+function cutToWords(text: string): string {
+  let [start, end] = [0, text.length];
+  while (start < wordCharactersUsual && start < end && !isBoundary(text, start)) start++;
+  if (!isBoundary(text, start)) start = 0;
+  const least = Math.max(start + 1, end - wordCharactersUsual);
+  while (end > least && !isBoundary(text, end)) end--;
+  return isBoundary(text, end) ? text.slice(start, end) : text.slice(start);
 }
 
 /** The next piece of a text, cut where no token can cross, unless a word is too long. */
@@ -134,8 +217,8 @@ function cutPiece(text: string, at: number): string {
 
 /** Whether every vocabulary begins a token here: a single space after a word, or a mark after a letter. */
 function isBoundary(text: string, at: number): boolean {
-  const here = text[at] as string;
-  if (!" ,.;:!?()，。、；：！？।".includes(here)) return false;
+  const here = text[at];
+  if (here === undefined || at === 0 || !" ,.;:!?()，。、；：！？।".includes(here)) return false;
   const before = text[at - 1] as string;
   return here === " " ? /\S/.test(before) && /\S/.test(text[at + 1] ?? " ") : /\p{L}/u.test(before);
 }

@@ -79,7 +79,7 @@ export class SsrfGuard {
    * @returns `undefined` when it may be reached, or a promise of that when the name has to be looked up first.
    * @throws {UpstreamFault} When it leads to a private address.
    */
-  check({ baseUrl, isBaseUrlGiven }: Route): Promise<void> | undefined {
+  check({ baseUrl, isBaseUrlGiven }: Pick<Route, "baseUrl" | "isBaseUrlGiven">): Promise<void> | undefined {
     const base = this.#getBase(baseUrl);
     return !base.isLocal && !isBaseUrlGiven ? this.#checkHost(base.host) : undefined;
   }

@@ -111,6 +111,31 @@ describe("runCall", () => {
     expect(ledger.settlement).toMatchObject({ quotaTokens: 120, costNanodollars: 100 * 1000 + 20 * 2000 });
   });
 
+  test.each([
+    ["n_predict", 900],
+    ["options", { num_predict: 900 }],
+    ["generation", [{ limit: 900 }]],
+  ])("holds the longest answer of the model where %s may be another name of the limit", async (name, value) => {
+    const { kernel, ledger } = tracedBench();
+    const call = chatCall({ max_tokens: 10, [name]: value });
+    await runCall(kernel, call);
+    const [claim] = ledger.claims;
+    expect(claim?.holdNanodollars).toBeGreaterThanOrEqual(1000 * 2000);
+    // It cannot be lowered either: the provider may not keep to the limit that is known.
+    expect(claim?.minNanodollars).toBe(claim?.holdNanodollars as number);
+  });
+
+  test.each([
+    ["top_k", 40],
+    ["repetition_penalty", 1.1],
+    ["logit_bias", { "50256": -100 }],
+    ["flag", 1],
+  ])("holds the limit that is asked for beside %s, which lengthens nothing", async (name, value) => {
+    const { kernel, ledger } = tracedBench();
+    await runCall(kernel, chatCall({ max_tokens: 10, [name]: value }));
+    expect(ledger.claims[0]?.holdNanodollars).toBeLessThan(100_000 + 10 * 2000);
+  });
+
   test("counts a long prompt once, also where n and the output limit are lowered to what is left", async () => {
     const sent: ChatRequest[] = [];
     const chat = async ({ request }: { request: ChatRequest }) => {
@@ -122,17 +147,17 @@ describe("runCall", () => {
     // What is left pays the prompt and 300 tokens of output.
     ledger.admit = async (admission) => ({ ...(await admit(admission)), heldNanodollars: 15 * 1000 + 300 * 2000 });
     let counts = 0;
-    const tools = {
-      toJSON() {
+    const documents = {
+      get text() {
         counts++;
-        return [];
+        return "";
       },
     };
-    const call = chatCall({ n: 128, tools });
+    const call = chatCall({ n: 128, documents });
     await runCall(kernel, call);
     expect(counts).toBe(1);
-    expect(call.lowered).toEqual({ max_tokens: 299, n: 1 });
-    expect(sent).toMatchObject([{ n: 1, max_tokens: 299 }]);
+    expect(call.lowered).toEqual({ max_tokens: 287, n: 1 });
+    expect(sent).toMatchObject([{ n: 1, max_tokens: 287 }]);
   });
 
   test("settles with who answered, when and for how much", async () => {

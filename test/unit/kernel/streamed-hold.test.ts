@@ -115,6 +115,8 @@ test.each([
   ["what it thinks", { reasoning_content: "hm" }, 2],
   ["a refusal", { refusal: "no" }, 2],
   ["a tool call", { tool_calls: [{ index: 0, id: "call_1", function: { name: "f", arguments: "{}" } }] }, 9],
+  ["the call of a custom tool", { tool_calls: [{ index: 0, custom: { name: "f", input: "abc" } }] }, 4],
+  ["a field that nobody knows", { thoughts: [{ text: "hm" }] }, 2],
   ["a function call", { function_call: { name: "f", arguments: "{}" } }, 3],
   ["what is not text", { content: 5, tool_calls: [null] }, 0],
 ])("the bound of a chunk counts %s", (_, delta, tokens) => {

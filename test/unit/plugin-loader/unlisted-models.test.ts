@@ -40,6 +40,20 @@ describe("unlisted models", () => {
     ]);
   });
 
+  test("are not asked for at a host that may not be asked", async () => {
+    const { asked, fetch } = providerOf({ body: list("acme-1") });
+    home.write("plugins/acme.json", manifest({ baseUrl: "https://rebound.example/v1", models: undefined, unlisted }));
+    const places: object[] = [];
+    const checkHost = (place: object) => {
+      places.push(place);
+      return Promise.reject(new Error("it leads to a private address"));
+    };
+    const { registry, warnings } = await stockOf(home, { fetch, checkHost }).pluginManager.load();
+    expect({ asked, ids: idsOf(registry) }).toEqual({ asked: [], ids: [] });
+    expect(places).toMatchObject([{ baseUrl: "https://rebound.example/v1", isBaseUrlGiven: false }]);
+    expect(warnings.join()).toContain("it leads to a private address");
+  });
+
   test.each([
     ["Gemini", { models: [{ name: "models/new-1" }] }],
     ["Together", [{ id: "new-1" }]],

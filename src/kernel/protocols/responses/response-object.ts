@@ -22,9 +22,18 @@ export interface ResponseHead {
   now(): number;
 }
 
-/** The head of a call's answer. Its id is the call's with another prefix. */
-export function createResponseHead(callId: string, model: string, now: () => number): ResponseHead {
-  return { id: `resp_${callId.slice(callId.indexOf("_") + 1)}`, model, createdAt: Math.floor(now() / 1000), now };
+/**
+ * The head of an answer.
+ *
+ * @param suffix What follows `resp_` in its id. By default it is random: the id opens a stored response, and others see that
+ * of the call in the request log.
+ */
+export function createResponseHead(model: string, now: () => number, suffix = randomSuffix()): ResponseHead {
+  return { id: `resp_${suffix}`, model, createdAt: Math.floor(now() / 1000), now };
+}
+
+function randomSuffix(): string {
+  return crypto.getRandomValues(new Uint8Array(24)).toHex();
 }
 
 /** How an answer ended, or that it has not. */

@@ -15,6 +15,16 @@ export function withResponsesEndpoint(chat: NonNullable<Handlers["chat"]>, defau
   return (call) => (call.model.endpoint === "responses" ? chatByResponses(call) : chat(call));
 }
 
+/** A count of the tokens of a chat request, by the count of the Responses protocol. */
+export function countChatTokens(defaults: ChatOptions): NonNullable<Handlers["countChatTokens"]> {
+  return async ({ request, model, upstream }) => {
+    const call = { request, model, warn: () => undefined };
+    const { input, tools, tool_choice, text, reasoning } = toResponsesRequest(call, resolveOptions(defaults, model));
+    const body = { model: model.upstreamId, input, tools, tool_choice, text, reasoning };
+    return (await upstream.json<{ input_tokens: number }>("/responses/input_tokens", body)).input_tokens;
+  };
+}
+
 /** The protocol has no `stop`, and takes tools beside any effort. */
 async function ask(call: Call<ChatRequest>, defaults: ChatOptions) {
   const { toolEfforts: _, toolEffortDefault: __, ...taken } = defaults;

@@ -1,6 +1,6 @@
 import type { Handlers } from "../../../contract/index.ts";
 import { chatHandler } from "./chat.ts";
-import { withResponsesEndpoint } from "./chat-by-responses.ts";
+import { countChatTokens, withResponsesEndpoint } from "./chat-by-responses.ts";
 import { embeddingsHandler } from "./embeddings.ts";
 import { imagesHandler } from "./images.ts";
 import type {
@@ -39,6 +39,7 @@ export function openai(options: OpenaiOptions): Handlers {
   return {
     ...(chat && { chat: withResponsesEndpoint(chatHandler(chat), chat) }),
     ...(responses && responsesHandlers(responses)),
+    ...(chat && responses?.inputTokens && { countChatTokens: countChatTokens(chat) }),
     ...(embeddings && { embeddings: embeddingsHandler(embeddings) }),
     ...(images && { images: imagesHandler(images) }),
     ...(transcription && { transcription: transcriptionHandler(transcription) }),

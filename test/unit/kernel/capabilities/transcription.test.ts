@@ -6,7 +6,7 @@ import {
   type TranscriptionRequest,
 } from "../../../../src/contract/index.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
-import { chunk, fileOf, flacHead, wavHead } from "../../../support/audio-files.ts";
+import { chunk, fileOf, flacFrames, flacHead, wavHead } from "../../../support/audio-files.ts";
 import { wavFile } from "../../../support/wav.ts";
 import { callOf, chatModel, createBench, createPlugin, FakeLedger, rejectionOf } from "../support.ts";
 
@@ -48,7 +48,7 @@ describe("a transcription", () => {
     ["as long as the file says, for a length below 0", { file }, -3, 1500, "estimated"],
     ["as long as the file says, for no number", { file }, Number.NaN, 1500, "estimated"],
     ["as long as the file says, for a length beyond all", { file }, 1e300, 1500, "estimated"],
-    ["a millisecond a byte where nothing is known", {}, undefined, 2000, "estimated"],
+    ["the most that the model takes where nothing is known", {}, undefined, 30_000, "estimated"],
   ])("costs %s", async (...[, request, duration, audioMs, source]) => {
     const { done, ledger } = ask(request, { text: "Hello", duration });
     expect((await done).text).toBe("Hello");
@@ -56,15 +56,15 @@ describe("a transcription", () => {
     expect(ledger.settlement.costNanodollars).toBe(audioMs * 1000);
   });
 
-  test("holds what the file says, or what it can be at the most", async () => {
+  test("holds what is counted in the file, and the most that the model takes where nothing can be counted", async () => {
     const known = ask({ file });
     const unknown = ask({});
-    const forged = ask({ file: fileOf(flacHead(1), new Uint8Array(9958)) });
-    const long = ask({ file: new File(["x".repeat(90_000)], "a.mp3") });
-    const bounds = [known, unknown, forged, long];
+    const silent = ask({ file: fileOf(flacHead(1), flacFrames(4, 65_536)) });
+    const long = ask({ file: fileOf(flacHead(1), flacFrames(400, 65_536)) });
+    const bounds = [known, unknown, silent, long];
     await Promise.all(bounds.map(({ done }) => done));
     const held = bounds.map(({ ledger }) => ledger.claims[0]?.holdNanodollars);
-    expect(held).toEqual([1_500_000, 2_000_000, 10_000_000, 30_000_000]);
+    expect(held).toEqual([1_500_000, 30_000_000, 5_945_000, 30_000_000]);
   });
 
   test.each([[{}], [null], [{ text: null }]])("without a text (%p) is free", async (answer) => {

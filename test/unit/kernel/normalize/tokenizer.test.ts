@@ -3,17 +3,8 @@ import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { countTokens as cl100k } from "gpt-tokenizer/encoding/cl100k_base";
 import { countTokens as o200k } from "gpt-tokenizer/encoding/o200k_base";
-import type { ChatRequest, ContentPart, Model } from "../../../../src/contract/index.ts";
-import { promptTokensMax, tokensMax } from "../../../../src/kernel/normalize/prompt-bounds.ts";
-import { countablePrompt, countTokens } from "../../../../src/kernel/normalize/tokenizer.ts";
-
-const model = { contextTokens: 20_000, imageTokensMax: 2000 } as Model;
-
-const ask = (content: string | ContentPart[], more: Partial<ChatRequest> = {}): ChatRequest => ({
-  model: "m",
-  messages: [{ role: "user", content }],
-  ...more,
-});
+import { tokensMax } from "../../../../src/kernel/normalize/prompt-bounds.ts";
+import { countPieces, countTokens } from "../../../../src/kernel/normalize/tokenizer.ts";
 
 test("a text of which the beginning is known counts as its whole length", async () => {
   const text = "one two three ".repeat(1000);
@@ -68,6 +59,31 @@ describe("countTokens", () => {
   });
 });
 
+describe("a long text of parts that differ", () => {
+  const sparse = " ".repeat(200_000);
+  const dense = Array.from({ length: 30_000 }, (_, at) => String.fromCodePoint(0x3400 + ((at * 7919) % 6500))).join("");
+
+  test.each([
+    ["begins with nothing but spaces", sparse + dense],
+    ["ends with nothing but spaces", dense + sparse],
+    ["is sparse everywhere but in its middle", sparse + dense + sparse],
+    [
+      "has both in turns",
+      Array.from({ length: 60 }, (_, at) => sparse.slice(0, 8000) + dense.slice(at * 500, at * 500 + 500)).join(""),
+    ],
+  ])("that %s is estimated by samples from all of it", async (_, text) => {
+    const exact = await countTokens(dense);
+    const tokens = await countTokens(text);
+    expect(tokens).toBeGreaterThan(0.9 * exact);
+    expect(tokens).toBeLessThan(1.6 * exact + text.length / 10);
+    expect(await countPieces([text.slice(0, 100_000), text.slice(100_000)])).toBeGreaterThan(0.9 * exact);
+  });
+});
+
+test("texts that stand apart are counted each by itself", async () => {
+  expect(await countPieces(["Hello world", "Hello world"], true)).toBe(4);
+});
+
 describe("tokensMax", () => {
   test.each([
     ["", 0],
@@ -86,46 +102,5 @@ describe("tokensMax", () => {
       }),
       { numRuns: 200, examples: [["QbQb".repeat(500)], ["gq".repeat(500)], ["1 1 ".repeat(500)]] },
     );
-  });
-});
-
-describe("a prompt", () => {
-  test.each<[string, ChatRequest, number]>([
-    ["a text", ask("abc"), 9],
-    ["no text", ask(""), 6],
-    [
-      "parts",
-      ask([
-        { type: "text", text: "abc" },
-        { type: "refusal", refusal: "abc" },
-      ]),
-      12,
-    ],
-    ["a picture", ask([{ type: "image_url", image_url: { url: "https://x.example/a.png" } }]), 2006],
-    ["sound", ask([{ type: "input_audio", input_audio: { data: "x".repeat(1000), format: "wav" } }]), 30],
-    ["a file", ask([{ type: "file", file: { id: "abc" } }]), 18],
-    ["tools", ask("abc", { tools: [{ type: "function", function: { name: "f" } }] }), 54],
-    ["functions", ask("abc", { functions: [{ name: "f" }] }), 23],
-    [
-      "a schema",
-      ask("abc", { response_format: { type: "json_schema", json_schema: { name: "abc", schema: {} } } }),
-      72,
-    ],
-    ["more than the context", ask("a".repeat(30_000)), 20_000],
-  ])("with %s has a known bound", (_, request, tokens) => expect(promptTokensMax(request, model)).toBe(tokens));
-
-  test("with tool calls counts their names and arguments", () => {
-    const tool_calls = [{ id: "a", type: "function" as const, function: { name: "abc", arguments: "{}x" } }];
-    const request = { model: "m", messages: [{ role: "assistant" as const, content: null, tool_calls }] };
-    expect(promptTokensMax(request, model)).toBe(12);
-    expect(countablePrompt(request, model)).toEqual({ text: "abc{}x\n", otherTokens: 6 });
-  });
-
-  test("is split into what a tokenizer can count and what not", () => {
-    const parts: ContentPart[] = [
-      { type: "text", text: "abc" },
-      { type: "image_url", image_url: { url: "data:," } },
-    ];
-    expect(countablePrompt(ask(parts), model)).toEqual({ text: "abc\n", otherTokens: 1506 });
   });
 });

@@ -40,7 +40,7 @@ export function translate(request: object, options: Partial<TranslationOptions> 
   return toChatRequest(request, { seal: openSeal, stored: false, ...options });
 }
 
-export const head: ResponseHead = createResponseHead("req_0abc", "model-1", () => 1_700_000_005_000);
+export const head: ResponseHead = createResponseHead("model-1", () => 1_700_000_005_000, "0abc");
 
 export function planFor(request: object = {}): ResponsePlan {
   return translate({ model: "model-1", input: "Hi", ...request }).plan;
