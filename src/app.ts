@@ -110,7 +110,6 @@ export async function createApp(options: AppOptions): Promise<App> {
   const kernel: Kernel = { registry: providers.snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
-  const key = await readSealKey(store);
   const http = createHttp({
     ...(await openSignIn(options, now)),
     ...openPayments(options, await loadStripe(config), now),
@@ -125,7 +124,8 @@ export async function createApp(options: AppOptions): Promise<App> {
     loadShedder,
     bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20, options.collectGarbage),
     heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
-    sealKey: key,
+    secrets: providers.settings.box,
+    sealKey: await readSealKey(store),
     signingSecret: await store.setting("file_signing_secret", createSecret),
     readinessProblems: async () => getReadinessProblems(providers.snapshot, options),
     degraded,
@@ -145,7 +145,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   options.onPluginsChanged?.(providers.snapshot);
   const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals, statistics });
-  const stopAlerts = openAlerts({ ...options, key, kernel, now });
+  const stopAlerts = openAlerts({ ...options, secrets: providers.settings.box, kernel, now });
   return {
     http,
     accounts,
@@ -274,6 +274,7 @@ function startMaintenance(
     every(pruneMs, () => store.blobs.prune(Date.now())),
     every(pruneMs, () => store.idempotencyKeys.prune(now())),
     every(pruneMs, () => pruneSignIn(store, now())),
+    every(pruneMs, () => accounts.pruneKeys(config.callRetentionDays)),
     every(pruneMs, () => createStoredResponses(store, now).prune(now())),
     every(pruneMs, () => refusals.prune()),
     every(pruneMs, () => statistics.prune()),

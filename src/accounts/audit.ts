@@ -35,7 +35,7 @@ export function auditedActions(audited: Audited, now: () => number) {
       audited(
         async (scope) => {
           await scope.change((db) => lockManaged(db, by, accountId));
-          return await invite(scope, accountId, now());
+          return await invite(scope, { accountId, by: by.accountId }, now());
         },
         () => ({ accountId: by.accountId, action: "account.invite", subject: accountId, detail: {} }),
       ),

@@ -16,8 +16,22 @@ import type { LastUsedTracker } from "./last-used.ts";
 /** Limits of accounts that have none of their own. */
 export interface AccountDefaults extends Limits {
   freeTokensPerDay: number;
+  /** The same of an account whose e-mail nobody has verified; absent: 0. */
+  signUpFreeTokensPerDay?: number;
   /** Keys that are neither revoked nor expired; absent: unlimited. */
   maxKeysPerAccount?: number;
+}
+
+/**
+ * The daily free quota of an account, in tokens: its own, or what is configured. Anybody may open accounts with e-mails that
+ * are not theirs where sign-up is open, so these have a configured quota of their own.
+ */
+export function getFreeQuota(
+  { freeTokensPerDay, isEmailClaimed }: { freeTokensPerDay: number | undefined; isEmailClaimed: boolean },
+  defaults: Pick<AccountDefaults, "freeTokensPerDay" | "signUpFreeTokensPerDay">,
+): number {
+  const { signUpFreeTokensPerDay = 0 } = defaults;
+  return freeTokensPerDay ?? (isEmailClaimed ? signUpFreeTokensPerDay : defaults.freeTokensPerDay);
 }
 
 interface KnownKey {
@@ -157,8 +171,15 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
       tokensPerMinute: record.account_tokens_per_minute ?? defaults.tokensPerMinute,
       concurrentCalls: defaults.concurrentCalls,
     },
-    freeTokensPerDay: record.free_tokens_per_day ?? defaults.freeTokensPerDay,
+    freeTokensPerDay: getFreeQuota(
+      {
+        freeTokensPerDay: record.free_tokens_per_day ?? undefined,
+        isEmailClaimed: record.holder_email_verified === 0,
+      },
+      defaults,
+    ),
   };
+  if (record.created_by !== null) caller.createdBy = record.created_by;
   const keyLimits = readKeyLimits(record);
   if (keyLimits !== undefined) caller.keyLimits = keyLimits;
   const { account_budget_nanodollars: limitNanodollars, account_budget_period: period } = record;

@@ -5,7 +5,8 @@ import { parseEmail, parseName, takenEmail } from "./account-admin.ts";
 import { toSignInAddress } from "./auth-http.ts";
 import { checkModelList, readModelList } from "./key-fields.ts";
 import { type Actor, expectAnotherOwner, lockManaged, lockOwners } from "./roles.ts";
-import { createUser, endInvitations } from "./users.ts";
+import { removeSecondFactor } from "./second-factor.ts";
+import { createUser, endInvitations, endOtherAccess, findUser, passwordProvider } from "./users.ts";
 
 /** Absent fields stay as they are; a name of `null` is removed. */
 export interface AccountChanges {
@@ -30,8 +31,8 @@ interface AccountChange {
  * an account that nobody has signed in to yet applies from the first sign-in. A new role or e-mail ends invitations, because
  * whoever has their links could set a password.
  *
- * @throws {GatewayError} `not_found`; `invalid_request` for a field; `conflict` when the e-mail is taken, or for the last
- * owner; `forbidden` when the actor may not.
+ * @throws {GatewayError} `not_found`; `invalid_request` for a field; `conflict` when the e-mail is taken, for the last
+ * owner, and for a role of somebody whose e-mail is only claimed; `forbidden` when the actor may not.
  */
 export async function changeAccount(
   scope: TransactionScope,
@@ -86,16 +87,14 @@ async function writeProfile(
   const address = toSignInAddress(email);
   try {
     await db.updateTable("accounts").set({ email, name }).where("id", "=", accountId).execute();
-    // The operator vouches for an address that the operator writes.
+    // Who signs in stays the same person: one whom nobody has vouched for is not vouched for by another address.
     await db
       .updateTable("users")
-      .set(({ ref, eb }) => ({
-        email: address,
-        name: name ?? email,
-        email_verified: eb.case().when("email", "=", address).then(ref("email_verified")).else(1).end(),
-      }))
+      .set({ email: address, name: name ?? email })
       .where("account_id", "=", accountId)
       .execute();
+    const user = db.selectFrom("users").select("id").where("account_id", "=", accountId);
+    await db.deleteFrom("email_verifications").where("user_id", "in", user).execute();
   } catch (error) {
     if (!isConstraintError(error)) throw error;
     throw takenEmail(email, error);
@@ -111,6 +110,32 @@ async function writeRole(
     throw new GatewayError("forbidden", "Only owners make somebody an owner", { param: "role" });
   }
   if (roleBefore === "owner") await expectAnotherOwner(db, accountId);
+  if (role !== "member" && (await findUser({ db }, accountId))?.emailVerified === false) {
+    const sentence =
+      "Nobody has verified the e-mail of this account: only members may have such a one; send an invitation first";
+    throw new GatewayError("conflict", sentence, { param: "role" });
+  }
   const { userId } = await createUser(db, { accountId, role, emailVerified: true }, now);
   await db.updateTable("users").set({ role }).where("id", "=", userId).execute();
+  if (role === "owner") await endPlantedSignIn(db, { accountId, userId });
+}
+
+/**
+ * Ends the ways into an account of somebody who becomes an owner and signs in with the identity provider: an administrator
+ * may have set its password without them noticing. Somebody who has no other way in keeps theirs.
+ */
+async function endPlantedSignIn(
+  db: Transaction<Database>,
+  { accountId, userId }: { accountId: string; userId: string },
+): Promise<void> {
+  const ofUser = db.selectFrom("credentials").select("id").where("user_id", "=", userId);
+  if ((await ofUser.where("provider_id", "<>", passwordProvider).executeTakeFirst()) === undefined) return;
+  await db
+    .deleteFrom("credentials")
+    .where("user_id", "=", userId)
+    .where("provider_id", "=", passwordProvider)
+    .execute();
+  await removeSecondFactor(db, userId);
+  await db.deleteFrom("sessions").where("user_id", "=", userId).execute();
+  await endOtherAccess(db, { accountId, userId });
 }

@@ -2,7 +2,18 @@ import type { Caller } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { type Account, createAccount, disableAccount, findAccount, listAccounts, setQuota } from "./account-admin.ts";
 import { type AccountDefaults, Authenticator } from "./authenticator.ts";
-import { type ApiKey, changeKey, createKey, type KeyChanges, listKeys, type NewKey, revokeKey } from "./keys.ts";
+import {
+  type ApiKey,
+  changeKey,
+  createKey,
+  findKeyOwner,
+  type KeyChanges,
+  listKeys,
+  listShownKeys,
+  type NewKey,
+  pruneKeys,
+  revokeKey,
+} from "./keys.ts";
 import { LastUsedTracker } from "./last-used.ts";
 
 /** Accounts and their API keys. This process sees a write at once, others at their next {@link Accounts.sync}. */
@@ -22,6 +33,12 @@ export interface Accounts {
   find(idOrEmail: string): Promise<Account | undefined>;
   createKey(fields: NewKey): Promise<{ id: string; key: string }>;
   listKeys(accountId?: string): Promise<ApiKey[]>;
+  /** The usable keys of an account and some of those that have ended; `hasMore`: there are more of these. */
+  listShownKeys(accountId: string): Promise<{ keys: ApiKey[]; hasMore: boolean }>;
+  /** `undefined` when there is no such key. */
+  findKeyOwner(id: string): Promise<Pick<ApiKey, "accountId" | "createdBy"> | undefined>;
+  /** Deletes keys that ended so long ago that no list shows their calls. Called by a timer. Returns how many. */
+  pruneKeys(retentionDays: number): Promise<number>;
   /** Changes a key; `null` removes a limit. @throws {GatewayError} `invalid_request`, `not_found` */
   changeKey(id: string, changes: KeyChanges, by?: string): Promise<void>;
   /** Revokes a key; an audit entry is written when it is known who does it. @throws {GatewayError} `not_found` */
@@ -56,6 +73,9 @@ export function createAccounts({ store, defaults, now = Date.now }: AccountsOpti
     find: (idOrEmail) => findAccount(store, idOrEmail),
     createKey: (fields) => createKey(store, fields, keyRules()),
     listKeys: (accountId) => listKeys(store, now(), accountId),
+    listShownKeys: (accountId) => listShownKeys(store, now(), accountId),
+    findKeyOwner: (id) => findKeyOwner(store, id),
+    pruneKeys: (retentionDays) => pruneKeys(store, now(), retentionDays),
     changeKey: (id, changes, by) => changeKey(store, id, changes, { ...keyRules(), by }),
     revokeKey: (id, by) => revokeKey(store, id, now(), by),
     setQuota: (accountId, tokens) => setQuota(store, accountId, tokens),

@@ -1,7 +1,7 @@
 export { type Account, type AccountRow, emailsOf, readRoles, searchAccounts } from "./account-admin.ts";
 export { takeAttempt } from "./attempt-limit.ts";
 export { type Audited, auditedActions, createAudited } from "./audit.ts";
-export { type AccountDefaults, RefusedKeyError } from "./authenticator.ts";
+export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation } from "./invitations.ts";
 export type { ApiKey, NewKey } from "./keys.ts";
@@ -20,9 +20,10 @@ export {
 } from "./sessions.ts";
 export { createSignIn, type SignIn } from "./sign-in.ts";
 export { readAccountBudget, type SpentBudget } from "./teams/account-budget.ts";
-export { listPeople, type Person, type TeamActor } from "./teams/people.ts";
+export { findTwoPeople, listPeople, type Person, type TeamActor } from "./teams/people.ts";
 export { listTeams, type Team } from "./teams/switch-account.ts";
 export { teamActions } from "./teams/team-actions.ts";
 export { listTeamInvitations, readTeamInvitation } from "./teams/team-invitations.ts";
 export { findUser, hasOwner, makeTemporaryPassword } from "./users.ts";
+export { createEmailVerification, verifyEmail } from "./verify-email.ts";
 export { createVoucher, listVouchers, redeemedVouchers, redeemVoucher, type Voucher, voidVoucher } from "./vouchers.ts";

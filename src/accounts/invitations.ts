@@ -3,20 +3,22 @@ import { GatewayError } from "../contract/index.ts";
 import type { Store, TransactionScope } from "../db/index.ts";
 import { lockAccount } from "./lock-account.ts";
 import { hashPassword } from "./password.ts";
+import { mayInvite } from "./roles.ts";
 import { checkPassword, endInvitations, writePassword } from "./users.ts";
 
 /** An invitation is valid for 48 hours. */
 const invitationLifetimeMs = 172_800_000;
 
 /**
- * Creates the token of a link with which an account holder sets a password, once and within 48 hours. Earlier
- * invitations of the account end.
+ * Creates the token of a link with which an account holder sets a password, once, within 48 hours and as long as the person
+ * who makes it may do so. Earlier invitations of the account end.
  *
+ * @param by The account of the administrator who makes it, or `cli`.
  * @throws {GatewayError} `not_found` for an unknown account.
  */
 export async function invite(
   store: TransactionScope,
-  accountId: string,
+  { accountId, by }: { accountId: string; by: string },
   now: number,
 ): Promise<{ token: string; expiresAt: number }> {
   const token = randomBytes(24).toString("base64url");
@@ -24,6 +26,7 @@ export async function invite(
   const row = {
     token_hash: hashToken(token),
     account_id: accountId,
+    created_by: by,
     created_at: now,
     expires_at: expiresAt,
     used_at: null,
@@ -36,10 +39,11 @@ export async function invite(
 }
 
 /**
- * Accepts an invitation, which ends all others of the account.
+ * Accepts an invitation, which ends all others of the account and verifies its e-mail.
  *
  * @returns The account's e-mail, to sign in with.
- * @throws {GatewayError} `not_found` for a token that is unknown, used or expired; `invalid_request` for the password.
+ * @throws {GatewayError} `not_found` for a token that is unknown, used or expired, or whose maker may not invite any more;
+ * `invalid_request` for the password.
  */
 export async function acceptInvitation(
   store: Store,
@@ -55,16 +59,19 @@ export async function acceptInvitation(
   // Hashing a password takes a lot of CPU, so unknown tokens are refused first.
   if (known === undefined) throw invalidInvitation();
   const hash = await hashPassword(password);
-  return store.db.transaction().execute(async (db) => {
+  return store.change(async (db) => {
     const { account_id: accountId } = known;
     await lockAccount(db, accountId);
-    const { numDeletedRows } = await db
+    const invitation = await db
       .deleteFrom("invitations")
       .where("token_hash", "=", hashToken(token))
       .where("used_at", "is", null)
       .where("expires_at", ">", now)
-      .executeTakeFirstOrThrow();
-    if (numDeletedRows === 0n) throw invalidInvitation();
+      .returning("created_by")
+      .executeTakeFirst();
+    if (invitation?.created_by == null || !(await mayInvite(db, invitation.created_by, accountId))) {
+      throw invalidInvitation();
+    }
     return writePassword(db, { accountId, hash, temporary: false, role: "member" }, now);
   });
 }

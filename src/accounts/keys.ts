@@ -38,6 +38,16 @@ export interface NewKey extends KeyFields {
   by?: string | undefined;
 }
 
+/** Keys that one person may make in one account within a day; each playground that is opened makes one. */
+const createdPerDayMax = 300;
+const dayMs = 86_400_000;
+/** Keys that have ended and are listed with those that are usable. */
+const endedShownMax = 200;
+/** Deletes in chunks, so that none holds the write lock for long. */
+const pruneChunkMax = 100;
+/** The rest is deleted at the next run. */
+const pruneChunksMax = 20;
+
 /** What limits a new or changed key. */
 interface KeyRules {
   now: number;
@@ -49,7 +59,8 @@ interface KeyRules {
  * Creates or imports a key. The key is returned only here; the store has its hash.
  *
  * @throws {GatewayError} `invalid_request` for a malformed key, name, time or model list, `not_found` for an unknown
- * account, `conflict` when another key has the id of the imported one or the account has `keysMax` usable keys.
+ * account, `conflict` when another key has the id of the imported one or the account has `keysMax` usable keys,
+ * `rate_limit_exceeded` for a person who has made too many within a day.
  */
 export async function createKey(
   store: Store,
@@ -79,6 +90,7 @@ export async function createKey(
   try {
     await store.change(async (db) => {
       await checkKeyCount(db, row, now, keysMax);
+      await checkDailyCount(db, row, now);
       await db.insertInto("keys").values(row).execute();
       await recordKeyAudit(db, { by: fields.by, action: "key.create", ...row }, now);
     }, row.id);
@@ -115,9 +127,103 @@ async function checkKeyCount(
   throw new GatewayError("conflict", `The account has ${count} API keys, its limit; revoke one that is not in use`);
 }
 
+/** Ended keys stay for a while, so a bound on usable keys alone would let somebody fill the database. */
+async function checkDailyCount(
+  db: Transaction<Database>,
+  { account_id: accountId, created_by: by }: { account_id: string; created_by: string | null },
+  now: number,
+): Promise<void> {
+  if (by === null || by === "cli") return;
+  const { count, first } = await db
+    .selectFrom("keys")
+    .select((select) => [select.fn.countAll<number>().as("count"), select.fn.min("created_at").as("first")])
+    .where("account_id", "=", accountId)
+    .where("created_by", "=", by)
+    .where("created_at", ">", now - dayMs)
+    .executeTakeFirstOrThrow();
+  if (count < createdPerDayMax) return;
+  throw new GatewayError(
+    "rate_limit_exceeded",
+    `You have made ${count} API keys here within a day, the limit; use a key longer, or for more than one purpose`,
+    { retryAfterMs: Number(first) + dayMs - now },
+  );
+}
+
+/** The account and the maker of a key; `undefined` when there is none. */
+export async function findKeyOwner(
+  { db }: Pick<Store, "db">,
+  id: string,
+): Promise<Pick<ApiKey, "accountId" | "createdBy"> | undefined> {
+  const row = await db.selectFrom("keys").select(["account_id", "created_by"]).where("id", "=", id).executeTakeFirst();
+  return row && { accountId: row.account_id, createdBy: row.created_by ?? undefined };
+}
+
+/** The usable keys of an account and those of the ended ones that were used or made last, oldest first. */
+export async function listShownKeys(
+  store: Store,
+  now: number,
+  accountId: string,
+): Promise<{ keys: ApiKey[]; hasMore: boolean }> {
+  const ofAccount = () => keysQuery(store, now).where("keys.account_id", "=", accountId);
+  const usable = ofAccount()
+    .where("revoked_at", "is", null)
+    .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", now)]));
+  const ended = ofAccount()
+    .where((where) => where.or([where("revoked_at", "is not", null), where("expires_at", "<=", now)]))
+    .clearOrderBy()
+    .orderBy((order) => order.fn.coalesce("last_used_at", "created_at"), "desc")
+    .orderBy("keys.id")
+    .limit(endedShownMax + 1);
+  const [active, past] = [await usable.execute(), await ended.execute()];
+  const rows = [...active, ...past.slice(0, endedShownMax)];
+  const keys = rows.map(toApiKey).sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
+  return { keys, hasMore: past.length > endedShownMax };
+}
+
+/**
+ * Deletes keys that have ended: those that were never used after a day, others when the calls are deleted that they made,
+ * until when lists and statistics show their names. Returns how many. Called by a timer.
+ *
+ * Keys without a maker stay: they are those of starts, which would import a revoked MODELGATE_BOOTSTRAP_KEY anew.
+ */
+export async function pruneKeys({ db }: Pick<Store, "db">, now: number, retentionDays: number): Promise<number> {
+  const ended = (column: "revoked_at" | "expires_at", before: number, isUnused: boolean) =>
+    db
+      .selectFrom("keys")
+      .select("id")
+      .where(column, "is not", null)
+      .where(column, "<=", before)
+      .where("created_by", "is not", null)
+      .$if(isUnused, (query) => query.where("last_used_at", "is", null))
+      .limit(pruneChunkMax);
+  let pruned = 0;
+  for (const column of ["revoked_at", "expires_at"] as const) {
+    for (const [days, isUnused] of [
+      [1, true],
+      [retentionDays + 1, false],
+    ] as const) {
+      for (let chunk = 0; chunk < pruneChunksMax; chunk++) {
+        const rows = await ended(column, now - days * dayMs, isUnused).execute();
+        const ids = rows.map(({ id }) => id);
+        if (ids.length === 0) break;
+        await db.deleteFrom("content_switches").where("subject", "in", ids).execute();
+        await db.deleteFrom("keys").where("id", "in", ids).execute();
+        pruned += ids.length;
+      }
+    }
+  }
+  return pruned;
+}
+
 /** Lists all keys or those of one account, oldest first. */
-export async function listKeys({ db }: Store, now: number, accountId?: string): Promise<ApiKey[]> {
-  let query = db
+export async function listKeys(store: Store, now: number, accountId?: string): Promise<ApiKey[]> {
+  const query = keysQuery(store, now);
+  const rows = await (accountId === undefined ? query : query.where("keys.account_id", "=", accountId)).execute();
+  return rows.map(toApiKey);
+}
+
+function keysQuery({ db }: Store, now: number) {
+  return db
     .selectFrom("keys")
     .leftJoin("key_budget_usage", (join) =>
       join
@@ -129,8 +235,6 @@ export async function listKeys({ db }: Store, now: number, accountId?: string): 
     .select("key_budget_usage.spent_nanodollars")
     .orderBy("keys.created_at")
     .orderBy("keys.id");
-  if (accountId !== undefined) query = query.where("keys.account_id", "=", accountId);
-  return (await query.execute()).map(toApiKey);
 }
 
 /** Revokes a key. Revoking it again changes nothing. @throws {GatewayError} `not_found` for an unknown key. */

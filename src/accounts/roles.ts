@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { GatewayError } from "../contract/index.ts";
-import type { Database, Role } from "../db/index.ts";
+import type { Database, Role, Store } from "../db/index.ts";
 import { lockAccount } from "./lock-account.ts";
 
 /** All roles, from the most rights to the fewest. */
@@ -46,6 +46,31 @@ export async function lockManaged(
     throw new GatewayError("forbidden", "This account belongs to an owner; only owners may do this to it");
   }
   return user?.role;
+}
+
+/**
+ * Whether the person with this account, or `cli`, may invite the holder of an account now, who sets the password by that: an
+ * invitation is good only as long as its maker might make it. Somebody who is disabled or was deleted may not.
+ */
+export async function mayInvite(db: Pick<Store["db"], "selectFrom">, by: string, accountId: string): Promise<boolean> {
+  const role = await readRole(db, by);
+  if (role === undefined || !mayAdminister(role)) return false;
+  if (role === "owner") return true;
+  const holder = await db.selectFrom("users").select("role").where("account_id", "=", accountId).executeTakeFirst();
+  return holder?.role !== "owner";
+}
+
+/** What a person may do in the gateway, by the id of their own account or `cli`; `undefined` when they are disabled or unknown. */
+export async function readRole(db: Pick<Store["db"], "selectFrom">, personId: string): Promise<Role | undefined> {
+  if (personId === commandLine.accountId) return commandLine.role;
+  const person = await db
+    .selectFrom("users")
+    .innerJoin("accounts", "accounts.id", "users.account_id")
+    .select("users.role")
+    .where("accounts.id", "=", personId)
+    .where("accounts.disabled_at", "is", null)
+    .executeTakeFirst();
+  return person?.role;
 }
 
 /**

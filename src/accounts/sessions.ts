@@ -16,6 +16,8 @@ export interface SessionUser {
   readonly ownAccountId: string;
   readonly email: string;
   readonly name: string;
+  /** Whether the user has proved to read the mail of {@link email}, or an operator vouches for that. */
+  readonly emailVerified: boolean;
   /** What the user may do in the whole gateway, whichever account the session acts in. */
   readonly role: Role;
   /** The password was set by somebody else and has to be changed. */
@@ -24,6 +26,8 @@ export interface SessionUser {
   readonly secondFactor: boolean;
   /** The own daily free quota of the account in which the session acts; absent when the configured one applies. */
   readonly freeTokensPerDay: number | undefined;
+  /** Whether nobody has verified the e-mail of this account's holder. */
+  readonly isEmailClaimed: boolean;
   /** Ids of the models that this account may use; absent: all. */
   readonly allowedModels: readonly string[] | undefined;
 }
@@ -50,6 +54,8 @@ export async function readSessionUser(
     .leftJoin("memberships", (join) =>
       join.onRef("memberships.account_id", "=", "accounts.id").onRef("memberships.user_id", "=", "users.id"),
     )
+    .leftJoin("users as holder", "holder.account_id", "accounts.id")
+    .select(["users.email_verified", "holder.email_verified as holder_email_verified"])
     .select(["own.email", "own.name", "own.disabled_at as own_disabled_at", "memberships.role as team_role"])
     .select([
       "accounts.id",
@@ -86,10 +92,12 @@ export async function readSessionUser(
     ownAccountId: row.account_id,
     email: row.email,
     name: row.name ?? row.email,
+    emailVerified: row.email_verified !== 0,
     role: row.role,
     passwordIsTemporary: row.password_is_temporary !== 0,
     secondFactor: row.two_factor_enabled !== 0,
     freeTokensPerDay: row.free_tokens_per_day ?? undefined,
+    isEmailClaimed: row.holder_email_verified === 0,
     allowedModels: readModelList(row.allowed_models),
   };
 }
@@ -151,7 +159,7 @@ const pruneChunkMax = 100;
 /** The rest is deleted at the next run. */
 const chunksMax = 20;
 
-/** Deletes expired sessions, verifications, invitations and counts of attempts and returns how many. Called by a timer. */
+/** Deletes expired sessions, verifications, invitations, links to verify e-mails and counts of attempts and returns how many. Called by a timer. */
 export async function pruneSignIn({ db }: Store, now: number): Promise<number> {
   const at = new Date(now).toISOString();
   const sessions = () => {
@@ -173,12 +181,17 @@ export async function pruneSignIn({ db }: Store, now: number): Promise<number> {
     const expired = db.selectFrom("team_invitations").select("id").where("expires_at", "<=", now).limit(pruneChunkMax);
     return db.deleteFrom("team_invitations").where("id", "in", expired).executeTakeFirstOrThrow();
   };
+  const emailVerifications = () => {
+    const table = db.selectFrom("email_verifications").select("user_id");
+    const expired = table.where("expires_at", "<=", now).limit(pruneChunkMax);
+    return db.deleteFrom("email_verifications").where("user_id", "in", expired).executeTakeFirstOrThrow();
+  };
   const attempts = () => {
     const expired = db.selectFrom("sign_in_attempts").select("key").where("ends_at", "<=", now).limit(pruneChunkMax);
     return db.deleteFrom("sign_in_attempts").where("key", "in", expired).executeTakeFirstOrThrow();
   };
   let pruned = 0;
-  for (const prune of [sessions, verifications, invitations, teamInvitations, attempts]) {
+  for (const prune of [sessions, verifications, invitations, teamInvitations, emailVerifications, attempts]) {
     for (let chunk = 0; chunk < chunksMax; chunk++) {
       const { numDeletedRows } = await prune();
       pruned += Number(numDeletedRows);

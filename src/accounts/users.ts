@@ -4,11 +4,15 @@ import { type Database, isConstraintError, type Role, type Store } from "../db/i
 import { newAccountRow } from "./account-admin.ts";
 import { missing, toSignInAddress } from "./auth-http.ts";
 import type { AuthOptions } from "./better-auth.ts";
+import { endClaims } from "./claims.ts";
 import { lockAccount, unknownAccount } from "./lock-account.ts";
 import { hashPassword, makePassword, passwordLengthMax, passwordLengthMin } from "./password.ts";
 import { recordAudit } from "./record-audit.ts";
 import { removeSecondFactor } from "./second-factor.ts";
 import { expectInvited, readTeamInvitation, takeTeamInvitation } from "./teams/team-invitations.ts";
+
+/** The provider of a credential that is a password. */
+export const passwordProvider = "credential";
 
 /** A password for the user of an account, who is created if missing. */
 export interface NewPassword {
@@ -18,27 +22,30 @@ export interface NewPassword {
   readonly temporary: boolean;
   /** The role of a new user; an existing user keeps theirs. */
   readonly role: Role;
+  /** Who sets it, for the audit log: `cli`; default the holder of the account. */
+  readonly by?: string | undefined;
 }
 
 /**
- * Sets a password and ends every session of its user.
+ * Sets a password and ends every session of its user. The operator vouches for the e-mail by this, so that what somebody
+ * made who only claimed it ends: see {@link endClaims}.
  *
  * @throws {GatewayError} `not_found` for an unknown account, `invalid_request` for a password too short or long.
  */
 export async function setPassword(store: Store, fields: NewPassword, now: number): Promise<void> {
   checkPassword(fields.password);
   const hash = await hashPassword(fields.password);
-  await store.db.transaction().execute((db) => writePassword(db, { ...fields, hash }, now));
+  await store.change((db) => writePassword(db, { ...fields, hash }, now));
 }
 
 /** Sets a generated password and returns it. @throws {GatewayError} as {@link setPassword} */
 export async function makeTemporaryPassword(
   store: Store,
-  { accountId, role }: Pick<NewPassword, "accountId" | "role">,
+  { accountId, role, by }: Pick<NewPassword, "accountId" | "role" | "by">,
   now: number,
 ): Promise<string> {
   const password = makePassword();
-  await setPassword(store, { accountId, password, temporary: true, role }, now);
+  await setPassword(store, { accountId, password, temporary: true, role, by }, now);
   return password;
 }
 
@@ -51,13 +58,15 @@ export async function hasOwner({ db }: Store): Promise<boolean> {
 export async function findUser(
   { db }: Pick<Store, "db">,
   accountId: string,
-): Promise<{ id: string; role: Role; secondFactor: boolean } | undefined> {
+): Promise<{ id: string; role: Role; secondFactor: boolean; emailVerified: boolean } | undefined> {
   const row = await db
     .selectFrom("users")
-    .select(["id", "role", "two_factor_enabled"])
+    .select(["id", "role", "two_factor_enabled", "email_verified"])
     .where("account_id", "=", accountId)
     .executeTakeFirst();
-  return row && { id: row.id, role: row.role, secondFactor: row.two_factor_enabled !== 0 };
+  if (row === undefined) return undefined;
+  const { id, role } = row;
+  return { id, role, secondFactor: row.two_factor_enabled !== 0, emailVerified: row.email_verified !== 0 };
 }
 
 /** @throws {GatewayError} `invalid_request` */
@@ -125,14 +134,17 @@ export async function endOtherAccess(
 
 /**
  * Sets the password of an account's user, who is created if missing. Ends all sessions, invitations and trusted
- * devices and removes the second factor, which a user who needs a new password may have lost. Call within a transaction.
+ * devices and removes the second factor, which a user who needs a new password may have lost. Where the e-mail was only
+ * claimed until now, what the claimer made ends too. Call it by `Store.change`, unless the user is new.
  */
 export async function writePassword(
   db: Transaction<Database>,
-  { accountId, hash, temporary, role, claimed = false }: PasswordHash,
+  { accountId, hash, temporary, role, claimed = false, by = accountId }: PasswordHash,
   now: number,
 ): Promise<{ email: string }> {
-  const { userId, email } = await createUser(db, { accountId, role, emailVerified: false }, now);
+  const before = await findUser({ db }, accountId);
+  const { userId, email } = await createUser(db, { accountId, role, emailVerified: !claimed }, now);
+  if (!claimed && before?.emailVerified === false) await endClaims(db, { accountId, userId, by }, now);
   await db
     .updateTable("users")
     .set({ password_is_temporary: temporary ? 1 : 0, ...(!claimed && { email_verified: 1 }) })
@@ -140,13 +152,17 @@ export async function writePassword(
     .execute();
   if (!claimed) await removeSecondFactor(db, userId);
   const at = new Date(now).toISOString();
-  await db.deleteFrom("credentials").where("user_id", "=", userId).where("provider_id", "=", "credential").execute();
+  await db
+    .deleteFrom("credentials")
+    .where("user_id", "=", userId)
+    .where("provider_id", "=", passwordProvider)
+    .execute();
   await db
     .insertInto("credentials")
     .values({
       id: crypto.randomUUID(),
       user_id: userId,
-      provider_id: "credential",
+      provider_id: passwordProvider,
       provider_account_id: userId,
       password_hash: hash,
       created_at: at,
@@ -173,7 +189,8 @@ interface SignUpOptions extends Pick<AuthOptions, "passwords"> {
 /**
  * Creates an account with its user and password, and nobody is signed in. Where the e-mail has an account already,
  * nothing changes, and neither the result nor the work tells it. An invitation to a team is permission where sign-up is
- * closed, and is taken; the new account has no free quota of its own then.
+ * closed, and is taken; the new account has no free quota of its own then. The e-mail is only claimed, unless an operator
+ * has sent the invitation to this e-mail alone.
  *
  * @throws {GatewayError} `forbidden` where sign-up is closed, `not_found` for the invitation, `invalid_request`
  */
@@ -210,7 +227,11 @@ async function joinAtSignUp(
   invitation: { token: string; personId: string },
   now: number,
 ): Promise<void> {
-  const { accountId, joinedAs } = await takeTeamInvitation(db, invitation, now);
+  const { accountId, joinedAs, isVouchedFor } = await takeTeamInvitation(db, invitation, now);
+  const { personId } = invitation;
+  if (isVouchedFor) {
+    await db.updateTable("users").set({ email_verified: 1 }).where("account_id", "=", personId).execute();
+  }
   const detail = { role: joinedAs ?? null };
-  await recordAudit({ db }, { accountId: invitation.personId, action: "team.join", subject: accountId, detail }, now);
+  await recordAudit({ db }, { accountId: personId, action: "team.join", subject: accountId, detail }, now);
 }

@@ -1,6 +1,7 @@
-import { Buffer } from "node:buffer";
-import { decrypt, encrypt, GatewayError } from "../contract/index.ts";
+import { GatewayError } from "../contract/index.ts";
 import type { Database, Store } from "../db/index.ts";
+import { type SecretBox, sealSecret } from "../providers/index.ts";
+import { DeliveryError } from "./message.ts";
 
 /** Where messages go; kept encrypted. */
 export interface Target {
@@ -40,10 +41,13 @@ export async function listChannels({ db }: Pick<Store, "db">, owner: string): Pr
   return rows.map(toChannel);
 }
 
-/** @throws {GatewayError} `invalid_request` when the owner has as many channels as are allowed. */
+/**
+ * @throws {GatewayError} `invalid_request` when the owner has as many channels as are allowed, `conflict` when this gateway
+ * cannot encrypt it as the others can.
+ */
 export async function addChannel(
   { db }: Pick<Store, "db">,
-  { key, now, ...fields }: { key: Uint8Array; now: number; owner: string; kind: Channel["kind"]; target: Target },
+  { box, now, ...fields }: { box: SecretBox; now: number; owner: string; kind: Channel["kind"]; target: Target },
 ): Promise<Channel> {
   const { owner, kind, target } = fields;
   const { count } = await db
@@ -55,9 +59,10 @@ export async function addChannel(
     throw new GatewayError("invalid_request", `There are ${channelsMax} channels already: delete one first`);
   }
   const id = `ach_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
+  const sealed = await sealSecret(box, db, { owner: aadOf(id), content: JSON.stringify(target) });
   const row = {
     ...{ id, owner, kind, label: toLabel(kind, target), created_at: now, sent_at: null, error: null, error_at: null },
-    target: encrypt(key, aadOf(id), Buffer.from(JSON.stringify(target))),
+    ...{ target: sealed.secret, secrets_id: sealed.secrets_id },
   };
   await db.insertInto("alert_channels").values(row).execute();
   return toChannel(row);
@@ -74,16 +79,19 @@ export async function deleteChannel({ db }: Pick<Store, "db">, owner: string, id
   await db.deleteFrom("alert_messages").where("channel_id", "=", id).execute();
 }
 
-/** A channel with where it leads. @throws {GatewayError} `not_found` */
+/** A channel with where it leads. @throws {GatewayError} `not_found` @throws {DeliveryError} When it cannot be decrypted. */
 export async function openChannel(
   { db }: Pick<Store, "db">,
-  key: Uint8Array,
+  box: SecretBox,
   id: string,
 ): Promise<{ channel: Channel; target: Target }> {
   const row = await db.selectFrom("alert_channels").selectAll().where("id", "=", id).executeTakeFirst();
   if (row === undefined) throw unknownChannel();
-  const target = JSON.parse(decrypt(key, aadOf(id), row.target).toString()) as Target;
-  return { channel: toChannel(row), target };
+  const target = box.open(aadOf(id), row.secrets_id, row.target);
+  if (target === undefined) {
+    throw new DeliveryError(`The channel was encrypted with another ${box.source}: delete it and add it again`);
+  }
+  return { channel: toChannel(row), target: JSON.parse(target) as Target };
 }
 
 /** Records the outcome of an attempt. */

@@ -2,10 +2,11 @@ import type { Config } from "../config/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import type { Log } from "../kernel/index.ts";
+import type { SecretBox } from "../providers/index.ts";
 import { type Channel, openChannel, recordOutcome, type Target } from "./channels.ts";
 import { sendEmail } from "./email.ts";
 import { createTestMessage, DeliveryError, type Message, toSubject } from "./message.ts";
-import { parseSmtpUrl, readSmtp, type Smtp } from "./settings.ts";
+import { gatewayOwner, parseSmtpUrl, readSmtp, type Smtp } from "./settings.ts";
 import { createWebhooks } from "./webhook.ts";
 
 /** The pauses after failed attempts; after the last one the message is dropped. */
@@ -18,62 +19,52 @@ const recipientsMax = 10;
 
 export interface DeliveryDeps {
   readonly store: Store;
-  /** 32 bytes, the same on all nodes. */
-  readonly key: Uint8Array;
+  /** Decrypts channels and the mail server. */
+  readonly secrets: SecretBox;
   readonly config: Pick<Config, "smtpUrl" | "smtpFrom" | "alertNetworks" | "proxyEnv">;
   readonly now: () => number;
   readonly log: Log;
 }
 
 /** The mail server of alerts: that of the environment, or else the one set on the dashboard. */
-export async function findSmtp({ store, key, config }: DeliveryDeps): Promise<Smtp | undefined> {
+export async function findSmtp({
+  store,
+  secrets,
+  config,
+}: Pick<DeliveryDeps, "store" | "secrets" | "config">): Promise<Smtp | undefined> {
   const { smtpUrl, smtpFrom } = config;
   if (smtpUrl !== undefined && smtpFrom !== undefined) return parseSmtpUrl(smtpUrl, smtpFrom);
-  return readSmtp(store, key);
+  return readSmtp(store, secrets);
 }
 
 /** Sends messages to channels. */
 export function createDelivery(deps: DeliveryDeps) {
-  const { store, key, config, now, log } = deps;
+  const { store, secrets, config, now, log } = deps;
   const { db } = store;
   const { alertNetworks: networks = [], proxyEnv } = config;
-  const sendWebhook = createWebhooks({ networks, proxyEnv, now });
+  const sendOwnWebhook = createWebhooks({ networks, proxyEnv, now });
+  // The operator listed the networks for the gateway's own alerts: an account holder is no way into them.
+  const sendWebhook = createWebhooks({ proxyEnv, now });
 
   async function send({ channel, target }: { channel: Channel; target: Target }, message: Message): Promise<void> {
     if (channel.kind === "webhook") {
-      await sendWebhook({ url: target.url ?? "", secret: target.secret }, message);
+      const send = channel.owner === gatewayOwner ? sendOwnWebhook : sendWebhook;
+      await send({ url: target.url ?? "", secret: target.secret }, message);
       return;
     }
     const smtp = await findSmtp(deps);
     if (smtp === undefined) throw new DeliveryError("No mail server is set");
-    await sendEmail(smtp, target.to ?? (await findEmails(channel.owner)), { ...message, subject: toSubject(message) });
-  }
-
-  /** The address of an account, or those of the admins of a team that has none. */
-  async function findEmails(accountId: string): Promise<string[]> {
-    const row = await db.selectFrom("accounts").select("email").where("id", "=", accountId).executeTakeFirst();
-    if (row === undefined) throw new DeliveryError("The account does not exist any more");
-    if (!row.email.endsWith(".invalid")) return [row.email];
-    const admins = await db
-      .selectFrom("memberships")
-      .innerJoin("users", "users.id", "memberships.user_id")
-      .innerJoin("accounts", "accounts.id", "users.account_id")
-      .select("accounts.email")
-      .where("memberships.account_id", "=", accountId)
-      .where("memberships.role", "=", "admin")
-      .where("accounts.disabled_at", "is", null)
-      .orderBy("memberships.joined_at")
-      .limit(recipientsMax)
-      .execute();
-    if (admins.length === 0) throw new DeliveryError("The team has no admin");
-    return admins.map(({ email }) => email);
+    await sendEmail(smtp, target.to ?? (await findEmails(store, channel.owner)), {
+      ...message,
+      subject: toSubject(message),
+    });
   }
 
   /** Sends and records the outcome. Returns why it failed. */
   async function attempt(id: string, message: Message): Promise<string | undefined> {
     let error: string | undefined;
     try {
-      await send(await openChannel(store, key, id), message);
+      await send(await openChannel(store, secrets, id), message);
     } catch (thrown) {
       error =
         thrown instanceof DeliveryError || thrown instanceof GatewayError ? thrown.message : "It could not be sent";
@@ -119,4 +110,31 @@ export function createDelivery(deps: DeliveryDeps) {
     /** Sends a test message. Returns why it failed. */
     sendTest: (id: string) => attempt(id, createTestMessage()),
   };
+}
+
+/** The address of an account, or those of the admins of a team that has none. Nobody gets mail who was only named. */
+async function findEmails({ db }: Pick<Store, "db">, accountId: string): Promise<string[]> {
+  const row = await db
+    .selectFrom("accounts")
+    .leftJoin("users", "users.account_id", "accounts.id")
+    .select(["accounts.email", "users.email_verified"])
+    .where("accounts.id", "=", accountId)
+    .executeTakeFirst();
+  if (row === undefined) throw new DeliveryError("The account does not exist any more");
+  if (row.email_verified === 0) throw new DeliveryError("The e-mail of the account is not verified");
+  if (!row.email.endsWith(".invalid")) return [row.email];
+  const admins = await db
+    .selectFrom("memberships")
+    .innerJoin("users", "users.id", "memberships.user_id")
+    .innerJoin("accounts", "accounts.id", "users.account_id")
+    .select("accounts.email")
+    .where("memberships.account_id", "=", accountId)
+    .where("memberships.role", "=", "admin")
+    .where("accounts.disabled_at", "is", null)
+    .where("users.email_verified", "=", 1)
+    .orderBy("memberships.joined_at")
+    .limit(recipientsMax)
+    .execute();
+  if (admins.length === 0) throw new DeliveryError("The team has no admin whose e-mail is verified");
+  return admins.map(({ email }) => email);
 }

@@ -1,6 +1,7 @@
 import { Buffer } from "node:buffer";
-import { decrypt, encrypt, GatewayError } from "../contract/index.ts";
+import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
+import { type SecretBox, type StoredSmtp, sealSecret, smtpSetting } from "../providers/index.ts";
 import { getRuleInfo, type Rule, ruleNames, type Thresholds } from "./rules.ts";
 
 /** The `owner` of the operator's channels, rules and alerts; that of others is the id of their account. */
@@ -59,8 +60,6 @@ export interface Smtp {
   readonly from: string;
 }
 
-const smtpName = "alert_smtp";
-
 /** The mail server of the environment. */
 export function parseSmtpUrl(text: string, from: string): Smtp {
   const { protocol, hostname, port, username, password } = new URL(text);
@@ -70,37 +69,42 @@ export function parseSmtpUrl(text: string, from: string): Smtp {
   return { host, port: port === "" ? (isTls ? 465 : 587) : Number(port), isTls, ...login, from };
 }
 
-/** The mail server that was set on the dashboard. */
-export async function readSmtp({ db }: Pick<Store, "db">, key: Uint8Array): Promise<Smtp | undefined> {
-  const row = await db.selectFrom("settings").select("value").where("name", "=", smtpName).executeTakeFirst();
+/** The mail server that was set on the dashboard; `undefined` also where this gateway cannot decrypt it. */
+export async function readSmtp({ db }: Pick<Store, "db">, box: SecretBox): Promise<Smtp | undefined> {
+  const row = await db.selectFrom("settings").select("value").where("name", "=", smtpSetting).executeTakeFirst();
   if (row === undefined) return undefined;
-  return JSON.parse(decrypt(key, smtpName, Buffer.from(row.value, "base64")).toString()) as Smtp;
+  const { secret, secrets_id: id } = JSON.parse(row.value) as StoredSmtp;
+  const text = box.open(smtpSetting, id, Buffer.from(secret, "base64"));
+  return text === undefined ? undefined : (JSON.parse(text) as Smtp);
 }
 
 /**
- * Stores the mail server, or removes it. An absent password leaves the one that is there.
+ * Stores the mail server, or removes it. An absent password leaves the one that is there. It carries the links with which
+ * owners set their passwords, so only owners may do this.
  *
- * @throws {GatewayError} `invalid_request` when that would send a stored password to another server.
+ * @throws {GatewayError} `invalid_request` when that would send a stored password to another server, `conflict` when this
+ * gateway cannot encrypt it as the others can.
  */
-export async function writeSmtp(store: Pick<Store, "db">, key: Uint8Array, smtp: Smtp | undefined): Promise<void> {
+export async function writeSmtp(store: Pick<Store, "db">, box: SecretBox, smtp: Smtp | undefined): Promise<void> {
   const { db } = store;
   if (smtp === undefined) {
-    await db.deleteFrom("settings").where("name", "=", smtpName).execute();
+    await db.deleteFrom("settings").where("name", "=", smtpSetting).execute();
     return;
   }
-  const value = encrypt(key, smtpName, Buffer.from(JSON.stringify(await withPassword(store, key, smtp)))).toString(
-    "base64",
-  );
+  const content = JSON.stringify(await withPassword(store, box, smtp));
+  const { secret, secrets_id } = await sealSecret(box, db, { owner: smtpSetting, content });
+  const stored: StoredSmtp = { secret: Buffer.from(secret).toString("base64"), secrets_id };
+  const value = JSON.stringify(stored);
   await db
     .insertInto("settings")
-    .values({ name: smtpName, value })
+    .values({ name: smtpSetting, value })
     .onConflict((conflict) => conflict.column("name").doUpdateSet({ value }))
     .execute();
 }
 
-async function withPassword(store: Pick<Store, "db">, key: Uint8Array, smtp: Smtp): Promise<Smtp> {
+async function withPassword(store: Pick<Store, "db">, box: SecretBox, smtp: Smtp): Promise<Smtp> {
   if (smtp.user === undefined || smtp.password !== undefined) return smtp;
-  const known = await readSmtp(store, key);
+  const known = await readSmtp(store, box);
   const isSame = (["host", "port", "isTls", "user"] as const).every((name) => known?.[name] === smtp[name]);
   if (isSame && known?.password !== undefined) return { ...smtp, password: known.password };
   throw new GatewayError("invalid_request", "password is missing: the server, its port or the user are new", {

@@ -6,8 +6,8 @@ import { createPublicRequest, isPublicAddress } from "../kernel/index.ts";
 import { DeliveryError, type Message, sendMsMax } from "./message.ts";
 
 export interface WebhookOptions {
-  /** Private networks that may be reached, as CIDR ranges or addresses. */
-  readonly networks: readonly string[];
+  /** Private networks that may be reached, as CIDR ranges or addresses; absent: public addresses only. */
+  readonly networks?: readonly string[] | undefined;
   readonly proxyEnv: Readonly<Record<string, string>> | undefined;
   readonly now: () => number;
 }
@@ -20,7 +20,7 @@ export type SendWebhook = (to: { url: string; secret?: string | undefined }, mes
  * are signed as Standard Webhooks are.
  */
 export function createWebhooks({ networks, proxyEnv, now }: WebhookOptions): SendWebhook {
-  const listed = toBlockList(networks);
+  const listed = toBlockList(networks ?? []);
   const isListed = (address: string) => listed.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
   const overTls = createPublicRequest({
     proxyEnv,
@@ -38,7 +38,8 @@ export function createWebhooks({ networks, proxyEnv, now }: WebhookOptions): Sen
       const { status } = await send(url, AbortSignal.any([signal, end.signal]), { headers, body });
       if (status < 200 || status > 299) throw new DeliveryError(`The webhook answered ${status}`);
     } catch (error) {
-      throw toDeliveryError(error, signal.aborted, url.protocol);
+      const isLate = signal.aborted;
+      throw toDeliveryError(error, { isLate, protocol: url.protocol, isPublicOnly: networks === undefined });
     } finally {
       // The answer is of no interest: this closes the connection.
       end.abort();
@@ -66,10 +67,14 @@ function toHeaders(id: string, body: string, secret: string | undefined, now: nu
   return { ...headers, "webhook-signature": `v1,${signature}` };
 }
 
-function toDeliveryError(error: unknown, isLate: boolean, protocol: string): DeliveryError {
+function toDeliveryError(
+  error: unknown,
+  { isLate, protocol, isPublicOnly }: { isLate: boolean; protocol: string; isPublicOnly: boolean },
+): DeliveryError {
   if (error instanceof DeliveryError) return error;
   if (isLate) return new DeliveryError(`The webhook did not answer within ${sendMsMax / 1000} s`);
   if (error instanceof GatewayError) {
+    if (isPublicOnly) return new DeliveryError("Not sent: the webhook must be at a public address, over https");
     const which = protocol === "http:" ? "over http a webhook must be" : "the webhook is neither public nor";
     return new DeliveryError(`Not sent: ${which} at an address listed in ALERT_NETWORKS`);
   }

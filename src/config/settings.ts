@@ -89,6 +89,8 @@ export const settings = {
   }),
   /** Free quota of an account in tokens per UTC day. */
   freeTokensPerDay: setting("FREE_TOKENS_PER_DAY", "250000", integer(0)),
+  /** The same of an account that somebody opened with an e-mail that nobody has verified. */
+  signUpFreeTokensPerDay: setting("SIGNUP_FREE_TOKENS_PER_DAY", "0", integer(0)),
   requestsPerMinute: setting("REQUESTS_PER_MINUTE", "600", integer(1)),
   tokensPerMinute: setting("TOKENS_PER_MINUTE", "4000000", integer(1)),
   /** PostgreSQL instead of the embedded database in the home folder. */

@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import type { NewContent, Store } from "../db/index.ts";
-import type { SecretBox } from "../providers/index.ts";
+import { hasSecrets, type SecretBox } from "../providers/index.ts";
 import type { Turn } from "./read-content.ts";
 
 /** What was sent and answered. */
@@ -19,7 +19,7 @@ export async function sealContent(
   content: Content,
 ): Promise<NewContent> {
   const bytes = await compress(JSON.stringify(content));
-  const isNew = box.id === undefined && (await hasNoSecrets(store));
+  const isNew = box.id === undefined && !(await hasSecrets(store.db));
   const { secret, secretsId } = box.seal(ownerOf(accountId, id), bytes, isNew);
   return { id, accountId, at, body: secret, secretsId };
 }
@@ -31,11 +31,6 @@ export async function openContent(
 ): Promise<Content | undefined> {
   const bytes = box.openBytes(ownerOf(accountId, id), secretsId, body);
   return bytes && (JSON.parse((await decompress(bytes)).toString()) as Content);
-}
-
-/** A new key file must not hide that the one of stored provider keys is missing. */
-async function hasNoSecrets({ db }: Pick<Store, "db">): Promise<boolean> {
-  return (await db.selectFrom("provider_keys").select("id").limit(1).executeTakeFirst()) === undefined;
 }
 
 function ownerOf(accountId: string, id: string): string {

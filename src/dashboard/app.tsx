@@ -4,6 +4,7 @@ import { JoinPage, useTeamInvitation } from "./auth/join-page.tsx";
 import { NewPassword } from "./auth/new-password.tsx";
 import { SignIn } from "./auth/sign-in.tsx";
 import { SignUp } from "./auth/sign-up.tsx";
+import { useEmailLink } from "./auth/verify-email.tsx";
 import { isUnauthorized } from "./data/api.ts";
 import { extendSession, useMe } from "./data/session.ts";
 import { SwitchedAwayDialog } from "./shell/account-switch.tsx";
@@ -30,6 +31,7 @@ function Session() {
   const { data: me, error, mutate } = useMe();
   const [invitation, dismissInvitation] = useInvitation();
   const [team, dismissTeam] = useTeamInvitation();
+  useEmailLink(error === undefined ? me : undefined);
   if (invitation !== undefined) return <InvitationPage token={invitation} onDismiss={dismissInvitation} />;
   if (team !== undefined && (isUnauthorized(error) || me?.password_is_temporary === false)) {
     return <JoinPage token={team} me={isUnauthorized(error) ? undefined : me} onDismiss={dismissTeam} />;

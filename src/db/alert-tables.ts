@@ -16,6 +16,8 @@ interface AlertChannelsTable {
   label: string;
   /** Encrypted JSON: address and secret. */
   target: Uint8Array;
+  /** Which secrets key encrypted it. */
+  secrets_id: string;
   created_at: number;
   /** When a message was last accepted; null: never. */
   sent_at: number | null;

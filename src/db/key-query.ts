@@ -22,6 +22,10 @@ export interface KeyRecord {
   account_requests_per_minute: number | null;
   account_tokens_per_minute: number | null;
   free_tokens_per_day: number | null;
+  /** 0: nobody has verified the e-mail of the account's holder; null: the account has no holder. */
+  holder_email_verified: number | null;
+  /** The account of the person who made the key, or `cli`; null: unknown. */
+  created_by: string | null;
   /** Whether the content of its calls is kept. */
   keeps_content: SqlBool;
 }
@@ -31,6 +35,7 @@ export function keyQuery(db: Kysely<Database>) {
   return db
     .selectFrom("keys")
     .innerJoin("accounts", "accounts.id", "keys.account_id")
+    .leftJoin("users", "users.account_id", "accounts.id")
     .select([
       "keys.id",
       "keys.account_id",
@@ -50,6 +55,8 @@ export function keyQuery(db: Kysely<Database>) {
       "accounts.tokens_per_minute as account_tokens_per_minute",
       "accounts.free_tokens_per_day",
       "accounts.disabled_at as account_disabled_at",
+      "users.email_verified as holder_email_verified",
+      "keys.created_by",
     ])
     .select(({ exists, ref, selectFrom }) =>
       exists(

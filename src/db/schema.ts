@@ -6,7 +6,12 @@ import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
 import type { RefusalsTable } from "./refusals-table.ts";
 import type { StatisticsTables, Tagged } from "./statistics-tables.ts";
 import type { ContentTables, IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
-import type { InvitationsTable, MembershipsTable, TeamInvitationsTable } from "./team-tables.ts";
+import type {
+  EmailVerificationsTable,
+  InvitationsTable,
+  MembershipsTable,
+  TeamInvitationsTable,
+} from "./team-tables.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
@@ -40,6 +45,7 @@ export interface Database extends AlertTables, ContentTables, StatisticsTables {
   /** One-time values of better-auth. */
   verifications: Record<"id" | "identifier" | "value" | "expires_at" | "created_at" | "updated_at", string>;
   invitations: InvitationsTable;
+  email_verifications: EmailVerificationsTable;
   memberships: MembershipsTable;
   team_invitations: TeamInvitationsTable;
   /** Attempts of sign-ins in a time window, by what is limited; `key` has no e-mail address in clear text. */

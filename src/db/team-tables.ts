@@ -32,7 +32,19 @@ export interface InvitationsTable {
   /** SHA-256 of the token in the link, hex. */
   token_hash: string;
   account_id: string;
+  /** The account of the administrator who made it, or `cli`; it is good while they may make it. */
+  created_by: string | null;
   created_at: number;
   expires_at: number;
   used_at: number | null;
+}
+
+/** Links by which people prove that they read the mail of the e-mail with which they signed up; one for each user. */
+export interface EmailVerificationsTable {
+  user_id: string;
+  /** SHA-256 of the token in the link, hex. */
+  token_hash: string;
+  /** The e-mail to which it was sent: it proves no other. */
+  email: string;
+  expires_at: number;
 }

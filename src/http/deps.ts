@@ -6,7 +6,7 @@ import type { Ledger } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot } from "../plugin-loader/index.ts";
-import type { Providers } from "../providers/index.ts";
+import type { Providers, SecretBox } from "../providers/index.ts";
 import type { StaticAssets } from "./dashboard-api/static-assets.ts";
 import type { BodyMemoryLimiter } from "./middleware/body-memory.ts";
 import type { SseHeartbeat } from "./middleware/sse-heartbeat.ts";
@@ -46,7 +46,12 @@ export interface HttpDeps {
   readonly bodies: BodyMemoryLimiter;
   /** Sends heartbeats on silent streams. */
   readonly heartbeat: SseHeartbeat;
-  /** 32 bytes, the same on all nodes: for what clients bring back unchanged, such as hidden reasoning. */
+  /** Encrypts what the operator and account holders entrust to the database: the mail server and alert channels. */
+  readonly secrets: SecretBox;
+  /**
+   * 32 bytes, the same on all nodes, from the database: for stored answers, and what clients bring back unchanged, such as
+   * hidden reasoning.
+   */
   readonly sealKey: Uint8Array;
   /** Signs the URLs of generated files. */
   readonly signingSecret: string;

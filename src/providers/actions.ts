@@ -1,10 +1,11 @@
-import type { Audited } from "../accounts/index.ts";
+import type { Actor, Audited } from "../accounts/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import type { Database, TransactionScope } from "../db/index.ts";
 import type { PluginSnapshot } from "../plugin-loader/index.ts";
 import { checkManifest } from "./check-manifest.ts";
 import { isUnchanged } from "./provider-files.ts";
 import { ownerOf, type ProviderSettings, type SandboxSetting, sandboxRow } from "./provider-settings.ts";
+import { sealSecret } from "./secret-box.ts";
 
 const keysMax = 20;
 const providersMax = 200;
@@ -41,11 +42,15 @@ export function providerActions(deps: ActionsDeps) {
   };
   return {
     /** Adds a provider by a manifest, which becomes a file in the plugins folder of every gateway. */
-    async add(by: string, name: string, manifest: unknown): Promise<void> {
-      const { plugin, text } = checkManifest(name, manifest);
+    async add({ accountId: by, role }: Actor, name: string, manifest: unknown): Promise<void> {
+      const { plugin, text } = checkManifest(name, manifest, role === "owner");
       expectFreeName(deps, name);
       const row = { name, enabled: 1, priority: null, weight: null, manifest: text, removed_at: null };
-      await change(by, ["provider.add", name, { base_url: plugin.baseUrl }], (scope) => saveRow(scope, row));
+      await change(by, ["provider.add", name, { base_url: plugin.baseUrl }], async (scope) => {
+        // Keys of another provider of this name, whose file is gone or at another gateway, were not given for this address.
+        await scope.db.deleteFrom("provider_keys").where("provider", "=", name).execute();
+        await saveRow(scope, row);
+      });
     },
     /** Removes a provider that was added here, with its keys. */
     async remove(by: string, name: string): Promise<void> {
@@ -90,7 +95,7 @@ export function providerActions(deps: ActionsDeps) {
       const last4 = key.length < shownFrom ? "" : key.slice(-4);
       const action = id === undefined ? "provider.key.add" : "provider.key.rotate";
       await change(by, [action, name, { key: keyId, last4 }], async (scope) => {
-        const sealed = await sealKey(settings, scope, ownerOf(name, keyId), key);
+        const sealed = await sealSecret(settings.box, scope.db, { owner: ownerOf(name, keyId), content: key });
         const values = { id: keyId, provider: name, ...sealed, last4, set_by: by, set_at: now() };
         await scope.db
           .insertInto("provider_keys")
@@ -170,16 +175,4 @@ function findKey(settings: ProviderSettings, name: string, id: string) {
   const found = settings.keysOf(name).find((key) => key.id === id);
   if (found !== undefined) return found;
   throw new GatewayError("not_found", `${name} has no such key; it may have been removed meanwhile`);
-}
-
-/** Encrypts a key; two secrets keys in one database would leave gateways that cannot read each other's. */
-async function sealKey({ box }: ProviderSettings, { db }: TransactionScope, owner: string, key: string) {
-  const other = await db.selectFrom("provider_keys").select("secrets_id").limit(1).executeTakeFirst();
-  const { secret, secretsId } = box.seal(owner, key, other === undefined);
-  if (other === undefined || other.secrets_id === secretsId) return { secret, secrets_id: secretsId };
-  const remedy = "restore that key, or remove the stored keys first";
-  throw new GatewayError(
-    "conflict",
-    `Stored keys were encrypted with another ${box.source} than this gateway has: ${remedy}`,
-  );
 }

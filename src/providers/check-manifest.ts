@@ -1,3 +1,4 @@
+import { BlockList, isIP } from "node:net";
 import { GatewayError, type ProviderPlugin } from "../contract/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
 import { readManifest } from "../plugin-loader/index.ts";
@@ -5,19 +6,41 @@ import { readManifest } from "../plugin-loader/index.ts";
 const bytesMax = 64 * 1024;
 
 /**
- * Checks a manifest that an administrator wrote: by the rules of a file in the plugins folder, and no key may travel in
- * clear text beyond this machine and private networks.
- *
- * @returns The plugin, and the text of its file.
- * @throws {GatewayError} `invalid_request`
+ * Where machines of clouds learn their own credentials: link-local addresses, and the addresses that clouds use beside
+ * them, of AWS, Google Cloud, Alibaba Cloud and Azure, in this order.
  */
-export function checkManifest(name: string, manifest: unknown): { plugin: ProviderPlugin; text: string } {
+const metadata = new BlockList();
+metadata.addSubnet("169.254.0.0", 16, "ipv4");
+metadata.addSubnet("fe80::", 10, "ipv6");
+metadata.addAddress("fd00:ec2::254", "ipv6");
+metadata.addAddress("fd20:ce::254", "ipv6");
+metadata.addAddress("100.100.100.200", "ipv4");
+metadata.addAddress("168.63.129.16", "ipv4");
+/** Prefixes of 96 bits behind which IPv6 writes an IPv4 address: mapped, compatible, and translated by NAT64. */
+const embedding = ["::ffff:", "::", "64:ff9b::"];
+
+/**
+ * Checks a manifest that an administrator wrote: by the rules of a file in the plugins folder, and no key may travel in
+ * clear text beyond this machine and private networks. The gateway asks the address that it names, and administrators see
+ * a part of what that answers: only owners decide what it may reach of the operator's network, and nobody decides here
+ * that it asks a cloud for the credentials of the machine.
+ *
+ * @param isOwner Whether an owner adds it, or a command.
+ * @returns The plugin, and the text of its file.
+ * @throws {GatewayError} `invalid_request`, `forbidden`
+ */
+export function checkManifest(
+  name: string,
+  manifest: unknown,
+  isOwner: boolean,
+): { plugin: ProviderPlugin; text: string } {
   if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(name) || name.length > 60) {
     throw invalid("name", "Use small letters, digits and hyphens for the name, such as my-provider");
   }
   const text = `${JSON.stringify(manifest, null, 2)}\n`;
   if (text.length > bytesMax) throw invalid("manifest", `The manifest has more than ${bytesMax} bytes`);
   const plugin = readPlugin(name, manifest);
+  checkHosts(plugin, isOwner);
   if (sendsKeyInClear(plugin)) {
     throw invalid(
       "base_url",
@@ -25,6 +48,37 @@ export function checkManifest(name: string, manifest: unknown): { plugin: Provid
     );
   }
   return { plugin, text };
+}
+
+function checkHosts({ baseUrl, hosts }: ProviderPlugin, isOwner: boolean): void {
+  const all = [new URL(baseUrl), ...hosts.map((host) => new URL(`https://${host}`))];
+  const names = all.map(({ hostname }) => hostname.replace(/^\[|\]$/g, ""));
+  if (names.some(isMetadataAddress)) {
+    throw invalid(
+      "base_url",
+      "This is a link-local address, where no provider is but a cloud may give credentials away",
+    );
+  }
+  if (isOwner || !names.some(isLocalHost)) return;
+  const sentence = "Only owners add providers on this machine or in private networks; ask one of them";
+  throw new GatewayError("forbidden", sentence, { param: "base_url" });
+}
+
+/** Whether a host is an address that tells machines of a cloud who they are, however it is written. */
+function isMetadataAddress(host: string): boolean {
+  const family = isIP(host);
+  // A name that leads to one is refused when it is looked up, as every name that leads to a private address is.
+  if (family === 0) return false;
+  if (family === 4) return metadata.check(host, "ipv4");
+  if (metadata.check(host, "ipv6")) return true;
+  // In its shortest form, as `URL` writes it.
+  const short = new URL(`http://[${host}]`).hostname.slice(1, -1);
+  return embedding.some((prefix) => {
+    const [, high = "", low = ""] = /^([\da-f]{1,4}):([\da-f]{1,4})$/.exec(short.slice(prefix.length)) ?? [];
+    if (!short.startsWith(prefix) || high === "") return false;
+    const bits = (Number.parseInt(high, 16) << 16) | Number.parseInt(low, 16);
+    return metadata.check([24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join("."), "ipv4");
+  });
 }
 
 /** Whether the key of a plugin would travel in clear text beyond this machine and private networks. */

@@ -94,9 +94,9 @@ function describeKeys(settings: ProviderSettings, name: string, { pool, stats, n
   }));
 }
 
-function readGiven({ config }: ProviderSettings, name: string) {
+function readGiven(settings: ProviderSettings, name: string) {
   try {
-    return config.credentials(name);
+    return settings.given(name);
   } catch {
     // The provider's state says what is wrong.
     return { keys: [] };

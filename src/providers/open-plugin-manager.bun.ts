@@ -1,6 +1,6 @@
 import { type Config, getCatalogueFolder, getPluginFolders, isLoopback } from "../config/index.ts";
 import type { ProviderPlugin } from "../contract/index.ts";
-import type { Log } from "../kernel/index.ts";
+import { type Log, monotonicNow, resolveHost, SsrfGuard } from "../kernel/index.ts";
 import { PluginManager, type PluginManagerOptions } from "../plugin-loader/index.ts";
 import { loadCode } from "../plugin-loader/load-code.bun.ts";
 import type { ProviderSettings } from "./provider-settings.ts";
@@ -11,6 +11,8 @@ interface Options {
   readonly plugins: readonly ProviderPlugin[];
   readonly createSandbox: PluginManagerOptions["sandbox"]["createSandbox"];
   readonly log: Log;
+  /** Whether providers are asked for their models where all that they have are sold; default true. */
+  readonly asksProviders?: boolean;
 }
 
 /**
@@ -19,10 +21,11 @@ interface Options {
  * @param settings What the database says; absent: the environment alone counts.
  */
 export function openPluginManager(
-  { config, plugins, createSandbox, log }: Options,
+  { config, plugins, createSandbox, log, asksProviders = true }: Options,
   now: () => number,
   settings?: ProviderSettings,
 ): PluginManager {
+  const guard = new SsrfGuard(resolveHost, monotonicNow);
   return new PluginManager({
     builtIns: plugins,
     pluginFolders: getPluginFolders(config),
@@ -36,6 +39,7 @@ export function openPluginManager(
     },
     readCredentials: (name) => (settings ?? config).credentials(name),
     choices: settings,
-    ...{ loadCode, log, now, fetch },
+    ...{ loadCode, log, now },
+    ...(asksProviders && { fetch, checkHost: (place) => guard.check(place) }),
   });
 }

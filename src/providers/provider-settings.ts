@@ -1,4 +1,4 @@
-import { type Config, getVariablePrefix } from "../config/index.ts";
+import type { Config } from "../config/index.ts";
 import type { ProviderPlugin } from "../contract/index.ts";
 import type { Database, Store } from "../db/index.ts";
 import type { Credential } from "../kernel/index.ts";
@@ -39,17 +39,29 @@ export class ProviderSettings {
   readonly box: SecretBox;
   readonly #store: Store;
   readonly #redacted: Set<string>;
+  readonly #builtIns: ReadonlySet<string>;
   #rows: ReadonlyMap<string, ProviderRow> = new Map();
   #keys: ReadonlyMap<string, readonly StoredKey[]> = new Map();
   #sandbox: SandboxSetting | undefined;
   #fingerprint = "";
 
-  /** @param redacted Gets every decrypted key, so that no log line shows one. */
-  constructor(config: Config, store: Store, redacted: Set<string> = new Set()) {
+  /**
+   * @param options `redacted` gets every decrypted key, so that no log line shows one; `builtIns` are the plugins that are
+   * compiled in.
+   */
+  constructor(
+    config: Config,
+    store: Store,
+    {
+      redacted = new Set(),
+      builtIns = [],
+    }: { redacted?: Set<string> | undefined; builtIns?: readonly Pick<ProviderPlugin, "name">[] | undefined } = {},
+  ) {
     this.config = config;
     this.box = new SecretBox(config);
     this.#store = store;
     this.#redacted = redacted;
+    this.#builtIns = new Set(builtIns.map(({ name }) => name));
   }
 
   get rows(): ReadonlyMap<string, ProviderRow> {
@@ -85,14 +97,28 @@ export class ProviderSettings {
     return this.#keys.get(name) ?? [];
   }
 
-  /** Whether the environment has the keys of a provider: then those of the database are not used. */
-  isKeyedByEnvironment(name: string): boolean {
-    return this.config.given.has(`${getVariablePrefix(name)}_API_KEY`);
+  /**
+   * Whether a provider was added by the dashboard or `provider add`: its name and address are the choice of whoever added
+   * it, and not of those who set the environment.
+   */
+  isManaged(name: string): boolean {
+    const row = this.#rows.get(name);
+    return row?.manifest !== undefined && !row.isRemoved && !this.#builtIns.has(name);
+  }
+
+  /**
+   * What the environment has for a provider, `<NAME>_API_KEY` and `<NAME>_BASE_URL`: nothing for one that was added here,
+   * whose name would otherwise choose the variable of anything else, and whose address gets it.
+   *
+   * @throws {ConfigError} When the variables are invalid.
+   */
+  given(name: string): ReturnType<Config["credentials"]> {
+    return this.isManaged(name) ? { keys: [] } : this.config.credentials(name);
   }
 
   /** The keys in use and the base URL of the environment. @throws {ConfigError} When the environment's are invalid. */
   credentials(name: string): Credential {
-    const given = this.config.credentials(name);
+    const given = this.given(name);
     if (given.keys.length > 0) return given;
     return { ...given, keys: [...new Set(this.keysOf(name).flatMap(({ secret }) => secret ?? []))] };
   }

@@ -21,6 +21,8 @@ export interface ProvidersDeps {
   readonly now: () => number;
   /** Ready manifests of popular providers, by name. */
   readonly manifests?: Readonly<Record<string, unknown>> | undefined;
+  /** Those compiled in. */
+  readonly plugins?: readonly ProviderPlugin[] | undefined;
   /** Gets every key of the database, so that the log shows none. */
   readonly storedSecrets?: Set<string> | undefined;
   createManager(settings: ProviderSettings): PluginManager;
@@ -46,9 +48,9 @@ export class Providers {
   #stop: () => void = () => undefined;
 
   constructor(deps: ProvidersDeps) {
-    const { config, store, now, manifests = {}, storedSecrets } = deps;
+    const { config, store, now, manifests = {}, plugins: builtIns, storedSecrets: redacted } = deps;
     this.#deps = deps;
-    this.settings = new ProviderSettings(config, store, storedSecrets);
+    this.settings = new ProviderSettings(config, store, { redacted, builtIns });
     this.manifests = manifests;
     this.manager = deps.createManager(this.settings);
     this.#folder = (getPluginFolders(config)[0] as { path: string }).path;

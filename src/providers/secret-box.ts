@@ -4,6 +4,7 @@ import { dirname } from "node:path";
 import { type Config, getSecretsKeyFile } from "../config/index.ts";
 import { decrypt, encrypt } from "../contract/encryption.ts";
 import { GatewayError } from "../contract/index.ts";
+import type { Store } from "../db/index.ts";
 
 interface SecretsKey {
   readonly key: Uint8Array;
@@ -11,7 +12,10 @@ interface SecretsKey {
   readonly id: string;
 }
 
-/** Encrypts secrets that the database keeps: by `SECRETS_KEY`, or by the key file in the home folder. */
+/**
+ * Encrypts secrets that the database keeps: by `SECRETS_KEY`, or by the key file in the home folder. Neither is in the
+ * database, so a copy of the database alone opens none of them.
+ */
 export class SecretBox {
   readonly #given: string | undefined;
   readonly #file: string;
@@ -100,4 +104,52 @@ function readIfThere(file: string): string | undefined {
     if (code === "ENOENT") return undefined;
     throw new GatewayError("conflict", `Cannot read ${file} (${code}); give it to the user that runs the gateway`);
   }
+}
+
+/** The setting with the mail server of alerts. */
+export const smtpSetting = "alert_smtp";
+
+/** The mail server as it is stored. */
+export interface StoredSmtp {
+  /** Base64. */
+  readonly secret: string;
+  readonly secrets_id: string;
+}
+
+/**
+ * Encrypts a secret for the database. Two secrets keys in one database would leave gateways that cannot read each other's,
+ * and a new key file must not hide that the one of stored secrets is missing.
+ *
+ * @throws {GatewayError} `conflict` when there is no secrets key, or another than that of the stored secrets.
+ */
+export async function sealSecret(
+  box: SecretBox,
+  db: Store["db"],
+  { owner, content }: { owner: string; content: string },
+): Promise<{ secret: Uint8Array; secrets_id: string }> {
+  const known = await findSecretsId(db);
+  const { secret, secretsId } = box.seal(owner, content, known === undefined && !(await hasChannel(db)));
+  if (known === undefined || known === secretsId) return { secret, secrets_id: secretsId };
+  const remedy = "restore that key, or remove the stored keys of providers and the mail server first";
+  throw new GatewayError(
+    "conflict",
+    `Stored secrets were encrypted with another ${box.source} than this gateway has: ${remedy}`,
+  );
+}
+
+/** Whether the database has secrets that are encrypted by a secrets key. */
+export async function hasSecrets(db: Store["db"]): Promise<boolean> {
+  return (await findSecretsId(db)) !== undefined || (await hasChannel(db));
+}
+
+/** Which secrets key encrypted the secrets that the operator has stored and can remove; `undefined` without any. */
+async function findSecretsId(db: Store["db"]): Promise<string | undefined> {
+  const key = await db.selectFrom("provider_keys").select("secrets_id").limit(1).executeTakeFirst();
+  if (key !== undefined) return key.secrets_id;
+  const smtp = await db.selectFrom("settings").select("value").where("name", "=", smtpSetting).executeTakeFirst();
+  return smtp && (JSON.parse(smtp.value) as StoredSmtp).secrets_id;
+}
+
+async function hasChannel(db: Store["db"]): Promise<boolean> {
+  return (await db.selectFrom("alert_channels").select("id").limit(1).executeTakeFirst()) !== undefined;
 }

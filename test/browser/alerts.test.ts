@@ -14,7 +14,7 @@ describe.skipIf(!hasChromium)("alerts", () => {
   const dashboard = useDashboard({ ALERT_NETWORKS: "127.0.0.0/8" });
 
   test(
-    "are sent to a webhook and a mail server that an administrator sets, tests and removes",
+    "are sent to a webhook and a mail server that an owner sets, tests and removes",
     () =>
       dashboard.visit(async (page) => {
         await signInFirst(page, dashboard.gateway);
@@ -60,6 +60,21 @@ describe.skipIf(!hasChromium)("alerts", () => {
         await page.getByRole("button", { name: /^Delete http/ }).click();
         await page.getByRole("button", { name: "Delete channel" }).click();
         await page.getByRole("button", { name: /^Send test to http/ }).waitFor({ state: "detached" });
+      }),
+    testMsMax,
+  );
+
+  test(
+    "show an administrator the mail server, which only owners change",
+    () =>
+      dashboard.visit(async (page) => {
+        await createUser(dashboard, "kim@example.org");
+        await dashboard.gateway.cli("account", "set", "kim@example.org", "--role", "admin");
+        await signIn(page, "kim@example.org");
+        await page.getByRole("link", { name: "Alerts" }).click();
+        await page.getByText(`127.0.0.1:${mail.port}`).waitFor();
+        expect(await page.getByRole("button", { name: "mail server" }).count()).toBe(0);
+        await page.getByRole("button", { name: "Add channel" }).waitFor();
       }),
     testMsMax,
   );

@@ -45,6 +45,18 @@ export async function listPeople({ db }: Pick<Store, "db">, accountId: string): 
   return people.sort((one, other) => (one.joinedAt ?? 0) - (other.joinedAt ?? 0));
 }
 
+/** The ids of the people of an account, of two at most: whether it is shared, and whose it is alone otherwise. */
+export async function findTwoPeople({ db }: Pick<Store, "db">, accountId: string): Promise<string[]> {
+  const members = db.selectFrom("memberships").select("user_id").where("account_id", "=", accountId);
+  const rows = await db
+    .selectFrom("users")
+    .select("account_id")
+    .where((where) => where.or([where("account_id", "=", accountId), where("id", "in", members)]))
+    .limit(2)
+    .execute();
+  return rows.map((row) => row.account_id);
+}
+
 /** Who changes a team: one of its admins, or an operator of the gateway. */
 export interface TeamActor extends Actor {
   readonly isOperator: boolean;

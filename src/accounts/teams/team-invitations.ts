@@ -4,6 +4,7 @@ import { GatewayError } from "../../contract/index.ts";
 import type { Database, Store, TeamRole } from "../../db/index.ts";
 import { parseEmail } from "../account-admin.ts";
 import { lockAccount } from "../lock-account.ts";
+import { mayAdminister, mayInvite, readRole } from "../roles.ts";
 
 /** An open invitation to a team. */
 export interface TeamInvitation {
@@ -71,7 +72,11 @@ export async function listTeamInvitations(
     .orderBy("created_at", "desc")
     .orderBy("id")
     .execute();
-  return rows.map(({ id, role, email, created_by: createdBy, expires_at: expiresAt }) => ({
+  const makers = [...new Set(rows.map(({ created_by: by }) => by))];
+  const valid = new Set<string>();
+  for (const by of makers) if (await mayInviteToTeam(db, by, accountId)) valid.add(by);
+  const open = rows.filter(({ created_by: by }) => valid.has(by));
+  return open.map(({ id, role, email, created_by: createdBy, expires_at: expiresAt }) => ({
     ...{ id, role, email: email ?? undefined, createdBy, expiresAt },
   }));
 }
@@ -87,18 +92,38 @@ export async function deleteTeamInvitation(db: Transaction<Database>, accountId:
   if (numDeletedRows === 0n) throw new GatewayError("not_found", "There is no such invitation; it may have been used");
 }
 
+/**
+ * Whether the person with this account, or `cli`, may invite people to a team now: an invitation is good only as long as its
+ * maker might make it. These are the holder, the admins of the team and operators, unless they are disabled or viewers.
+ */
+async function mayInviteToTeam(db: Store["db"], by: string, accountId: string): Promise<boolean> {
+  if (await mayInvite(db, by, accountId)) return true;
+  const role = await readRole(db, by);
+  if (role === undefined || role === "viewer") return false;
+  if (by === accountId) return true;
+  const membership = await db
+    .selectFrom("memberships")
+    .innerJoin("users", "users.id", "memberships.user_id")
+    .select("memberships.role")
+    .where("memberships.account_id", "=", accountId)
+    .where("users.account_id", "=", by)
+    .executeTakeFirst();
+  return membership?.role === "admin";
+}
+
 /** What the page of an invitation shows before it is taken. @throws {GatewayError} `not_found` */
 export async function readTeamInvitation({ db }: Pick<Store, "db">, token: string, now: number) {
   const row = await db
     .selectFrom("team_invitations")
     .innerJoin("accounts", "accounts.id", "team_invitations.account_id")
     .select(["team_invitations.email", "team_invitations.role", "accounts.name", "accounts.email as team_email"])
+    .select(["team_invitations.created_by", "team_invitations.account_id"])
     .where("token_hash", "=", hashToken(token))
     .where("used_by", "is", null)
     .where("expires_at", ">", now)
     .where("accounts.disabled_at", "is", null)
     .executeTakeFirst();
-  if (row === undefined) throw invalidInvitation();
+  if (row === undefined || !(await mayInviteToTeam(db, row.created_by, row.account_id))) throw invalidInvitation();
   return { team: row.name ?? row.team_email, role: row.role, email: row.email ?? undefined };
 }
 
@@ -111,9 +136,10 @@ export function expectInvited(invitation: { email: string | null | undefined }, 
 
 /** Whether a team has invited the person with this address, which is permission to sign up. */
 export async function isInvited({ db }: Pick<Store, "db">, email: string, now: number): Promise<boolean> {
-  const invitations = db.selectFrom("team_invitations").select("id").where("email", "=", email);
-  const open = invitations.where("used_by", "is", null).where("expires_at", ">", now);
-  return (await open.executeTakeFirst()) !== undefined;
+  const invitations = db.selectFrom("team_invitations").select(["account_id", "created_by"]).where("email", "=", email);
+  const open = await invitations.where("used_by", "is", null).where("expires_at", ">", now).distinct().execute();
+  for (const { account_id, created_by } of open) if (await mayInviteToTeam(db, created_by, account_id)) return true;
+  return false;
 }
 
 /**
@@ -121,15 +147,15 @@ export async function isInvited({ db }: Pick<Store, "db">, email: string, now: n
  * person who took it may do so again, which changes nothing. Call within a transaction.
  *
  * @param personId The id of the person's own account.
- * @returns The account, and the role if it is new.
- * @throws {GatewayError} `not_found` for a token that is unknown, expired or taken by somebody else, `invalid_request` when
- * it is for another address, `conflict` for somebody who is in the team already.
+ * @returns The account, the role if it is new, and whether an operator made the invitation for the e-mail of this person.
+ * @throws {GatewayError} `not_found` for a token that is unknown, expired or taken by somebody else, or whose maker may not
+ * invite any more; `invalid_request` when it is for another address, `conflict` for somebody who is in the team already.
  */
 export async function takeTeamInvitation(
   db: Transaction<Database>,
   { token, personId }: { token: string; personId: string },
   now: number,
-): Promise<{ accountId: string; joinedAs: TeamRole | undefined }> {
+): Promise<{ accountId: string; joinedAs: TeamRole | undefined; isVouchedFor: boolean }> {
   const invitation = await db
     .selectFrom("team_invitations")
     .select(["id", "account_id"])
@@ -142,12 +168,14 @@ export async function takeTeamInvitation(
   const row = await db
     .selectFrom("team_invitations")
     .innerJoin("accounts", "accounts.id", "team_invitations.account_id")
-    .select(["team_invitations.role", "team_invitations.email", "used_by", "expires_at", "disabled_at"])
+    .select(["team_invitations.role", "team_invitations.email", "used_by", "expires_at", "disabled_at", "created_by"])
     .where("team_invitations.id", "=", invitation.id)
     .executeTakeFirst();
   if (row === undefined || row.expires_at <= now || row.disabled_at !== null) throw invalidInvitation();
-  if (row.used_by === person.userId && person.isMember) return { accountId, joinedAs: undefined };
-  if (row.used_by !== null) throw invalidInvitation();
+  if (row.used_by === person.userId && person.isMember) {
+    return { accountId, joinedAs: undefined, isVouchedFor: false };
+  }
+  if (row.used_by !== null || !(await mayInviteToTeam(db, row.created_by, accountId))) throw invalidInvitation();
   expectInvited(row, person.email);
   if (person.isMember) throw new GatewayError("conflict", "You belong to this team already; sign in to switch to it");
   await expectSeat(db, accountId);
@@ -155,7 +183,9 @@ export async function takeTeamInvitation(
   const membership = { account_id: accountId, user_id: person.userId, role: row.role, joined_at: now };
   await db.insertInto("memberships").values(membership).execute();
   await db.updateTable("users").set({ current_account_id: accountId }).where("id", "=", person.userId).execute();
-  return { accountId, joinedAs: row.role };
+  const role = await readRole(db, row.created_by);
+  const isVouchedFor = row.email !== null && role !== undefined && mayAdminister(role);
+  return { accountId, joinedAs: row.role, isVouchedFor };
 }
 
 async function readPerson(db: Transaction<Database>, accountId: string, personId: string) {

@@ -117,7 +117,7 @@ export const accountPassword = defineCommand({
   async run(_context, { args, config, now }) {
     const { email, password } = await withStore(config, async ({ store, accounts }) => {
       const { id: accountId, email } = await findAccount(accounts, args.A);
-      const password = await makeTemporaryPassword(store, { accountId, role: "member" }, now);
+      const password = await makeTemporaryPassword(store, { accountId, role: "member", by: "cli" }, now);
       await recordAudit(store, { accountId: "cli", action: "account.password", subject: accountId, detail: {} }, now);
       return { email, password };
     });

@@ -15,7 +15,7 @@ import { type Config, getCatalogueFolder, isLoopback } from "../../config/index.
 import { compareModels } from "../../plugin-loader/compare-models.ts";
 import { parseJson, readText } from "../../plugin-loader/read-files.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";
-import { loadSnapshot } from "../lib/catalogue.ts";
+import { loadOffline } from "../lib/catalogue.ts";
 import { checkCatalogue, isSigned, type SignedCatalogue, signCatalogue } from "../lib/signed-catalogue.ts";
 
 /** What `catalogue update` writes into the folder of the operator's own rows. */
@@ -125,7 +125,7 @@ async function preview(
     const plugins = join(config.home, "plugins");
     if (existsSync(plugins)) symlinkSync(plugins, join(home, "plugins"));
     writeFileSync(join(trial, updateName), JSON.stringify(catalogue));
-    const [now, then] = [await loadSnapshot(context, config), await loadSnapshot(context, { ...config, home })];
+    const [now, then] = [await loadOffline(context, config), await loadOffline(context, { ...config, home })];
     const [problem] = then.warnings.filter((sentence) => !now.warnings.includes(sentence));
     if (problem !== undefined) {
       const reason = problem.replace(`Cannot use catalogue/${updateName}: `, "").replace(/; its last .*/, "");

@@ -4,6 +4,7 @@ import { defineCommand } from "../command.ts";
 import {
   type CatalogueRow,
   getServedBy,
+  loadOffline,
   loadSnapshot,
   readProviderSettings,
   toCatalogueRows,
@@ -17,7 +18,7 @@ export const models = defineCommand({
   args: [],
   example: "models",
   async run(context, { config }) {
-    const snapshot = await loadSnapshot(context, config, await readProviderSettings(config));
+    const snapshot = await loadSnapshot(context, config, await readProviderSettings(context, config));
     const described = toCatalogueRows(snapshot.plugins).map(({ model, plugin }) => {
       const json = {
         id: model.id,
@@ -80,7 +81,7 @@ export const catalogueCheck = defineCommand({
   args: [],
   example: "catalogue check",
   async run(context, { config, now }) {
-    const rows = toCatalogueRows((await loadSnapshot(context, config)).plugins);
+    const rows = toCatalogueRows((await loadOffline(context, config)).plugins);
     const found = findings.flatMap((finding) =>
       rows.filter(({ model }) => hasFinding[finding](model, now)).map((row) => toFindingJson(row, finding)),
     );

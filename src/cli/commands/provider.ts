@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
+import { commandLine } from "../../accounts/index.ts";
 import type { Config } from "../../config/index.ts";
 import { monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
 import { createLog } from "../../observability/log.ts";
@@ -11,7 +12,7 @@ import { columns } from "../lib/format.ts";
 import { withStore } from "../lib/with-store.ts";
 
 /** Who the audit log says did it. */
-const by = "cli";
+const by = commandLine.accountId;
 
 /** Opens the providers of the database; a running gateway takes over what is changed within a second. */
 function withProviders<T>(
@@ -23,7 +24,7 @@ function withProviders<T>(
     const log = createLog("silent", () => undefined);
     const clock = () => now;
     const providers = new Providers({
-      ...{ config, store, log, now: clock, manifests: context.manifests },
+      ...{ config, store, log, now: clock, manifests: context.manifests, plugins: context.plugins },
       createManager: (settings) => openPluginManager({ ...context, config, log }, clock, settings),
     });
     await providers.load();
@@ -72,7 +73,7 @@ export const providerAdd = defineCommand({
   async run(context, { args, ...input }) {
     const name = basename(args.FILE, ".json");
     const manifest = readManifestFile(args.FILE);
-    await withProviders(context, input, ({ actions }) => actions.add(by, name, manifest));
+    await withProviders(context, input, ({ actions }) => actions.add(commandLine, name, manifest));
     return { json: { name }, text: `${name} is added; set its key with modelgate provider key set ${name}` };
   },
 });

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { describeConfig, getDatabaseFile, getLocalOrigin, makeHome } from "../../config/index.ts";
 import { backupSqlite } from "../../db/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
-import { loadSnapshot } from "../lib/catalogue.ts";
+import { loadOffline } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";
 
 export const serve = defineCommand({
@@ -80,7 +80,7 @@ export const config = defineCommand({
   args: [],
   example: "config",
   async run(context, { config }) {
-    const { plugins } = await loadSnapshot(context, config);
+    const { plugins } = await loadOffline(context, config);
     const withKey = plugins.filter(({ credential }) => credential === "key").map(({ name }) => name);
     const rows = describeConfig(config, withKey);
     return { json: rows, text: columns(rows.map(({ name, value, source }) => [name, value, source])) };

@@ -20,24 +20,37 @@ export function toCatalogueRows(plugins: readonly ProviderPlugin[]): CatalogueRo
 }
 
 /**
- * Loads what a server with this configuration would serve, drop-in plugins and catalogue files included.
+ * Loads what a server with this configuration would serve, drop-in plugins and catalogue files included. Providers of which
+ * all models are sold are asked for them.
  *
- * @param settings What the database says of providers; absent: the environment alone counts.
+ * @param settings What the database says of providers, from {@link readProviderSettings}.
  */
 export function loadSnapshot(
   { plugins, createSandbox }: CliContext,
   config: Config,
-  settings?: ProviderSettings,
+  settings: ProviderSettings | undefined,
 ): Promise<PluginSnapshot> {
   const log = createLog("silent", () => undefined);
   return openPluginManager({ config, plugins, createSandbox, log }, Date.now, settings).load();
 }
 
+/**
+ * As {@link loadSnapshot}, without the database and without asking anybody: the database alone says which providers an
+ * administrator has added, and these must not get keys of the environment.
+ */
+export function loadOffline({ plugins, createSandbox }: CliContext, config: Config): Promise<PluginSnapshot> {
+  const log = createLog("silent", () => undefined);
+  return openPluginManager({ config, plugins, createSandbox, log, asksProviders: false }, Date.now).load();
+}
+
 /** Reads what the database says of providers, their keys included; `undefined` when there is no database yet. */
-export async function readProviderSettings(config: Config): Promise<ProviderSettings | undefined> {
+export async function readProviderSettings(
+  { plugins: builtIns }: Pick<CliContext, "plugins">,
+  config: Config,
+): Promise<ProviderSettings | undefined> {
   if (config.databaseUrl === undefined && !existsSync(getDatabaseFile(config))) return undefined;
   return await withStore(config, async ({ store }) => {
-    const settings = new ProviderSettings(config, store);
+    const settings = new ProviderSettings(config, store, { builtIns });
     await settings.read();
     return settings;
   });

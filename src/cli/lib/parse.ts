@@ -3,7 +3,7 @@ import type { Config } from "../../config/index.ts";
 import { type BudgetPeriod, parseUsd } from "../../contract/index.ts";
 import { didYouMean } from "../../sdk/did-you-mean.ts";
 import { type CliContext, UsageError } from "../command.ts";
-import { loadSnapshot, toCatalogueRows } from "./catalogue.ts";
+import { loadSnapshot, readProviderSettings, toCatalogueRows } from "./catalogue.ts";
 
 const unitMs = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000, y: 31_536_000_000 } as const;
 
@@ -90,7 +90,7 @@ export function parseKeyId(idOrKey: string): string {
  * @throws {UsageError} When there is no name.
  */
 export async function parseAllowedModels(text: string, context: CliContext, config: Config): Promise<string[]> {
-  const { plugins, registry } = await loadSnapshot(context, config);
+  const { plugins, registry } = await loadSnapshot(context, config, await readProviderSettings(context, config));
   const ids = new Map([...registry.virtualModels.keys()].map((id) => [id, id]));
   for (const { model } of toCatalogueRows(plugins)) {
     for (const name of [model.id, ...(model.aliases ?? [])]) if (!ids.has(name)) ids.set(name, model.id);

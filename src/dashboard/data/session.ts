@@ -1,5 +1,5 @@
 import useSWR from "swr";
-import { fetchJson } from "./api.ts";
+import { api, fetchJson, request } from "./api.ts";
 import { getMe } from "./calls.ts";
 import { endPlaygroundKey } from "./playground-key.ts";
 
@@ -84,6 +84,17 @@ export async function signUp(fields: {
   invitation?: string;
 }): Promise<void> {
   await fetchJson("/api/auth/sign-up/email", fields);
+}
+
+/** Sends a link to the e-mail of the user, by which they verify it. @throws {Error} Why it could not be sent. */
+export async function sendEmailVerification(): Promise<void> {
+  const { mail_error } = await request(api.email.verification.post());
+  if (mail_error !== null) throw new Error(mail_error);
+}
+
+/** Verifies the e-mail of the user by the token of a link. */
+export async function verifyEmail(token: string): Promise<{ email: string }> {
+  return request(api.email.verify.post({ token }));
 }
 
 export async function signOut(): Promise<void> {

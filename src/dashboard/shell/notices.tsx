@@ -1,13 +1,14 @@
 import { useRef } from "react";
 import { Link } from "wouter";
+import { VerifyEmailButton } from "../auth/verify-email.tsx";
 import { isUnauthorized, useGateway } from "../data/api.ts";
 import { useMe } from "../data/session.ts";
 import { LinkButton } from "../ui/button.tsx";
 import { Callout } from "../ui/feedback.tsx";
 
-/** What concerns every page: the gateway is away, was upgraded, or simulates its answers. */
+/** What concerns every page: the gateway is away, was upgraded, or simulates its answers; the email is not verified. */
 export function Notices({ isAdmin }: { isAdmin: boolean }) {
-  const { error } = useMe();
+  const { data: me, error } = useMe();
   const { data: gateway } = useGateway();
   const opened = useRef<string>(undefined);
   opened.current ??= gateway?.version;
@@ -20,6 +21,12 @@ export function Notices({ isAdmin }: { isAdmin: boolean }) {
         <Callout>
           modelgate was upgraded to {gateway.version}.{" "}
           <LinkButton onClick={() => location.reload()}>Reload this page</LinkButton>
+        </Callout>
+      )}
+      {me?.email_verified === false && (
+        <Callout tone="warn">
+          Your email {me.email} isn't verified, which limits your free quota and the emails you get.{" "}
+          <VerifyEmailButton />
         </Callout>
       )}
       {gateway?.sandbox === true && (

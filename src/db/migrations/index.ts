@@ -22,6 +22,7 @@ import { teams } from "./0021-teams.ts";
 import { mediaTokens } from "./0022-media-tokens.ts";
 import { accountModels } from "./0023-account-models.ts";
 import { teamFounders } from "./0025-team-founders.ts";
+import { secretsAndLinks } from "./0026-secrets-and-links.ts";
 import type { Migration } from "./migration.ts";
 
 /** Every step of the schema, by rising version. */
@@ -50,4 +51,5 @@ export const migrations: readonly Migration[] = [
   mediaTokens,
   accountModels,
   teamFounders,
+  secretsAndLinks,
 ];

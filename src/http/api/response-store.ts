@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { findTwoPeople } from "../../accounts/index.ts";
 import { withTimeout } from "../../billing/index.ts";
 import {
   decrypt,
@@ -34,8 +35,15 @@ export interface StoredResponse {
   earlier: string[];
 }
 
+/** Whose key made a response. */
+interface Maker {
+  key: string;
+  /** The account of the person who made the key; absent: a command did, or nobody knows. */
+  person?: string;
+}
+
 /** A stored row, decrypted. */
-type Content = StoredResponse | { item: ResponseItem };
+type Content = (StoredResponse | { item: ResponseItem }) & { by: Maker };
 
 /** What is stored of what a request refers to, and which rows that is. */
 export interface RequestContext extends responsesProtocol.StoredContext {
@@ -44,7 +52,10 @@ export interface RequestContext extends responsesProtocol.StoredContext {
   usedIds: readonly string[];
 }
 
-/** Responses and their items, stored for a while, encrypted and for their account alone. */
+/**
+ * Responses and their items, stored for a while, encrypted and for their account alone. In an account that people share each
+ * has their own: of a team's prompts its admins alone see all, on the dashboard.
+ */
 export class ResponseStore {
   readonly #deps: HttpDeps;
   readonly #rows: StoredResponses;
@@ -103,7 +114,7 @@ export class ResponseStore {
     if (!context.stored) return;
     try {
       const whole = { response, input: toStoredItems(input, response.id), earlier: [...context.chain] };
-      await this.#write(call.caller.accountId, whole, context.usedIds);
+      await this.#write(call, whole, context.usedIds);
     } catch (error) {
       Object.assign(response, { store: false });
       call.ignored.add("store");
@@ -120,10 +131,11 @@ export class ResponseStore {
 
   /** Deletes a response and the items of its output. @throws {GatewayError} As `get`. */
   async delete(call: HttpCall, id: string): Promise<void> {
-    if (this.#ttlMs === 0 || !(await ask(this.#rows.delete(call.caller.accountId, id)))) throw responseNotFound(id);
+    const isTheirs = (await this.#load(call, [id])).has(id);
+    if (!isTheirs || !(await ask(this.#rows.delete(call.caller.accountId, id)))) throw responseNotFound(id);
   }
 
-  /** The rows of these ids; those that do not exist are left out. Their bytes count as the call's body. */
+  /** The rows of these ids; those that do not exist or are another person's are left out. Their bytes count as the call's body. */
   async #load(call: HttpCall, ids: readonly string[]): Promise<Map<string, Content>> {
     const { accountId } = call.caller;
     if (this.#ttlMs === 0 || ids.length === 0) return new Map();
@@ -132,7 +144,18 @@ export class ResponseStore {
     if (bytes > contextBytesMax) throw tooMuchContext(`${bytes} bytes, more than ${contextBytesMax}`);
     call.reserveMemory(bytes);
     const found = await ask(this.#rows.get(accountId, ids));
-    return new Map(found.flatMap(({ id, body }) => this.#open(call, id, body) ?? []));
+    const opened = found.flatMap(({ id, body }) => this.#open(call, id, body) ?? []);
+    return new Map(await this.#withoutOthers(call, opened));
+  }
+
+  async #withoutOthers(call: HttpCall, rows: [string, Content][]): Promise<[string, Content][]> {
+    const own = toMaker(call);
+    const isOwn = ({ by }: Content) => by.key === own.key || (by.person !== undefined && by.person === own.person);
+    if (rows.every(([, content]) => isOwn(content))) return rows;
+    const people = await ask(findTwoPeople(this.#deps.store, call.caller.accountId));
+    /** Keys of somebody who has left still work; what the one person makes who is there is not for them. */
+    const isOfThem = ({ person }: Maker) => person === undefined || person === people[0];
+    return rows.filter(([, content]) => isOwn(content) || (people.length < 2 && isOfThem(own) && isOfThem(content.by)));
   }
 
   /** `undefined` for a row that cannot be decrypted: it was changed, or the key is another one since. */
@@ -146,11 +169,13 @@ export class ResponseStore {
     }
   }
 
-  async #write(accountId: string, whole: StoredResponse, usedIds: readonly string[]): Promise<void> {
+  async #write(call: HttpCall, whole: StoredResponse, usedIds: readonly string[]): Promise<void> {
     const { sealKey, now, config } = this.#deps;
+    const { accountId } = call.caller;
     const { id: responseId, output } = whole.response;
-    const contents = new Map<string, Content>(output.map((item) => [item.id, { item: item as ResponseItem }]));
-    contents.set(responseId, whole);
+    const by = toMaker(call);
+    const contents = new Map<string, Content>(output.map((item) => [item.id, { item: item as ResponseItem, by }]));
+    contents.set(responseId, { ...whole, by });
     const rows = [...contents].map(([id, content]) => {
       const body = encrypt(sealKey, ownerOf(accountId, id), Buffer.from(JSON.stringify(content)));
       return { id, responseId, body };
@@ -167,6 +192,10 @@ export class ResponseStore {
       throw error;
     }
   }
+}
+
+function toMaker({ caller: { keyId: key, createdBy } }: HttpCall): Maker {
+  return createdBy === undefined || createdBy === "cli" ? { key } : { key, person: createdBy };
 }
 
 /** Only this row of this account can be decrypted with it. */

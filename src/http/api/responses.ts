@@ -141,7 +141,7 @@ async function prepare(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, s
   const native = setNative(call, "responses", expanded);
   const translated = translateUnlessNative(native, () => toChatRequest(body, { seal, ...context }));
   warnOfTranslation(call, translated?.plan.warnings ?? []);
-  const head = Object.defineProperty(createResponseHead(call.id, model, deps.now), "model", { get: served });
+  const head = Object.defineProperty(createResponseHead(model, deps.now), "model", { get: served });
   return {
     native,
     request: translated === undefined ? (native as NativeExchange).toStandIn() : translated.chat,

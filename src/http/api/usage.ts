@@ -1,5 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
+import { getFreeQuota } from "../../accounts/index.ts";
 import {
   type DaySpan,
   type Period,
@@ -80,7 +81,9 @@ type UsageQuery = DaySpan & { readonly period: Period; readonly group: Group };
 /** GET /usage: the usage of the user's account in UTC buckets. */
 export function usageController(deps: HttpDeps) {
   const answer = async ({ request }: { request: Request }): Promise<Response> => {
-    const { accountId, freeTokensPerDay = deps.config.freeTokensPerDay } = await readUser(deps, request);
+    const user = await readUser(deps, request);
+    const { accountId } = user;
+    const freeTokensPerDay = getFreeQuota(user, deps.config);
     const query = readUsageQuery(parseUrl(request).searchParams, deps.now());
     if (query.group !== "model") await deps.statistics?.freshen();
     const [sums, grouped, quota, wallet] = await Promise.all([

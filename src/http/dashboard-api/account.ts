@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { endSession, listSessions, redeemedVouchers, redeemVoucher } from "../../accounts/index.ts";
+import { endSession, getFreeQuota, listSessions, redeemedVouchers, redeemVoucher } from "../../accounts/index.ts";
 import { readLatestCalls, readRecentCalls, readStatement } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { mayUse } from "../../kernel/index.ts";
@@ -36,10 +36,10 @@ export function meController(deps: HttpDeps) {
   return new Elysia().use(withAnySession(deps)).get(
     "/me",
     async ({
-      user: { accountId, email, name, role, passwordIsTemporary, secondFactor, freeTokensPerDay, ...user },
+      user: { accountId, email, emailVerified, name, role, passwordIsTemporary, secondFactor, ...user },
       query: { calls: seen },
     }) => {
-      const limit = freeTokensPerDay ?? config.freeTokensPerDay;
+      const limit = getFreeQuota(user, config);
       const [wallet, quota, latest] = await Promise.all([
         ledger.readWalletState(accountId),
         ledger.readQuotaState({ accountId, freeTokensPerDay: limit }),
@@ -47,7 +47,10 @@ export function meController(deps: HttpDeps) {
           ? undefined
           : readLatestCalls(store, accountId, { limit: pageSize, seen }),
       ]);
-      const person = { email, name, role, password_is_temporary: passwordIsTemporary, second_factor: secondFactor };
+      const person = {
+        ...{ email, email_verified: emailVerified, name, role },
+        ...{ password_is_temporary: passwordIsTemporary, second_factor: secondFactor },
+      };
       const money = { wallet: toWalletJson(wallet), quota: toQuotaJson(quota) };
       const calls = latest === undefined ? null : toLatestCallsJson(latest);
       const team = { team_role: user.teamRole, own_account: user.ownAccountId };

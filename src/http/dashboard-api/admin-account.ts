@@ -1,6 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type Account, auditedActions, createAudited, findUser, listSessions } from "../../accounts/index.ts";
+import {
+  type Account,
+  auditedActions,
+  createAudited,
+  findUser,
+  getFreeQuota,
+  listSessions,
+} from "../../accounts/index.ts";
 import { readStatement, readUsage } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
@@ -37,14 +44,19 @@ export function adminAccountController(deps: HttpDeps) {
     .use(withAdminSession(deps))
     .get("", async ({ params: { id } }) => {
       const account = await getAccount(id);
-      const { freeTokensPerDay = deps.config.freeTokensPerDay } = account;
-      const [user, wallet, quota] = await Promise.all([
-        findUser(store, id),
+      const user = await findUser(store, id);
+      const isEmailClaimed = user?.emailVerified === false;
+      const freeTokensPerDay = getFreeQuota({ ...account, isEmailClaimed }, deps.config);
+      const [wallet, quota] = await Promise.all([
         deps.ledger.readWalletState(id),
         deps.ledger.readQuotaState({ accountId: id, freeTokensPerDay }),
       ]);
       const sessions = user === undefined ? [] : await listSessions(store, user.id, now());
-      const signIn = { role: user?.role ?? null, second_factor: user?.secondFactor ?? false };
+      const signIn = {
+        ...{ role: user?.role ?? null, second_factor: user?.secondFactor ?? false },
+        /** `false`: somebody signed up with it, and nobody knows whether it is theirs; `null`: nobody signs in. */
+        email_verified: user?.emailVerified ?? null,
+      };
       return {
         ...{ ...toAccountJson(account), ...signIn },
         ...{ wallet: toWalletJson(wallet), quota: toQuotaJson(quota), limits: toLimitsJson(deps, account) },
@@ -62,7 +74,8 @@ export function adminAccountController(deps: HttpDeps) {
     )
     .get("/keys", async ({ params: { id } }) => {
       await getAccount(id);
-      return { data: await toKeysJson(store, await accounts.listKeys(id)) };
+      const { keys, hasMore } = await accounts.listShownKeys(id);
+      return { data: await toKeysJson(store, keys), has_more: hasMore };
     })
     .get(
       "/entries",

@@ -5,7 +5,7 @@ import { creditWallet } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
-import { createInvitationMail } from "./invitation-mail.ts";
+import { createLinkMail } from "./link-mail.ts";
 import { readCredit, readMoment, readUsd } from "./read-fields.ts";
 import { toAccountRowJson, toVoucherJson } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";
@@ -35,7 +35,7 @@ export function adminAccountsController(deps: HttpDeps) {
   const { store, now } = deps;
   const audited = createAudited(store, now);
   const actions = auditedActions(audited, now);
-  const mail = createInvitationMail(deps);
+  const mail = createLinkMail(deps);
   return new Elysia({ prefix: "/admin" })
     .use(withAdminSession(deps))
     .get(
@@ -57,7 +57,7 @@ export function adminAccountsController(deps: HttpDeps) {
     .post(
       "/accounts/:id/invite",
       async ({ admin, params: { id }, query }) => {
-        if (query.mail === "send") await mail.expectPossible(admin);
+        if (query.mail === "send") await mail.expectInvitation(admin);
         const { token, expiresAt } = await actions.invite(admin, id);
         const { email: to } = (query.mail === "send" ? await deps.accounts.find(id) : undefined) ?? {};
         const error = to && (await mail.send(admin, { kind: "account", to, token, expiresAt }));

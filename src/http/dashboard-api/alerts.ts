@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { RateLimiter, recordAudit } from "../../accounts/index.ts";
+import { RateLimiter, recordAudit, type SessionUser, takeAttempt } from "../../accounts/index.ts";
 import {
   addChannel,
   type Channel,
@@ -23,7 +23,7 @@ import { formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
 import { toIso } from "./serializers.ts";
-import { withAdminSession, withTeamSession } from "./session.ts";
+import { withAdminSession, withOwnerSession, withTeamSession } from "./session.ts";
 
 const RuleChange = formBody({
   enabled: Type.Boolean(),
@@ -50,11 +50,13 @@ const NewSmtp = formBody({
 /** Each change is written to the database, each test makes a connection. */
 const changesPerMinuteMax = 30;
 const testsPerMinuteMax = 6;
+/** Of all processes, beside the limit of each. */
+const testMailLimit = { max: 20, windowMs: 3_600_000, what: "test messages by e-mail" };
 
 /** The alerts of an owner: what is wrong, the rules and the channels. */
 function alertActions(deps: HttpDeps) {
-  const { store, sealKey: key, now, config, log } = deps;
-  const delivery = createDelivery({ store, key, now, config, log });
+  const { store, secrets: box, now } = deps;
+  const delivery = createDelivery(deps);
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of alerts" });
   const tests = new RateLimiter(testsPerMinuteMax, now, { what: "test messages" });
   return {
@@ -86,7 +88,7 @@ function alertActions(deps: HttpDeps) {
     },
     add: async (owner: string, kind: Channel["kind"], target: Parameters<typeof addChannel>[1]["target"]) => {
       changes.take(owner);
-      return toChannelJson(await addChannel(store, { key, now: now(), owner, kind, target }));
+      return toChannelJson(await addChannel(store, { box, now: now(), owner, kind, target }));
     },
     remove: async (owner: string, id: string) => {
       changes.take(owner);
@@ -95,24 +97,29 @@ function alertActions(deps: HttpDeps) {
     },
     /** Sends a test message and waits for its outcome. */
     test: async (owner: string, id: string) => {
-      const isOwn = (await listChannels(store, owner)).some((channel) => channel.id === id);
-      if (!isOwn) throw new GatewayError("not_found", "There is no such channel");
+      const channel = (await listChannels(store, owner)).find((one) => one.id === id);
+      if (channel === undefined) throw new GatewayError("not_found", "There is no such channel");
       tests.take(owner);
+      if (channel.kind === "email") await takeAttempt(store, `test-mail:${owner}`, testMailLimit, now());
       return { id, error: (await delivery.sendTest(id)) ?? null };
     },
   };
 }
 
-/** The alerts of the gateway, for administrators. Every change is in the audit log. */
+/** The alerts of the gateway, for administrators, and the mail server, for owners. Every change is in the audit log. */
 export function adminAlertsController(deps: HttpDeps) {
-  const { store, sealKey: key, now, config, log } = deps;
+  return new Elysia({ prefix: "/admin/alerts" }).use(gatewayAlertsController(deps)).use(mailServerController(deps));
+}
+
+function gatewayAlertsController(deps: HttpDeps) {
+  const { store, now, config } = deps;
   const actions = alertActions(deps);
   const record = (accountId: string, action: string, subject: string, detail: Record<string, string | boolean> = {}) =>
     recordAudit(store, { accountId, action, subject, detail }, now());
-  return new Elysia({ prefix: "/admin/alerts" })
+  return new Elysia()
     .use(withAdminSession(deps))
     .get("", async () => {
-      const smtp = await findSmtp({ store, key, now, config, log });
+      const smtp = await findSmtp(deps);
       return { ...(await actions.read(gatewayOwner)), smtp: toSmtpJson(smtp, config.smtpUrl !== undefined) };
     })
     .put(
@@ -147,19 +154,28 @@ export function adminAlertsController(deps: HttpDeps) {
       await record(admin.accountId, "alert.channel_delete", id);
       return { id };
     })
-    .post("/channels/:id/test", ({ params: { id } }) => actions.test(gatewayOwner, id))
+    .post("/channels/:id/test", ({ params: { id } }) => actions.test(gatewayOwner, id));
+}
+
+/** The mail server carries the links by which owners sign in, so whoever sets it could become one. */
+function mailServerController(deps: HttpDeps) {
+  const { store, secrets, now } = deps;
+  const record = ({ ownAccountId: accountId }: SessionUser, subject: string) =>
+    recordAudit(store, { accountId, action: "alert.smtp", subject, detail: {} }, now());
+  return new Elysia()
+    .use(withOwnerSession(deps))
     .put(
       "/smtp",
-      async ({ admin, body: { tls: isTls, ...body } }) => {
-        await writeSmtp(store, key, { ...body, isTls });
-        await record(admin.accountId, "alert.smtp", body.host);
+      async ({ user, body: { tls: isTls, ...body } }) => {
+        await writeSmtp(store, secrets, { ...body, isTls });
+        await record(user, body.host);
         return { host: body.host };
       },
       { body: NewSmtp },
     )
-    .delete("/smtp", async ({ admin }) => {
-      await writeSmtp(store, key, undefined);
-      await record(admin.accountId, "alert.smtp", "none");
+    .delete("/smtp", async ({ user }) => {
+      await writeSmtp(store, secrets, undefined);
+      await record(user, "none");
       return { host: null };
     });
 }
@@ -167,11 +183,11 @@ export function adminAlertsController(deps: HttpDeps) {
 /** The alerts of the user's own account: its wallet and the budgets of its keys. */
 export function alertsController(deps: HttpDeps) {
   const actions = alertActions(deps);
-  const { store, sealKey: key, now, config, log } = deps;
+  const { store } = deps;
   return new Elysia({ prefix: "/alerts" })
     .use(withTeamSession(deps))
-    .get("", async ({ user: { accountId } }) => {
-      const hasMail = (await findSmtp({ store, key, now, config, log })) !== undefined;
+    .get("", async ({ user: { accountId, isEmailClaimed } }) => {
+      const hasMail = !isEmailClaimed && (await findSmtp(deps)) !== undefined;
       return { ...(await actions.read(accountId)), has_mail: hasMail };
     })
     .put("/rules/:id", ({ user: { accountId }, params: { id }, body }) => actions.setRule(accountId, id, body), {
@@ -183,7 +199,8 @@ export function alertsController(deps: HttpDeps) {
         actions.add(accountId, "webhook", { url: checkWebhookUrl(url), secret }),
       { body: NewWebhook },
     )
-    .post("/emails", async ({ user: { accountId } }) => {
+    .post("/emails", async ({ user: { accountId, isEmailClaimed } }) => {
+      if (isEmailClaimed) throw new GatewayError("conflict", "Alerts are sent to verified e-mails: verify yours first");
       const hasOne = (await listChannels(store, accountId)).some(({ kind }) => kind === "email");
       if (hasOne) throw new GatewayError("conflict", "Alerts are already sent to the e-mail address of this account");
       return actions.add(accountId, "email", {});

@@ -11,6 +11,7 @@ import { adminAlertsController, alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
 import { catalogueController } from "./catalogue.ts";
 import { adminContentController, contentController } from "./content.ts";
+import { emailController } from "./email.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
@@ -40,6 +41,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(adminContentController(deps))
     .use(statisticsController(deps))
     .use(sessionsController(deps))
+    .use(emailController(deps))
     .use(teamController(deps))
     .use(teamsController(deps))
     .use(adminTeamController(deps))

@@ -56,16 +56,16 @@ export function keysController(deps: HttpDeps) {
   const changes = new RateLimiter(changesPerMinuteMax, deps.now, { what: "key changes" });
   /** Members of a team change the keys that they made, and its admins all of them. */
   const expectOwn = async ({ accountId, ownAccountId, teamRole }: SessionUser, id: string) => {
-    const found = (await accounts.listKeys(accountId)).find((key) => key.id === id);
-    if (found === undefined) throw new GatewayError("not_found", "No API key of this account has this id");
+    const found = await accounts.findKeyOwner(id);
+    if (found?.accountId !== accountId) throw new GatewayError("not_found", "No API key of this account has this id");
     if (teamRole === "admin" || found.createdBy === ownAccountId) return;
     throw new GatewayError("forbidden", "Somebody else made this key; an admin of the team can change or revoke it");
   };
   return new Elysia({ prefix: "/keys" })
     .use(withSession(deps))
     .get("", async ({ user }) => {
-      const keys = await accounts.listKeys(user.accountId);
-      return { data: await toKeysJson(deps.store, keys) };
+      const { keys, hasMore } = await accounts.listShownKeys(user.accountId);
+      return { data: await toKeysJson(deps.store, keys), has_more: hasMore };
     })
     .post(
       "",

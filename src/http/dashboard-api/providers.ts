@@ -31,7 +31,7 @@ export function providersController(deps: HttpDeps) {
     .post(
       "",
       async ({ admin, body: { name, manifest } }) => {
-        await actions.add(admin.accountId, name, manifest);
+        await actions.add(admin, name, manifest);
         return { name };
       },
       { body: NewProvider },

@@ -19,9 +19,13 @@ export function systemStatusController(deps: HttpDeps) {
     .get("/settings", () => ({ data: describeConfig(config, readableCredentials(deps)), version: deps.version }));
 }
 
-/** Plugins whose credentials can be read; what is wrong with the others is in their state. */
-function readableCredentials({ config, snapshot }: HttpDeps): string[] {
+/**
+ * Plugins whose credentials can be read from the environment; what is wrong with others is in their state. Not those that
+ * were added here: their names would tell which variables there are.
+ */
+function readableCredentials({ config, snapshot, providers: { settings } }: HttpDeps): string[] {
   return snapshot().plugins.flatMap(({ name }) => {
+    if (settings.isManaged(name)) return [];
     try {
       config.credentials(name);
       return [name];

@@ -18,7 +18,7 @@ import {
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../middleware/validation-errors.ts";
-import { createInvitationMail } from "./invitation-mail.ts";
+import { createLinkMail } from "./link-mail.ts";
 import { readBudget } from "./read-fields.ts";
 import { toIso } from "./serializers.ts";
 import { withAdminSession, withOwnSession, withSession, withTeamSession } from "./session.ts";
@@ -51,11 +51,11 @@ type Inviter = TeamActor & { readonly user: SessionUser };
 /** What team admins do with their own team, and administrators of the gateway with any. */
 function createTeamHandlers(deps: HttpDeps) {
   const { store, now } = deps;
-  const mail = createInvitationMail(deps);
+  const mail = createLinkMail(deps);
   const changes = new RateLimiter(changesPerMinuteMax, now, { what: "changes of teams" });
   const actions = teamActions(store, now);
   return {
-    read: async (accountId: string, isAdmin: boolean) => {
+    read: async (by: SessionUser, accountId: string, isAdmin: boolean) => {
       const invitations = isAdmin ? await listTeamInvitations(store, accountId, now()) : [];
       const emails = await emailsOf(
         store,
@@ -64,7 +64,7 @@ function createTeamHandlers(deps: HttpDeps) {
       const budget = await readAccountBudget(store, accountId, now());
       return {
         budget: budget === undefined ? null : toBudgetJson(budget),
-        can_mail: isAdmin && (await mail.isPossible()),
+        can_mail: isAdmin && (await mail.mayInvite(by)),
         people: (await listPeople(store, accountId)).map(toPersonJson),
         invitations: invitations.map(({ id, role, email, createdBy, expiresAt }) => ({
           ...{
@@ -85,7 +85,7 @@ function createTeamHandlers(deps: HttpDeps) {
       changes.take(by.accountId);
       if (isMailed) {
         if (email === undefined) throw new GatewayError("invalid_request", "email is missing", { param: "email" });
-        await mail.expectPossible(by.user);
+        await mail.expectInvitation(by.user);
       }
       const { id, token, expiresAt } = await actions.invite(by, { accountId, role, email, days });
       const json = { id, token, expires_at: new Date(expiresAt).toISOString() };
@@ -131,7 +131,7 @@ export function teamController(deps: HttpDeps) {
   };
   return new Elysia({ prefix: "/team" })
     .use(withTeamSession(deps))
-    .get("", ({ user }) => team.read(user.accountId, user.teamRole === "admin" && user.role !== "viewer"))
+    .get("", ({ user }) => team.read(user, user.accountId, user.teamRole === "admin" && user.role !== "viewer"))
     .post(
       "/invitations",
       ({ user, body, query: { mail } }) =>
@@ -161,7 +161,7 @@ export function adminTeamController(deps: HttpDeps) {
   };
   return new Elysia({ prefix: "/admin/accounts/:id/team" })
     .use(withAdminSession(deps))
-    .get("", ({ params: { id } }) => team.read(id, true))
+    .get("", ({ admin, params: { id } }) => team.read(admin, id, true))
     .post(
       "/invitations",
       ({ admin, params: { id }, body, query: { mail } }) =>

@@ -11,7 +11,7 @@ describe("an invitation", () => {
   test("sets a password once and ends existing sessions", async () => {
     const { store, ask, now, account, signIn } = await member();
     const cookie = cookieOf(await ask("sign-in/email", { email: "ada@example.org", password }));
-    const { token } = await invite(store, account.id, now());
+    const { token } = await invite(store, { accountId: account.id, by: "cli" }, now());
     const accept = () => acceptInvitation(store, { token, password: "another password" }, now());
     expect((await refusalOf(acceptInvitation(store, { token, password: "short" }, now()))).code).toBe(
       "invalid_request",
@@ -23,7 +23,11 @@ describe("an invitation", () => {
   });
 
   test.each([
-    ["a newer one", async ({ store, account, now }: Member) => void (await invite(store, account.id, now()))],
+    [
+      "a newer one",
+      async ({ store, account, now }: Member) =>
+        void (await invite(store, { accountId: account.id, by: "cli" }, now())),
+    ],
     [
       "a temporary password",
       async ({ store, account, now }: Member) =>
@@ -40,7 +44,10 @@ describe("an invitation", () => {
     const parts = await member();
     const { store, account, now } = parts;
     const { id: other } = await parts.accounts.create({ email: "bob@example.org" });
-    const [old, bobs] = [await invite(store, account.id, now()), await invite(store, other, now())];
+    const [old, bobs] = [
+      await invite(store, { accountId: account.id, by: "cli" }, now()),
+      await invite(store, { accountId: other, by: "cli" }, now()),
+    ];
     await end(parts);
     const accept = ({ token }: { token: string }) =>
       acceptInvitation(store, { token, password: "a third password" }, now());
@@ -50,7 +57,7 @@ describe("an invitation", () => {
 
   test("of several that were created or accepted at once works once", async () => {
     const { store, account, now } = await member();
-    const links = await Promise.all([1, 2, 3].map(() => invite(store, account.id, now())));
+    const links = await Promise.all([1, 2, 3].map(() => invite(store, { accountId: account.id, by: "cli" }, now())));
     expect(await store.db.selectFrom("invitations").selectAll().execute()).toHaveLength(1);
     // As version 0.1 left them: each was valid.
     const row = await store.db.selectFrom("invitations").selectAll().executeTakeFirstOrThrow();
@@ -65,7 +72,7 @@ describe("an invitation", () => {
 
   test("is valid for 48 hours", async () => {
     const { store, account, now } = await member();
-    const { token, expiresAt } = await invite(store, account.id, now());
+    const { token, expiresAt } = await invite(store, { accountId: account.id, by: "cli" }, now());
     expect(expiresAt - now()).toBe(2 * dayMs);
     const late = acceptInvitation(store, { token, password: "another password" }, expiresAt);
     expect((await refusalOf(late)).code).toBe("not_found");
@@ -73,7 +80,7 @@ describe("an invitation", () => {
 
   test("is refused for an unknown account", async () => {
     const { store, now } = await fixture();
-    expect((await refusalOf(invite(store, "acc_none", now()))).code).toBe("not_found");
+    expect((await refusalOf(invite(store, { accountId: "acc_none", by: "cli" }, now()))).code).toBe("not_found");
     expect(await hasOwner(store)).toBe(false);
   });
 });

@@ -83,6 +83,28 @@ describe("a change of a role", () => {
   });
 });
 
+describe("an invitation to set a password", () => {
+  test.each<[string, (parts: Awaited<ReturnType<typeof people<"ada" | "ben" | "carl">>>) => Promise<unknown>]>([
+    ["is disabled", ({ actions, actors }) => actions.setDisabled(actors.ada, actors.ben.accountId, true)],
+    ["is no administrator any more", ({ setRole, actors }) => setRole(actors.ada, "ben", "viewer")],
+  ])("ends when the administrator who made it %s", async (_, end) => {
+    const parts = await people({ ada: "owner", ben: "admin", carl: "member" });
+    const { actions, actors, store, now } = parts;
+    const { token } = await actions.invite(actors.ben, actors.carl.accountId);
+    await end(parts);
+    expect((await refusalOf(acceptInvitation(store, { token, password }, now()))).code).toBe("not_found");
+    const { token: another } = await actions.invite(actors.ada, actors.carl.accountId);
+    await acceptInvitation(store, { token: another, password }, now());
+  });
+
+  test("of an owner ends when the owner who made it is an administrator only", async () => {
+    const { actions, actors, setRole, store, now } = await people({ ada: "owner", ben: "owner", carl: "owner" });
+    const { token } = await actions.invite(actors.ben, actors.carl.accountId);
+    await setRole(actors.ada, "ben", "admin");
+    expect((await refusalOf(acceptInvitation(store, { token, password }, now()))).code).toBe("not_found");
+  });
+});
+
 describe("what concerns an owner", () => {
   test.each<[string, (parts: Awaited<ReturnType<typeof people<"ada" | "ben" | "carl">>>) => Promise<unknown>]>([
     [

@@ -193,7 +193,7 @@ describe("the second factor", () => {
     expect(await signIn.sessionUserOf(cookie)).toMatchObject({ passwordIsTemporary: true, secondFactor: false });
     const refused = await refusalOf(ask("two-factor/enable", { password: temporary }, cookie));
     expect([refused.status, refused.publicCode]).toEqual([403, "password_change_required"]);
-    await invite(store, account.id, now());
+    await invite(store, { accountId: account.id, by: "cli" }, now());
     expect(await store.db.selectFrom("two_factors").selectAll().execute()).toEqual([]);
   });
 

@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test";
-import { addChannel, gatewayOwner, listChannels, writeSmtp } from "../../../src/alerts/index.ts";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { addChannel, createDelivery, gatewayOwner, listChannels, writeSmtp } from "../../../src/alerts/index.ts";
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
 import { readConfig } from "../../../src/config/index.ts";
+import { SecretBox } from "../../../src/providers/index.ts";
 import { startSmtpSink } from "../../support/smtp-sink.ts";
-import { accountWith, fixture, hour, key, minute, stops, usd } from "./fixture.ts";
+import { accountWith, box, fixture, hour, minute, stops, usd } from "./fixture.ts";
 
 describe("a webhook", () => {
   test("gets a message that is signed with a timestamp", async () => {
@@ -73,11 +77,34 @@ describe("a webhook", () => {
   ])("at %s is not reached unless the operator listed its network", async (url, words) => {
     const { deps, store, clock } = await fixture();
     const alerts = createAlerts({ ...deps, config: readConfig({}) });
-    await addChannel(store, { key, now: clock.now, owner: gatewayOwner, kind: "webhook", target: { url } });
+    await addChannel(store, { box, now: clock.now, owner: gatewayOwner, kind: "webhook", target: { url } });
     await accountWith(store, "ada@example.org", 1, clock.now);
     await alerts.evaluate();
     await alerts.deliverDue();
     expect((await listChannels(store, gatewayOwner))[0]?.error).toContain(words);
+  });
+
+  test("is encrypted by a key file that the first secret creates, and no second one hides that it is missing", async () => {
+    const { store, deps, clock, webhook } = await fixture();
+    const newHome = () => mkdtempSync(join(tmpdir(), "modelgate-alerts-"));
+    const [home, other] = [newHome(), newHome()];
+    stops.push(async () => {
+      for (const path of [home, other]) rmSync(path, { recursive: true });
+    });
+    const add = (folder: string) =>
+      addChannel(store, {
+        ...{ box: new SecretBox({ home: folder, secretsKey: undefined }), now: clock.now, owner: gatewayOwner },
+        ...{ kind: "webhook", target: { url: webhook.url } },
+      });
+    const { id } = await add(home);
+    expect(statSync(join(home, "secrets.key")).mode & 0o777).toBe(0o600);
+    const testBy = (folder: string) =>
+      createDelivery({ ...deps, secrets: new SecretBox({ home: folder, secretsKey: undefined }) }).sendTest(id);
+    expect(await testBy(home)).toBeUndefined();
+    expect(await testBy(other)).toBe("The channel was encrypted with another secrets.key: delete it and add it again");
+    const refused = await add(other).catch((error: Error) => error);
+    expect(refused).toMatchObject({ code: "conflict", message: expect.stringContaining("no key for stored secrets") });
+    expect(existsSync(join(other, "secrets.key"))).toBe(false);
   });
 
   test("is not readable in the database", async () => {
@@ -96,11 +123,12 @@ describe("an e-mail", () => {
     stops.push(sink.stop);
     const login = { user: "gateway", password: "s3cret" };
     const smtp = { host: "127.0.0.1", port: sink.port, isTls: false, from: "gate@example.org", ...login };
-    await writeSmtp(store, key, smtp);
+    await writeSmtp(store, box, smtp);
     const [setting] = await store.db.selectFrom("settings").selectAll().where("name", "=", "alert_smtp").execute();
-    expect(atob(setting?.value ?? "")).not.toContain("s3cret");
+    const { secret } = JSON.parse(setting?.value ?? "") as { secret: string };
+    expect(setting?.value + atob(secret)).not.toContain("s3cret");
     const ada = await accountWith(store, "ada@example.org", usd / 2, clock.now);
-    await addChannel(store, { key, now: clock.now, owner: ada.id, kind: "email", target: {} });
+    await addChannel(store, { box, now: clock.now, owner: ada.id, kind: "email", target: {} });
     await round();
     expect(sink.mails).toMatchObject([{ from: "gate@example.org", to: ["ada@example.org"], login: "gateway s3cret" }]);
     expect(sink.mails[0]?.text).toContain("Subject: [modelgate] The wallet of ada@example.org has 0.5 USD");
@@ -110,9 +138,9 @@ describe("an e-mail", () => {
     const { store, clock, round, alerts } = await fixture();
     const sink = await startSmtpSink();
     stops.push(sink.stop);
-    await writeSmtp(store, key, { host: "127.0.0.1", port: sink.port, isTls: false, from: "gate@example.org" });
+    await writeSmtp(store, box, { host: "127.0.0.1", port: sink.port, isTls: false, from: "gate@example.org" });
     await addChannel(store, {
-      key,
+      box,
       now: clock.now,
       owner: gatewayOwner,
       kind: "email",
@@ -132,7 +160,7 @@ describe("an e-mail", () => {
   test("without a mail server fails with a sentence", async () => {
     const { store, clock, round } = await fixture();
     await addChannel(store, {
-      key,
+      box,
       now: clock.now,
       owner: gatewayOwner,
       kind: "email",

@@ -7,12 +7,13 @@ import { readConfig } from "../../../src/config/index.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
 import { buildRegistry } from "../../../src/kernel/index.ts";
 import { createLog } from "../../../src/observability/log.ts";
+import { SecretBox } from "../../../src/providers/index.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
 import { createPlugin } from "../../unit/kernel/support.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { startWebhook } from "./webhook-sink.ts";
 
-export const key = new Uint8Array(32).fill(7);
+export const box = new SecretBox({ home: "/nonexistent/modelgate", secretsKey: "a secrets key of tests, long enough" });
 export const minute = 60_000;
 export const hour = 60 * minute;
 export const usd = 1_000_000_000;
@@ -36,12 +37,12 @@ export async function fixture({ store: given, differences = [] }: { store?: Stor
     keys: ["k1", "k2"],
   }));
   const deps = {
-    ...{ store, key, config, log, now, kernel: { registry, now } },
+    ...{ store, secrets: box, config, log, now, kernel: { registry, now } },
     verifyLedger: async () => differences,
   };
   const alerts = createAlerts(deps);
   const channel = (owner = gatewayOwner, secret?: string) =>
-    addChannel(store, { key, now: clock.now, owner, kind: "webhook", target: { url: webhook.url, secret } });
+    addChannel(store, { box, now: clock.now, owner, kind: "webhook", target: { url: webhook.url, secret } });
   /** A round of the timers after so long. Returns the texts that the webhook got. */
   const round = async (ms: number = minute) => {
     clock.now += ms;

@@ -35,6 +35,38 @@ describe("plugin list without a server", () => {
     expect(stdout).toEndWith("No server runs on this home; this is what one would do\n");
   });
 
+  test("sends no key of the environment to a provider that an administrator added, as no other command does", async () => {
+    const asked: (string | null)[] = [];
+    const server = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: ({ headers }) => {
+        asked.push(headers.get("authorization"));
+        return Response.json({ data: [{ id: "added/one" }] });
+      },
+    });
+    const price = { inputToken: { usd: "1", per: 1 }, outputToken: { usd: "1", per: 1 } };
+    const unlisted = { premium: true, price };
+    const manifest = { baseUrl: `http://127.0.0.1:${server.port}`, dialect: "openai", credential: "none", unlisted };
+    const file = join(bench.home, "added.json");
+    writeFileSync(file, JSON.stringify(manifest));
+    const env = { MODELGATE_HOME: bench.home, ADDED_API_KEY: "of-another-tool" };
+    const { run } = makeBench({ env });
+    const commands = [
+      ["provider", "add", file],
+      ["plugin", "list"],
+      ["models"],
+      ["config"],
+      ["catalogue", "check"],
+      ["account", "create", "--email", "ada@example.org"],
+      ["key", "create", "--account", "ada@example.org", "--name", "k", "--models", "added/one"],
+    ];
+    for (const command of commands) expect([command, (await run(...command)).code]).toEqual([command, 0]);
+    await server.stop(true);
+    expect(asked.length).toBeGreaterThan(0);
+    expect(asked.every((authorization) => authorization === null)).toBe(true);
+  });
+
   test("does not believe a server that was killed", async () => {
     writeFileSync(join(bench.home, "plugins.state.json"), JSON.stringify({ pid: 2 ** 30, plugins: [] }));
     expect((await bench.json<PluginState[]>("plugin", "list")).length).toBe(3);

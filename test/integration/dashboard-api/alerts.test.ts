@@ -15,6 +15,7 @@ async function fixture(env: Record<string, string> = { ALERT_NETWORKS: "127.0.0.
   stops.push(webhook.stop);
   const http = await dashboardHttp(env);
   const admin = await http.enter("admin@example.org", "admin");
+  const owner = await http.enter("owner@example.org", "owner");
   const ada = await http.enter("ada@example.org");
   const put = (who: { cookie: string }, path: string, body: unknown) =>
     http.send(path, {
@@ -22,7 +23,7 @@ async function fixture(env: Record<string, string> = { ALERT_NETWORKS: "127.0.0.
       headers: { cookie: who.cookie, origin: "http://gateway.example", "content-type": "application/json" },
       body: JSON.stringify(body),
     });
-  return { ...http, webhook, admin, ada, put };
+  return { ...http, webhook, admin, owner, ada, put };
 }
 
 const root = "/dashboard/api/admin/alerts";
@@ -31,11 +32,11 @@ const idOf = async (response: Response) => ((await response.json()) as { id: str
 
 describe("secrets of alerts", () => {
   test("are in no answer", async () => {
-    const { admin, webhook, put } = await fixture();
+    const { admin, owner, webhook, put } = await fixture();
     const smtp = { host: "mail.example.org", port: 587, tls: false, from: "gate@example.org" };
     const answers = [
       await admin.post(`${root}/webhooks`, { url: webhook.url, secret }),
-      await put(admin, `${root}/smtp`, { ...smtp, user: "gate", password: "canary-password" }),
+      await put(owner, `${root}/smtp`, { ...smtp, user: "gate", password: "canary-password" }),
       await admin.get(root),
       await admin.get("/dashboard/api/admin/audit"),
     ];
@@ -46,13 +47,13 @@ describe("secrets of alerts", () => {
   });
 
   test("are not sent to another mail server than they were given for", async () => {
-    const { admin, put } = await fixture();
+    const { admin, owner, put } = await fixture();
     const sink = await startSmtpSink();
     stops.push(sink.stop);
     const smtp = { host: "127.0.0.1", port: sink.port, tls: false, from: "gate@example.org", user: "gate" };
-    expect((await put(admin, `${root}/smtp`, { ...smtp, password: "canary-password" })).status).toBe(200);
-    expect((await put(admin, `${root}/smtp`, { ...smtp, from: "other@example.org" })).status).toBe(200);
-    const moved = await put(admin, `${root}/smtp`, { ...smtp, host: "localhost" });
+    expect((await put(owner, `${root}/smtp`, { ...smtp, password: "canary-password" })).status).toBe(200);
+    expect((await put(owner, `${root}/smtp`, { ...smtp, from: "other@example.org" })).status).toBe(200);
+    const moved = await put(owner, `${root}/smtp`, { ...smtp, host: "localhost" });
     expect([moved.status, await moved.json()]).toMatchObject([400, { error: { param: "password" } }]);
     const id = await idOf(await admin.post(`${root}/emails`, { to: ["ops@example.org"] }));
     expect(await (await admin.post(`${root}/channels/${id}/test`)).json()).toEqual({ id, error: null });

@@ -89,9 +89,9 @@ describe("a team that a person creates", () => {
     const env = { ...open, SMTP_URL: `smtp://127.0.0.1:${sink.port}`, SMTP_FROM: "gate@example.org" };
     const { ada, deps } = await teamOfAda(env);
     const { account } = (await (await ada.post(`${api}/teams`, { name: "Search" })).json()) as { account: string };
-    const { store, sealKey: key, now, config, log } = deps;
-    const channel = await addChannel(store, { key, now: now(), owner: account, kind: "email", target: {} });
-    expect(await createDelivery({ store, key, now, config, log }).sendTest(channel.id)).toBeUndefined();
+    const { store, secrets: box, now } = deps;
+    const channel = await addChannel(store, { box, now: now(), owner: account, kind: "email", target: {} });
+    expect(await createDelivery(deps).sendTest(channel.id)).toBeUndefined();
     expect(sink.mails).toMatchObject([{ to: ["ada@example.org"] }]);
     await sink.stop();
   });

@@ -19,7 +19,7 @@ describe("a member", () => {
         { id: made.id, name: "<script>", expires_at: "2100-01-01T00:00:00.000Z", revoked_at: null, last_used_at: null },
       ],
     });
-    expect(await (await ben.get(`${api}/keys`)).json()).toEqual({ data: [] });
+    expect(await (await ben.get(`${api}/keys`)).json()).toEqual({ data: [], has_more: false });
     await expectError(await ben.patch(`${api}/keys/${made.id}`, { budget_usd: "9" }), { status: 404 });
     await accounts.saveLastUsed();
     const [key] = (await (await ada.get(`${api}/keys`)).json()).data;
@@ -105,7 +105,7 @@ describe("a member", () => {
     const { ada } = await twoMembers();
     const response = await ada.post(`${api}/keys`, body);
     expect([response.status, (await response.json()).error.param]).toEqual([400, param]);
-    expect(await (await ada.get(`${api}/keys`)).json()).toEqual({ data: [] });
+    expect(await (await ada.get(`${api}/keys`)).json()).toEqual({ data: [], has_more: false });
   });
 
   test("sees only the wallet, calls and models of their own account", async () => {
@@ -258,7 +258,7 @@ describe("over HTTP", () => {
   test("an invitation is accepted once, without a session", async () => {
     const { send, store, accounts, clock } = await dashboardHttp();
     const { id } = await accounts.create({ email: "new@example.org" });
-    const { token } = await invite(store, id, clock.now());
+    const { token } = await invite(store, { accountId: id, by: "cli" }, clock.now());
     const accept = () =>
       send(`${api}/invitations/accept`, {
         method: "POST",

@@ -74,6 +74,32 @@ describe("the claim for roles", () => {
     expect(owners).toHaveLength(2);
   });
 
+  test("makes no owner of an administrator who prepared the account of one: its password, sessions and links end", async () => {
+    const { comeWith, enter, send, accounts, store } = await fixture();
+    const root = await enter("root@example.org", "admin");
+    // Ada, whom her issuer makes an owner, has not come yet.
+    const made = await root.post("/dashboard/api/admin/accounts", { email: "ada@example.org" });
+    const { id } = (await made.json()) as { id: string };
+    const invited = await root.post(`/dashboard/api/admin/accounts/${id}/invite`);
+    const headers = { origin, "content-type": "application/json" };
+    const post = (path: string, body: object) =>
+      send(path, { method: "POST", headers, body: JSON.stringify(body) }) as Promise<Response>;
+    const planted = { email: "ada@example.org", password: "known to the administrator" };
+    const { token } = (await invited.json()) as { token: string };
+    await post("/dashboard/api/invitations/accept", { token, password: planted.password });
+    const cookie = cookieOf(await post("/api/auth/sign-in/email", planted));
+    const me = () => send("/dashboard/api/me", { headers: { cookie } }) as Promise<Response>;
+    expect(await (await me()).json()).toMatchObject({ role: "member" });
+    expect(await comeWith(["founders"])).toBe("owner");
+    expect((await me()).status).toBe(401);
+    expect((await post("/api/auth/sign-in/email", planted)).status).toBe(401);
+    // She herself is signed in, and comes again.
+    expect(await comeWith(["founders"])).toBe("owner");
+    expect((await accounts.find("ada@example.org"))?.id).toBe(id);
+    const credentials = store.db.selectFrom("credentials").select("provider_id").where("provider_id", "=", "oidc");
+    expect(await credentials.execute()).toHaveLength(1);
+  });
+
   test("gives no role to somebody who only claimed the e-mail at sign-up", async () => {
     const { comeWith, send, store } = await fixture();
     const claimed = { email: "ada@example.org", password: "the attacker's password" };

@@ -135,7 +135,7 @@ describe("an OIDC sign-in", () => {
     await send("/api/auth/sign-up/email", { method: "POST", headers, body: JSON.stringify(claimed) });
     expect(errorOf(await signIn())).toBe("account_not_linked");
     const account = await accounts.find("ada@example.org");
-    const { token } = await invite(store, account?.id as string, clock.now());
+    const { token } = await invite(store, { accountId: account?.id as string, by: "cli" }, clock.now());
     await acceptInvitation(store, { token, password }, clock.now());
     expect((await signIn()).headers.get("location")).toBe("/");
   }, 30_000);

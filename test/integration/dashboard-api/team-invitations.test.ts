@@ -73,6 +73,38 @@ describe("an invitation to a team", () => {
     }
   });
 
+  test("is good as long as its maker may invite: not while they are disabled, and not for a viewer", async () => {
+    const { ada, ben, carl, enter, join, accounts, store, publicPost } = await teamOfAda();
+    await join(ben, "admin");
+    const { token } = (await (await ben.post(`${api}/team/invitations`, { role: "admin" })).json()) as {
+      token: string;
+    };
+    const open = async () => (await ada.json(`${api}/team`)).invitations.length as number;
+    expect(await open()).toBe(1);
+    const setRole = (role: "viewer" | "member") =>
+      store.db.updateTable("users").set({ role }).where("account_id", "=", ben.account.id).execute();
+    const refused = async () => {
+      await expectError(await carl.post(`${api}/teams/join`, { token }), { status: 404, code: "not_found" });
+      const eve = { email: "eve@example.org", password, invitation: token };
+      await expectError(await publicPost("/api/auth/sign-up/email", eve), { status: 404, code: "not_found" });
+      await expectError(await publicPost(`${api}/invitations/team`, { token }), { status: 404, code: "not_found" });
+      expect(await open()).toBe(0);
+    };
+    await accounts.setDisabled(ben.account.id, true);
+    await refused();
+    await accounts.setDisabled(ben.account.id, false);
+    await setRole("viewer");
+    await refused();
+    await setRole("member");
+    // One that an administrator of the gateway made ends with that role.
+    const root = await enter("root@example.org", "admin");
+    const path = `${api}/admin/accounts/${ada.account.id}/team/invitations`;
+    const byRoot = (await (await root.post(path, { role: "admin" })).json()) as { token: string };
+    await store.db.updateTable("users").set({ role: "member" }).where("account_id", "=", root.account.id).execute();
+    await expectError(await carl.post(`${api}/teams/join`, { token: byRoot.token }), { status: 404 });
+    expect((await carl.post(`${api}/teams/join`, { token })).status).toBe(200);
+  });
+
   test("lets in one of many who take it at once", async () => {
     const { store, ada, ben, carl, invite, deps } = await teamOfAda();
     const { token } = await invite();

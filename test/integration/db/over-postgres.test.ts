@@ -28,7 +28,7 @@ const suites = [
     "usage/read-usage",
   ].map((name) => `test/integration/billing/${name}.test.ts`),
   ...["account-admin", "authenticate", "sessions", "vouchers"].map((name) => `test/unit/accounts/${name}.test.ts`),
-  ...["attempt-limit", "invitations", "roles", "second-factor", "sign-in", "sign-up"].map(
+  ...["attempt-limit", "claims", "ended-keys", "invitations", "roles", "second-factor", "sign-in", "sign-up"].map(
     (name) => `test/integration/accounts/${name}.test.ts`,
   ),
   "test/integration/content-log/kept.test.ts",

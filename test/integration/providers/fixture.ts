@@ -7,7 +7,7 @@ import { createAccounts } from "../../../src/accounts/index.ts";
 import { type App, createApp } from "../../../src/app.ts";
 import { creditWallet } from "../../../src/billing/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
-import { openStore, type Store } from "../../../src/db/index.ts";
+import { openStore, type Role, type Store } from "../../../src/db/index.ts";
 import { createLog } from "../../../src/observability/log.ts";
 import { startProvider } from "../../support/chat-provider.ts";
 import { migratedPostgres } from "../../support/migrated-postgres.ts";
@@ -18,7 +18,7 @@ export const manifestOf = (baseUrl: string, model = "acme/chat") => ({
   models: [{ id: model, premium: false }],
 });
 
-/** A gateway on a store, with a home of its own and an administrator who is signed in. */
+/** A gateway on a store, with a home of its own and somebody who is signed in. */
 export async function startNode(store: Store, env: Record<string, string> = {}, home = newHome()) {
   const config = readConfig({ MODELGATE_HOME: home, HOST: "127.0.0.1", ...env });
   const lines: string[] = [];
@@ -126,13 +126,14 @@ export function provider(...keys: string[]) {
   return started;
 }
 
-export async function enter(store: Store) {
+/** Enters an owner, who alone may add the providers of these tests: they are on this machine. */
+export async function enter(store: Store, role: Role = "owner") {
   const account = { email: `${crypto.randomUUID()}@example.org` };
   const accounts = createAccounts({ store, defaults: readConfig({}), now: Date.now });
   const { id: accountId } = await accounts.create(account);
   const { key } = await accounts.createKey({ accountId, name: "test" });
   await creditWallet(store, { accountId, nanodollars: 1_000_000_000, note: "test" });
-  return { ...account, key, cookie: await enterAs(store, { accountId, role: "admin" }, Date.now()) };
+  return { ...account, key, cookie: await enterAs(store, { accountId, role }, Date.now()) };
 }
 
 export const call = (origin: string, key: string, model = "acme/chat") =>

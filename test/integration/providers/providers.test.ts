@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { SecretBox } from "../../../src/providers/index.ts";
+import { ownerOf } from "../../../src/providers/provider-settings.ts";
 import { until } from "../../support/until.ts";
 import { call, engines, enter, manifestOf, open, provider, start, startNode, useNode } from "./fixture.ts";
 
@@ -109,6 +111,54 @@ describe.each(Object.keys(engines) as (keyof typeof engines)[])("over %s", (engi
     expect((await find("groq"))?.keys).toMatchObject([{ id: null, source: "GROQ_API_KEY", last4: "" }]);
     expect(await (await send("POST", "/groq/test", {})).json()).toMatchObject({ ok: true });
     expect(upstream.asked).toEqual([first]);
+  });
+
+  test("a provider that is added gets nothing of the environment by its name, nor keys that were stored for another", async () => {
+    const store = await (await open(engine))();
+    const [tool, upstream] = ["topsecret-of-another-tool", provider("")];
+    const listed: (string | null)[] = [];
+    const lists = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch: ({ headers }) => {
+        listed.push(headers.get("authorization"));
+        return Response.json({ data: [{ id: "secret/one" }] });
+      },
+    });
+    const env = { SECRETTOOL_API_KEY: tool, SECRETTOOL_BASE_URL: "http://127.0.0.1:9/v1", LISTER_API_KEY: tool };
+    const node = await start(store, { ...env, SANDBOX: "off", GROQ_API_KEY: "k" });
+    const { cookie, key } = await enter(store);
+    const { send, find } = await useNode(node, cookie);
+    // Of a provider whose file is gone.
+    const { secret, secretsId } = new SecretBox({ home: node.home, secretsKey: undefined }).seal(
+      ownerOf("secrettool", "k1"),
+      "given to another provider",
+      true,
+    );
+    const left = {
+      id: "k1",
+      provider: "secrettool",
+      secret,
+      secrets_id: secretsId,
+      last4: "",
+      set_by: "cli",
+      set_at: 1,
+    };
+    await store.db.insertInto("provider_keys").values(left).execute();
+    const manifest = { ...manifestOf(upstream.baseUrl), credential: "none" };
+    expect((await send("POST", "", { name: "secrettool", manifest })).status).toBe(200);
+    expect(await (await send("POST", "/secrettool/test", {})).json()).toMatchObject({ ok: true });
+    expect((await call(node.origin, key)).status).toBe(200);
+    expect(upstream.asked).toEqual(["", ""]);
+    expect(await find("secrettool")).toMatchObject({ keys: [], base_url: upstream.baseUrl, base_url_source: "plugin" });
+    // Not even whether there is such a variable.
+    const get = (path: string) => fetch(`${node.origin}/dashboard/api/admin/${path}`, { headers: { cookie } });
+    expect(await (await get("settings")).text()).not.toContain("SECRETTOOL");
+    const unlisted = { premium: true, price: { inputToken: { usd: "1", per: 1 }, outputToken: { usd: "1", per: 1 } } };
+    const lister = { baseUrl: `http://127.0.0.1:${lists.port}`, dialect: "openai", credential: "none", unlisted };
+    expect((await send("POST", "", { name: "lister", manifest: lister })).status).toBe(200);
+    expect(listed).toEqual([null]);
+    await lists.stop(true);
   });
 
   test("a key survives a restart, and another secrets key cannot read it", async () => {

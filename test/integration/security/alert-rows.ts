@@ -1,17 +1,20 @@
 import { addChannel } from "../../../src/alerts/index.ts";
-import type { Store } from "../../../src/db/index.ts";
+import { SecretBox } from "../../../src/providers/index.ts";
+import type { InProcessGateway } from "../../support/in-process.ts";
 
 interface Parts<Row> {
   session(status: number, row?: { body?: unknown; id?: () => string | Promise<string> }): Row;
   own(status: number, row: { body?: unknown; id?: () => string | Promise<string> }): Row;
   admin(status: number, row?: { body?: unknown; id?: () => string | Promise<string> }): Row;
+  /** For owners alone. */
+  owner(status: number, row?: { body?: unknown }): Row;
   /** The row with another status for a member of the member's team who is no admin of it. */
   forTeam(row: Row, status: number): Row;
 }
 
 /** The routes of alerts, for the table of authorization. */
 export function alertRows<Row>(
-  { session, own, admin, forTeam }: Parts<Row>,
+  { session, own, admin, owner, forTeam }: Parts<Row>,
   newChannel: (owner: "member" | "gateway") => Promise<string>,
 ): Record<string, Row> {
   return {
@@ -30,18 +33,23 @@ export function alertRows<Row>(
     "POST /dashboard/api/admin/alerts/emails": admin(200, { body: { to: ["ops@example.com"] } }),
     "DELETE /dashboard/api/admin/alerts/channels/:id": admin(200, { id: () => newChannel("gateway") }),
     "POST /dashboard/api/admin/alerts/channels/:id/test": admin(200, { id: () => newChannel("gateway") }),
-    "PUT /dashboard/api/admin/alerts/smtp": admin(200, {
+    "PUT /dashboard/api/admin/alerts/smtp": owner(200, {
       body: { host: "mail.example.com", port: 25, tls: false, from: "gateway@example.com" },
     }),
-    "DELETE /dashboard/api/admin/alerts/smtp": admin(200),
+    "DELETE /dashboard/api/admin/alerts/smtp": owner(200),
   };
 }
 
 /** Adds a channel of the gateway or the member that leads nowhere, so that a test of it fails at once, in place of all others. */
-export async function addDeadChannel(store: Store, memberId: string, who: "member" | "gateway"): Promise<string> {
+export async function addDeadChannel(
+  { store, home }: Pick<InProcessGateway, "store" | "home">,
+  memberId: string,
+  who: "member" | "gateway",
+): Promise<string> {
   await store.db.deleteFrom("alert_channels").execute();
   const target = { url: "http://127.0.0.1:9/" };
   const owner = who === "member" ? memberId : who;
-  const channel = { owner, kind: "webhook", target, key: new Uint8Array(32), now: Date.now() } as const;
+  const box = new SecretBox({ home, secretsKey: undefined });
+  const channel = { owner, kind: "webhook", target, box, now: Date.now() } as const;
   return (await addChannel(store, channel)).id;
 }

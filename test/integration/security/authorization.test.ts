@@ -51,6 +51,11 @@ const admin = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
   ...row,
   statuses: { others: 401, member: 403, "other member": 403, admin: status, owner: status },
 });
+/** For owners alone: an administrator who decided it could become one. */
+const owner = (status: number, row: Omit<Row, "statuses"> = {}): Row => ({
+  ...row,
+  statuses: { others: 401, member: 403, "other member": 403, viewer: 403, admin: 403, owner: status },
+});
 /** For everybody who is signed in, viewers too: it changes only their own sign-in. */
 const ownSignIn = ({ statuses, ...row }: Row): Row => ({
   ...row,
@@ -148,11 +153,14 @@ const rows: Record<string, Row> = {
     { row: (statuses, row) => ({ ...row, statuses: statuses as Statuses }), session, own, admin, forTeam },
     { newAccount: () => newAccount(), newContent },
   ),
+  // Everybody here is vouched for.
+  "POST /dashboard/api/email/verification": ownSignIn(session(409)),
+  "POST /dashboard/api/email/verify": ownSignIn(session(404, { body: { token: "unknown" } })),
   "DELETE /dashboard/api/sessions/:id": ownSignIn(own(200, { id: newSession })),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
   ...teamRows({ session, own, admin, ownSignIn, forTeam }, { store: () => gateway.store, ids: () => ids }),
   "POST /dashboard/api/invitations/team": open(404, { body: { token: "unknown" } }),
-  ...alertRows({ session, own, admin, forTeam }, (owner) => addDeadChannel(gateway.store, ids.member, owner)),
+  ...alertRows({ session, own, admin, owner, forTeam }, (who) => addDeadChannel(gateway, ids.member, who)),
   "POST /dashboard/api/admin/accounts": admin(200, { body: () => ({ email: `${crypto.randomUUID()}@example.org` }) }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
   "POST /dashboard/api/admin/accounts/:id/credit": admin(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),

@@ -15,6 +15,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "kernel/protocols/messages/request.ts": "a long id of a user is shortened",
   "accounts/attempt-limit.ts": "attempts are counted by an e-mail's hash",
   "accounts/invitations.ts": "an invitation is found by its token's hash, in an index",
+  "accounts/verify-email.ts": "a link is found by its user, and its token's hash, in the database",
   "accounts/teams/team-invitations.ts": "an invitation is found by its token's hash, in an index",
   "accounts/auth-http.ts": "a placeholder address is made from it",
   "accounts/vouchers.ts": "a voucher is found by its code's hash, in an index",

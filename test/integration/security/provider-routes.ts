@@ -6,7 +6,7 @@ export function providerRoutes<Row>(
   let count = 0;
   const toBody = (name: string) => {
     const models = [{ id: `${name}/model`, premium: false }];
-    return { manifest: { baseUrl: "http://127.0.0.1:9", dialect: "openai", models } };
+    return { manifest: { baseUrl: "https://acme.example/v1", dialect: "openai", models } };
   };
   const newName = () => `acme-${++count}`;
   const newProvider = async () => {

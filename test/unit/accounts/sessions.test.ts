@@ -34,8 +34,8 @@ test("pruning deletes every expired session, verification, invitation and count 
     .values(numbers.map((number) => ({ ...common(number), identifier: "i", value: "v" })))
     .execute();
   const { id: other } = await accounts.create({ email: "bob@example.org" });
-  const old = await invite(store, accountId, now - 172_800_000);
-  const kept = await invite(store, other, now - 172_799_999);
+  const old = await invite(store, { accountId, by: "cli" }, now - 172_800_000);
+  const kept = await invite(store, { accountId: other, by: "cli" }, now - 172_799_999);
   for (const age of [0, 1]) await countAttempt(store, `${age}`, 60_000, now - 60_000 + age);
   expect(old.expiresAt).toBe(now);
   expect(kept.expiresAt).toBe(now + 1);

@@ -25,6 +25,7 @@ describe("readConfig", () => {
       port: 3000,
       basePath: "/api/v1",
       freeTokensPerDay: 250_000,
+      signUpFreeTokensPerDay: 0,
       requestsPerMinute: 600,
       tokensPerMinute: 4_000_000,
       upstreamTimeoutSeconds: 300,

@@ -8,7 +8,7 @@ import { BodyMemoryLimiter } from "../../../src/http/middleware/body-memory.ts";
 import { SseHeartbeat } from "../../../src/http/middleware/sse-heartbeat.ts";
 import { createHttp } from "../../../src/http/server.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";
-import { Providers } from "../../../src/providers/index.ts";
+import { Providers, SecretBox } from "../../../src/providers/index.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { caller, createBench, createPlugin } from "../kernel/support.ts";
 
@@ -84,6 +84,7 @@ export function httpOf(
     loadShedder: new LoadShedder(),
     bodies: new BodyMemoryLimiter(2 ** 28),
     heartbeat: new SseHeartbeat(0),
+    secrets: new SecretBox({ home: "/none", secretsKey: "a secrets key of tests that is long enough" }),
     sealKey: new Uint8Array(32),
     signingSecret: "a secret for tests",
     providers: new Providers({ config: changes.config ?? config, store, log, now, createManager: () => manager }),

@@ -29,6 +29,8 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
       : "Reset the free quota to the default",
   "account.disabled": ({ disabled }) => (disabled === true ? "Disabled the account" : "Enabled the account"),
   "account.password": () => "Reset the password",
+  "account.claim_end": ({ keys, people, teams, invitations, channels }) =>
+    `Verified the email, which ended what was made before: API keys ${keys}, people ${people}, teams ${teams}, invitations ${invitations}, alert channels ${channels}`,
   "account.sign_out": ({ sessions }) => `Ended ${sessions === 1 ? "1 session" : `${sessions} sessions`}`,
   "alert.rule": ({ enabled, threshold }, subject) => {
     const rule = `the alert “${ruleTitles[subject]?.title ?? subject}”`;
@@ -72,6 +74,7 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "team.switch": () => "Switched to the account",
   "user.sign_in": () => "Signed in",
   "user.password": () => "Changed the password",
+  "user.email_verified": ({ email }) => `Verified the email ${email}`,
   "key.create": ({ name }) => `Created the API key “${name}”`,
   "key.change": ({ name }) => `Changed the API key “${name}”`,
   "key.revoke": ({ name }) => `Revoked the API key “${name}”`,
@@ -99,9 +102,10 @@ export const auditGroups: readonly (readonly [
       disabled: "Disabled or enabled",
       password: "Password reset",
       sign_out: "Sessions ended",
+      claim_end: "Claimed account taken over",
     },
   ],
-  ["user", "Sign-in", { sign_in: "Signed in", password: "Password changed" }],
+  ["user", "Sign-in", { sign_in: "Signed in", password: "Password changed", email_verified: "Email verified" }],
   [
     "team",
     "Teams",

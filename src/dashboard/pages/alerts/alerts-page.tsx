@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { type AdminAlerts, type Alert, removeSmtp, type SmtpServer, useAdminAlerts } from "../../data/alerts.ts";
+import { useMe } from "../../data/session.ts";
 import { formatAge } from "../../format.ts";
 import { Button } from "../../ui/button.tsx";
 import { Confirm } from "../../ui/confirm.tsx";
@@ -60,9 +61,12 @@ function ActiveAlerts({ alerts }: { alerts: readonly Alert[] }) {
 }
 
 function MailSection({ smtp }: { smtp: SmtpServer | null }) {
+  const { data: me } = useMe();
   const [open, setOpen] = useState<"edit" | "remove">();
   const close = () => setOpen(undefined);
-  const isEditable = smtp?.from_environment !== true;
+  // It carries the links by which owners set their passwords.
+  const isOwner = me?.role === "owner";
+  const isEditable = isOwner && smtp?.from_environment !== true;
   return (
     <Section
       title="Mail server"
@@ -82,7 +86,9 @@ function MailSection({ smtp }: { smtp: SmtpServer | null }) {
       }
     >
       {smtp === null ? (
-        <p className="card-body soft">Email alerts need a mail server (SMTP).</p>
+        <p className="card-body soft">
+          Email alerts and invitations by email need a mail server (SMTP){!isOwner && ", which an owner sets"}.
+        </p>
       ) : (
         <dl className="facts card-body">
           <dt>Server</dt>

@@ -41,7 +41,7 @@ export default function KeysPage() {
         <ContentNotice />
         <section className="card" aria-label="Your API keys">
           <Loaded state={keys}>
-            {({ data }) => {
+            {({ data, has_more }) => {
               const active = data.filter((key) => getKeyState(key) === "active");
               return (
                 <>
@@ -59,7 +59,8 @@ export default function KeysPage() {
                           checked={showsInactive}
                           onChange={(event) => setShownKeys(event.target.checked ? "all" : "active")}
                         />
-                        Show expired and revoked keys ({data.length - active.length})
+                        Show expired and revoked keys ({has_more && "the latest "}
+                        {data.length - active.length})
                       </label>
                     </div>
                   )}

@@ -27,7 +27,9 @@ export default function SettingsPage() {
             <dt>Name</dt>
             <dd>{me.name}</dd>
             <dt>Email</dt>
-            <dd>{me.email}</dd>
+            <dd>
+              {me.email} {!me.email_verified && <span className="badge is-warn">not verified</span>}
+            </dd>
             <dt>Role</dt>
             <dd>{toRoleName(me.role)}</dd>
             <dt>Account ID</dt>

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { createAccount } from "../../../../src/accounts/account-admin.ts";
+import { createUser } from "../../../../src/accounts/users.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { completionOf } from "../../kernel/streams.ts";
+import { caller } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
 import { asked, gatewayOf, long, minuteMs, rowsOf, store, useStore } from "./stored-fixture.ts";
 
@@ -92,6 +95,65 @@ describe("a stored response", () => {
       expect(theirs).toBe(await tell(await ben.send(`responses/resp_none${path}`, method), "resp_none"));
     }
     expect((await as("ada").send(`responses/${made.id}`)).status).toBe(200);
+  });
+
+  test("of a team is for the person who made it, by all of their keys, and nobody finds its id in the request log", async () => {
+    const { ask, deps } = gatewayOf();
+    const now = Date.now();
+    const create = async (email: string) => {
+      const { id } = await createAccount(store, { email }, now);
+      await store.db.transaction().execute((db) => {
+        return createUser(db, { accountId: id, role: "member", emailVerified: true }, now);
+      });
+      return id;
+    };
+    const [ada, ben] = [await create("ada@example.org"), await create("ben@example.org")];
+    /** What a key of Ada's account is, by whom it was made. */
+    const keys: Record<string, { keyId: string; createdBy?: string }> = {
+      first: { keyId: "k1", createdBy: ada },
+      second: { keyId: "k2", createdBy: ada },
+      bens: { keyId: "k3", createdBy: ben },
+      command: { keyId: "k4", createdBy: "cli" },
+      unknown: { keyId: "k5" },
+    };
+    const authenticate = (token: string) => ({ ...caller, ...keys[token], accountId: ada });
+    Object.assign(deps.accounts, { authenticate });
+    const as = (key: string, path: string, init: RequestInit = {}) =>
+      ask(path, { ...init, headers: { authorization: `Bearer ${key}`, "content-type": "application/json" } });
+    const answered = await as("first", "responses", { method: "POST", body: JSON.stringify(asked) });
+    const made = (await answered.json()) as { id: string; output: { id: string }[] };
+    const call = answered.headers.get("x-request-id")?.replace("req_", "") as string;
+    expect([call.length > 10, JSON.stringify(made).includes(call)]).toEqual([true, false]);
+    const item = { type: "item_reference", id: made.output[0]?.id };
+    const uses = (key: string) =>
+      [
+        as(key, `responses/${made.id}`),
+        as(key, `responses/${made.id}/input_items`),
+        as(key, "responses", {
+          method: "POST",
+          body: JSON.stringify({ ...asked, previous_response_id: made.id }),
+        }),
+        as(key, "responses", { method: "POST", body: JSON.stringify({ model: "chat-1", input: [item] }) }),
+      ] as const;
+    const statuses = async (key: string) => (await Promise.all(uses(key))).map(({ status }) => status);
+    const [all, none] = [
+      [200, 200, 200, 200],
+      [404, 404, 400, 400],
+    ];
+    // Nobody else is in the account.
+    for (const key of ["first", "second", "command", "unknown"]) expect([key, await statuses(key)]).toEqual([key, all]);
+    const user_id = (await store.db.selectFrom("users").select("id").where("account_id", "=", ben).executeTakeFirst())
+      ?.id as string;
+    const membership = { account_id: ada, user_id, role: "member" as const, joined_at: now };
+    await store.db.insertInto("memberships").values(membership).execute();
+    for (const key of ["first", "second"]) expect([key, await statuses(key)]).toEqual([key, all]);
+    for (const key of ["bens", "command", "unknown"]) expect([key, await statuses(key)]).toEqual([key, none]);
+    expect((await as("bens", `responses/${made.id}`, { method: "DELETE" })).status).toBe(404);
+    // The key of somebody who has left stays in the account, and what is made there is not for it.
+    await store.db.deleteFrom("memberships").execute();
+    expect(await statuses("bens")).toEqual(none);
+    expect(await statuses("command")).toEqual(all);
+    expect((await as("second", `responses/${made.id}`, { method: "DELETE" })).status).toBe(200);
   });
 
   test("expires", async () => {

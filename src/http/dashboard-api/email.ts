@@ -1,0 +1,35 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { createEmailVerification, verifyEmail } from "../../accounts/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { readClientAddress, toNetwork } from "../middleware/client-address.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import { createLinkMail } from "./link-mail.ts";
+import { withOwnSession } from "./session.ts";
+
+const Token = formBody({ token: Type.String({ minLength: 1, maxLength: 100 }) });
+
+/** Users who signed up prove that their e-mail is theirs, by a link that is sent to it. */
+export function emailController(deps: HttpDeps) {
+  const { store, now, config } = deps;
+  const mail = createLinkMail(deps);
+  const readAddress = readClientAddress(config.trustedProxies);
+  return new Elysia({ prefix: "/email" })
+    .use(withOwnSession(deps))
+    .post("/verification", async ({ user, request, server }) => {
+      const peer = server?.requestIP(request)?.address ?? "unknown";
+      const address = readAddress(peer, request.headers.get("x-forwarded-for"));
+      await mail.expectVerification(user, toNetwork(address));
+      const { token, expiresAt } = await createEmailVerification(store, user, now());
+      const error = await mail.send(user, { kind: "verification", to: user.email, token, expiresAt });
+      return { email: user.email, mail_error: error ?? null };
+    })
+    .post(
+      "/verify",
+      async ({ user, body: { token } }) => {
+        await verifyEmail(store, user, token, now());
+        return { email: user.email };
+      },
+      { body: Token },
+    );
+}

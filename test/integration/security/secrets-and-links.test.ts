@@ -1,0 +1,531 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createEmailVerification } from "../../../src/accounts/index.ts";
+import { creditWallet } from "../../../src/billing/index.ts";
+import { decrypt } from "../../../src/contract/index.ts";
+import { hookMsMax } from "../../support/gateway.ts";
+import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+import { password } from "../../support/session-cookie.ts";
+import { type SmtpSink, startSmtpSink } from "../../support/smtp-sink.ts";
+import { type Caller, callers, createCallers } from "./callers.ts";
+
+const page = readFileSync(join(import.meta.dir, "../../../docs/security.md"), "utf8");
+/** The first cells of the table in docs/security.md. */
+const documented = (page.split("\n## Secrets and links\n")[1]?.split("\n## ")[0] ?? "")
+  .split("\n")
+  .filter((line) => line.startsWith("| ") && !/^\| (what|-)/.test(line))
+  .map((line) => line.split(" | ")[0]?.slice(2).trim() as string);
+
+/** Values that must be nowhere but where the table says, by its rows. */
+const planted: Record<string, string[]> = {};
+const ofEnvironment = {
+  METRICS_TOKEN: "canaryMetricsToken0123456789",
+  OIDC_CLIENT_SECRET: "canaryOidcClientSecret",
+  STRIPE_SECRET_KEY: "sk_test_canaryStripeSecret",
+  STRIPE_WEBHOOK_SECRET: "whsec_canaryStripeWebhook",
+  SECRETS_KEY: "canarySecretsKey-of-thirty-two-characters",
+  GROQ_API_KEY: "gsk_canaryGroqKey0123456789",
+  OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=canaryTraceHeader",
+};
+
+let gateway: InProcessGateway;
+let origin: string;
+let headers: Record<Caller, Record<string, string>>;
+let ids: Awaited<ReturnType<typeof createCallers>>["ids"];
+let ownerId: string;
+let sink: SmtpSink;
+const made = { response: "", call: "", file: "", fileQuery: "", makersKey: "" };
+
+async function send(route: string, by: Caller | Record<string, string>, body?: unknown): Promise<Response> {
+  const [method, path] = route.split(" ") as [string, string];
+  const json = body === undefined ? {} : { "content-type": "application/json" };
+  const own = typeof by === "string" ? headers[by] : by;
+  return await fetch(origin + path, {
+    method,
+    headers: { "accept-encoding": "identity", ...own, ...json },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+}
+
+async function give<Answer>(...request: Parameters<typeof send>): Promise<Answer> {
+  const response = await send(...request);
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${request[0]} is answered with ${response.status}: ${text}`);
+  return JSON.parse(text) as Answer;
+}
+
+const api = "/dashboard/api";
+const hook = (name: string) => ({
+  url: `https://hooks.example.com/services/${name}`,
+  secret: `whsec_${btoa(`${name} 0123456789abcdef0123456789`)}`,
+});
+const smtpOf = (port: number, changes = {}) => ({
+  ...{ host: "127.0.0.1", port, tls: false, from: "gate@example.org" },
+  ...changes,
+});
+const manifestOf = (baseUrl: string, id: string) => ({
+  ...{ baseUrl, dialect: "openai", models: [{ id, premium: false }] },
+});
+
+beforeAll(async () => {
+  sink = await startSmtpSink();
+  gateway = await startInProcess({
+    env: {
+      ...ofEnvironment,
+      ...{ SANDBOX: "on", SIGNUP: "open", CORS_ORIGINS: "*", REQUESTS_PER_MINUTE: "10000", CONTENT_LOG: "all" },
+      ...{ PUBLIC_URL: "https://gate.example.com", OIDC_ISSUER: "http://127.0.0.1:9", OIDC_CLIENT_ID: "gate" },
+      OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9",
+    },
+  });
+  origin = new URL(gateway.baseUrl).origin;
+  ({ headers, ids } = await createCallers(gateway));
+  const { db } = gateway.store;
+  const owner = db.selectFrom("users").select("account_id").where("role", "=", "owner");
+  ownerId = (await owner.executeTakeFirstOrThrow()).account_id;
+  await plant();
+}, 2 * hookMsMax);
+afterAll(async () => {
+  await gateway?.stop();
+  await sink?.stop();
+}, hookMsMax);
+
+/** Makes one of everything that the table has. */
+async function plant(): Promise<void> {
+  const { store } = gateway;
+  for (const [variable, value] of Object.entries(ofEnvironment)) planted[variable] = [value.replace(/^x-api-key=/, "")];
+  planted.password = [password];
+  planted["session cookie"] = Object.values(headers).flatMap(({ cookie }) => {
+    const token = /^session=([^.%;]+)/.exec(cookie ?? "")?.[1];
+    return token === undefined ? [] : [token];
+  });
+  await give(
+    `PUT ${api}/admin/alerts/smtp`,
+    "owner",
+    smtpOf(sink.port, { user: "gate", password: "canaryMailPassword" }),
+  );
+  planted["password of the mail server"] = ["canaryMailPassword"];
+  const [ofGateway, ofMember] = [hook("canaryGatewayHook"), hook("canaryMemberHook")];
+  await give(`POST ${api}/admin/alerts/webhooks`, "admin", ofGateway);
+  await give(`POST ${api}/alerts/webhooks`, "member", ofMember);
+  planted["alert channel"] = [ofGateway, ofMember].flatMap(({ url, secret }) => [url, secret]);
+  const acme = { name: "acme", manifest: manifestOf("https://acme.example/v1", "acme/chat") };
+  await give(`POST ${api}/admin/providers`, "admin", acme);
+  await give(`POST ${api}/admin/providers/acme/keys`, "admin", { key: "canary-provider-key-stored-0001" });
+  planted["key of a provider, stored"] = ["canary-provider-key-stored"];
+  const { code } = await give<{ code: string }>(`POST ${api}/admin/vouchers`, "admin", { usd: "5.00" });
+  planted["voucher code"] = [code];
+  const { key } = await give<{ key: string }>(`POST ${api}/keys`, "member", { name: "maker" });
+  planted["API key"] = [key.split("-").at(-1) as string];
+  made.makersKey = key;
+  const team = await give<{ token: string }>(`POST ${api}/team/invitations`, "member", { role: "admin" });
+  planted["invitation to a team"] = [team.token];
+  const other = await gateway.app.accounts.create({ email: "invited@example.org" });
+  const invitation = await give<{ token: string }>(`POST ${api}/admin/accounts/${other.id}/invite`, "admin");
+  planted["invitation to set a password"] = [invitation.token];
+  await give("POST /api/auth/sign-up/email", {}, { email: "claimed@example.org", password });
+  const claimed = await store.db
+    .selectFrom("users")
+    .select(["id", "email"])
+    .where("email", "=", "claimed@example.org")
+    .executeTakeFirstOrThrow();
+  const user = { userId: claimed.id, email: claimed.email, emailVerified: false };
+  planted["link that verifies an e-mail"] = [(await createEmailVerification(store, user, Date.now())).token];
+  const factor = await give<{ totpURI: string; backupCodes: string[] }>("POST /api/auth/two-factor/enable", "member", {
+    password,
+  });
+  const totp = new URL(factor.totpURI).searchParams.get("secret") as string;
+  planted["two-step sign-in"] = [totp, ...factor.backupCodes];
+  await plantAnswers();
+  planted["secrets of the gateway itself"] = (await store.db.selectFrom("settings").selectAll().execute())
+    .filter(({ name }) => /secret/.test(name))
+    .map(({ value }) => value);
+  const hashes = [
+    ...(await store.db.selectFrom("keys").select("secret_hash as hash").execute()),
+    ...(await store.db.selectFrom("vouchers").select("code_hash as hash").execute()),
+    ...(await store.db.selectFrom("invitations").select("token_hash as hash").execute()),
+    ...(await store.db.selectFrom("team_invitations").select("token_hash as hash").execute()),
+    ...(await store.db.selectFrom("email_verifications").select("token_hash as hash").execute()),
+    ...(await store.db.selectFrom("credentials").select("password_hash as hash").execute()),
+  ];
+  planted["hash of any of them"] = hashes.flatMap(({ hash }) => hash ?? []);
+}
+
+/** What calls leave: a stored response, the content log and a signed file. */
+async function plantAnswers(): Promise<void> {
+  await creditWallet(gateway.store, { accountId: ids.member, nanodollars: 100_000_000_000, note: "test" });
+  const models: Record<string, string> = {};
+  for (const { model } of gateway.app.kernel.registry.modelEntries) models[model.capability] ??= model.id;
+  const key = { authorization: `Bearer ${made.makersKey}` };
+  const prompt = "canaryPromptWords of the member";
+  const response = await send("POST /v1/responses", key, { model: models.chat, input: prompt });
+  made.call = response.headers.get("x-request-id") as string;
+  made.response = ((await response.json()) as { id: string }).id;
+  planted["stored response"] = ["canaryPromptWords", made.response];
+  planted["content log"] = ["canaryPromptWords"];
+  const picture = await give<{ data: { url: string }[] }>("POST /v1/images/generations", key, {
+    ...{ model: models.images, prompt: "a cat", response_format: "url" },
+  });
+  const url = new URL(picture.data[0]?.url ?? "");
+  [made.file, made.fileQuery] = [url.pathname.split("/").at(-1) as string, url.search];
+  planted["signed address of a file"] = [made.file, url.searchParams.get("signature") as string];
+}
+
+/** What stands in the path of a route that is read; a new route with a place for an id is named here. */
+function toPath(path: string): string {
+  const values: [RegExp, string][] = [
+    [/\/dashboard\/api\/requests\/:id/, `${api}/requests/${made.call}`],
+    [/\/admin\/accounts\/:id/, `/admin/accounts/${ids.member}`],
+    [/\/responses\/:id/, `/responses/${made.response}`],
+    [/\/files\/:id/, `/files/${made.file}`],
+    [/\/models\/(:model|\*)/, "/models/unknown"],
+    [/\/assets\/:file/, "/assets/page.js"],
+    [/^\/admin\/\*/, "/admin/accounts"],
+    [/\/api\/auth\/\*/, "/api/auth/get-session"],
+  ];
+  const filled = values.reduce((text, [pattern, value]) => text.replace(pattern, value), path);
+  if (/[:*]/.test(filled)) throw new Error(`This test does not know what to put into the route GET ${path}`);
+  return filled;
+}
+
+const routesOf = (pattern: RegExp) => [
+  ...new Set(
+    gateway.app.http.routes.map(({ method, path }) => `${method} ${path}`).filter((route) => pattern.test(route)),
+  ),
+];
+
+/** What in a text is planted. */
+const found = (text: string) =>
+  Object.entries(planted).flatMap(([name, values]) => (values.some((value) => text.includes(value)) ? [name] : []));
+
+describe("the table of secrets and links", () => {
+  test("has a row for each that is planted here, and here each of its rows is tried", () => {
+    expect(documented.length).toBeGreaterThan(20);
+    const elsewhere = [
+      // By canary.test.ts, first-start.test.ts, idempotency-key.test.ts and sealed-thoughts.test.ts.
+      ...["first password and API key", "key of a provider, of the environment", "DATABASE_URL, REDIS_URL, proxies"],
+      ...["answer to a repeated request", "hidden reasoning", "trusted device", "payment page", "message of an alert"],
+    ];
+    const variables = Object.keys(ofEnvironment).filter((name) => name !== "GROQ_API_KEY");
+    const here = Object.keys(planted).filter((name) => !(name in ofEnvironment) && !name.startsWith("hash of"));
+    expect([...here, ...variables, ...elsewhere].sort()).toEqual([...documented].sort());
+  });
+
+  /** Each route that writes, and which rows of the table it makes, sends, shows or takes; a new route is added here. */
+  const writes: Record<string, readonly string[]> = {
+    "POST /api/auth/*": ["password", "session cookie", "two-step sign-in", "trusted device", "OIDC_CLIENT_SECRET"],
+    "POST /webhooks/stripe": ["STRIPE_WEBHOOK_SECRET"],
+    [`POST ${api}/vouchers/redeem`]: ["voucher code"],
+    [`POST ${api}/keys`]: ["API key"],
+    [`PATCH ${api}/keys/:id`]: [],
+    [`DELETE ${api}/keys/:id`]: ["API key"],
+    [`DELETE ${api}/content`]: ["content log"],
+    [`POST ${api}/requests/:id/content`]: ["content log"],
+    [`DELETE ${api}/requests/:id/content`]: ["content log"],
+    [`POST ${api}/admin/accounts/:id/content`]: ["content log"],
+    [`DELETE ${api}/admin/accounts/:id/content`]: ["content log"],
+    [`DELETE ${api}/sessions/:id`]: ["session cookie"],
+    [`POST ${api}/email/verification`]: ["link that verifies an e-mail"],
+    [`POST ${api}/email/verify`]: ["link that verifies an e-mail"],
+    [`POST ${api}/team/invitations`]: ["invitation to a team"],
+    [`PATCH ${api}/team`]: [],
+    [`PUT ${api}/team/budget`]: [],
+    [`DELETE ${api}/team/invitations/:id`]: ["invitation to a team"],
+    [`PATCH ${api}/team/people/:id`]: ["invitation to a team"],
+    [`DELETE ${api}/team/people/:id`]: ["invitation to a team", "API key", "session cookie"],
+    [`POST ${api}/teams/switch`]: [],
+    [`POST ${api}/teams/join`]: ["invitation to a team"],
+    [`POST ${api}/teams`]: [],
+    [`POST ${api}/teams/leave`]: ["invitation to a team"],
+    [`POST ${api}/admin/accounts/:id/team/invitations`]: ["invitation to a team"],
+    [`PUT ${api}/admin/accounts/:id/team/budget`]: [],
+    [`DELETE ${api}/admin/accounts/:id/team/invitations/:invitation`]: ["invitation to a team"],
+    [`PATCH ${api}/admin/accounts/:id/team/people/:person`]: ["invitation to a team"],
+    [`DELETE ${api}/admin/accounts/:id/team/people/:person`]: ["invitation to a team", "API key", "session cookie"],
+    [`POST ${api}/checkout`]: ["payment page"],
+    [`POST ${api}/admin/accounts`]: [],
+    [`POST ${api}/admin/accounts/:id/invite`]: ["invitation to set a password"],
+    [`POST ${api}/admin/accounts/:id/credit`]: [],
+    [`POST ${api}/admin/accounts/:id/quota`]: [],
+    [`POST ${api}/admin/accounts/:id/disabled`]: ["invitation to set a password", "invitation to a team"],
+    [`PATCH ${api}/admin/accounts/:id`]: ["invitation to set a password", "password"],
+    [`DELETE ${api}/admin/accounts/:id/sessions`]: ["session cookie"],
+    [`POST ${api}/admin/vouchers`]: ["voucher code"],
+    [`POST ${api}/admin/vouchers/:id/void`]: ["voucher code"],
+    [`POST ${api}/admin/providers`]: ["key of a provider, stored", "key of a provider, of the environment"],
+    [`POST ${api}/admin/providers/sandbox`]: [],
+    [`PATCH ${api}/admin/providers/:id`]: [],
+    [`DELETE ${api}/admin/providers/:id`]: ["key of a provider, stored"],
+    [`POST ${api}/admin/providers/:id/test`]: ["key of a provider, stored", "key of a provider, of the environment"],
+    [`POST ${api}/admin/providers/:id/keys`]: ["key of a provider, stored"],
+    [`POST ${api}/admin/providers/:id/keys/:key`]: ["key of a provider, stored"],
+    [`DELETE ${api}/admin/providers/:id/keys/:key`]: ["key of a provider, stored"],
+    [`PUT ${api}/admin/catalogue/files`]: [],
+    [`PUT ${api}/alerts/rules/:id`]: ["message of an alert"],
+    [`POST ${api}/alerts/webhooks`]: ["alert channel"],
+    [`POST ${api}/alerts/emails`]: ["alert channel"],
+    [`DELETE ${api}/alerts/channels/:id`]: ["alert channel"],
+    [`POST ${api}/alerts/channels/:id/test`]: ["message of an alert", "password of the mail server"],
+    [`PUT ${api}/admin/alerts/rules/:id`]: ["message of an alert"],
+    [`POST ${api}/admin/alerts/webhooks`]: ["alert channel"],
+    [`POST ${api}/admin/alerts/emails`]: ["alert channel"],
+    [`DELETE ${api}/admin/alerts/channels/:id`]: ["alert channel"],
+    [`POST ${api}/admin/alerts/channels/:id/test`]: ["message of an alert", "password of the mail server"],
+    [`PUT ${api}/admin/alerts/smtp`]: ["password of the mail server"],
+    [`DELETE ${api}/admin/alerts/smtp`]: ["password of the mail server"],
+    [`POST ${api}/invitations/accept`]: ["invitation to set a password", "password"],
+    [`POST ${api}/invitations/team`]: ["invitation to a team"],
+  };
+
+  test("names what every route outside of the API makes, sends, shows or takes: a new route is added to it", () => {
+    const routes = routesOf(/^(POST|PUT|PATCH|DELETE) (?!\/v1|\/api\/v1)/);
+    expect(routes.sort()).toEqual(Object.keys(writes).sort());
+    const unknown = Object.values(writes).flatMap((names) => names.filter((name) => !documented.includes(name)));
+    expect(unknown).toEqual([]);
+  });
+});
+
+describe("who may read them", () => {
+  test(
+    "no route that is read has any of them for anybody, whatever their role",
+    async () => {
+      const routes = routesOf(/^GET /);
+      expect(routes.length).toBeGreaterThan(60);
+      const shown: string[] = [];
+      for (const route of routes) {
+        const path = toPath(route.slice(4));
+        for (const caller of callers) {
+          const response = await send(`GET ${path}`, caller);
+          const told = found(`${JSON.stringify([...response.headers])} ${await response.text()}`);
+          // The id of a response or file that was asked for is repeated in the refusal.
+          const repeated = path.includes("/responses/") || path.includes("/files/");
+          const news = told.filter((name) => !(repeated && /stored response|signed address/.test(name)));
+          if (news.length > 0) shown.push(`${route} shows ${caller}: ${news.join(", ")}`);
+        }
+      }
+      expect(shown).toEqual([]);
+    },
+    4 * hookMsMax,
+  );
+
+  test("what is stored of a response is read with keys of the person who made it, and with nobody else's", async () => {
+    const own = await send(`GET /v1/responses/${made.response}/input_items`, {
+      authorization: `Bearer ${made.makersKey}`,
+    });
+    expect(await own.text()).toContain("canaryPromptWords");
+    for (const path of [`/v1/responses/${made.response}`, `/v1/responses/${made.response}/input_items`]) {
+      for (const caller of callers) {
+        const response = await send(`GET ${path}`, caller);
+        expect([caller, response.status === 200, (await response.text()).includes("canaryPromptWords")]).toEqual([
+          ...[caller, false, false],
+        ]);
+      }
+    }
+  });
+
+  test("kept content is shown to its account's admins, administrators and owners", async () => {
+    await gateway.app.contentLog.keeper?.flush();
+    const readers: Caller[] = [];
+    for (const caller of callers) {
+      const response = await send(`POST ${api}/requests/${made.call}/content`, caller);
+      if ((await response.text()).includes("canaryPromptWords")) readers.push(caller);
+    }
+    expect(readers).toEqual(["member", "admin", "owner"]);
+  });
+
+  test("a file is read by its signed address alone", async () => {
+    expect((await send(`GET /v1/files/${made.file}${made.fileQuery}`, "nobody")).status).toBe(200);
+    for (const query of ["", made.fileQuery.replace(/signature=./, "signature=!"), "?expires=9999999999&signature="]) {
+      for (const caller of callers) {
+        expect([caller, (await send(`GET /v1/files/${made.file}${query}`, caller)).status]).toEqual([caller, 404]);
+      }
+    }
+  });
+
+  test("the database has none in clear text but the tokens of sessions and the gateway's own secrets", async () => {
+    const { db } = gateway.store;
+    const tables = await db
+      .selectFrom("sqlite_master" as never)
+      .select("name" as never)
+      .where("type" as never, "=", "table" as never)
+      .execute();
+    const clear = new Set<string>();
+    for (const { name } of tables as { name: string }[]) {
+      for (const row of await db
+        .selectFrom(name as "settings")
+        .selectAll()
+        .execute()) {
+        const text = Object.values(row)
+          .map((value: unknown) =>
+            value instanceof Uint8Array ? Buffer.from(value).toString("latin1") : String(value),
+          )
+          .join(" ");
+        for (const secret of found(text)) clear.add(secret);
+      }
+    }
+    for (const expected of ["session cookie", "secrets of the gateway itself", "hash of any of them"]) {
+      expect(clear.delete(expected)).toBe(true);
+    }
+    // Their ids, not what they lead to.
+    for (const id of ["stored response", "signed address of a file"]) clear.delete(id);
+    expect([...clear]).toEqual([]);
+  });
+
+  test("a copy of the database opens neither the mail server's password nor a webhook: no key in it does", async () => {
+    const { db } = gateway.store;
+    const settings = await db.selectFrom("settings").selectAll().execute();
+    const keys = settings.flatMap(({ value }) =>
+      ["", "modelgate secrets "].map((before) =>
+        createHash("sha256")
+          .update(before + value)
+          .digest(),
+      ),
+    );
+    const channels = await db.selectFrom("alert_channels").select(["id", "target as bytes"]).execute();
+    const smtp = JSON.parse(settings.find(({ name }) => name === "alert_smtp")?.value as string) as { secret: string };
+    const sealed = [
+      ...channels.map(({ id, bytes }) => ({ owner: `alert channel ${id}`, bytes })),
+      { owner: "alert_smtp", bytes: Buffer.from(smtp.secret, "base64") },
+    ];
+    const opens = (key: Uint8Array) =>
+      sealed.filter(({ owner, bytes }) => {
+        try {
+          return decrypt(key, owner, bytes).length > 0;
+        } catch {
+          return false;
+        }
+      });
+    expect(sealed.length).toBeGreaterThan(2);
+    expect(keys.flatMap(opens)).toEqual([]);
+    const ofEnv = createHash("sha256").update(`modelgate secrets ${ofEnvironment.SECRETS_KEY}`).digest();
+    expect(opens(ofEnv)).toHaveLength(sealed.length);
+  });
+});
+
+describe("who decides where they go", () => {
+  type Statuses = Partial<Record<Caller, number>> & { readonly others: number };
+  const only = (statuses: Partial<Record<Caller, number>>): Statuses => ({
+    ...signedIn(403),
+    ...statuses,
+    others: 401,
+  });
+  const signedIn = (status: number): Partial<Record<Caller, number>> => {
+    const all: Caller[] = ["member", "other member", "team member", "viewer", "admin", "owner"];
+    return Object.fromEntries(all.map((caller) => [caller, status]));
+  };
+  let count = 0;
+  const provider = (baseUrl: string) => () => {
+    const name = `p${++count}`;
+    return { name, manifest: { ...manifestOf(baseUrl, `${name}/chat`), credential: "none" } };
+  };
+  const invited = (caller: string) => ({ role: "member", email: `${caller.replace(" ", "-")}@invited.example` });
+
+  test.each<[string, () => string, (caller: Caller) => unknown, Statuses]>([
+    [
+      "the mail server of links to owners: owners",
+      () => `PUT ${api}/admin/alerts/smtp`,
+      () => smtpOf(sink.port),
+      only({ owner: 200 }),
+    ],
+    ["whether there is one: owners", () => `DELETE ${api}/admin/alerts/smtp`, () => undefined, only({ owner: 200 })],
+    [
+      "the webhooks of the gateway: administrators",
+      () => `POST ${api}/admin/alerts/webhooks`,
+      () => hook("x"),
+      only({ admin: 200, owner: 200 }),
+    ],
+    [
+      "the webhooks of an account: its admins",
+      () => `POST ${api}/alerts/webhooks`,
+      () => hook("x"),
+      only({ ...signedIn(200), viewer: 403, "team member": 403 }),
+    ],
+    [
+      "an invitation to set the password of an owner: owners",
+      () => `POST ${api}/admin/accounts/${ownerId}/invite`,
+      () => undefined,
+      only({ owner: 200 }),
+    ],
+    [
+      "an invitation to set the password of anybody else: administrators",
+      () => `POST ${api}/admin/accounts/${ids.mate}/invite`,
+      () => undefined,
+      only({ admin: 200, owner: 200 }),
+    ],
+    [
+      "who may come into an account: its admins",
+      () => `POST ${api}/team/invitations`,
+      invited,
+      only({ ...signedIn(200), viewer: 403, "team member": 403 }),
+    ],
+    [
+      "who may come into the account of an owner: that owner, and other owners",
+      () => `POST ${api}/admin/accounts/${ownerId}/team/invitations`,
+      invited,
+      only({ owner: 200 }),
+    ],
+    [
+      "what is asked of this machine's network: owners",
+      () => `POST ${api}/admin/providers`,
+      provider("http://127.0.0.1:9/v1"),
+      only({ owner: 200 }),
+    ],
+    [
+      "where machines of clouds get their credentials: nobody",
+      () => `POST ${api}/admin/providers`,
+      provider("http://169.254.169.254/latest"),
+      only({ admin: 400, owner: 400 }),
+    ],
+    [
+      "which other host is asked: administrators",
+      () => `POST ${api}/admin/providers`,
+      provider("https://provider.example/v1"),
+      only({ admin: 200, owner: 200 }),
+    ],
+    [
+      "who is an owner: owners",
+      () => `PATCH ${api}/admin/accounts/${ids["other member"]}`,
+      () => ({ role: "owner" }),
+      only({ owner: 200 }),
+    ],
+    [
+      "a link to verify an e-mail: nobody, it goes to the user's own, which is verified here",
+      () => `POST ${api}/email/verification`,
+      () => undefined,
+      only({ ...signedIn(409) }),
+    ],
+  ])("%s", async (_, route, body, statuses) => {
+    for (const caller of callers) {
+      const { status } = await send(route(), caller, body(caller));
+      expect([caller, status]).toEqual([caller, statuses[caller] ?? statuses.others]);
+    }
+    // For the rows behind it.
+    const user = gateway.store.db.updateTable("users").set({ role: "member" });
+    await user.where("account_id", "=", ids["other member"]).execute();
+  });
+
+  test("a link that an owner mails to an owner goes by the mail server of owners, and not by one of an administrator", async () => {
+    const own = await startSmtpSink();
+    expect((await send(`PUT ${api}/admin/alerts/smtp`, "admin", smtpOf(own.port))).status).toBe(403);
+    await give(`PUT ${api}/admin/alerts/smtp`, "owner", smtpOf(sink.port));
+    const { id } = await give<{ id: string }>(`POST ${api}/admin/accounts`, "owner", { email: "next@example.org" });
+    await give(`PATCH ${api}/admin/accounts/${id}`, "owner", { role: "owner" });
+    const { length } = sink.mails;
+    const elsewhere = {
+      "x-forwarded-host": "evil.example",
+      "x-forwarded-proto": "http",
+      forwarded: "host=evil.example",
+    };
+    const { token } = await give<{ token: string }>(`POST ${api}/admin/accounts/${id}/invite?mail=send`, {
+      ...{ ...headers.owner, ...elsewhere },
+    });
+    expect(sink.mails.slice(length)).toMatchObject([{ to: ["next@example.org"] }]);
+    const text = sink.mails.at(-1)?.text.replaceAll("=\n", "").replaceAll("=3D", "=");
+    // Where it leads is PUBLIC_URL, whatever the request says of its host.
+    expect(text).toContain(`https://gate.example.com/#invitation=${token}`);
+    expect(text).not.toContain("evil");
+    expect(own.mails).toEqual([]);
+    await own.stop();
+  });
+});
