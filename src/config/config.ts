@@ -61,7 +61,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * @throws {ConfigError} At the first variable that cannot be used.
  */
 export function readConfig(env: Environment): Config {
-  checkRemoved(env);
+  checkCertificates(env);
   const values = Object.fromEntries(names.map((name) => [name, readSetting(settings[name], env)])) as Values;
   checkWorkers(values);
   checkGroups(values);
@@ -103,22 +103,8 @@ export function getVariablePrefix(pluginName: string): string {
   return pluginName.toUpperCase().replaceAll("-", "_");
 }
 
-const renamed: Readonly<Record<string, string>> = {
-  BODIES_MB: "MAX_BUFFERED_BODY_MB",
-  BODY_SECONDS: "REQUEST_TIMEOUT_SECONDS",
-  KEEP_ALIVE_SECONDS: "SSE_HEARTBEAT_SECONDS",
-  CALLS_MAX: "MAX_CONCURRENT_CALLS",
-};
-
-/** Rejects variables that would be ignored although the operator relies on them. */
-function checkRemoved(env: Environment): void {
-  for (const [old, name] of Object.entries(renamed)) {
-    if (readText(env, old) !== undefined) throw new ConfigError(old, `it is now ${name}; rename it`);
-  }
-  if (readText(env, "UPSTREAM_CLIENT") !== undefined) {
-    const problem = "it was removed, as HTTPS_PROXY and NO_PROXY work without it; unset it";
-    throw new ConfigError("UPSTREAM_CLIENT", problem);
-  }
+/** Refuses a variable that would be ignored although the operator relies on it. */
+function checkCertificates(env: Environment): void {
   if (readText(env, "NODE_TLS_REJECT_UNAUTHORIZED") === "0") {
     const problem = "certificates are always verified; unset it, and add an authority with NODE_EXTRA_CA_CERTS";
     throw new ConfigError("NODE_TLS_REJECT_UNAUTHORIZED", problem);

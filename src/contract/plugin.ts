@@ -10,12 +10,12 @@ import type { UpstreamFault } from "./upstream-fault.ts";
 
 /**
  * The version of the contract between the gateway and its plugins. A plugin written for another version is refused at
- * load; `modelgate plugin upgrade` rewrites one of version 1.
+ * load.
  *
  * @example
- * contractVersion; // => 2
+ * contractVersion; // => 1
  */
-export const contractVersion = 2;
+export const contractVersion = 1;
 
 /** One event of a provider's SSE stream: `event:` name (`"message"` when unnamed) and its `data:` lines joined by `\n`. */
 export interface ServerEvent {

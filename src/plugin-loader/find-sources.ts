@@ -67,7 +67,7 @@ function toFolderSource({ name, path, label }: FolderEntry): PluginSource | stri
 }
 
 /** The files of a folder and below, with their fingerprints; more than the limit when there are too many. */
-export function filesBelow(folder: string): { name: string; fingerprint: string }[] {
+function filesBelow(folder: string): { name: string; fingerprint: string }[] {
   const files: { name: string; fingerprint: string }[] = [];
   const waiting = [""];
   for (const below of waiting) {

@@ -1,11 +1,8 @@
-import { dirname, extname, join } from "node:path";
 import type { ProviderPlugin } from "../contract/index.ts";
 import { definePlugin, type PluginDefinition, PluginError } from "../sdk/index.ts";
-import { explainUpgrade, upgradeText } from "./contract-upgrade.ts";
-import { filesBelow } from "./find-sources.ts";
 import { readManifest } from "./manifest.ts";
 import type { PluginSource } from "./plugin-directory.ts";
-import { readJson, readText } from "./read-files.ts";
+import { readJson } from "./read-files.ts";
 
 /**
  * Runs a plugin's code, including the files beside it.
@@ -25,7 +22,6 @@ export async function loadSource(source: PluginSource, loadCode: LoadCode): Prom
     if (!/^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(source.name)) {
       throw new PluginError("its name must be kebab-case, such as my-provider; rename it");
     }
-    refuseOldContract(source);
     const plugin =
       source.kind === "manifest"
         ? readManifest(readJson(source.entry), source.name)
@@ -43,17 +39,4 @@ async function loadDefined(source: PluginSource, loadCode: LoadCode): Promise<Pr
   const value = await loadCode(source);
   if (value === undefined) throw new PluginError("it has no default export; write export default definePlugin({ … })");
   return definePlugin(value as PluginDefinition);
-}
-
-/** @throws {PluginError} When one of the plugin's files uses names of contract 1, with what to rename. */
-function refuseOldContract({ label, entry, root }: PluginSource): void {
-  const names = root === undefined ? [entry] : filesBelow(root).map(({ name }) => name);
-  const changes = names.flatMap((name) => {
-    const ending = extname(name);
-    if (name.startsWith("fixtures/") || ![".ts", ".js", ".json"].includes(ending)) return [];
-    return upgradeText(readText(root === undefined ? entry : join(root, name)), ending === ".json" ? "json" : "code")
-      .changes;
-  });
-  const sentence = explainUpgrade(changes, root === undefined ? label : dirname(label));
-  if (sentence !== undefined) throw new PluginError(sentence);
 }

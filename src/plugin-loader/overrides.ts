@@ -2,9 +2,8 @@ import { basename } from "node:path";
 import type { ProviderPlugin } from "../contract/index.ts";
 import { suggestName } from "../sdk/did-you-mean.ts";
 import { definePlugin, isRecord, PluginError } from "../sdk/index.ts";
-import { explainUpgrade, upgradeText } from "./contract-upgrade.ts";
 import { type FileProblem, type FolderEntry, listFolder, type PluginDirectory } from "./plugin-directory.ts";
-import { readJson, readText } from "./read-files.ts";
+import { readJson } from "./read-files.ts";
 import { virtualFile } from "./virtual-models.ts";
 
 /** A row as a file has it: the fields it names. */
@@ -105,8 +104,6 @@ export class Overrides {
 
   #read({ path, name, label, fingerprint }: FolderEntry, before: readonly RowFile[]): KnownFile {
     try {
-      const outdated = explainUpgrade(upgradeText(readText(path), "json").changes, label);
-      if (outdated !== undefined) throw new PluginError(outdated);
       const files = toRowFiles(readJson(path), label, basename(name, ".json"));
       for (const file of files) {
         const last = before.find(({ plugin }) => plugin === file.plugin);

@@ -3,10 +3,6 @@ import { contractVersion } from "../contract/index.ts";
 /** What each version of the contract changed for the author of a plugin. A new version adds a row. */
 const contractChanges: Readonly<Record<number, string>> = {
   1: "the first version: definePlugin with name, baseUrl, models and handlers",
-  2:
-    "capabilities embed, image, transcribe and speak are embeddings, images, transcription and speech; " +
-    "nMax is maxChoices; call.note is call.warn; fault kinds and some exports have new names " +
-    "(modelgate plugin upgrade PATH renames all of them)",
 };
 
 /**

@@ -18,7 +18,6 @@ import { pluginCheck } from "./plugin-check.ts";
 import { pluginList } from "./plugin-list.ts";
 import { pluginNew } from "./plugin-new.ts";
 import { pluginRecord } from "./plugin-record.ts";
-import { pluginUpgrade } from "./plugin-upgrade.ts";
 import {
   providerAdd,
   providerKeyRemove,
@@ -43,7 +42,7 @@ export const commands: readonly Command[] = [
   ...[voucherCreate, voucherList, voucherVoid],
   quotaSet,
   models,
-  ...[pluginList, pluginNew, pluginCheck, pluginRecord, pluginUpgrade],
+  ...[pluginList, pluginNew, pluginCheck, pluginRecord],
   ...[providerList, providerAdd, providerRemove, providerSet, providerKeySet, providerKeyRemove, providerTest],
   ...[catalogueCheck, catalogueUpdate, catalogueSign],
   ...[ledgerVerify, ledgerExport, ledgerReconcile],

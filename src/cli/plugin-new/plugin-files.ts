@@ -12,7 +12,7 @@ export type Dialect = "openai" | "translated";
 let types: string | Promise<string> | undefined;
 
 /** The declarations of `modelgate/plugin`, for editors and `tsc`. */
-export async function pluginTypes(): Promise<string> {
+async function pluginTypes(): Promise<string> {
   types ??= builtTypes === undefined ? import("./build-types.bun.ts").then((it) => it.buildTypes()) : builtTypes;
   return types;
 }

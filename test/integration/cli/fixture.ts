@@ -75,7 +75,7 @@ export function makeRow(changes: Partial<Model> = {}): Model {
 export function makePlugin(name: string, models: readonly Model[]): ProviderPlugin {
   return {
     name,
-    contractVersion: 2,
+    contractVersion: 1,
     baseUrl: "https://api.example.org",
     hosts: [],
     credential: "key",

@@ -62,7 +62,7 @@ const row = {
 const manifest = {
   $schema: "./plugin.schema.json",
   name: "acme",
-  contractVersion: 2,
+  contractVersion: 1,
   baseUrl: "https://api.example.com/v1",
   dialect: "openai",
   credential: "key",

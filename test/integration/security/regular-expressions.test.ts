@@ -21,8 +21,6 @@ const bounded: Readonly<Record<string, string>> = {
   "src/config/config.ts": "what the operator set",
   "src/contract/cost.ts": "the digits of a number",
   "src/kernel/routing/build-registry.ts": "a base URL of a plugin or its operator",
-  "src/plugin-loader/contract-renames.ts": "the place of a name: at most 60 tokens of 40 characters",
-  "src/plugin-loader/contract-upgrade.ts": "the place of a name: at most 60 tokens of 40 characters",
   "src/sdk/define-plugin.ts": "a base URL of a plugin",
   "src/sdk/retry-after.ts": "a duration of at most 40 characters",
   "src/observability/traces/open-traces.bun.ts": "what the operator set",
@@ -30,7 +28,6 @@ const bounded: Readonly<Record<string, string>> = {
 /** Where one is put together, and whose tests read hostile text by it. */
 const madeIn: Readonly<Record<string, string>> = {
   "src/cli/refresh-catalogue/price-list.ts": "test/unit/cli/refresh-catalogue/build-rows.test.ts",
-  "src/plugin-loader/contract-renames.ts": "test/unit/plugin-loader/contract-upgrade.test.ts",
   "src/sdk/fault.ts": "test/unit/sdk/fault.test.ts",
 };
 

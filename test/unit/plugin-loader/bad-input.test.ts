@@ -77,7 +77,7 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
     "a newer contract",
     "bad.json",
     manifest({ contractVersion: 3 }),
-    "it is written for contract 3, this gateway speaks 2; update the gateway",
+    "it is written for contract 3, this gateway speaks 1; update the gateway",
   ],
   ["an older contract", "bad.json", manifest({ contractVersion: 0 }), "what changed: contract 1: the first version"],
   [
