@@ -9,8 +9,8 @@ import { join } from "node:path";
 const folder = mkdtempSync(join(tmpdir(), "modelgate-tests-"));
 // PostgreSQL runs as a user of its own, who has to come through.
 chmodSync(folder, 0o711);
-// Many start gateways, databases and browsers of their own: on two cores more of them at once are late for nothing else.
-const suite = Bun.spawn([process.execPath, "test", "--timeout", "30000", "--parallel=2", ...process.argv.slice(2)], {
+// Many start gateways, databases and browsers of their own and wait for them: on two cores a third worker uses that time.
+const suite = Bun.spawn([process.execPath, "test", "--timeout", "30000", "--parallel=3", ...process.argv.slice(2)], {
   env: { ...process.env, TMPDIR: folder },
   stdio: ["inherit", "inherit", "inherit"],
 });

@@ -58,5 +58,5 @@ test.skipIf(whyNoPostgres !== undefined)(
     // So that the count of the run tells of these too.
     console.log(`Over PostgreSQL: ${/\d+ pass/.exec(words)?.[0]}`);
   },
-  600_000,
+  1_200_000,
 );
