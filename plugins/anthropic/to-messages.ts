@@ -75,7 +75,8 @@ function toFormat(request: ChatRequest, model: Model, warn: Warn): Format {
   }
   if (plan.choice?.type === "tool") return { ...plan, reading: {} };
   let name = "json_answer";
-  while (plan.tools.some((tool) => tool.name === name)) name += "_";
+  const names = new Set(plan.tools.map((tool) => tool.name));
+  while (names.has(name)) name += "_";
   const tool = { name, description: "Gives the answer to the user", input_schema: { type: "object", ...schema } };
   const others = plan.tools.length > 0 && plan.choice?.type !== "none";
   const choice = others ? ({ type: "any" } as const) : ({ type: "tool", name } as const);

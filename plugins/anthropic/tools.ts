@@ -32,7 +32,7 @@ export function toTools(request: ChatRequest, model: Model, budget: SchemaBudget
       const param = `tools[${index}].function.parameters`;
       return toTool(tool, (schema) => (canBeStrict ? strictSchema(schema, param, budget, warn) : undefined));
     })
-    .filter(({ name }) => decision?.names?.includes(name) ?? true);
+    .filter(({ name }) => decision?.names?.has(name) ?? true);
   if (tools.length === 0) return { tools };
   if (request.parallel_tool_calls !== false || choice?.type === "none") return { tools, choice };
   return { tools, choice: { type: "auto", ...choice, disable_parallel_tool_use: true } };

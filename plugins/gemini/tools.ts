@@ -29,8 +29,8 @@ export function toTools(
   const { mode, names } = readToolChoice(request) ?? {};
   if (all.length === 0) return {};
   // The provider takes names only where a call is demanded; elsewhere the other functions are not shown.
-  const demanded = mode === "required" ? names : undefined;
-  const shown = all.filter(({ name }) => demanded !== undefined || names === undefined || names.includes(name));
+  const demanded = mode === "required" && names ? [...names] : undefined;
+  const shown = all.filter(({ name }) => demanded !== undefined || names === undefined || names.has(name));
   const config = mode && { functionCallingConfig: { mode: modes[mode], allowedFunctionNames: demanded } };
   return { tools: [{ functionDeclarations: shown }], toolConfig: config };
 }
