@@ -7,6 +7,7 @@ import {
   pickSupportedFields,
   readArguments,
   resultWithoutCall,
+  SchemaBudget,
   type ToolCall,
 } from "modelgate/plugin";
 import { cacheMark, shortenMarks, toBlocks } from "./parts.ts";
@@ -28,7 +29,7 @@ export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
   const request = pickSupportedFields(asked, translated, model, warn);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
-  const { tools, choice, schema, reading } = toFormat(request, model, toTools(request, model, warn), warn);
+  const { tools, choice, schema, reading } = toFormat(request, model, warn);
   const forced = choice?.type === "any" || choice?.type === "tool";
   const obstacle = forced ? "a tool call is forced" : findObstacle(request.messages);
   const { thinking, effort } = toEffort(request, model, { maxTokens, obstacle, warn });
@@ -59,19 +60,23 @@ interface Format extends ToolPlan {
   schema?: object;
 }
 
-function toFormat({ response_format: format }: ChatRequest, model: Model, plan: ToolPlan, warn: Warn): Format {
+function toFormat(request: ChatRequest, model: Model, warn: Warn): Format {
+  const budget = new SchemaBudget();
+  const plan = toTools(request, model, budget, warn);
+  const format = request.response_format;
   const schema = format?.type === "json_schema" ? format.json_schema.schema : undefined;
   if (schema === undefined) return { ...plan, reading: { fenced: !!format && format.type !== "text" } };
   if (model.options?.jsonSchema === true) {
     return {
       ...plan,
       reading: {},
-      schema: strictSchema(schema, "response_format.json_schema.schema", warn),
+      schema: strictSchema(schema, "response_format.json_schema.schema", budget, warn),
     };
   }
   if (plan.choice?.type === "tool") return { ...plan, reading: {} };
   let name = "json_answer";
-  while (plan.tools.some((tool) => tool.name === name)) name += "_";
+  const names = new Set(plan.tools.map((tool) => tool.name));
+  while (names.has(name)) name += "_";
   const tool = { name, description: "Gives the answer to the user", input_schema: { type: "object", ...schema } };
   const others = plan.tools.length > 0 && plan.choice?.type !== "none";
   const choice = others ? ({ type: "any" } as const) : ({ type: "tool", name } as const);
@@ -100,7 +105,7 @@ function toSampling({ temperature, top_p: topP }: ChatRequest, thinks: boolean, 
 function toTurns(messages: readonly Message[], thinks: boolean): { system: Block[]; turns: Turn[] } {
   const system: Block[] = [];
   const turns: Turn[] = [];
-  const ids = new Set<string>();
+  const ids = new CallIds();
   for (let index = 0; index < messages.length; index++) {
     const message = messages[index] as Message;
     const { role, tool_calls: calls } = message;
@@ -133,10 +138,25 @@ function append(turns: Turn[], role: Turn["role"], blocks: Block[]): void {
 }
 
 /** The provider wants ids of a plain alphabet, each once; clients bring those of others, and use them again. */
-function toCall(call: ToolCall, ids: Set<string>, path: string): Block {
-  let id = call.id.replace(/[^a-zA-Z0-9_-]/g, "_");
-  while (ids.has(id)) id += "_";
-  ids.add(id);
+class CallIds {
+  readonly #taken = new Set<string>();
+  /** How often each was sent, so that the next free one is not searched for from the first on. */
+  readonly #counts = new Map<string, number>();
+
+  take(sent: string): string {
+    const plain = sent.replace(/[^a-zA-Z0-9_-]/g, "_");
+    let count = this.#counts.get(plain) ?? 0;
+    let id = plain;
+    // A name that was made here may have been sent as well: each such one is passed once.
+    for (; this.#taken.has(id); id = `${plain}_${++count}`);
+    this.#counts.set(plain, count);
+    this.#taken.add(id);
+    return id;
+  }
+}
+
+function toCall(call: ToolCall, ids: CallIds, path: string): Block {
+  const id = ids.take(call.id);
   return { type: "tool_use", id, name: call.function.name, input: readArguments(call, path), ...cacheMark(call) };
 }
 

@@ -3,6 +3,7 @@ import {
   type Model,
   readToolChoice,
   reduceSchema,
+  type SchemaBudget,
   strictSubset,
   type Tool,
   type ToolDecision,
@@ -16,7 +17,7 @@ export interface ToolPlan {
   choice?: { type: "none" | "auto" | "any" | "tool"; name?: string; disable_parallel_tool_use?: true } | undefined;
 }
 
-export function toTools(request: ChatRequest, model: Model, warn: Warn): ToolPlan {
+export function toTools(request: ChatRequest, model: Model, budget: SchemaBudget, warn: Warn): ToolPlan {
   const decision = readToolChoice(request);
   const choice = toChoice(request, decision);
   // Calls in the conversation need their tools defined, even when the request no longer has tools.
@@ -25,27 +26,31 @@ export function toTools(request: ChatRequest, model: Model, warn: Warn): ToolPla
     const tools = [...new Set(called)].map((name) => ({ name, input_schema: { type: "object" } }));
     return { tools, choice: { type: "none" } };
   }
+  const canBeStrict = model.options?.jsonSchema === true;
   const tools = (request.tools ?? [])
-    .map((tool, index) => toTool(tool, model.options?.jsonSchema === true, `tools[${index}].function.parameters`, warn))
-    .filter(({ name }) => decision?.names?.includes(name) ?? true);
+    .map((tool, index) => {
+      const param = `tools[${index}].function.parameters`;
+      return toTool(tool, (schema) => (canBeStrict ? strictSchema(schema, param, budget, warn) : undefined));
+    })
+    .filter(({ name }) => decision?.names?.has(name) ?? true);
   if (tools.length === 0) return { tools };
   if (request.parallel_tool_calls !== false || choice?.type === "none") return { tools, choice };
   return { tools, choice: { type: "auto", ...choice, disable_parallel_tool_use: true } };
 }
 
 /** A schema that the provider can hold the model to. */
-export function strictSchema(schema: object, param: string, warn: Warn): object {
-  const { schema: reduced, dropped } = reduceSchema(schema, strictSubset, param);
+export function strictSchema(schema: object, param: string, budget: SchemaBudget, warn: Warn): object {
+  const { schema: reduced, dropped } = reduceSchema(schema, strictSubset, param, budget);
   if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`);
   return reduced;
 }
 
-function toTool(tool: Tool, canBeStrict: boolean, param: string, warn: Warn) {
+function toTool(tool: Tool, toStrict: (schema: object) => object | undefined) {
   const { name, description, parameters, strict } = tool.function;
   const schema = { type: "object", properties: {}, ...parameters };
   const definition = { name, description: description ?? undefined, input_schema: schema, ...cacheMark(tool) };
-  if (!strict || !canBeStrict) return definition;
-  return { ...definition, input_schema: strictSchema(schema, param, warn), strict };
+  const reduced = strict ? toStrict(schema) : undefined;
+  return reduced === undefined ? definition : { ...definition, input_schema: reduced, strict };
 }
 
 function toChoice({ tool_choice: wanted }: ChatRequest, decision: ToolDecision | undefined): ToolPlan["choice"] {

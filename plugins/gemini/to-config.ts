@@ -6,6 +6,7 @@ import {
   nearestEffort,
   openApiSubset,
   reduceSchema,
+  type SchemaBudget,
 } from "modelgate/plugin";
 import type { Warn } from "./tools.ts";
 
@@ -14,7 +15,7 @@ type Config = Record<string, unknown>;
 const budgets: Record<string, number> = { none: 0, minimal: 1024, low: 1024, medium: 8192, high: 24_576 };
 
 /** `generationConfig`. What is undefined is not sent. */
-export function toConfig(request: ChatRequest, model: Model, warn: Warn): Config {
+export function toConfig(request: ChatRequest, model: Model, budget: SchemaBudget, warn: Warn): Config {
   const { n, seed, stop, logprobs, top_logprobs: topLogprobs } = request;
   const stops = [stop ?? []].flat().filter((text) => text !== "");
   return {
@@ -31,7 +32,7 @@ export function toConfig(request: ChatRequest, model: Model, warn: Warn): Config
     responseLogprobs: logprobs === true ? true : undefined,
     logprobs: logprobs === true && topLogprobs ? topLogprobs : undefined,
     thinkingConfig: toThinking(request.reasoning_effort, model, warn),
-    ...toFormat(request, model, warn),
+    ...toFormat(request, model, budget, warn),
   };
 }
 
@@ -62,7 +63,7 @@ export function jsonInstruction({ response_format: format, tools }: ChatRequest)
   return `${plain}, valid against this JSON schema:\n${JSON.stringify(format.json_schema.schema ?? {})}`;
 }
 
-function toFormat(request: ChatRequest, { options }: Model, warn: Warn): Config {
+function toFormat(request: ChatRequest, { options }: Model, budget: SchemaBudget, warn: Warn): Config {
   const { response_format: format } = request;
   if (!format || format.type === "text") return {};
   if (jsonInstruction(request) !== undefined) {
@@ -74,7 +75,7 @@ function toFormat(request: ChatRequest, { options }: Model, warn: Warn): Config 
   // Every model since 2.5 thinks, and reads real JSON Schema.
   const subset = options?.thinking === undefined ? openApiSubset : jsonSchemaSubset;
   const param = "response_format.json_schema.schema";
-  const { schema, dropped } = reduceSchema(format.json_schema.schema, subset, param);
+  const { schema, dropped } = reduceSchema(format.json_schema.schema, subset, param, budget);
   if (dropped.length > 0) warn(`Left out of ${param}: ${dropped.join(", ")}`);
   return { responseMimeType, [subset === openApiSubset ? "responseSchema" : "responseJsonSchema"]: schema };
 }

@@ -15,6 +15,7 @@ import {
   readArguments,
   readMedia,
   resultWithoutCall,
+  SchemaBudget,
   type ToolCall,
   toServiceTier,
 } from "modelgate/plugin";
@@ -41,9 +42,10 @@ export function toContents(asked: ChatRequest & { service_tier?: unknown }, surr
   const request = pickSupportedFields(asked, taken, model, warn);
   const system = toSystem(request, surroundings.fetched);
   const contents = toTurns(request.messages, surroundings);
-  const generationConfig = toConfig(request, model, warn);
+  const budget = new SchemaBudget();
+  const generationConfig = toConfig(request, model, budget, warn);
   const serviceTier = tier === "default" ? undefined : tier;
-  const rest = { ...toTools(request, warn), generationConfig, serviceTier };
+  const rest = { ...toTools(request, budget, warn), generationConfig, serviceTier };
   if (system.length === 0 && contents.length === 0) throw badRequest("The messages hold no text", "messages");
   if (contents.length === 0) return { contents: [{ role: "user", parts: system }], ...rest };
   return { contents, systemInstruction: system.length > 0 ? { parts: system } : undefined, ...rest };

@@ -9,6 +9,7 @@ import {
   openApiSubset,
   readToolChoice,
   reduceSchema,
+  type SchemaBudget,
   type Tool,
   type ToolCall,
 } from "modelgate/plugin";
@@ -17,23 +18,32 @@ export type Warn = Call<unknown>["warn"];
 
 const modes = { none: "NONE", auto: "AUTO", required: "ANY" };
 /** The functions the model may call, all in one tool as the provider wants it, and whether it must. */
-export function toTools(request: ChatRequest, warn: Warn): Pick<GenerateBody, "tools" | "toolConfig"> {
-  const all = (request.tools ?? []).map((tool, index) => toDeclaration(tool, `tools[${index}].function`, warn));
+export function toTools(
+  request: ChatRequest,
+  budget: SchemaBudget,
+  warn: Warn,
+): Pick<GenerateBody, "tools" | "toolConfig"> {
+  const all = (request.tools ?? []).map((tool, index) =>
+    toDeclaration(tool, { path: `tools[${index}].function`, budget, warn }),
+  );
   const { mode, names } = readToolChoice(request) ?? {};
   if (all.length === 0) return {};
   // The provider takes names only where a call is demanded; elsewhere the other functions are not shown.
-  const demanded = mode === "required" ? names : undefined;
-  const shown = all.filter(({ name }) => demanded !== undefined || names === undefined || names.includes(name));
+  const demanded = mode === "required" && names ? [...names] : undefined;
+  const shown = all.filter(({ name }) => demanded !== undefined || names === undefined || names.has(name));
   const config = mode && { functionCallingConfig: { mode: modes[mode], allowedFunctionNames: demanded } };
   return { tools: [{ functionDeclarations: shown }], toolConfig: config };
 }
 
-function toDeclaration({ function: { name, description, parameters } }: Tool, path: string, warn: Warn) {
+function toDeclaration(
+  { function: { name, description, parameters } }: Tool,
+  { path, budget, warn }: { path: string; budget: SchemaBudget; warn: Warn },
+) {
   if (!/^[a-zA-Z_][\w.:-]{0,127}$/.test(name)) {
     const expected = "expected a letter or _, then letters, digits and _ . : -, at most 128 in all";
     throw badRequest(`${name} cannot name a function of this model: ${expected}`, `${path}.name`);
   }
-  const { schema, dropped } = reduceSchema(parameters ?? {}, openApiSubset, `${path}.parameters`);
+  const { schema, dropped } = reduceSchema(parameters ?? {}, openApiSubset, `${path}.parameters`, budget);
   if (dropped.length > 0) warn(`Left out of the parameters of ${name}: ${dropped.join(", ")}`);
   // The provider refuses an object of nothing.
   const isEmpty = schema.anyOf === undefined && Object.keys(schema.properties ?? {}).length === 0;

@@ -54,7 +54,7 @@ function example(schema: Schema, place: Place): unknown {
   if (Array.isArray(values) && values.length > 0) return values[0];
   const choices = [schema.anyOf, schema.oneOf].find(Array.isArray);
   if (choices !== undefined) return example(choose(choices, place), below(place));
-  if (Array.isArray(schema.allOf)) return example(merge(schema), place);
+  if (Array.isArray(schema.allOf)) return example(merge(schema, place), place);
   switch (getType(schema)) {
     case "object":
       return exampleObject(schema, place);
@@ -77,6 +77,7 @@ function exampleObject(schema: Schema, place: Place): Schema {
   const properties = isRecord(schema.properties) ? schema.properties : {};
   const required = Array.isArray(schema.required) ? schema.required : [];
   const names = place.depth < depthMax ? Object.keys(properties) : required;
+  spend(place, names.length);
   const object: Schema = {};
   for (const name of names) {
     if (place.budget.left <= 0) break;
@@ -124,20 +125,31 @@ function getType(schema: Schema): unknown {
 
 /** The first choice; deep down, `null` where it is one, so that a recursive schema comes to its end. */
 function choose(choices: unknown[], place: Place): Schema {
+  spend(place, choices.length);
   const schemas = choices.filter(isRecord);
   const isNull = (schema: Schema) => schema.type === "null";
   const wanted = place.depth < depthMax ? schemas.find((schema) => !isNull(schema)) : schemas.find(isNull);
   return wanted ?? schemas[0] ?? {};
 }
 
-function merge({ allOf, ...schema }: Schema): Schema {
+/** A list of names or choices that references lead to again and again is read each time: so many of it count as a value. */
+function spend({ budget }: Place, length: number): void {
+  budget.left -= Math.floor(length / 100);
+}
+
+function merge({ allOf, ...schema }: Schema, place: Place): Schema {
   const all: Schema = { ...schema };
-  for (const part of (allOf as unknown[]).filter(isRecord)) {
-    const properties = { ...(all.properties as Schema), ...(part.properties as Schema) };
-    const required = [...((all.required as string[]) ?? []), ...((part.required as string[]) ?? [])];
-    Object.assign(all, part, { properties, required });
+  const properties = new Map<string, unknown>();
+  const required = new Set<unknown>();
+  for (const part of [schema, ...(allOf as unknown[]).filter(isRecord)]) {
+    Object.assign(all, part);
+    const members = isRecord(part.properties) ? Object.entries(part.properties) : [];
+    const names = Array.isArray(part.required) ? part.required : [];
+    spend(place, members.length + names.length);
+    for (const [name, member] of members) properties.set(name, member);
+    for (const name of names) required.add(name);
   }
-  return all;
+  return { ...all, properties: Object.fromEntries(properties), required: [...required] };
 }
 
 function refer(root: Schema, reference: string): Schema {

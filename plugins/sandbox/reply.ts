@@ -73,10 +73,13 @@ function textFor(request: ChatRequest, model: Model, prompt: string, choice: num
   return `[sandbox] ${model.id} echoes${variant.length === 0 ? "" : ` (${variant.join(", ")})`}: ${heard}${beside}`;
 }
 
+const stopCharactersMax = 256;
+
 function stopped(text: string, stop: ChatRequest["stop"]): string {
   let end = text.length;
   for (const sequence of typeof stop === "string" ? [stop] : (stop ?? [])) {
-    const at = sequence === "" ? -1 : text.indexOf(sequence);
+    // A search takes as long as both lengths multiplied.
+    const at = sequence === "" || sequence.length > stopCharactersMax ? -1 : text.indexOf(sequence);
     if (at !== -1 && at < end) end = at;
   }
   return text.slice(0, end);
@@ -117,19 +120,24 @@ export function hashText(text: string): number {
   return hash >>> 0;
 }
 
+/** So many tools are looked for, in so many characters of the prompt: each of them reads all of that. */
+const [toolsMax, namedInMax] = [128, 20_000];
+
 /** The calls to answer with: as `tool_choice` demands, or of the tools that the prompt names. None for plain text. */
 function chooseToolCalls(request: ChatRequest, prompt: string, choice: number): ToolCall[] {
   const { mode, names } = readToolChoice(request) ?? {};
   const must = mode === "required";
-  const tools = (request.tools ?? []).filter(
-    ({ function: { name } }) => mode !== "none" && (names?.includes(name) ?? true),
-  );
-  const named = tools.filter((tool) => prompt.includes(tool.function.name));
+  const tools = (request.tools ?? [])
+    .filter(({ function: { name } }) => mode !== "none" && (names?.has(name) ?? true))
+    .slice(0, toolsMax);
+  const beginning = prompt.slice(0, namedInMax);
+  const named = tools.filter((tool) => beginning.includes(tool.function.name));
   const isAnswered = request.messages.at(-1)?.role === "tool";
   let called = isAnswered ? [] : named;
   if (must && called.length === 0) {
     // Not the same tool again, so that an agent that demands a tool each time comes to its last one.
-    const isNew = (tool: Tool) => !calledSincePrompt(request).has(tool.function.name);
+    const earlier = calledSincePrompt(request);
+    const isNew = (tool: Tool) => !earlier.has(tool.function.name);
     const fresh = [named.filter(isNew), tools.filter(isNew).slice(0, 1), named, tools.slice(0, 1)];
     called = fresh.find(({ length }) => length > 0) ?? [];
   }

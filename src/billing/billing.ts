@@ -176,6 +176,10 @@ class StoreBilling implements Billing {
     return limits;
   }
 
+  checkRequests(caller: Caller): void {
+    this.#limits.check(caller, this.#now());
+  }
+
   readWalletState(accountId: string): Promise<WalletState> {
     return this.#holds.wallet(accountId, this.#now());
   }

@@ -26,6 +26,8 @@ export interface CallLimits {
    * @throws {GatewayError} Naming the one limit that blocks; nothing is counted then.
    */
   take(admission: AdmissionRequest, now: number): CountedCall | Promise<CountedCall>;
+  /** @throws {GatewayError} `rate_limit_exceeded` when no request is left, as far as this process knows. */
+  check(caller: Caller, now: number): void;
   /** The hold of a call is written. */
   opened(open: CallOpened): void;
   /**
@@ -98,6 +100,13 @@ export class ProcessLimits implements CallLimits {
     const account = this.#accounts.getOrMake(accountId, now);
     account.rate.restore(ofAccount, now);
     if (keyLimits !== undefined) keyOf(account, keyId, now).rate.restore(ofKey, now);
+  }
+
+  check({ accountId, keyId, limits, keyLimits }: Caller, now: number): void {
+    const account = this.#accounts.get(accountId);
+    const ofKey = { requestsPerMinute: keyLimits?.requestsPerMinute };
+    account?.keys?.get(keyId)?.rate.check(0, ofKey, "key", now);
+    account?.rate.check(0, { requestsPerMinute: limits.requestsPerMinute }, "account", now);
   }
 
   opened(): void {}

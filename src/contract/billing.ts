@@ -200,6 +200,13 @@ export interface Ledger {
    * @throws {GatewayError} `rate_limit_exceeded`
    */
   countRequest(callId: string, caller: Caller): Promise<LimitState>;
+  /**
+   * Refuses a caller whose requests of the minute are used up as far as this process knows, before any work. It counts
+   * nothing, and decides nothing for those whom it lets pass.
+   *
+   * @throws {GatewayError} `rate_limit_exceeded`
+   */
+  checkRequests(caller: Caller): void;
   readWalletState(accountId: string): Promise<WalletState>;
   readQuotaState(caller: Pick<Caller, "accountId" | "freeTokensPerDay">): Promise<QuotaState>;
   readLimitState(caller: Caller): Promise<LimitState>;

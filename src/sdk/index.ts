@@ -87,6 +87,7 @@ export { type ParsedShape, parseShape, type Shape } from "./parse-shape.ts";
 export { readModels } from "./read-models.ts";
 export { ReasoningTagSplitter, type SplitText, splitReasoningTags } from "./reasoning-tags.ts";
 export { type HeaderReader, readDurationMs, retryAfterMs } from "./retry-after.ts";
+export { SchemaBudget } from "./schema-budget.ts";
 export { toServiceTier } from "./service-tier.ts";
 export { eventCharactersMaxDefault, readEvents, SseParser } from "./sse.ts";
 export { pickSupportedFields, warnOfOthers } from "./supported-fields.ts";

@@ -1,7 +1,15 @@
 import { getOwn } from "../contract/index.ts";
 import { badRequest } from "./errors.ts";
-import { type FlatSchema, type Pieces, pointerPart, SchemaFlattener } from "./flatten-schema.ts";
+import {
+  type FlatSchema,
+  type Pieces,
+  type Pointer,
+  pointBelow,
+  rootPointer,
+  SchemaFlattener,
+} from "./flatten-schema.ts";
 import { isRecord } from "./json.ts";
+import { SchemaBudget } from "./schema-budget.ts";
 
 /** Which JSON schemas a provider takes, as data. */
 export interface SchemaSubset {
@@ -19,7 +27,7 @@ export interface SchemaSubset {
   readonly itemsRequired: boolean;
 }
 
-/** A schema within a subset, and the JSON pointers (`/properties/a/not`), as it is written out, of what was left out of it. */
+/** A schema within a subset, and JSON pointers (`/properties/a/not`), as it is written out, of the first 100 things that were left out. */
 export interface ReducedSchema {
   schema: Record<string, unknown>;
   dropped: string[];
@@ -103,18 +111,24 @@ const keywordTypes: Readonly<Record<string, readonly string[]>> = {
  * What the subset has no word for is left out and reported.
  *
  * @param param The request field the schema stands in, for the error.
- * @throws {GatewayError} `invalid_request` when it is not an object, nested beyond 128 steps or unfolding to more than
- *   10 000 schemas.
+ * @param budget Shared by all schemas of one request, which bounds what they unfold to together.
+ * @throws {GatewayError} `invalid_request` when it is not an object, nested beyond 128 steps or unfolding to more than the
+ *   budget has left.
  *
  * @example
  * const { schema } = reduceSchema({ const: "yes" }, openApiSubset);
  * schema.enum; // => ["yes"]
  */
-export function reduceSchema(schema: unknown, subset: SchemaSubset, param?: string): ReducedSchema {
+export function reduceSchema(
+  schema: unknown,
+  subset: SchemaSubset,
+  param?: string,
+  budget = new SchemaBudget(),
+): ReducedSchema {
   if (!isRecord(schema)) throw badRequest("Cannot read the JSON schema: expected an object", param);
-  const flattener = new SchemaFlattener(schema, param);
-  const reduced = reducePlace({ flattener, subset }, [{ schema, refs: [] }], "");
-  return { schema: reduced, dropped: [...flattener.dropped] };
+  const flattener = new SchemaFlattener(schema, param, budget);
+  const reduced = reducePlace({ flattener, subset }, [{ schema, targets: [] }], rootPointer);
+  return { schema: reduced, dropped: flattener.dropped };
 }
 
 interface Reduction {
@@ -124,12 +138,15 @@ interface Reduction {
 
 type Schema = Record<string, unknown>;
 
-function reducePlace(reduction: Reduction, pieces: Pieces, pointer: string): Schema {
+function reducePlace(reduction: Reduction, pieces: Pieces, pointer: Pointer): Schema {
   const flat = reduction.flattener.flatten(pieces, pointer);
   const types = getTypes(flat);
-  const choices = flat.choices && reduceChoices(reduction, flat.choices, `${pointer}/anyOf`);
+  const choices = flat.choices && reduceChoices(reduction, flat.choices, pointBelow(pointer, "anyOf"));
   const nullable = isNullable(flat, types, choices?.nullable === true);
   const plain = types?.filter((type) => type !== "null" || types.length === 1);
+  // Each type takes the keywords and values that fit it.
+  if (plain !== undefined && plain.length > 1)
+    reduction.flattener.pay(plain.length * (flat.rest.size + (flat.values?.length ?? 0)));
   const result = getAnnotations(reduction, flat, pointer);
   const alternatives = choices?.schemas ?? [];
   if (plain === undefined || plain.length === 1) {
@@ -168,14 +185,14 @@ function getType(value: unknown): string {
 }
 
 /** The alternatives at one place; "or null" stands apart from them. */
-function reduceChoices(reduction: Reduction, choices: readonly Pieces[], pointer: string) {
-  const all = choices.map((pieces, index) => reducePlace(reduction, pieces, `${pointer}/${index}`));
+function reduceChoices(reduction: Reduction, choices: readonly Pieces[], pointer: Pointer) {
+  const all = choices.map((pieces, index) => reducePlace(reduction, pieces, pointBelow(pointer, index)));
   const others = all.filter((schema) => schema.type !== "null");
   if (others.length === 0) return { schemas: all.slice(0, 1), nullable: false };
   const nullable = others.length < all.length;
   if (others.every((schema) => Object.keys(schema).length > 0)) return { schemas: others, nullable };
   // A choice that may be anything bounds nothing; most often it was a choice between `required` lists.
-  reduction.flattener.dropped.add(pointer);
+  reduction.flattener.drop(pointer);
   return { schemas: [], nullable };
 }
 
@@ -185,19 +202,19 @@ function addChoices(result: Schema, schemas: Schema[]): void {
   else if (schemas.length > 1) result.anyOf = schemas;
 }
 
-function getAnnotations(reduction: Reduction, flat: FlatSchema, pointer: string): Schema {
+function getAnnotations(reduction: Reduction, flat: FlatSchema, pointer: Pointer): Schema {
   const result: Schema = {};
   for (const [keyword, value] of flat.rest) {
     if (keyword === "nullable" || keyword in keywordTypes) continue;
     if (reduction.subset.keywords.has(keyword)) result[keyword] = value;
     else if (!(keyword === "additionalProperties" && value === false && reduction.subset.closedObjects)) {
-      reduction.flattener.dropped.add(`${pointer}/${keyword}`);
+      reduction.flattener.drop(pointer, keyword);
     }
   }
   return result;
 }
 
-function getAssertions(reduction: Reduction, flat: FlatSchema, type: string | undefined, pointer: string): Schema {
+function getAssertions(reduction: Reduction, flat: FlatSchema, type: string | undefined, pointer: Pointer): Schema {
   const result: Schema = type === undefined ? {} : { type };
   for (const [keyword, value] of flat.rest) {
     const types = getOwn(keywordTypes, keyword);
@@ -207,7 +224,7 @@ function getAssertions(reduction: Reduction, flat: FlatSchema, type: string | un
         ? typeof value === "string" && reduction.subset.formats.has(value)
         : reduction.subset.keywords.has(keyword);
     if (kept) result[keyword] = value;
-    else reduction.flattener.dropped.add(`${pointer}/${keyword}`);
+    else reduction.flattener.drop(pointer, keyword);
   }
   if (type === "object") addProperties(reduction, flat, result, pointer);
   if (type === "array") addItems(reduction, flat, result, pointer);
@@ -215,38 +232,37 @@ function getAssertions(reduction: Reduction, flat: FlatSchema, type: string | un
   return result;
 }
 
-function addProperties(reduction: Reduction, flat: FlatSchema, result: Schema, pointer: string): void {
+function addProperties(reduction: Reduction, flat: FlatSchema, result: Schema, pointer: Pointer): void {
   if (flat.properties !== undefined) {
-    const below = `${pointer}/properties`;
     // `fromEntries` makes own members of every name, `__proto__` included.
     result.properties = Object.fromEntries(
       [...flat.properties].map(([name, pieces]) => [
         name,
-        reducePlace(reduction, pieces, `${below}/${pointerPart(name)}`),
+        reducePlace(reduction, pieces, pointBelow(pointer, "properties", name)),
       ]),
     );
   }
   const required = [...flat.required].filter((name) => flat.properties?.has(name));
   if (required.length > 0) result.required = required;
-  if (required.length < flat.required.size) reduction.flattener.dropped.add(`${pointer}/required`);
+  if (required.length < flat.required.size) reduction.flattener.drop(pointer, "required");
   if (reduction.subset.closedObjects) result.additionalProperties = false;
 }
 
-function addItems(reduction: Reduction, flat: FlatSchema, result: Schema, pointer: string): void {
+function addItems(reduction: Reduction, flat: FlatSchema, result: Schema, pointer: Pointer): void {
   if (flat.items !== undefined) {
-    result.items = reducePlace(reduction, flat.items, `${pointer}/items`);
+    result.items = reducePlace(reduction, flat.items, pointBelow(pointer, "items"));
   } else if (flat.places !== undefined) {
-    const places = reduceChoices(reduction, flat.places, `${pointer}/prefixItems`);
+    const places = reduceChoices(reduction, flat.places, pointBelow(pointer, "prefixItems"));
     const items: Schema = {};
     addChoices(items, places.schemas);
     result.items = places.nullable ? withNull(items, reduction.subset) : items;
   }
-  if (flat.places !== undefined) reduction.flattener.dropped.add(`${pointer}/prefixItems`);
+  if (flat.places !== undefined) reduction.flattener.drop(pointer, "prefixItems");
   const empty = !isRecord(result.items) || Object.keys(result.items).length === 0;
   if (reduction.subset.itemsRequired && empty) result.items = { type: "string" };
 }
 
-function addValues(reduction: Reduction, values: unknown[], result: Schema, pointer: string): void {
+function addValues(reduction: Reduction, values: unknown[], result: Schema, pointer: Pointer): void {
   const fitting = values.filter((value) => {
     if (value === null) return result.type === "null";
     return result.type === undefined || getType(value) === result.type || result.type === "number";
@@ -256,7 +272,7 @@ function addValues(reduction: Reduction, values: unknown[], result: Schema, poin
     result.enum = fitting;
   } else if (result.type !== "null") {
     result.description = `One of: ${fitting.map((value) => JSON.stringify(value)).join(", ")}`;
-    reduction.flattener.dropped.add(`${pointer}/enum`);
+    reduction.flattener.drop(pointer, "enum");
   }
 }
 

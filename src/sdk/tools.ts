@@ -12,12 +12,14 @@ import { badRequest } from "./errors.ts";
 import { isRecord, parseJson } from "./json.ts";
 
 const allowedToolsParam = "tool_choice.allowed_tools.tools";
+/** So many of the tools an error names. */
+const namedMax = 128;
 
 /** What `tool_choice` comes to, in all its forms. */
 export interface ToolDecision {
   mode: "none" | "auto" | "required";
   /** The functions that may be called, when not all may: the one that is named, or those of `allowed_tools`. */
-  names?: string[];
+  names?: ReadonlySet<string>;
 }
 
 /**
@@ -31,27 +33,30 @@ export interface ToolDecision {
  * readToolChoice({ tools, tool_choice: "required" }); // => { mode: "required" }
  */
 export function readToolChoice({ tool_choice: choice, tools }: ChatRequest): ToolDecision | undefined {
-  const known = (tools ?? []).map((tool) => tool.function.name);
+  const known = new Set((tools ?? []).map((tool) => tool.function.name));
   if (choice === undefined || choice === null) return undefined;
   const decision = typeof choice === "string" ? { mode: choice } : readNames(choice);
-  const unknown = decision.names?.find((name) => !known.includes(name));
+  const unknown = [...(decision.names ?? [])].find((name) => !known.has(name));
   if (unknown !== undefined) {
     const param = isRecord(choice) && choice.type === "allowed_tools" ? allowedToolsParam : "tool_choice";
-    throw badRequest(`tool_choice names ${unknown}, expected one of the tools: ${known.join(", ")}`, param);
+    throw badRequest(
+      `tool_choice names ${unknown}, expected one of the tools: ${[...known].slice(0, namedMax).join(", ")}`,
+      param,
+    );
   }
-  if (known.length > 0) return decision;
+  if (known.size > 0) return decision;
   if (decision.mode === "required") throw badRequest("tool_choice demands a call, expected tools", "tool_choice");
   return undefined;
 }
 
 function readNames(choice: Exclude<ChatRequest["tool_choice"], string | null | undefined>): ToolDecision {
-  if (choice.type === "function") return { mode: "required", names: [choice.function.name] };
+  if (choice.type === "function") return { mode: "required", names: new Set([choice.function.name]) };
   const { mode, tools }: Record<string, unknown> = choice.allowed_tools;
   const names = (Array.isArray(tools) ? tools : []).map(
     (tool) => isRecord(tool) && isRecord(tool.function) && tool.function.name,
   );
   if (names.length > 0 && names.every((name) => typeof name === "string")) {
-    return { mode: mode === "required" ? "required" : "auto", names };
+    return { mode: mode === "required" ? "required" : "auto", names: new Set(names) };
   }
   throw badRequest("allowed_tools names no functions, expected a list of them", allowedToolsParam);
 }
@@ -77,12 +82,14 @@ export interface ToolResult {
  */
 export function getToolResults(messages: readonly Message[], index: number): ToolResult[] {
   const calls = messages[index]?.tool_calls ?? [];
+  const callsById = new Map<string, ToolCall>();
+  for (const call of calls) if (!callsById.has(call.id)) callsById.set(call.id, call);
   const results = new Map<string, ToolResult>();
   for (let next = index + 1; messages[next]?.role === "tool"; next++) {
     const message = messages[next] as Message;
     const id = message.tool_call_id ?? "";
     const param = `messages[${next}].tool_call_id`;
-    const call = calls.find((known) => known.id === id);
+    const call = callsById.get(id);
     if (call === undefined) throw resultWithoutCall(param);
     if (results.has(id)) throw badRequest(`The tool call ${id} has two results, expected one`, param);
     results.set(id, { call, message, index: next });

@@ -97,6 +97,11 @@ class RedisCallLimits implements RedisLimits {
     return this.#localLimits.take(admission, now);
   }
 
+  /** By what this node knows: to ask Redis would cost each request a way there and back. */
+  check(caller: Caller, now: number): void {
+    this.#localLimits.check(caller, now);
+  }
+
   opened(open: CallOpened): void {
     this.#running.set(open.callId, open);
   }

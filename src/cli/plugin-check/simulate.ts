@@ -138,6 +138,7 @@ function createLedger(settlements: Settlement[]): Ledger {
     },
     extend: async ({ holdNanodollars, holdTokens }) => ({ heldNanodollars: holdNanodollars, heldTokens: holdTokens }),
     countRequest: async () => limits,
+    checkRequests: () => undefined,
     settle: async (settlement) => void settlements.push(settlement),
     readWalletState: async () => ({ balanceNanodollars: 0, heldNanodollars: 0 }),
     readQuotaState: async () => ({ limitTokens: 0, usedTokens: 0, heldTokens: 0, resetsAt: 0 }),

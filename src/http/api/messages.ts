@@ -40,7 +40,7 @@ export function messagesController(deps: HttpDeps) {
   const counts = new CountLimiter(deps.now);
   const parse = readJsonCall(deps, async (body, call) => {
     refuseOtherProtocols(body);
-    await checkEarly(deps, body, call);
+    checkEarly(deps, body, call);
   });
   return new Elysia()
     .use(apiKeyRoutes(deps))

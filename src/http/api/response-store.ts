@@ -85,7 +85,7 @@ export class ResponseStore {
     const before = previous?.earlier ?? [];
     const inputs = references.flatMap((id) => getResponseOfInput(id) ?? []);
     const found = await this.#load(call, [...new Set([...before, ...references, ...inputs])]);
-    const referenced = new Map(references.flatMap((id) => findItem(found, id) ?? []));
+    const referenced = findItems(found, references);
     if (previousId === undefined || previous === undefined) {
       return { stored, referenced, chain: [], usedIds: [...found.keys()] };
     }
@@ -203,12 +203,17 @@ function ownerOf(accountId: string, id: string): string {
   return JSON.stringify(["stored response", accountId, id]);
 }
 
-/** The item of an id: one of an output has a row of its own, one of an input stands in the response that it came with. */
-function findItem(found: ReadonlyMap<string, Content>, id: string): [[string, ResponseItem]] | undefined {
-  const content = found.get(id);
-  const ofInput = () => toResponse(found.get(getResponseOfInput(id) ?? ""))?.input.find((one) => one.id === id);
-  const item = content !== undefined && "item" in content ? content.item : ofInput();
-  return item === undefined ? undefined : [[id, item]];
+/** Items by their ids: one of an output has a row of its own, one of an input stands in the response that it came with. */
+function findItems(found: ReadonlyMap<string, Content>, ids: readonly string[]): Map<string, ResponseItem> {
+  const responses = new Set(ids.flatMap((id) => toResponse(found.get(getResponseOfInput(id) ?? "")) ?? []));
+  const inputs = new Map([...responses].flatMap(({ input }) => input.map((item) => [item.id, item])));
+  return new Map(
+    ids.flatMap((id): [string, ResponseItem][] => {
+      const content = found.get(id);
+      const item = content !== undefined && "item" in content ? content.item : inputs.get(id);
+      return item === undefined ? [] : [[id, item]];
+    }),
+  );
 }
 
 function toResponse(content: Content | undefined): StoredResponse | undefined {

@@ -17,7 +17,7 @@ const { checkResponsesRequest, createReasoningSeal, isResponsesBody, toChatReque
 export async function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall): Promise<ChatRequest | undefined> {
   if (!isResponsesBody(body)) return undefined;
   checkResponsesRequest(body);
-  await checkEarly(deps, body, call);
+  checkEarly(deps, body, call);
   const request = checkBody(ResponsesRequest, body);
   const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, request.model);
   const { chat, plan } = toChatRequest(request, { seal, stored: false });

@@ -43,7 +43,7 @@ export function responsesController(deps: HttpDeps) {
     const refusal = refuseChatBody(body);
     if (refusal !== undefined) throw refusal;
     checkResponsesRequest(body);
-    await checkEarly(deps, body, call);
+    checkEarly(deps, body, call);
   });
   const store = new ResponseStore(deps);
   return new Elysia()

@@ -1,5 +1,5 @@
 import type { ValidationError } from "elysia";
-import { type Caller, GatewayError, makeCallId, UpstreamFault } from "../../contract/index.ts";
+import { GatewayError, type LimitState, makeCallId, UpstreamFault } from "../../contract/index.ts";
 import { type Log, messagesProtocol, responsesProtocol } from "../../kernel/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
 import { notFoundPage } from "../dashboard-api/static-assets.ts";
@@ -38,7 +38,7 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, known: Fail
   recordRefusal(deps, { id, openedAt, request, call, error, status });
   const headers: ResponseHeaders = {
     ...dataHeaders(request),
-    ...(call !== undefined && (await readLimitHeaders(deps, call.caller))),
+    ...(call !== undefined && (await readLimitHeaders(deps, call, error))),
     ...known.headers,
     ...ofProtocol,
     "x-request-id": id,
@@ -72,13 +72,30 @@ function toProtocolError(error: GatewayError, url: string, id: string) {
 }
 
 /** An error is answered even when the limits cannot be read. */
-async function readLimitHeaders(deps: HttpDeps, caller: Caller): Promise<ResponseHeaders> {
+async function readLimitHeaders(deps: HttpDeps, call: HttpCall, refusal: GatewayError): Promise<ResponseHeaders> {
   try {
-    return limitHeaders(await deps.ledger.readLimitState(caller));
+    const counted = await countRefused(deps, call, refusal);
+    return limitHeaders(counted ?? (await deps.ledger.readLimitState(call.caller)));
   } catch (error) {
     deps.log.error("limits_unknown", { error });
     return {};
   }
+}
+
+/**
+ * A refused request takes one of the requests per minute, as an admitted one has: to read and check it was work too. One
+ * that a limit or the gateway's own load refuses takes none, or a caller could not get out of it by waiting.
+ *
+ * @returns `undefined` when nothing was counted, also because none was left.
+ */
+async function countRefused(deps: HttpDeps, call: HttpCall, { code }: GatewayError): Promise<LimitState | undefined> {
+  const isLimit = code === "rate_limit_exceeded" || code === "unavailable";
+  if (isLimit || call.isCounted || call.state !== "refused") return undefined;
+  call.isCounted = true;
+  return await deps.ledger.countRequest(call.id, call.caller).catch((error) => {
+    if (error instanceof GatewayError && error.code === "rate_limit_exceeded") return undefined;
+    throw error;
+  });
 }
 
 /** The part of Elysia's error context used here. */

@@ -23,6 +23,8 @@ export class HttpCall extends CallContext {
   body: BodyReservation | undefined = undefined;
   /** A stream goes on when its client leaves, because the answer is stored. */
   outlivesClient = false;
+  /** It has taken one of the requests per minute without being admitted. */
+  isCounted = false;
   /** The model that the body asks for, whatever that is. */
   requestedModel: unknown = undefined;
   readonly #server: Sockets | null;
@@ -97,10 +99,15 @@ type CheckBody = (body: unknown, call: HttpCall) => unknown;
 
 /** The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds. */
 export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
-  const beforeParsing = () => refuseOverload(deps, deps.kernel.now());
   return async (context: RouteContext): Promise<unknown> => {
     const call = await authenticate(deps, context.request, context.server);
+    // While the body came, others of the caller may have used up its requests.
+    const beforeParsing = () => {
+      refuseOverload(deps, deps.kernel.now());
+      deps.ledger.checkRequests(call.caller);
+    };
     context.call = call;
+    deps.ledger.checkRequests(call.caller);
     const declared = declaredBytes(context.request, jsonBytesMax);
     // As it arrives, put together, and as text.
     call.body = deps.bodies.reserve(call.caller.accountId, declared === undefined ? undefined : 3 * declared);

@@ -13,6 +13,7 @@ export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => B
   return async (context: RouteContext): Promise<Body> => {
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
+    deps.ledger.checkRequests(call.caller);
     call.body = deps.bodies.reserve(call.caller.accountId, declaredBytes(context.request, formBytesMax));
     return toBody(await readForm(context.request, call.body));
   };

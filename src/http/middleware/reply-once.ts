@@ -70,6 +70,7 @@ async function claimOrReplay(deps: HttpDeps, call: HttpCall, request: KeyedReque
     const found = await claimInTime(deps, request);
     if (found.state === "claimed") return undefined;
     limits ??= await deps.ledger.countRequest(call.id, call.caller);
+    call.isCounted = true;
     if (found.state === "other_body") {
       const sentence = "This Idempotency-Key belongs to a request with another body; use a new key for a new request";
       throw new GatewayError("conflict", sentence, { param: "Idempotency-Key" });
@@ -144,7 +145,6 @@ async function replyAndStore(
   } catch (error) {
     if (call.state !== "settled") {
       await endClaim(deps, call, () => deps.store.idempotencyKeys.release(request));
-      if (call.state === "refused") await deps.ledger.countRequest(call.id, call.caller).catch(() => undefined);
       throw error;
     }
     response = await errorResponse(deps, error, { request: call.httpRequest, call });

@@ -95,6 +95,8 @@ export class FakeLedger implements Ledger {
     return limitState;
   }
 
+  checkRequests(): void {}
+
   async readWalletState() {
     return { balanceNanodollars: 5_000_000_000, heldNanodollars: 1_000_000_000 };
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { openApiSubset, reduceSchema, strictSubset } from "../../../src/sdk/json-schema.ts";
+import { SchemaBudget } from "../../../src/sdk/schema-budget.ts";
 
 const openApi = (schema: unknown) => reduceSchema(schema, openApiSubset);
 const strict = (schema: unknown) => reduceSchema(schema, strictSubset);
@@ -243,7 +244,60 @@ describe("reduceSchema and bounds", () => {
       const $ref = `#/$defs/d${i - 1}`;
       $defs[`d${i}`] = { type: "object", properties: { a: { $ref }, b: { $ref } } };
     }
-    expect(refusal({ $defs, $ref: "#/$defs/d29" }).message).toContain("3000");
+    expect(refusal({ $defs, $ref: "#/$defs/d29" }).message).toContain("20000 members");
+  });
+
+  test("takes what many references of one place lead to once", () => {
+    const names = Array.from({ length: 1000 }, (_, index) => `p${index}`);
+    const properties = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+    const allOf = Array.from({ length: 500 }, () => ({ $ref: "#/$defs/a" }));
+    const { schema, dropped } = openApi({ $defs: { a: { type: "object", properties, required: names } }, allOf });
+    expect({ schema, dropped }).toEqual({ schema: { type: "object", properties, required: names }, dropped: [] });
+  });
+
+  test.each([
+    [
+      "names",
+      { type: "object", properties: Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`p${at}`, {}])) },
+    ],
+    ["required names", { type: "object", required: Array.from({ length: 900 }, (_, at) => `p${at}`) }],
+    ["values", { enum: Array.from({ length: 900 }, (_, at) => `v${at}`) }],
+    ["choices", { anyOf: Array.from({ length: 900 }, () => ({ type: "string" })) }],
+    ["text", { type: "string", description: "d".repeat(90_000) }],
+    ["a value of many characters", { type: "string", default: { text: "d".repeat(90_000) } }],
+    ["a name of many characters", { type: "object", properties: { ["n".repeat(90_000)]: {} } }],
+    ["keywords that nobody knows", Object.fromEntries(Array.from({ length: 900 }, (_, at) => [`k${at}`, 1]))],
+    ["types", { type: Array.from({ length: 900 }, (_, at) => `t${at}`) }],
+  ])("refuses a definition of many %s that 30 places refer to", (_name, definition) => {
+    const places = (count: number) => ({
+      $defs: { a: definition },
+      type: "object",
+      properties: Object.fromEntries(Array.from({ length: count }, (_, at) => [`q${at}`, { $ref: "#/$defs/a" }])),
+    });
+    expect(() => openApi(places(1))).not.toThrow();
+    expect(refusal(places(30)).message).toContain("20000 members");
+  });
+
+  test("refuses values that each of many types is to be compared with", () => {
+    const list = Array.from({ length: 2000 }, (_, index) => `t${index}`);
+    expect(refusal({ type: list, enum: list }).message).toContain("20000 members");
+  });
+
+  test("counts all schemas of a request against one budget", () => {
+    const properties = Object.fromEntries(
+      Array.from({ length: 4000 }, (_, index) => [`p${index}`, { type: "string" }]),
+    );
+    const budget = new SchemaBudget();
+    expect(() => reduceSchema({ properties }, openApiSubset, "tools[0]", budget)).not.toThrow();
+    expect(() => reduceSchema({ properties }, openApiSubset, "tools[1]", budget)).toThrow("20000 members");
+  });
+
+  test("tells the first hundred places of what it left out, each cut to what somebody reads", () => {
+    let schema: object = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`k${index}`, 1]));
+    for (let depth = 0; depth < 40; depth++) schema = { type: "object", properties: { ["y".repeat(2000)]: schema } };
+    const { dropped } = openApi(schema);
+    expect(dropped.length).toBeLessThanOrEqual(100);
+    expect(Math.max(...dropped.map(({ length }) => length))).toBeLessThan(1300);
   });
 
   test("keeps a property named __proto__ a property", () => {

@@ -17,9 +17,9 @@ test.each([
   ["none", { mode: "none" }],
   ["auto", { mode: "auto" }],
   ["required", { mode: "required" }],
-  [named("b"), { mode: "required", names: ["b"] }],
-  [allowed("auto", "a"), { mode: "auto", names: ["a"] }],
-  [allowed("required", "a", "b"), { mode: "required", names: ["a", "b"] }],
+  [named("b"), { mode: "required", names: new Set(["b"]) }],
+  [allowed("auto", "a"), { mode: "auto", names: new Set(["a"]) }],
+  [allowed("required", "a", "b"), { mode: "required", names: new Set(["a", "b"]) }],
 ])("tool_choice %j is %j", (choice, expected) => {
   expect(read(choice)).toEqual(expected as never);
 });

@@ -136,7 +136,8 @@ function isClosed(schema: unknown): boolean {
   if (isRecord(properties) || schema.type === "object") {
     const members = isRecord(properties) ? Object.keys(properties) : [];
     if (others !== false || !Array.isArray(required)) return false;
-    if (!members.every((name) => required.includes(name))) return false;
+    const names = new Set(required);
+    if (!members.every((name) => names.has(name))) return false;
   }
   return Object.values(schema).every(isClosed);
 }

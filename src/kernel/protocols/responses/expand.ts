@@ -31,7 +31,8 @@ export function listReferences({ input }: ResponsesRequest): string[] {
  * The items of this turn, without the earlier ones and with the items in place of references: what is to be stored with
  * the answer.
  *
- * @throws {GatewayError} `invalid_request` for a previous response or an item that is not stored.
+ * @throws {GatewayError} `invalid_request` for a previous response or an item that is not stored, and for an item that is
+ *   referred to twice: each reference would send all of it once more.
  */
 export function resolveInput(request: ResponsesRequest, { earlier, referenced }: StoredContext): ResponseItem[] {
   const { input, previous_response_id: previousId } = request;
@@ -40,8 +41,11 @@ export function resolveInput(request: ResponsesRequest, { earlier, referenced }:
   if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
   if (!input.some(isReference)) return input;
   const known = new Map(earlier?.map((item) => [item.id, item]));
+  const taken = new Set<string>();
   return input.map((item, index) => {
     if (!isReference(item)) return item;
+    if (taken.has(item.id)) throw duplicateItem(item.id, `input[${index}].id`);
+    taken.add(item.id);
     const found = known.get(item.id) ?? referenced?.get(item.id);
     if (found === undefined) throw itemNotFound(item.id, `input[${index}].id`);
     return found;
@@ -79,6 +83,12 @@ function toSendable(item: ResponseItem): ResponseItem[] {
 function itemNotFound(id: string, param: string): GatewayError {
   const sentence = `Item ${quoteValue(id)} not found: it has expired or was never stored; send the item itself, or set store to false`;
   return new GatewayError("invalid_request", sentence, { param, publicCode: "item_not_found" });
+}
+
+/** The words are OpenAI's. */
+function duplicateItem(id: string, param: string): GatewayError {
+  const sentence = `Duplicate item found with id ${quoteValue(id)}. Remove duplicate items from your input and try again`;
+  return new GatewayError("invalid_request", sentence, { param });
 }
 
 /** The refusal of a `previous_response_id` that is not stored, has expired, or belongs to another account. */

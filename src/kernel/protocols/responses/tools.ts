@@ -185,18 +185,27 @@ function toToolChoice(choice: Choice, set: ToolSet, warn: (sentence: string) => 
 
 function toAllowedTools(choice: Record<string, unknown>, set: ToolSet): ToolChoice {
   const listed = Array.isArray(choice.tools) ? choice.tools : [];
-  const names = listed.flatMap((tool, index) => {
+  const functionsOf = Map.groupBy(
+    set.tools.map((one) => one.function.name),
+    (name) => set.getTarget(name).namespace,
+  );
+  // Each function once, however often it is named: a namespace stands for many.
+  const names = new Set<string>();
+  listed.forEach((tool, index) => {
     const path = `tool_choice.tools[${index}]`;
     if (!isRecord(tool)) throw badRequest(`${path} is not an object, expected a tool's type and name`, path);
     // All functions of a namespace are allowed with it.
     if (tool.type === "namespace") {
-      const known = set.tools.map((one) => one.function.name);
-      return known.filter((name) => set.getTarget(name).namespace === tool.name);
+      const functions = typeof tool.name === "string" ? functionsOf.get(tool.name) : undefined;
+      for (const name of functions ?? []) names.add(name);
+      functionsOf.delete(tool.name as string);
+      return;
     }
-    return getChosen(tool, path, set) ?? [];
+    const name = getChosen(tool, path, set);
+    if (name !== undefined) names.add(name);
   });
-  if (names.length === 0) return "none";
-  const tools = names.map((name) => ({ type: "function", function: { name } }));
+  if (names.size === 0) return "none";
+  const tools = [...names].map((name) => ({ type: "function", function: { name } }));
   return {
     type: "allowed_tools",
     allowed_tools: { mode: choice.mode === "required" ? "required" : "auto", tools },

@@ -66,6 +66,15 @@ test.each([
   expect([error.status, error.publicCode, error.param]).toEqual([400, code, param]);
 });
 
+test("an item that is referred to twice is refused, so that a short request does not become a long one", async () => {
+  const reference = { type: "item_reference", id: "msg_1" };
+  const referenced = new Map([["msg_1", said as ResponseItem]]);
+  const given = request({ input: items(reference, user("Ho"), reference) });
+  const error = await errorOf<GatewayError>((async () => expandRequest(given, { stored: true, referenced }))());
+  expect([error.status, error.param]).toEqual([400, "input[2].id"]);
+  expect(error.message).toContain('Duplicate item found with id "msg_1"');
+});
+
 test("the id of an input item tells its response, and no other id does", () => {
   const [stored] = toStoredItems([user("Hi")], "resp_01abc");
   expect(getResponseOfInput(stored?.id as string)).toBe("resp_01abc");

@@ -46,6 +46,18 @@ describe("a request", () => {
     checkResponsesRequest({ model: "m", background: false, prompt: null, conversation: null });
   });
 
+  test("allows each function once, however often it or its namespace is named", () => {
+    const tools = [{ type: "namespace", name: "files", tools: ["a", "b"].map((name) => ({ type: "function", name })) }];
+    const named = { type: "namespace", name: "files" };
+    const choice = { type: "allowed_tools", mode: "auto", tools: [named, named, named] };
+    const { chat } = translate({ model: "m", input: "Hi", tools, tool_choice: choice });
+    const allowed = ["files__a", "files__b"].map((name) => ({ type: "function", function: { name } }));
+    expect(sent<unknown>(chat.tool_choice)).toEqual({
+      type: "allowed_tools",
+      allowed_tools: { mode: "auto", tools: allowed },
+    });
+  });
+
   test("lists the items it refers to, also those without a type", () => {
     const input = [{ type: "item_reference", id: "a" }, { id: "b" }, { role: "user", content: "Hi", id: "c" }];
     expect(listReferences({ model: "m", input } as never)).toEqual(["a", "b"]);
