@@ -259,6 +259,18 @@ describe("the bound of a prompt", () => {
     expect(boundPrompt(body, "chat", model).meters.inputToken as number).toBeGreaterThanOrEqual(tokens);
   });
 
+  test.each([
+    ["letters of another alphabet, which some decoders pass over", "-_"],
+    ["spaces", "    "],
+    ["an end in the middle", "AA=="],
+  ])("audio whose base64 has %s is bounded by the context alone", async (_, strange) => {
+    const data = Buffer.from(await wavFile(3000).bytes()).toString("base64");
+    const text = `${data.slice(0, 4000)}${strange}${data.slice(4000)}`;
+    const body = chat([{ type: "input_audio", input_audio: { data: text, format: "wav" } }]);
+    await measureAudio(body as never);
+    expect(boundPrompt(body, "chat", model).isOpenEnded).toBe(true);
+  });
+
   test.each<[string, PromptProtocol, object]>([
     ["a part", "chat", chat([{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "1h" } }])],
     ["a tool", "messages", message("a", { tools: [{ name: "f", cache_control: { type: "ephemeral", ttl: "1h" } }] })],
