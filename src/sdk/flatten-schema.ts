@@ -31,6 +31,8 @@ export interface FlatSchema {
 /** Of a JSON pointer's parts: a property is two, `items` is one. */
 const stepsMax = 128;
 const piecesMax = 3000;
+/** Of keywords, names and values, as often as they are written out. */
+const charactersMax = 500_000;
 
 /** Keywords that only make or name schemas: taken out without a report, because nothing is lost with them. */
 const scaffolding = new Set(["$schema", "$id", "$comment", "$anchor", "$defs", "definitions", "$ref", "allOf"]);
@@ -42,6 +44,7 @@ export class SchemaFlattener {
   readonly #root: unknown;
   readonly #param: string | undefined;
   #pieces = 0;
+  #characters = 0;
 
   constructor(root: unknown, param: string | undefined) {
     this.#root = root;
@@ -51,7 +54,7 @@ export class SchemaFlattener {
   /**
    * Merges the pieces of one place.
    *
-   * @throws {GatewayError} `invalid_request` beyond 128 steps or 10 000 schemas.
+   * @throws {GatewayError} `invalid_request` beyond 128 steps, 3000 schemas or 500 000 characters.
    */
   flatten(pieces: Pieces, pointer: string): FlatSchema {
     const flat: FlatSchema = {
@@ -80,6 +83,8 @@ export class SchemaFlattener {
       return;
     }
     for (const [keyword, value] of Object.entries(schema)) {
+      this.#characters += countCharacters(keyword, value);
+      if (this.#characters > charactersMax) throw this.#badRequest(`unfolds to more than ${charactersMax} characters`);
       if (!scaffolding.has(keyword) && !takeKeyword(flat, keyword, value, refs))
         this.dropped.add(`${pointer}/${keyword}`);
     }
@@ -105,6 +110,15 @@ export class SchemaFlattener {
   #badRequest(reason: string): GatewayError {
     return badRequest(`The JSON schema ${reason}: send a smaller one, with fewer references`, this.#param);
   }
+}
+
+/** Keywords whose schemas are counted when they are flattened. */
+const holders = new Set(["items", "prefixItems", "anyOf", "oneOf"]);
+
+function countCharacters(keyword: string, value: unknown): number {
+  if (scaffolding.has(keyword) || holders.has(keyword)) return 0;
+  const written = keyword === "properties" && isRecord(value) ? Object.keys(value) : value;
+  return keyword.length + (typeof written === "string" ? written.length : (JSON.stringify(written)?.length ?? 0));
 }
 
 /** One part of a JSON pointer, escaped. */
@@ -146,7 +160,7 @@ function takeKeyword(flat: FlatSchema, keyword: string, value: unknown, refs: re
 }
 
 function takeTypes(flat: FlatSchema, given: unknown[]): boolean {
-  const types = given.filter((type) => typeof type === "string").map((type) => type.toLowerCase());
+  const types = [...new Set(given.filter((type) => typeof type === "string").map((type) => type.toLowerCase()))];
   if (types.length === 0) return false;
   if (flat.types === undefined) {
     flat.types = types;

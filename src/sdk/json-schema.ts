@@ -1,4 +1,4 @@
-import { getOwn } from "../contract/index.ts";
+import { GatewayError, getOwn } from "../contract/index.ts";
 import { badRequest } from "./errors.ts";
 import { type FlatSchema, type Pieces, pointerPart, SchemaFlattener } from "./flatten-schema.ts";
 import { isRecord } from "./json.ts";
@@ -104,7 +104,7 @@ const keywordTypes: Readonly<Record<string, readonly string[]>> = {
  *
  * @param param The request field the schema stands in, for the error.
  * @throws {GatewayError} `invalid_request` when it is not an object, nested beyond 128 steps or unfolding to more than
- *   10 000 schemas.
+ *   3000 schemas or 500 000 characters.
  *
  * @example
  * const { schema } = reduceSchema({ const: "yes" }, openApiSubset);
@@ -115,6 +115,34 @@ export function reduceSchema(schema: unknown, subset: SchemaSubset, param?: stri
   const flattener = new SchemaFlattener(schema, param);
   const reduced = reducePlace({ flattener, subset }, [{ schema, refs: [] }], "");
   return { schema: reduced, dropped: [...flattener.dropped] };
+}
+
+/** More than any provider takes of a schema. */
+const everything: SchemaSubset = {
+  keywords: { has: () => true } as unknown as ReadonlySet<string>,
+  formats: { has: () => true } as unknown as ReadonlySet<string>,
+  nullForm: "anyOf",
+  enumOf: "anything",
+  closedObjects: true,
+  itemsRequired: true,
+};
+
+/**
+ * A schema with its references put in place, as long as {@link reduceSchema} can make it for any provider.
+ *
+ * @returns `undefined` for one that is refused.
+ *
+ * @example
+ * const schema = { $defs: { a: { type: "string" } }, properties: { x: { $ref: "#/$defs/a" } } };
+ * unfoldSchema(schema).properties; // => { x: { type: "string" } }
+ */
+export function unfoldSchema(schema: unknown): Record<string, unknown> | undefined {
+  try {
+    return reduceSchema(schema, everything).schema;
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  }
 }
 
 interface Reduction {
@@ -249,7 +277,11 @@ function addItems(reduction: Reduction, flat: FlatSchema, result: Schema, pointe
 function addValues(reduction: Reduction, values: unknown[], result: Schema, pointer: string): void {
   const fitting = values.filter((value) => {
     if (value === null) return result.type === "null";
-    return result.type === undefined || getType(value) === result.type || result.type === "number";
+    return (
+      result.type === undefined ||
+      getType(value) === result.type ||
+      (result.type === "number" && typeof value === "number")
+    );
   });
   if (fitting.length === 0) return;
   if (reduction.subset.enumOf === "anything" || fitting.every((value) => typeof value === "string")) {

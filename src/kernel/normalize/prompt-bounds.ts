@@ -11,6 +11,7 @@ import { Buffer } from "node:buffer";
 import { type TObject, type TSchema, Type, TypeGuard } from "@sinclair/typebox";
 import { ChatRequest, MessagesRequest, type Meters, type Model, ResponsesRequest } from "../../contract/index.ts";
 import { isRecord } from "../../sdk/json.ts";
+import { unfoldSchema } from "../../sdk/json-schema.ts";
 import { audioTokensMax, hasAudioPrice, type InputAudio } from "./sound.ts";
 
 /** The most tokens that one image can cost where the row of the model does not say. */
@@ -27,6 +28,8 @@ const answerTokensDefault = 16_384;
 const numberCharactersMax = 26;
 /** Of encrypted reasoning, for an estimate: base64 of ordinary text and what goes along with it. */
 const sealedCharactersPerToken = 5;
+/** Of a JSON schema, for an estimate. */
+const schemaCharactersPerToken = 3;
 
 /** The protocols in which a prompt is sent. The uniform format is chat. */
 export type PromptProtocol = "chat" | "responses" | "messages";
@@ -143,6 +146,8 @@ abstract class PromptVisitor {
   /** A part of it can fill the context, whatever bytes it has. */
   isOpenEnded = false;
   keepsHour = false;
+  /** A JSON schema may have a reference, which some providers are sent what it refers to for. */
+  hasReference = false;
 
   /** Text where the protocol has text. */
   abstract text(text: string): void;
@@ -154,6 +159,8 @@ abstract class PromptVisitor {
   abstract number(value: number): void;
   /** Text that its provider encrypted, and refuses if it is changed. */
   abstract sealed(text: string): void;
+  /** What a translation writes out that the request only refers to, in tokens at most. */
+  abstract unfolded(tokensMax: number): void;
 }
 
 class BoundVisitor extends PromptVisitor {
@@ -177,6 +184,10 @@ class BoundVisitor extends PromptVisitor {
   sealed(text: string): void {
     this.tokens += Buffer.byteLength(text);
   }
+
+  unfolded(tokensMax: number): void {
+    this.tokens += tokensMax;
+  }
 }
 
 class TextVisitor extends PromptVisitor {
@@ -199,6 +210,10 @@ class TextVisitor extends PromptVisitor {
 
   sealed(text: string): void {
     this.tokens += Math.ceil(text.length / sealedCharactersPerToken);
+  }
+
+  unfolded(tokensMax: number): void {
+    this.tokens += Math.ceil(tokensMax / schemaCharactersPerToken);
   }
 }
 
@@ -236,6 +251,35 @@ function walkPrompt(body: object, protocol: PromptProtocol, visitor: PromptVisit
     if (name === list && Array.isArray(value)) for (const item of value) visitItem(item, protocol, visitor);
     else visitMember(name, value, visitor);
   }
+  if (visitor.hasReference && protocol === "chat") {
+    for (const schema of schemasOf(body as Record<string, unknown>)) visitor.unfolded(unfoldedTokensMax(schema));
+  }
+}
+
+/** The JSON schemas of a chat request. */
+function schemasOf({ tools, functions, response_format: format }: Record<string, unknown>): object[] {
+  const listed = (list: unknown): unknown[] => (Array.isArray(list) ? list : []);
+  const definitions = [...listed(tools).map((tool) => isRecord(tool) && tool.function), ...listed(functions)];
+  const schemas = definitions.map((definition) => isRecord(definition) && definition.parameters);
+  const { json_schema: named } = isRecord(format) ? format : {};
+  return [...schemas, isRecord(named) && named.schema].filter(isRecord);
+}
+
+const unfoldedTokens = new WeakMap<object, number>();
+
+/** By how much a schema is longer with its references put in place. */
+function unfoldedTokensMax(schema: object): number {
+  let tokens = unfoldedTokens.get(schema);
+  if (tokens === undefined) {
+    const count = (value: unknown) => {
+      const bound = new BoundVisitor();
+      visitValue(value, bound);
+      return bound.tokens;
+    };
+    tokens = Math.max(0, count(unfoldSchema(schema)) - count(schema));
+    unfoldedTokens.set(schema, tokens);
+  }
+  return tokens;
 }
 
 /** The names that protocols give to the members of messages, items and parts. They are no text of the caller's. */
@@ -333,6 +377,7 @@ function visitCall(call: unknown, visitor: PromptVisitor): void {
 }
 
 function visitMember(name: string, value: unknown, visitor: PromptVisitor): void {
+  if (name === "$ref") visitor.hasReference = true;
   if (name === "cache_control" && isRecord(value)) {
     if (value.ttl !== undefined && value.ttl !== "5m") visitor.keepsHour = true;
     if (isMark(value)) return;

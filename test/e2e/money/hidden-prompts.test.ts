@@ -85,6 +85,11 @@ const chat = (model: string, content: unknown, more: object = {}) => ({
   max_tokens: 300,
   ...more,
 });
+const schema = {
+  $defs: { long: { type: "string", description: text.slice(0, 2500) } },
+  type: "object",
+  properties: Object.fromEntries(Array.from({ length: 80 }, (_, at) => [`p${at}`, { $ref: "#/$defs/long" }])),
+};
 const flac = new File([concat(flacHead(0), flacFrames(2422, 65_536))], "a.wav");
 /** A second format, by which the samples play a fraction of a second; decoders take the first. */
 const fmt = (channels: number, rate: number, sampleBytes: number) => {
@@ -135,6 +140,20 @@ describe("an account with five cents", () => {
       () =>
         chat("claude-sonnet-4-6", "Go on", {
           tools: [{ name: "f", input_schema: { type: "object" }, input_examples: [{ type: "image", text }] }],
+        }),
+    ],
+    [
+      "a schema of 10 kB that unfolds to 500 kB",
+      "/chat/completions",
+      () =>
+        chat("gemini-2.5-pro", "Go on", { tools: [{ type: "function", function: { name: "f", parameters: schema } }] }),
+    ],
+    [
+      "the same for the answer",
+      "/chat/completions",
+      () =>
+        chat("claude-sonnet-4-6", "Go on", {
+          response_format: { type: "json_schema", json_schema: { name: "f", schema } },
         }),
     ],
     ["an hour of silence in a few bytes", "/audio/transcriptions", form(flac)],

@@ -259,6 +259,23 @@ describe("the bound of a prompt", () => {
     expect(boundPrompt(body, "chat", model).meters.inputToken as number).toBeGreaterThanOrEqual(tokens);
   });
 
+  const referring = {
+    $defs: { long: { type: "string", description: long } },
+    type: "object",
+    properties: { a: { $ref: "#/$defs/long" }, b: { $ref: "#/$defs/long" }, c: { $ref: "#/$defs/long" } },
+  };
+  test.each<[string, object]>([
+    ["a tool", { tools: [{ type: "function", function: { name: "f", parameters: referring } }] }],
+    ["a function", { functions: [{ name: "f", parameters: referring }] }],
+    ["the answer", { response_format: { type: "json_schema", json_schema: { name: "f", schema: referring } } }],
+  ])("the schema of %s counts as what its references unfold to", (_, more) => {
+    const body = chat("a", more);
+    const { meters } = boundPrompt(body, "chat", model);
+    expect(meters.inputToken as number).toBeGreaterThan(3 * long.length);
+    expect(meters.inputToken as number).toBeLessThan(3 * long.length + 500);
+    expect(readPromptText(body, "chat", model).otherTokens).toBeGreaterThan(long.length / 2);
+  });
+
   test.each([
     ["letters of another alphabet, which some decoders pass over", "-_"],
     ["spaces", "    "],
