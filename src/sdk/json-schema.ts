@@ -1,4 +1,4 @@
-import { getOwn } from "../contract/index.ts";
+import { GatewayError, getOwn } from "../contract/index.ts";
 import { badRequest } from "./errors.ts";
 import {
   type FlatSchema,
@@ -129,6 +129,34 @@ export function reduceSchema(
   const flattener = new SchemaFlattener(schema, param, budget);
   const reduced = reducePlace({ flattener, subset }, [{ schema, targets: [] }], rootPointer);
   return { schema: reduced, dropped: flattener.dropped };
+}
+
+/** More than any provider takes of a schema. */
+const everything: SchemaSubset = {
+  keywords: { has: () => true } as unknown as ReadonlySet<string>,
+  formats: { has: () => true } as unknown as ReadonlySet<string>,
+  nullForm: "anyOf",
+  enumOf: "anything",
+  closedObjects: true,
+  itemsRequired: true,
+};
+
+/**
+ * A schema with its references put in place, as long as {@link reduceSchema} can make it for any provider.
+ *
+ * @returns `undefined` for one that is refused.
+ *
+ * @example
+ * const schema = { $defs: { a: { type: "string" } }, properties: { x: { $ref: "#/$defs/a" } } };
+ * unfoldSchema(schema, new SchemaBudget()).properties; // => { x: { type: "string" } }
+ */
+export function unfoldSchema(schema: unknown, budget: SchemaBudget): Record<string, unknown> | undefined {
+  try {
+    return reduceSchema(schema, everything, undefined, budget).schema;
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  }
 }
 
 interface Reduction {
@@ -265,7 +293,11 @@ function addItems(reduction: Reduction, flat: FlatSchema, result: Schema, pointe
 function addValues(reduction: Reduction, values: unknown[], result: Schema, pointer: Pointer): void {
   const fitting = values.filter((value) => {
     if (value === null) return result.type === "null";
-    return result.type === undefined || getType(value) === result.type || result.type === "number";
+    return (
+      result.type === undefined ||
+      getType(value) === result.type ||
+      (result.type === "number" && typeof value === "number")
+    );
   });
   if (fitting.length === 0) return;
   if (reduction.subset.enumOf === "anything" || fitting.every((value) => typeof value === "string")) {

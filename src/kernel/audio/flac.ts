@@ -30,13 +30,13 @@ export async function measureFlac(reader: ByteReader): Promise<Measure | undefin
   return { ms, msMax, bytesPerMsMax: (sampleRate * channels * bits) / 8000, audioBytes: reader.size - start };
 }
 
-/** Where the frames begin: after the metadata, which may hold a picture. 0 when its end is not found. */
+/** Where the frames begin: after the metadata, which may hold a picture. 0 when its end is not in the file. */
 async function skipMetadata(reader: ByteReader): Promise<number> {
   for (let at = 4; ; ) {
     const head = await reader.view(at, 4);
     if (head === undefined) return 0;
     at += 4 + (head.getUint32(0) & 0xffffff);
-    if (head.getUint8(0) >= 0x80) return Math.min(at, reader.size);
+    if (head.getUint8(0) >= 0x80) return at > reader.size ? 0 : at;
   }
 }
 

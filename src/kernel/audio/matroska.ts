@@ -1,4 +1,4 @@
-import type { ByteReader } from "./byte-reader.ts";
+import { type ByteReader, countMarks } from "./byte-reader.ts";
 import { getOpusPacketMs } from "./opus.ts";
 import type { Measure } from "./wav.ts";
 
@@ -7,6 +7,7 @@ const videoBytesPerMs = 12_500;
 const windowBytes = 1024 * 1024;
 /** More than the head of an element and the beginning of a block in it. */
 const headBytesMax = 64;
+const clusterMark = Uint8Array.from([0x1f, 0x43, 0xb6, 0x75]);
 
 const ids = {
   segment: 0x18538067,
@@ -36,8 +37,9 @@ const parents: ReadonlySet<number> = new Set([
 
 /**
  * Measures a WebM or Matroska file. Where all its tracks are of Opus, which is what browsers record, its packets are
- * counted. A packet of another codec can hold any number of frames, so that there is no bound. The duration and the
- * timestamps are claims, which can only raise the length.
+ * counted. A packet of another codec can hold any number of frames, so that there is no bound; nor is there one where an
+ * element reaches beyond its parent, or a cluster stands where none is read: a decoder goes on at the next cluster after
+ * what it cannot read. The duration and the timestamps are claims, which can only raise the length.
  * https://www.rfc-editor.org/rfc/rfc9559
  */
 export async function measureMatroska(reader: ByteReader): Promise<Measure> {
@@ -46,6 +48,9 @@ export async function measureMatroska(reader: ByteReader): Promise<Measure> {
   let [scaleNs, duration, clusterTime, lastTime] = [1_000_000, 0, 0, 0];
   let msMax: number | undefined = 0;
   let hasTracks = false;
+  let clusters = 0;
+  /** Where the elements end that the current place is in. */
+  const ends = [reader.size];
   while (at < reader.size) {
     if (at + Math.min(headBytesMax, reader.size - at) > base + view.byteLength) {
       view = new DataView((await reader.window(at, windowBytes)).buffer);
@@ -59,6 +64,15 @@ export async function measureMatroska(reader: ByteReader): Promise<Measure> {
     }
     const start = at - base + id.bytes + size.bytes;
     const { value } = size;
+    const isParent = parents.has(id.value);
+    const isOpen = isParent && value === 2 ** (7 * size.bytes) - 1;
+    while (ends.length > 1 && at >= (ends.at(-1) as number)) ends.pop();
+    if (!isOpen && base + start + value > (ends.at(-1) as number)) {
+      msMax = undefined;
+      break;
+    }
+    if (isParent && !isOpen) ends.push(base + start + value);
+    if (id.value === ids.cluster) clusters++;
     if (id.value === ids.timestampScale) scaleNs = readUint(view, start, value) || scaleNs;
     else if (id.value === ids.duration) duration = readFloat(view, start, value);
     else if (id.value === ids.timestamp) clusterTime = readUint(view, start, value);
@@ -74,8 +88,9 @@ export async function measureMatroska(reader: ByteReader): Promise<Measure> {
       if (block !== undefined) lastTime = Math.max(lastTime, clusterTime + block.time);
     }
     // An element without a size, as recorders write it, ends where the next one of its level begins.
-    at = base + start + (parents.has(id.value) ? 0 : value);
+    at = base + start + (isParent ? 0 : value);
   }
+  if (msMax !== undefined && (await countMarks(reader, clusterMark)) !== clusters) msMax = undefined;
   const ms = (Math.max(duration, lastTime) * scaleNs) / 1_000_000;
   return {
     ms: ms > 0 ? ms : undefined,

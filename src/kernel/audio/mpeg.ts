@@ -26,10 +26,12 @@ const bytesPerMsMax = 56;
  * Measures MPEG audio (MP3 and its older layers) by counting its frames, which costs a few milliseconds for the largest
  * file. A Xing or VBRI header is not read: what it says can be forged.
  *
- * @returns `undefined` when more than a little of the file is not frames.
+ * @returns `undefined` when more than a little of the file is not frames, or another thing stands before them: that may
+ *   be the beginning of another format, behind which a decoder does not look for frames.
  */
 export async function measureMpeg(reader: ByteReader): Promise<Measure | undefined> {
   const start = await skipTags(reader);
+  if (start === undefined || !(await beginsWithFrame(reader, start))) return undefined;
   const strangeMax = (reader.size - start) * strangeShareMax;
   let [at, ms, strange] = [start, 0, 0];
   while (at + 4 <= reader.size) {
@@ -55,15 +57,27 @@ export async function measureMpeg(reader: ByteReader): Promise<Measure | undefin
   return ms === 0 ? undefined : { ms, msMax: ms, bytesPerMsMax, audioBytes: reader.size - start - strange };
 }
 
-/** Where the frames begin: after the ID3v2 tags, of which a file has one or two. */
-async function skipTags(reader: ByteReader): Promise<number> {
+/** Zeros that fill up a tag are passed over. */
+async function beginsWithFrame(reader: ByteReader, start: number): Promise<boolean> {
+  const bytes = await reader.window(start, windowBytes);
+  const at = bytes.findIndex((byte) => byte !== 0);
+  return at !== -1 && readHeader(bytes, at) !== undefined;
+}
+
+/**
+ * Where the frames begin: after the ID3v2 tags, of which a file has one or two.
+ *
+ * @returns `undefined` after what some decoders take for a tag and others do not.
+ */
+async function skipTags(reader: ByteReader): Promise<number | undefined> {
   let at = 0;
   for (let tags = 0; tags < tagsMax; tags++) {
     const tag = await reader.view(at, 10);
     if (tag === undefined || tag.getUint16(0) !== 0x4944 || tag.getUint8(2) !== 0x33) return at;
     const hasFooter = (tag.getUint8(5) & 0x10) !== 0;
+    if (tag.getUint8(3) === 0xff || tag.getUint8(4) === 0xff || (tag.getUint32(6) & 0x80808080) !== 0) return undefined;
     let size = 0;
-    for (let index = 6; index < 10; index++) size = size * 128 + (tag.getUint8(index) & 0x7f);
+    for (let index = 6; index < 10; index++) size = size * 128 + tag.getUint8(index);
     at = Math.min(reader.size, at + 10 + size + (hasFooter ? 10 : 0));
   }
   return at;

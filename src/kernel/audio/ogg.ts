@@ -1,5 +1,5 @@
 import type { ByteReader } from "./byte-reader.ts";
-import { readTag } from "./byte-reader.ts";
+import { countMarks, readTag } from "./byte-reader.ts";
 import { getOpusPacketMs } from "./opus.ts";
 import type { Measure } from "./wav.ts";
 
@@ -9,6 +9,7 @@ const headBytes = 27;
 /** The largest page: its head, its table and 255 segments of 255 bytes. */
 const pageBytesMax = headBytes + 255 + 255 * 255;
 const windowBytes = 1024 * 1024;
+const pageMark = Uint8Array.from([0x4f, 0x67, 0x67, 0x53]);
 
 /** A logical stream of a file. */
 interface Stream {
@@ -27,11 +28,13 @@ interface Stream {
  * Measures an Ogg file of Opus or Vorbis by its packets: a packet of silence has one byte. The positions that its pages
  * name are claims, which can only raise the length.
  *
- * @returns `undefined` for other contents. Without a bound where a page is broken, or there are too many to be counted.
+ * @returns `undefined` for other contents. Without a bound where a page is broken, there are too many to be counted, or one
+ *   stands inside of another: a decoder that refuses the outer one by its checksum plays the inner ones.
  */
 export async function measureOgg(reader: ByteReader): Promise<Measure | undefined> {
   const streams = new Map<number, Stream>();
   let isCounted = true;
+  let pages = 0;
   let window = new Uint8Array(0);
   let base = 0;
   for (let at = 0; at < reader.size; ) {
@@ -45,6 +48,7 @@ export async function measureOgg(reader: ByteReader): Promise<Measure | undefine
       isCounted = false;
       break;
     }
+    pages++;
     const serial = page.getUint32(14, true);
     if (page.getUint8(5) & 2) {
       const opened = openStream(new DataView(window.buffer, Math.min(window.length, at - base + headBytes + segments)));
@@ -63,6 +67,7 @@ export async function measureOgg(reader: ByteReader): Promise<Measure | undefine
   }
   const all = [...streams.values()];
   if (all.length === 0) return undefined;
+  isCounted &&= (await countMarks(reader, pageMark)) === pages;
   const msMax = all.reduce((sum, { ms }) => sum + ms, 0);
   const said = Math.max(...all.map(({ saidMs = 0 }) => saidMs));
   const channels = Math.max(...all.map((stream) => stream.channels));

@@ -18,15 +18,21 @@ const extensible = 0xfffe;
 /** More than any decoder takes: a format beyond that is not believed. */
 const [sampleRateMax, channelsMax] = [384_000, 32];
 
+/** What follows the code of the samples in an extensible format; with another end it is another format. */
+const guidEnd = "000000001000800000aa00389b71";
+
 /**
  * Measures a WAV file by the bytes of its samples. Its size fields and its `fact` chunk are not relied on: where the
- * chunks after the samples make no sense, they are samples too.
+ * chunks after the samples make no sense, they are samples too, as is everything after the head of the samples where a
+ * size in 64 bits stands elsewhere.
  *
- * @returns `undefined` for other than plain samples.
+ * @returns `undefined` for other than plain samples, and where two formats are given: decoders differ in which they take.
  */
 export async function measureWav(reader: ByteReader): Promise<Measure | undefined> {
   let bytesPerMs: number | undefined;
   let audioBytes: number | undefined;
+  const tag = await reader.view(0, 4);
+  const isWide = tag !== undefined && readTag(tag) === "RF64";
   let at = 12;
   while (at + 8 <= reader.size) {
     const head = await reader.view(at, 8);
@@ -39,9 +45,13 @@ export async function measureWav(reader: ByteReader): Promise<Measure | undefine
       break;
     }
     if (!isChunk) return undefined;
-    if (name === "fmt ") bytesPerMs = await readFormat(reader, at + 8);
+    if (name === "fmt ") {
+      if (bytesPerMs !== undefined) return undefined;
+      bytesPerMs = await readFormat(reader, at + 8);
+      if (bytesPerMs === undefined) return undefined;
+    }
     if (name === "data") {
-      const isOpenEnded = size === 0 || end > reader.size;
+      const isOpenEnded = isWide || size === 0 || end > reader.size;
       audioBytes = (audioBytes ?? 0) + (isOpenEnded ? reader.size - at - 8 : (size as number));
       if (isOpenEnded) break;
     }
@@ -52,15 +62,32 @@ export async function measureWav(reader: ByteReader): Promise<Measure | undefine
   return { ms, msMax: ms, bytesPerMsMax: bytesPerMs, audioBytes };
 }
 
-/** Bytes per millisecond. */
+/** Bytes per millisecond; `undefined` where the figures do not agree, of which decoders take different ones. */
 async function readFormat(reader: ByteReader, at: number): Promise<number | undefined> {
   const format = await reader.view(at, 16);
   if (format === undefined) return undefined;
   const code = format.getUint16(0, true);
-  const subFormat = code === extensible ? (await reader.view(at + 24, 2))?.getUint16(0, true) : code;
-  const [channels, sampleRate] = [format.getUint16(2, true), format.getUint32(4, true)];
-  const sampleBytes = Math.ceil(format.getUint16(14, true) / 8);
+  const subFormat = code === extensible ? await readSubFormat(reader, at + 24) : code;
+  const [channels, sampleRate, bits] = [
+    format.getUint16(2, true),
+    format.getUint32(4, true),
+    format.getUint16(14, true),
+  ];
+  const sampleBytes = Math.ceil(bits / 8);
   if (subFormat === undefined || !plainFormats.includes(subFormat)) return undefined;
+  // A-law and µ-law have one byte, whatever the header says.
+  if (subFormat > 3 && bits !== 8) return undefined;
   if (channels === 0 || channels > channelsMax || sampleRate === 0 || sampleRate > sampleRateMax) return undefined;
-  return sampleBytes === 0 || sampleBytes > 8 ? undefined : (channels * sampleRate * sampleBytes) / 1000;
+  if (sampleBytes === 0 || sampleBytes > 8) return undefined;
+  const [byteRate, blockBytes] = [format.getUint32(8, true), format.getUint16(12, true)];
+  if (blockBytes !== channels * sampleBytes || byteRate !== sampleRate * blockBytes) return undefined;
+  return byteRate / 1000;
+}
+
+async function readSubFormat(reader: ByteReader, at: number): Promise<number | undefined> {
+  const guid = await reader.view(at, 16);
+  if (guid === undefined) return undefined;
+  let end = "";
+  for (let index = 2; index < 16; index++) end += guid.getUint8(index).toString(16).padStart(2, "0");
+  return end === guidEnd ? guid.getUint16(0, true) : undefined;
 }

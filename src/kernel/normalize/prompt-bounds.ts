@@ -11,6 +11,8 @@ import { Buffer } from "node:buffer";
 import { type TObject, type TSchema, Type, TypeGuard } from "@sinclair/typebox";
 import { ChatRequest, MessagesRequest, type Meters, type Model, ResponsesRequest } from "../../contract/index.ts";
 import { isRecord } from "../../sdk/json.ts";
+import { unfoldSchema } from "../../sdk/json-schema.ts";
+import { SchemaBudget } from "../../sdk/schema-budget.ts";
 import { audioTokensMax, hasAudioPrice, type InputAudio } from "./sound.ts";
 
 /** The most tokens that one image can cost where the row of the model does not say. */
@@ -27,6 +29,8 @@ const answerTokensDefault = 16_384;
 const numberCharactersMax = 26;
 /** Of encrypted reasoning, for an estimate: base64 of ordinary text and what goes along with it. */
 const sealedCharactersPerToken = 5;
+/** Of a JSON schema, for an estimate. */
+const schemaCharactersPerToken = 3;
 
 /** The protocols in which a prompt is sent. The uniform format is chat. */
 export type PromptProtocol = "chat" | "responses" | "messages";
@@ -143,6 +147,8 @@ abstract class PromptVisitor {
   /** A part of it can fill the context, whatever bytes it has. */
   isOpenEnded = false;
   keepsHour = false;
+  /** A JSON schema may have a reference, which some providers are sent what it refers to for. */
+  hasReference = false;
 
   /** Text where the protocol has text. */
   abstract text(text: string): void;
@@ -154,6 +160,8 @@ abstract class PromptVisitor {
   abstract number(value: number): void;
   /** Text that its provider encrypted, and refuses if it is changed. */
   abstract sealed(text: string): void;
+  /** What a translation writes out that the request only refers to, in tokens at most. */
+  abstract unfolded(tokensMax: number): void;
 }
 
 class BoundVisitor extends PromptVisitor {
@@ -177,6 +185,10 @@ class BoundVisitor extends PromptVisitor {
   sealed(text: string): void {
     this.tokens += Buffer.byteLength(text);
   }
+
+  unfolded(tokensMax: number): void {
+    this.tokens += tokensMax;
+  }
 }
 
 class TextVisitor extends PromptVisitor {
@@ -199,6 +211,10 @@ class TextVisitor extends PromptVisitor {
 
   sealed(text: string): void {
     this.tokens += Math.ceil(text.length / sealedCharactersPerToken);
+  }
+
+  unfolded(tokensMax: number): void {
+    this.tokens += Math.ceil(tokensMax / schemaCharactersPerToken);
   }
 }
 
@@ -236,6 +252,43 @@ function walkPrompt(body: object, protocol: PromptProtocol, visitor: PromptVisit
     if (name === list && Array.isArray(value)) for (const item of value) visitItem(item, protocol, visitor);
     else visitMember(name, value, visitor);
   }
+  if (visitor.hasReference && protocol === "chat") visitUnfolded(body as Record<string, unknown>, visitor);
+}
+
+/** What schemas are longer by with their references put in place; what is refused then may still be sent as it is. */
+function visitUnfolded(body: Record<string, unknown>, visitor: PromptVisitor): void {
+  const budget = new SchemaBudget();
+  for (const schema of schemasOf(body)) {
+    const tokens = unfoldedTokensMax(schema, budget);
+    if (tokens === undefined) visitor.isOpenEnded = true;
+    else visitor.unfolded(tokens);
+  }
+}
+
+/** The JSON schemas of a chat request. */
+function schemasOf({ tools, functions, response_format: format }: Record<string, unknown>): object[] {
+  const listed = (list: unknown): unknown[] => (Array.isArray(list) ? list : []);
+  const definitions = [...listed(tools).map((tool) => isRecord(tool) && tool.function), ...listed(functions)];
+  const schemas = definitions.map((definition) => isRecord(definition) && definition.parameters);
+  const { json_schema: named } = isRecord(format) ? format : {};
+  return [...schemas, isRecord(named) && named.schema].filter(isRecord);
+}
+
+const unfoldedTokens = new WeakMap<object, number | undefined>();
+
+function unfoldedTokensMax(schema: object, budget: SchemaBudget): number | undefined {
+  if (!unfoldedTokens.has(schema)) {
+    const unfolded = unfoldSchema(schema, budget);
+    const tokens = unfolded === undefined ? undefined : Math.max(0, countTokensMax(unfolded) - countTokensMax(schema));
+    unfoldedTokens.set(schema, tokens);
+  }
+  return unfoldedTokens.get(schema);
+}
+
+function countTokensMax(value: object): number {
+  const bound = new BoundVisitor();
+  visitValue(value, bound);
+  return bound.tokens;
 }
 
 /** The names that protocols give to the members of messages, items and parts. They are no text of the caller's. */
@@ -333,6 +386,7 @@ function visitCall(call: unknown, visitor: PromptVisitor): void {
 }
 
 function visitMember(name: string, value: unknown, visitor: PromptVisitor): void {
+  if (name === "$ref") visitor.hasReference = true;
   if (name === "cache_control" && isRecord(value)) {
     if (value.ttl !== undefined && value.ttl !== "5m") visitor.keepsHour = true;
     if (isMark(value)) return;

@@ -28,9 +28,13 @@ export function measureAudio({ messages }: ChatRequest): Promise<void> | undefin
   return found.length === 0 ? undefined : measure(found);
 }
 
+/** Decoders make different bytes of anything else. */
+const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
 async function measure(audios: readonly InputAudio["input_audio"][]): Promise<void> {
   const { readAudioLength } = await import("../audio/audio-length.ts");
   for (const audio of audios) {
+    if (audio.data.length % 4 !== 0 || !base64.test(audio.data)) continue;
     const { audioMsMax } = await readAudioLength(new Blob([Buffer.from(audio.data, "base64")]));
     if (audioMsMax !== undefined) lengths.set(audio, audioMsMax);
   }

@@ -1,7 +1,7 @@
 /** What was asked for without the money for it, because the hold did not see it: each of these overdrew a wallet. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { creditWallet } from "../../../src/billing/index.ts";
-import { concat, flacFrames, flacHead } from "../../support/audio-files.ts";
+import { chunk, concat, flacFrames, flacHead, le } from "../../support/audio-files.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 
 /** What a provider bills: more than five cents with every model that is asked here. */
@@ -85,10 +85,23 @@ const chat = (model: string, content: unknown, more: object = {}) => ({
   max_tokens: 300,
   ...more,
 });
+const schema = {
+  $defs: { long: { type: "string", description: text.slice(0, 2500) } },
+  type: "object",
+  properties: Object.fromEntries(Array.from({ length: 80 }, (_, at) => [`p${at}`, { $ref: "#/$defs/long" }])),
+};
 const flac = new File([concat(flacHead(0), flacFrames(2422, 65_536))], "a.wav");
-const form = () => {
+/** A second format, by which the samples play a fraction of a second; decoders take the first. */
+const fmt = (channels: number, rate: number, sampleBytes: number) => {
+  const block = channels * sampleBytes;
+  const figures = [...le(1, 2), ...le(channels, 2), ...le(rate, 4), ...le(rate * block, 4), ...le(block, 2)];
+  return chunk("fmt ", [...figures, ...le(sampleBytes * 8, 2)]);
+};
+const samples = chunk("data", new Uint8Array(3_600_000));
+const wav = new File([concat("RIFF....WAVE", fmt(1, 1000, 1), fmt(32, 384_000, 8), samples)], "a.wav");
+const form = (file: File) => () => {
   const fields = new FormData();
-  fields.set("file", flac);
+  fields.set("file", file);
   fields.set("model", "whisper-1");
   return fields;
 };
@@ -129,7 +142,22 @@ describe("an account with five cents", () => {
           tools: [{ name: "f", input_schema: { type: "object" }, input_examples: [{ type: "image", text }] }],
         }),
     ],
-    ["an hour of silence in a few bytes", "/audio/transcriptions", form],
+    [
+      "a schema of 10 kB that unfolds to 500 kB",
+      "/chat/completions",
+      () =>
+        chat("gemini-2.5-pro", "Go on", { tools: [{ type: "function", function: { name: "f", parameters: schema } }] }),
+    ],
+    [
+      "the same for the answer",
+      "/chat/completions",
+      () =>
+        chat("claude-sonnet-4-6", "Go on", {
+          response_format: { type: "json_schema", json_schema: { name: "f", schema } },
+        }),
+    ],
+    ["an hour of silence in a few bytes", "/audio/transcriptions", form(flac)],
+    ["an hour of samples under a format of a second", "/audio/transcriptions", form(wav)],
   ])("is refused %s before a provider serves it, however many ask at once: POST %s", async (_, path, body) => {
     const { ask, balance } = await openAccount(0.05);
     const answers = await Promise.all(Array.from({ length: 5 }, () => ask(path, body())));

@@ -300,6 +300,23 @@ describe("reduceSchema and bounds", () => {
     expect(Math.max(...dropped.map(({ length }) => length))).toBeLessThan(1300);
   });
 
+  test("refuses a text that is referred to so often that it unfolds to two million characters", () => {
+    const $defs = { long: { type: "string", description: "x".repeat(20_000) } };
+    const properties = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [at, { $ref: "#/$defs/long" }]));
+    expect(refusal({ $defs, type: "object", properties }).message).toContain("more than 20000 members");
+  });
+
+  test("writes values once for each type, however often a type is named and whatever number takes", () => {
+    const values = ["x".repeat(1000), 1, 1.5];
+    const type = new Array(100).fill(["string", "number"]).flat();
+    expect(reduceSchema({ type, enum: values }, { ...openApiSubset, enumOf: "anything" }).schema).toEqual({
+      anyOf: [
+        { type: "string", enum: values.slice(0, 1) },
+        { type: "number", enum: [1, 1.5] },
+      ],
+    });
+  });
+
   test("keeps a property named __proto__ a property", () => {
     const schema = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}');
     expect(JSON.stringify(openApi(schema).schema)).toBe(JSON.stringify(schema));

@@ -176,6 +176,73 @@ describe("the length of audio", () => {
     expect((await readAudioLength(file)).audioMsMax).toBeUndefined();
   });
 
+  const fmt = (code: number, [channels, rate, bits]: [number, number, number], ...more: number[]) => {
+    const block = channels * Math.ceil(bits / 8);
+    return chunk("fmt ", [
+      ...le(code, 2),
+      ...le(channels, 2),
+      ...le(rate, 4),
+      ...le(rate * block, 4),
+      ...le(block, 2),
+      ...le(bits, 2),
+      ...more,
+    ]);
+  };
+  const wav = (...parts: Uint8Array[]) => fileOf("RIFF....WAVE", ...parts);
+  const [slow, fast] = [fmt(1, [1, 8000, 8]), fmt(1, [32, 384_000, 64])];
+  const silence = new Array(200).fill([0xfb, 6]);
+  const hiddenPages = concat(...opus(...silence));
+  const outerPage = (inside: Uint8Array) => {
+    const lacing = [...new Array(Math.floor(inside.length / 255)).fill(255), inside.length % 255];
+    return concat("OggS", [0, 0], le(0, 8), new Uint8Array(12), [lacing.length], lacing, inside);
+  };
+  const blocks = [[0x81, 0, 0, 0x80, 0xf8]];
+  const hiddenCluster = element(cluster, ...new Array(50).fill(element([0xa3], [0x81, 0, 0, 0x80, 0xfb, 6])));
+  test.each<[string, File]>([
+    ["a WAV file of two formats, of which decoders take the first", wav(slow, fast, chunk("data", second))],
+    ["a WAV file of A-law with samples of 64 bits, which have 8", wav(fmt(6, [1, 8000, 64]), chunk("data", second))],
+    [
+      "a WAV file whose figures do not agree",
+      wav(chunk("fmt ", [1, 0, 1, 0, ...le(384_000, 4), ...le(8000, 4), 1, 0, 64, 0]), chunk("data", second)),
+    ],
+    [
+      "a WAV file of a format whose name only begins as that of plain samples",
+      wav(
+        fmt(0xfffe, [2, 48_000, 32], ...le(22, 2), 32, 0, ...le(3, 4), 1, 0, ...new Array(14).fill(9)),
+        chunk("data", second),
+      ),
+    ],
+    ["an MP3 file behind what is no tag", fileOf("ID3", [4, 0, 0, 0x80, 0x80, 0xf9, 0xfe], mp3Frames(100))],
+    [
+      "two hours of FLAC between a tag and frames",
+      fileOf(id3(10), flacHead(0), flacFrames(4845, 65_536), mp3Frames(4000)),
+    ],
+    ["minutes of AMR before frames", fileOf("#!AMR\n", new Uint8Array(50_000).fill(0x7c), mp3Frames(4000))],
+    ["an Ogg file with pages in a page", fileOf(oggPage(0, [opusHead], true), outerPage(hiddenPages))],
+    ["WebM with a cluster in what is passed over", fileOf(webm("A_OPUS", blocks), element([0xec], hiddenCluster))],
+    [
+      "WebM with an element that reaches beyond the end of the file",
+      fileOf(webm("A_OPUS", blocks), [0xec, 1, ...be(2 ** 40, 7)], hiddenCluster),
+    ],
+    [
+      "WebM with an element that reaches beyond its parent",
+      fileOf(webm("A_OPUS", blocks), [0xa0, 0x82, 0xec, 0x88], new Uint8Array(8)),
+    ],
+  ])("of %s has no bound, since decoders play more of it than is counted", async (_, file) => {
+    expect((await readAudioLength(file)).audioMsMax).toBeUndefined();
+  });
+
+  test("of a WAV file whose size stands in 64 bits is that of all bytes behind the head of the samples", async () => {
+    const file = fileOf("RF64....WAVE", slow, chunk("data", new Uint8Array(8)), chunk("JUNK", new Uint8Array(79_984)));
+    expect((await readAudioLength(file)).audioMsMax).toBe(10_000);
+  });
+
+  test("of FLAC whose metadata has no end is at most what its frames play", async () => {
+    const head = flacHead(0).with(4, 0);
+    const file = fileOf(head, [0x82, 0xff, 0xff, 0xff], flacFrames(10, 65_536));
+    expect((await readAudioLength(file)).audioMsMax).toBe(Math.ceil((10 * 65_536 * 1000) / 44_100));
+  });
+
   test("of FLAC is not raised by a picture in its metadata", async () => {
     const picture = concat([0x86], be(5_000_000, 3), new Uint8Array(5_000_000));
     const { audioMsMin } = await readAudioLength(fileOf(flacHead(44_100).with(4, 0), picture, new Uint8Array(88_200)));

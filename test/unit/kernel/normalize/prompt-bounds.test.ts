@@ -259,6 +259,35 @@ describe("the bound of a prompt", () => {
     expect(boundPrompt(body, "chat", model).meters.inputToken as number).toBeGreaterThanOrEqual(tokens);
   });
 
+  const referring = {
+    $defs: { long: { type: "string", description: long } },
+    type: "object",
+    properties: { a: { $ref: "#/$defs/long" }, b: { $ref: "#/$defs/long" }, c: { $ref: "#/$defs/long" } },
+  };
+  test.each<[string, object]>([
+    ["a tool", { tools: [{ type: "function", function: { name: "f", parameters: referring } }] }],
+    ["a function", { functions: [{ name: "f", parameters: referring }] }],
+    ["the answer", { response_format: { type: "json_schema", json_schema: { name: "f", schema: referring } } }],
+  ])("the schema of %s counts as what its references unfold to", (_, more) => {
+    const body = chat("a", more);
+    const { meters } = boundPrompt(body, "chat", model);
+    expect(meters.inputToken as number).toBeGreaterThan(3 * long.length);
+    expect(meters.inputToken as number).toBeLessThan(3 * long.length + 500);
+    expect(readPromptText(body, "chat", model).otherTokens).toBeGreaterThan(long.length / 2);
+  });
+
+  test.each([
+    ["letters of another alphabet, which some decoders pass over", "-_"],
+    ["spaces", "    "],
+    ["an end in the middle", "AA=="],
+  ])("audio whose base64 has %s is bounded by the context alone", async (_, strange) => {
+    const data = Buffer.from(await wavFile(3000).bytes()).toString("base64");
+    const text = `${data.slice(0, 4000)}${strange}${data.slice(4000)}`;
+    const body = chat([{ type: "input_audio", input_audio: { data: text, format: "wav" } }]);
+    await measureAudio(body as never);
+    expect(boundPrompt(body, "chat", model).isOpenEnded).toBe(true);
+  });
+
   test.each<[string, PromptProtocol, object]>([
     ["a part", "chat", chat([{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "1h" } }])],
     ["a tool", "messages", message("a", { tools: [{ name: "f", cache_control: { type: "ephemeral", ttl: "1h" } }] })],
