@@ -47,7 +47,8 @@ export async function changeAccount(
       .select(["email", "name", "allowed_models"])
       .where("id", "=", accountId)
       .executeTakeFirstOrThrow();
-    const email = changes.email === undefined ? before.email : parseEmail(changes.email);
+    const isSame = changes.email === undefined || changes.email === before.email;
+    const email = isSame ? before.email : parseEmail(changes.email);
     const name = changes.name === undefined ? before.name : changes.name && parseName(changes.name);
     const models = toModelsColumn(changes.allowedModels, before.allowed_models);
     const role = changes.role ?? roleBefore;
