@@ -25,8 +25,8 @@ export interface Account {
 }
 
 interface NewAccount {
-  email: string;
-  name?: string | undefined;
+  readonly email: string;
+  readonly name?: string | undefined;
 }
 
 const emailLengthMax = 254;
@@ -45,11 +45,22 @@ export async function createAccount(store: TransactionScope, fields: NewAccount,
 }
 
 /** The row of a new account. @throws {GatewayError} `invalid_request` for an invalid e-mail address or a name that is too long. */
-export function newAccountRow(fields: NewAccount, now: number): Selectable<Database["accounts"]> {
+export function newAccountRow({ email, name }: NewAccount, now: number): Selectable<Database["accounts"]> {
+  const parsed = { email: parseEmail(email), name: name === undefined ? null : parseName(name) };
+  return accountRowOf({ id: newAccountId(), ...parsed }, now);
+}
+
+export function newAccountId(): string {
+  return `acc_${randomBytes(9).toString("hex")}`;
+}
+
+/** The row of a new account whose fields are valid. */
+export function accountRowOf(
+  fields: { id: string; email: string; name: string | null },
+  now: number,
+): Selectable<Database["accounts"]> {
   return {
-    id: `acc_${randomBytes(9).toString("hex")}`,
-    email: parseEmail(fields.email),
-    name: fields.name === undefined ? null : parseName(fields.name),
+    ...fields,
     free_tokens_per_day: null,
     requests_per_minute: null,
     tokens_per_minute: null,
@@ -62,10 +73,18 @@ export function newAccountRow(fields: NewAccount, now: number): Selectable<Datab
   };
 }
 
-/** An e-mail address in lower case. @throws {GatewayError} `invalid_request` */
+/** What may stand on each side of an address: no character that cannot be seen, or that mail and chat programs read as markup. */
+const emailForm = /^[^\s\p{C}@<>()[\]\\,;:"]+@[^\s\p{C}@<>()[\]\\,;:"]+$/u;
+
+/**
+ * An e-mail address in lower case. Addresses that end in `.invalid`, which nobody can have, are those that the gateway gives
+ * to teams and to users whose e-mail better-auth does not take: nobody else may be known by them.
+ *
+ * @throws {GatewayError} `invalid_request`
+ */
 export function parseEmail(text: string): string {
   const email = text.trim().toLowerCase();
-  if (email.length <= emailLengthMax && /^[^\s@]+@[^\s@]+$/.test(email)) return email;
+  if (email.length <= emailLengthMax && emailForm.test(email) && !/[@.]invalid\.?$/.test(email)) return email;
   const sentence = `E-mail ${text} is not a valid address: expected name@host`;
   throw new GatewayError("invalid_request", sentence, { param: "email" });
 }

@@ -47,18 +47,20 @@ export async function changeAccount(
       .select(["email", "name", "allowed_models"])
       .where("id", "=", accountId)
       .executeTakeFirstOrThrow();
-    const email = changes.email === undefined ? before.email : parseEmail(changes.email);
+    const isSame = changes.email === undefined || changes.email === before.email;
+    const email = isSame ? before.email : parseEmail(changes.email);
     const name = changes.name === undefined ? before.name : changes.name && parseName(changes.name);
     const models = toModelsColumn(changes.allowedModels, before.allowed_models);
     const role = changes.role ?? roleBefore;
-    if (email !== before.email || name !== before.name) await writeProfile(db, accountId, { email, name });
+    const isNew = email !== before.email;
+    if (isNew || name !== before.name) await writeProfile(db, accountId, { email, name, isNew });
     if (models !== before.allowed_models) {
       await db.updateTable("accounts").set({ allowed_models: models }).where("id", "=", accountId).execute();
     }
-    if (email !== before.email || role !== roleBefore) await endInvitations(db, accountId);
+    if (isNew || role !== roleBefore) await endInvitations(db, accountId);
     if (role !== undefined && role !== roleBefore) await writeRole(db, { actor, accountId, role, roleBefore }, now);
     return {
-      ...(email !== before.email && { email, email_before: before.email }),
+      ...(isNew && { email, email_before: before.email }),
       ...(name !== before.name && { name, name_before: before.name }),
       ...(role !== undefined && role !== roleBefore && { role, role_before: roleBefore ?? null }),
       ...(models !== before.allowed_models && {
@@ -82,7 +84,7 @@ function toModelsColumn(models: AccountChanges["allowedModels"], before: string 
 async function writeProfile(
   db: Transaction<Database>,
   accountId: string,
-  { email, name }: { email: string; name: string | null },
+  { email, name, isNew }: { email: string; name: string | null; isNew: boolean },
 ): Promise<void> {
   const address = toSignInAddress(email);
   try {
@@ -93,12 +95,27 @@ async function writeProfile(
       .set({ email: address, name: name ?? email })
       .where("account_id", "=", accountId)
       .execute();
-    const user = db.selectFrom("users").select("id").where("account_id", "=", accountId);
-    await db.deleteFrom("email_verifications").where("user_id", "in", user).execute();
+    if (isNew) await endLinks(db, accountId);
   } catch (error) {
     if (!isConstraintError(error)) throw error;
     throw takenEmail(email, error);
   }
+}
+
+/**
+ * Ends what the e-mail before has made: the link that verifies it, and that to the identity provider with the sessions that
+ * began by it. Otherwise whoever had the account before would still come in, and so would an administrator who gave it
+ * their own e-mail for a while.
+ */
+async function endLinks(db: Transaction<Database>, accountId: string): Promise<void> {
+  const user = db.selectFrom("users").select("id").where("account_id", "=", accountId);
+  await db.deleteFrom("email_verifications").where("user_id", "in", user).execute();
+  const { numDeletedRows } = await db
+    .deleteFrom("credentials")
+    .where("user_id", "in", user)
+    .where("provider_id", "<>", passwordProvider)
+    .executeTakeFirstOrThrow();
+  if (numDeletedRows > 0n) await db.deleteFrom("sessions").where("user_id", "in", user).execute();
 }
 
 async function writeRole(

@@ -134,8 +134,9 @@ export async function endOtherAccess(
 
 /**
  * Sets the password of an account's user, who is created if missing. Ends all sessions, invitations and trusted
- * devices and removes the second factor, which a user who needs a new password may have lost. Where the e-mail was only
- * claimed until now, what the claimer made ends too. Call it by `Store.change`, unless the user is new.
+ * devices and removes the second factor, which a user who needs a new password may have lost, and the link to the identity
+ * provider, which the next sign-in there makes anew. Where the e-mail was only claimed until now, what the claimer made
+ * ends too. Call it by `Store.change`, unless the user is new.
  */
 export async function writePassword(
   db: Transaction<Database>,
@@ -152,11 +153,7 @@ export async function writePassword(
     .execute();
   if (!claimed) await removeSecondFactor(db, userId);
   const at = new Date(now).toISOString();
-  await db
-    .deleteFrom("credentials")
-    .where("user_id", "=", userId)
-    .where("provider_id", "=", passwordProvider)
-    .execute();
+  await db.deleteFrom("credentials").where("user_id", "=", userId).execute();
   await db
     .insertInto("credentials")
     .values({

@@ -82,6 +82,7 @@ const estimatedCallsMin = 20;
 /** How long the end of a model is told after it. */
 const retiredDays = 7;
 const namesMax = 5;
+const nameLengthMax = 80;
 
 /** What a node finds wrong by itself. */
 export function checkNode(state: NodeState, thresholds: Thresholds, now: number): Finding[] {
@@ -123,10 +124,16 @@ function findSpentBudgets({ budgets }: SharedState, threshold: number): Finding[
     const level = [50, 80, 100].filter((step) => percent >= Math.max(step, threshold)).length;
     if (percent < threshold) return [];
     const spent = `${formatUsd(spentNanodollars)} of ${formatUsd(budgetNanodollars)} USD`;
-    const who = keyId === undefined ? `The account ${name}` : `The API key “${name}” (${keyId})`;
+    const who = keyId === undefined ? `The account ${name}` : `The API key “${toLine(name)}” (${keyId})`;
     const text = `${who} has spent ${percent} % of its budget of this ${period}: ${spent}`;
     return { rule: "budget", subject: keyId ?? accountId, level: Math.max(1, level), text };
   });
+}
+
+/** A name that anybody in an account may have chosen: one short line without the signs of Slack for mentions and links. */
+function toLine(name: string): string {
+  const line = name.replaceAll(/[\s\p{C}<>]+/gu, " ").trim();
+  return line.length > nameLengthMax ? `${line.slice(0, nameLengthMax)}…` : line;
 }
 
 function findEstimates({ usage: { calls, estimated } }: SharedState, threshold: number): Finding[] {

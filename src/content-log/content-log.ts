@@ -25,7 +25,10 @@ export interface ContentLogDeps {
 
 /** Who looks at content or deletes it. */
 interface Viewer {
+  /** The account in which they work. */
   readonly accountId: string;
+  /** The person's own account. */
+  readonly personId: string;
   /** Whether the content of all accounts may be seen. */
   readonly seesAll: boolean;
 }
@@ -57,17 +60,18 @@ export class ContentLog {
   }
 
   /**
-   * The content of a request. Somebody else's is given out only after the audit entry of that is written.
+   * The content of a request. Where operators look at another account than their own, also at one whose team they are in, it
+   * is given out only after the audit entry of that is written.
    *
    * @throws {GatewayError} `not_found`; `conflict` when another secrets key encrypted it.
    */
   async view(viewer: Viewer, requestId: string): Promise<Content & { at: number }> {
-    const { store, now } = this.#deps;
     const row = await this.#contents.get(toContentId(requestId), ownerOf(viewer));
     if (row === undefined) throw noContent();
-    if (row.accountId !== viewer.accountId) {
+    if (viewer.seesAll && row.accountId !== viewer.personId) {
+      const { store, now } = this.#deps;
       const detail = { request: row.id };
-      const entry = { accountId: viewer.accountId, action: "content.view", subject: row.accountId, detail };
+      const entry = { accountId: viewer.personId, action: "content.view", subject: row.accountId, detail };
       await recordAudit(store, entry, now());
     }
     const content = await openContent(this.#box, row);

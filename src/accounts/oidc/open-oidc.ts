@@ -45,8 +45,11 @@ export function openOidc(options: OidcSignInOptions, config: Configuration): (re
       return { raw: { identity: await readIdentity(config, { code, codeVerifier, redirectUri }, oidc.roles) } };
     },
     async getUserInfo({ raw }: { raw?: Record<string, unknown> | undefined }) {
-      const identity = raw?.identity as Identity;
-      Object.assign(signingIn.getStore() ?? {}, { role: identity.role });
+      const given = raw?.identity as Identity;
+      Object.assign(signingIn.getStore() ?? {}, { role: given.role });
+      // A subject is one only together with its issuer, which has no fragment: the next one may give it to somebody else.
+      const identity = { ...given, id: `${metadata.issuer}#${given.id}` };
+      if (!(await mayLink(store, identity, metadata.issuer))) return toUserInfo({ ...identity, emailVerified: false });
       await admitIdentity(store, identity, { signUp, now: now() });
       return toUserInfo(identity);
     },
@@ -71,6 +74,22 @@ export function openOidc(options: OidcSignInOptions, config: Configuration): (re
 function toUserInfo({ id, email, emailVerified, name }: Identity) {
   const address = email === undefined ? undefined : toSignInAddress(email);
   return { id, email: address as string, emailVerified, name: name ?? email ?? id };
+}
+
+/**
+ * Whether the user of an e-mail may be linked to an identity: not when they are somebody else at this issuer. Issuers give
+ * the e-mail of somebody who has left to the next of that name.
+ */
+async function mayLink(store: Store, { id, email }: Identity, issuer: string): Promise<boolean> {
+  if (email === undefined) return true;
+  const others = await store.db
+    .selectFrom("credentials")
+    .innerJoin("users", "users.id", "credentials.user_id")
+    .select("credentials.provider_account_id as id")
+    .where("users.email", "=", toSignInAddress(email))
+    .where("credentials.provider_id", "=", oidcProvider)
+    .execute();
+  return others.every((other) => other.id === id || !other.id.startsWith(`${issuer}#`));
 }
 
 /**

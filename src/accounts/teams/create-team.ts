@@ -1,7 +1,7 @@
 import type { Transaction } from "kysely";
 import { GatewayError } from "../../contract/index.ts";
 import type { Database } from "../../db/index.ts";
-import { newAccountRow } from "../account-admin.ts";
+import { accountRowOf, newAccountId } from "../account-admin.ts";
 import { lockAccount } from "../lock-account.ts";
 import { listPeople } from "./people.ts";
 
@@ -36,8 +36,9 @@ export async function createTeam(
       `You have created ${foundedMax} teams, the limit; ask an administrator for more`,
     );
   }
-  const row = newAccountRow({ email: `team@${addressHost}`, name }, now);
-  const team = { ...row, email: toAddress(name, row.id), free_tokens_per_day: 0, founded_by: founder };
+  const id = newAccountId();
+  const row = accountRowOf({ id, email: toAddress(name, id), name }, now);
+  const team = { ...row, free_tokens_per_day: 0, founded_by: founder };
   await db.insertInto("accounts").values(team).execute();
   const { id: user_id } = await db
     .selectFrom("users")

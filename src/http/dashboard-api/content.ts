@@ -19,11 +19,12 @@ export function contentController(deps: HttpDeps) {
   return new Elysia()
     .use(withTeamSession(deps))
     .get("/content", async ({ user }) => toContentLogJson(await contentLog.describe(user.accountId)))
-    .delete("/content", async ({ user: { accountId } }) => ({
-      deleted: await contentLog.deleteAll(accountId, accountId),
+    .delete("/content", async ({ user: { accountId, ownAccountId, role } }) => ({
+      deleted: await contentLog.deleteAll(accountId, mayAdminister(role) ? ownAccountId : accountId),
     }))
-    .post("/requests/:id/content", async ({ user: { accountId, role }, params: { id } }) => {
-      const { at, request, answer } = await contentLog.view({ accountId, seesAll: mayAdminister(role) }, id);
+    .post("/requests/:id/content", async ({ user: { accountId, ownAccountId, role }, params: { id } }) => {
+      const viewer = { accountId, personId: ownAccountId, seesAll: mayAdminister(role) };
+      const { at, request, answer } = await contentLog.view(viewer, id);
       return { at: toIso(at), request, answer };
     })
     .delete("/requests/:id/content", async ({ user: { accountId }, params: { id } }) => {

@@ -61,7 +61,7 @@ export function requestsController(deps: HttpDeps) {
       if (request === undefined) throw new GatewayError("not_found", "There is no such request in the log");
       const emails = seesAll(user) ? await emailsOf(store, [request.account_id]) : undefined;
       // Viewers see no prompts.
-      const viewer = { accountId: user.accountId, seesAll: mayAdminister(user.role) };
+      const viewer = { accountId: user.accountId, personId: user.ownAccountId, seesAll: mayAdminister(user.role) };
       const hasContent = user.role !== "viewer" && (await deps.contentLog.has(viewer, id));
       return { ...toRequestDetailJson(request, emails), has_content: hasContent };
     });

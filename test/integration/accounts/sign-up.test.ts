@@ -1,5 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { toSignInAddress } from "../../../src/accounts/auth-http.ts";
 import { hashPassword, verifyPassword } from "../../../src/accounts/password.ts";
+import { setPassword } from "../../../src/accounts/users.ts";
 import { cookieOf, fixture, member, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
@@ -50,10 +52,24 @@ describe("sign-up", () => {
     ).toEqual(before);
   });
 
+  test("does not take the address by which somebody else is going to be known in the tables of sign-in", async () => {
+    const { ask, signIn, accounts, store, now } = await fixture({ signUp: "open" });
+    // An e-mail without a domain of the internet has a placeholder there, which anybody can compute.
+    const ben = await accounts.create({ email: "ben@intranet" });
+    const email = toSignInAddress("ben@intranet");
+    expect((await refusalOf(ask("sign-up/email", { email, password: "of a stranger" }))).code).toBe("invalid_request");
+    await setPassword(store, { accountId: ben.id, password, temporary: false, role: "member" }, now());
+    const entered = await ask("sign-in/email", { email: "ben@intranet", password });
+    expect(await signIn.sessionUserOf(cookieOf(entered))).toMatchObject({ accountId: ben.id });
+  });
+
   test.each([
     [{ email: "new@example.org", password: "short" }, "invalid_request"],
     [{ email: "new@example.org", password: "x".repeat(201) }, "invalid_request"],
     [{ email: "no address", password }, "invalid_request"],
+    [{ email: "<!channel>@example.org", password }, "invalid_request"],
+    [{ email: "ada\u202e@example.org", password }, "invalid_request"],
+    [{ email: "search-0a1b2c@teams.invalid", password }, "invalid_request"],
     [{ email: "new@example.org", password, name: "x".repeat(10_000) }, "invalid_request"],
   ])("that is invalid is refused and creates nothing", async (body, code) => {
     const { ask, accounts } = await member("ada@example.org", { signUp: "open" });

@@ -209,6 +209,23 @@ describe("the content log", () => {
     }
   });
 
+  test("is not shown to an administrator unseen, whichever account their session is in", async () => {
+    const id = await call("/chat/completions", { model: gpt, messages });
+    const invite = (account: string) =>
+      ask("admin", "POST", `/admin/accounts/${account}/team/invitations`, { role: "admin" });
+    const latest = async () => (await audit())[0];
+    // In the team of a third account, and in that of the account itself.
+    for (const account of [ids.other, accountId]) {
+      const { token } = (await (await invite(account)).json()) as { token: string };
+      expect((await ask("admin", "POST", "/teams/join", { token })).status).toBe(200);
+      const before = (await audit()).length;
+      expect(await view(id, "admin")).toMatchObject({ status: 200, request: asked });
+      expect((await audit()).length).toBe(before + 1);
+      expect(await latest()).toMatchObject({ action: "content.view", account: ids.admin, subject: accountId });
+    }
+    await ask("admin", "POST", "/teams/switch", { account: ids.admin });
+  });
+
   test("is on no disk in clear, and unreadable with another key", async () => {
     const id = await call("/chat/completions", { model: gpt, messages });
     const { home } = bench.gateway;

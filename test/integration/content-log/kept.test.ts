@@ -40,7 +40,7 @@ async function start(more: Record<string, string> = {}, waitingBytesMax = 2 ** 2
 describe(`content over ${engine}`, () => {
   test("is kept for an account or a key from the moment at which it is switched on, until it is off", async () => {
     const { store, contentLog, accountId, keyId, authenticate, keep } = await start();
-    const own = { accountId, seesAll: false };
+    const own = { accountId, personId: accountId, seesAll: false };
     expect((await authenticate()).keepsContent).toBeUndefined();
     for (const change of [{ accountId }, { accountId, keyId }]) {
       await contentLog.setSwitch({ ...change, on: true, by: "admin" });
@@ -65,7 +65,7 @@ describe(`content over ${engine}`, () => {
   test("is shown to another only together with an audit entry, and not at all without", async () => {
     const { store, contentLog, accountId, keep } = await start({ CONTENT_LOG: "all" });
     const id = await keep();
-    const admin = { accountId: "admin", seesAll: true };
+    const admin = { accountId: "admin", personId: "admin", seesAll: true };
     await contentLog.view(admin, `${id}-2`);
     const [entry] = await store.db.selectFrom("audit").selectAll().where("action", "=", "content.view").execute();
     expect(entry).toMatchObject({ account_id: "admin", subject: accountId, detail: JSON.stringify({ request: id }) });
@@ -76,7 +76,7 @@ describe(`content over ${engine}`, () => {
   test("ends after CONTENT_LOG_DAYS, and with the row in the request log at the latest", async () => {
     for (const more of [{ CONTENT_LOG_DAYS: "3" }, { CONTENT_LOG_DAYS: "30", CALL_RETENTION_DAYS: "3" }]) {
       const { clock, contentLog, accountId, keep } = await start({ CONTENT_LOG: "all", ...more });
-      const own = { accountId, seesAll: false };
+      const own = { accountId, personId: accountId, seesAll: false };
       const old = await keep();
       clock.now += 3 * dayMs;
       const young = await keep();
@@ -101,7 +101,10 @@ describe(`content over ${engine}`, () => {
     const cyclic: Record<string, unknown> = { message: {} };
     cyclic.message = { content: [cyclic] };
     expect(
-      await contentLog.has({ accountId, seesAll: false }, await keep("Hi", async () => ({ choices: [cyclic] }))),
+      await contentLog.has(
+        { accountId, personId: accountId, seesAll: false },
+        await keep("Hi", async () => ({ choices: [cyclic] })),
+      ),
     ).toBe(true);
   });
 

@@ -68,7 +68,7 @@ describe("CONTENT_LOG", () => {
       await sent.bytes();
       await contentLog.keeper?.flush();
       const id = sent.headers.get("x-request-id") as string;
-      const { request, answer: said } = await contentLog.view({ accountId: own, seesAll: false }, id);
+      const { request, answer: said } = await contentLog.view({ accountId: own, personId: own, seesAll: false }, id);
       return [request, said].map((turns) => turns.map(({ role, text }) => `${role}: ${text}`).join("; "));
     };
     expect(await kept("/completions", { model: models.chat, prompt: "One word" })).toEqual([

@@ -67,7 +67,7 @@ describe("an OIDC sign-in", () => {
     }
     expect(await people()).toHaveLength(1);
     const [credential] = await store.db.selectFrom("credentials").selectAll().execute();
-    expect(credential).toMatchObject({ provider_id: "oidc", provider_account_id: "ada-1" });
+    expect(credential).toMatchObject({ provider_id: "oidc", provider_account_id: `${issuer.url}#ada-1` });
     expect([credential?.access_token, credential?.refresh_token, credential?.id_token]).toEqual([null, null, null]);
   });
 

@@ -51,6 +51,17 @@ describe("a rule finds", () => {
     expect(shared({ budgets: budget(0, 0) })).toEqual([]);
   });
 
+  test.each([
+    ["a line of its own", "bot\n• Resolved: all is well", "bot • Resolved: all is well"],
+    ["a mention", "<!channel> look", "!channel look"],
+    ["a link with words of its own", "<https://evil.example|your bill>", "https://evil.example|your bill"],
+    ["text that runs backwards", "bot\u202etob", "bot tob"],
+    ["no end", "x".repeat(200), `${"x".repeat(80)}…`],
+  ])("a spent budget of a key whose name is %s, which it has not in the message", (_, name, shown) => {
+    const [found] = shared({ budgets: budget(10 * usd).map((one) => ({ ...one, name })) });
+    expect(found?.text).toStartWith(`The API key “${shown}” (k1) has spent 100 %`);
+  });
+
   test("open circuits, one finding for each provider", () => {
     const routes = [route("a", true), route("b", true), route("c", false)];
     expect(atNode({ routes })).toEqual([
