@@ -150,7 +150,7 @@ async function replyAndStore(
     response = await errorResponse(deps, error, { request: call.httpRequest, call });
   }
   return copyResponse(response, {
-    copy: isStored ? new BodyCopy(deps.bodies.reserve(request.accountId)) : undefined,
+    copy: isStored ? new BodyCopy(deps.memory.reserve(request.accountId)) : undefined,
     onEnd: async (body, wasCut) => {
       const { status } = response;
       await endClaim(deps, call, async () => {

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import { decrypt, encrypt } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
-import type { BodyReservation } from "./body-memory.ts";
+import type { MemoryReservation } from "../memory/memory-accountant.ts";
 import { ByteStream } from "./byte-stream.ts";
 import type { ResponseHeaders } from "./security-headers.ts";
 
@@ -45,11 +45,11 @@ function ownerOf({ accountId, id }: KeyedRequest): string {
 
 /** The bytes of a body as it passes, up to the bound of one answer and of the memory that there is. */
 export class BodyCopy {
-  readonly #room: BodyReservation;
+  readonly #room: MemoryReservation;
   #chunks: Uint8Array[] | undefined = [];
   #bytes = 0;
 
-  constructor(room: BodyReservation) {
+  constructor(room: MemoryReservation) {
     this.#room = room;
   }
 
