@@ -31,9 +31,19 @@ export async function pack(key: Uint8Array, request: KeyedRequest, answer: Store
   return encrypt(key, ownerOf(request), packed);
 }
 
-/** @throws {Error} When the bytes are not those that {@link pack} made with this key for this request. */
-export async function unpack(key: Uint8Array, request: KeyedRequest, packed: Uint8Array): Promise<StoredAnswer> {
-  const bytes = (await decompress(decrypt(key, ownerOf(request), packed))) as Buffer<ArrayBuffer>;
+/**
+ * @param reserve Counts what the answer takes, before it does.
+ * @throws {Error} When the bytes are not those that {@link pack} made with this key for this request.
+ */
+export async function unpack(
+  { key, request, packed }: { key: Uint8Array; request: KeyedRequest; packed: Uint8Array },
+  reserve: (bytes: number) => void,
+): Promise<StoredAnswer> {
+  const compressed = decrypt(key, ownerOf(request), packed);
+  // A gzip file ends with its length before compression.
+  const length = compressed.readUInt32LE(compressed.length - 4);
+  reserve(length);
+  const bytes = (await decompress(compressed, { maxOutputLength: length })) as Buffer<ArrayBuffer>;
   const headEnd = bytes.indexOf("\n");
   const head = JSON.parse(bytes.subarray(0, headEnd).toString()) as Omit<StoredAnswer, "body">;
   return { ...head, body: bytes.subarray(headEnd + 1) };

@@ -103,3 +103,27 @@ describe("a whole answer of a provider", () => {
     expect((await gateway.post("/chat/completions", { ...asked, max_tokens: 500 })).status).toBe(200);
   });
 });
+
+describe("the stored answer of an Idempotency-Key", () => {
+  test("is sent to so many at once, counted until each has taken it, and then to the next", async () => {
+    const gateway = await start({ MAX_BUFFERED_BODY_MB: "1024" }, 6 * mebibyte);
+    const body = JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }] });
+    const keyed = head(gateway.key, body.length).replace("\r\n\r\n", "\r\nidempotency-key: one\r\n\r\n") + body;
+    const ask = () =>
+      fetch(`${gateway.baseUrl}/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${gateway.key}`, "idempotency-key": "one" },
+        body,
+      });
+    const first = await (await ask()).text();
+    await until(() => gateway.app.memory.bytes === 0);
+    const readers = Array.from({ length: 40 }, () => open(gateway, keyed));
+    await until(() => gateway.app.memory.bytes === 16 * first.length && gateway.app.loadShedder.openRequests === 0);
+    await expectError(await ask(), { status: 429, code: "rate_limit_exceeded", says: "to 16 other requests" });
+    for (const { socket } of readers) socket.destroy();
+    await until(() => gateway.app.memory.bytes === 0);
+    expect(await (await ask()).text()).toBe(first);
+    await until(() => gateway.app.memory.bytes === 0);
+    expect(gateway.ledger.counts()).toEqual({ calls: 1, open: 0 });
+  });
+});
