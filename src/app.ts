@@ -22,7 +22,7 @@ import { type ContentLog, openContentLog } from "./content-log/index.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import { createStoredResponses, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
-import { BodyMemoryLimiter } from "./http/middleware/body-memory.ts";
+import { MemoryAccountant } from "./http/memory/memory-accountant.ts";
 import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
 import { createHttp } from "./http/server.ts";
 import { type Kernel, LoadShedder, type Log, monotonicNow, type UpstreamBounds } from "./kernel/index.ts";
@@ -77,6 +77,7 @@ export interface App {
   readonly contentLog: ContentLog;
   readonly kernel: Kernel;
   readonly loadShedder: LoadShedder;
+  readonly memory: MemoryAccountant;
   readonly sandbox: boolean;
   close(): Promise<void>;
 }
@@ -110,6 +111,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const kernel: Kernel = { registry: providers.snapshot.registry, ledger, network, log, now: monotonicNow, observer };
   const bounds = { maxConcurrentCalls: config.maxConcurrentCalls, lagMsMax: config.overloadLagMs };
   const loadShedder = new LoadShedder(bounds, monotonicNow, (event, fields) => log.warn(event, fields));
+  const memory = openMemory(options, loadShedder);
   const http = createHttp({
     ...(await openSignIn(options, now)),
     ...openPayments(options, await loadStripe(config), now),
@@ -122,7 +124,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
     loadShedder,
-    bodies: new BodyMemoryLimiter(config.maxBufferedBodyMb * 2 ** 20, options.collectGarbage),
+    memory,
     heartbeat: new SseHeartbeat(options.sseHeartbeatMs ?? config.sseHeartbeatSeconds * 1000),
     secrets: providers.settings.box,
     sealKey: await readSealKey(store),
@@ -153,6 +155,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     contentLog,
     kernel,
     loadShedder,
+    memory,
     get sandbox() {
       return providers.snapshot.sandbox;
     },
@@ -182,6 +185,16 @@ async function readSealKey(store: Store): Promise<Uint8Array> {
 function openProviderNetwork({ config, bounds }: AppOptions) {
   const ms = config.upstreamTimeoutSeconds * 1000;
   return openBunNetwork({ bounds: { firstByteMsMax: ms, idleMsMax: ms, ...bounds }, proxyEnv: config.proxyEnv });
+}
+
+/** An account that has an admitted call can pay for something. */
+function openMemory({ config, collectGarbage }: AppOptions, { running }: LoadShedder): MemoryAccountant {
+  const hasRunningCall = (owner: string) =>
+    running.values().some(({ caller, hold }) => hold !== undefined && caller.accountId === owner);
+  return new MemoryAccountant(config.maxBufferedBodyMb * 2 ** 20, {
+    ...(collectGarbage !== undefined && { collectGarbage }),
+    hasRunningCall,
+  });
 }
 
 function describeLoad(loadShedder: LoadShedder) {

@@ -21,17 +21,20 @@ export interface KeyedRequest {
 
 /**
  * What a request finds. `claimed`: it is the first and must run. `running`: an equal one runs. `other_body`: the key belongs
- * to another request. `done`: an equal one has ended as `callId`; its answer is undefined when it was not stored.
+ * to another request. `done`: an equal one has ended as `callId`; its answer takes so many bytes,
+ * undefined when it was not stored.
  */
 export type Claim =
   | { readonly state: "claimed" | "running" | "other_body" }
-  | { readonly state: "done"; readonly callId: string; readonly answer: Uint8Array | undefined };
+  | { readonly state: "done"; readonly callId: string; readonly answerBytes: number | undefined };
 
 /** Calls with an Idempotency-Key and their answers. */
 export interface IdempotencyKeys {
   claim(request: KeyedRequest): Promise<Claim>;
   /** Stores the answer of a claimed request, or that there is none to store: it is not run again either way. */
   complete(request: KeyedRequest, answer: Uint8Array | undefined): Promise<void>;
+  /** The stored answer; undefined when it has gone since. */
+  readAnswer(id: string): Promise<Uint8Array | undefined>;
   /** Gives a claim up: nothing was charged, and a repeated request runs anew. */
   release(request: KeyedRequest): Promise<void>;
   /** Deletes expired rows and returns their number. */
@@ -59,7 +62,10 @@ export function createIdempotencyKeys(options: IdempotencyKeysOptions): Idempote
     // Given up a moment ago: the next attempt claims it.
     if (row === undefined) return { state: "running" };
     if (row.body_hash !== request.bodyHash) return { state: "other_body" };
-    if (row.state === "done") return { state: "done", callId: row.call_id, answer: row.answer ?? undefined };
+    if (row.state === "done") {
+      const bytes = row.answer_bytes;
+      return { state: "done", callId: row.call_id, answerBytes: bytes === null ? undefined : Number(bytes) };
+    }
     const isAlive = row.node_id === nodeId ? working.has(row.call_id) : isShared && row.is_listed;
     return isAlive ? { state: "running" } : takeOver(db, request, row.call_id, nodeId);
   };
@@ -83,6 +89,10 @@ export function createIdempotencyKeys(options: IdempotencyKeysOptions): Idempote
       } finally {
         working.delete(request.callId);
       }
+    },
+    async readAnswer(id) {
+      const row = await db.selectFrom("idempotency_keys").select("answer").where("id", "=", id).executeTakeFirst();
+      return row?.answer ?? undefined;
     },
     async release(request) {
       try {
@@ -133,11 +143,12 @@ async function insert(
   return inserted.length > 0;
 }
 
-/** `is_listed`: the node that runs the call is not known to be dead. */
+/** Not the answer: it is read once there is room for it. `is_listed`: the node that runs the call is not known to be dead. */
 function find(db: Kysely<Database>, id: string) {
   return db
     .selectFrom("idempotency_keys")
-    .selectAll()
+    .select(["call_id", "body_hash", "node_id", "state"])
+    .select(sql<number | string | null>`length(answer)`.as("answer_bytes"))
     .select((select) =>
       select
         .exists(select.selectFrom("nodes").select("nodes.id").whereRef("nodes.id", "=", "idempotency_keys.node_id"))
@@ -167,7 +178,7 @@ async function takeOver(
   const dead = { ...request, callId: deadCallId };
   if (hasState("settled")) {
     await own(db.updateTable("idempotency_keys").set({ state: "done" }), dead).execute();
-    return { state: "done", callId: deadCallId, answer: undefined };
+    return { state: "done", callId: deadCallId, answerBytes: undefined };
   }
   const change = { call_id: request.callId, node_id: nodeId };
   const taken = await own(db.updateTable("idempotency_keys").set(change), dead).returning("id").execute();

@@ -8,7 +8,7 @@ import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot } from "../plugin-loader/index.ts";
 import type { Providers, SecretBox } from "../providers/index.ts";
 import type { StaticAssets } from "./dashboard-api/static-assets.ts";
-import type { BodyMemoryLimiter } from "./middleware/body-memory.ts";
+import type { MemoryAccountant } from "./memory/memory-accountant.ts";
 import type { SseHeartbeat } from "./middleware/sse-heartbeat.ts";
 
 /** The modules that the HTTP side uses; `app.ts` wires them. */
@@ -42,8 +42,8 @@ export interface HttpDeps {
   readonly remoteCalls?: ReturnType<typeof remoteCalls> | undefined;
   /** Sheds load. */
   readonly loadShedder: LoadShedder;
-  /** Bounds the memory of request bodies. */
-  readonly bodies: BodyMemoryLimiter;
+  /** Bounds what is in memory on behalf of callers. */
+  readonly memory: MemoryAccountant;
   /** Sends heartbeats on silent streams. */
   readonly heartbeat: SseHeartbeat;
   /** Encrypts what the operator and account holders entrust to the database: the mail server and alert channels. */

@@ -260,6 +260,9 @@ export class CallContext<C extends Capability = Capability> {
   /** Counts memory that is taken for the call until it ends. @throws {GatewayError} When there is no room. */
   reserveMemory(_bytes: number): void {}
 
+  /** The same for its answer, until that was sent; fewer bytes than 0 are freed. @throws {GatewayError} When there is no room. */
+  reserveAnswer(_bytes: number): void {}
+
   /** Keeps a plugin's warning for the log and the names of ignored fields for the caller, within bounds. */
   warn(sentence: string, ignored: string | readonly string[] = []): void {
     if (this.warnings.length < warningsMax) this.warnings.push(sentence.slice(0, warningCharactersMax));

@@ -131,6 +131,11 @@ export class LoadShedder {
     return this.#running.size;
   }
 
+  /** Requests whose handler has not returned. */
+  get openRequests(): number {
+    return this.#openRequests;
+  }
+
   /** Requests that were refused here so far. */
   get refusedCount(): number {
     return this.#refusedCount;

@@ -63,9 +63,10 @@ async function answerAll(deps: HttpDeps, call: HttpCall, requests: readonly Chat
   return answers;
 }
 
-function createNextCall({ now, kernel }: HttpDeps, { caller, httpRequest, asked }: HttpCall): HttpCall {
+function createNextCall({ now, kernel }: HttpDeps, { caller, httpRequest, asked, memory }: HttpCall): HttpCall {
   const openedAt = now();
-  const next = new HttpCall({ id: makeCallId(openedAt), openedAt, startedMs: kernel.now(), caller }, httpRequest, null);
+  const about = { id: makeCallId(openedAt), openedAt, startedMs: kernel.now(), caller };
+  const next = new HttpCall(about, httpRequest, { memory });
   next.protocol = "completions";
   next.asked = asked;
   return next;

@@ -25,6 +25,7 @@ const errors = {
   403: "Quota, budget or balance used up, or not permitted",
   404: "Not found",
   405: "Method not allowed; `allow` lists those of the path",
+  408: "A large body arrived too slowly",
   409: "An Idempotency-Key of another request, or one whose answer is not there",
   413: "The body is too large",
   415: "The body is compressed",
@@ -36,9 +37,9 @@ const errors = {
 } as const;
 
 /** How calls can fail. */
-const errorsOfCalls = [400, 401, 403, 409, 413, 415, 429, 500, 503] as const;
-const errorsOfResponses = [400, 401, 404, 409, 413, 415, 429, 500, 503] as const;
-const errorsOfMessages = [400, 401, 402, 403, 404, 405, 409, 413, 415, 429, 500, 504, 529] as const;
+const errorsOfCalls = [400, 401, 403, 408, 409, 413, 415, 429, 500, 503] as const;
+const errorsOfResponses = [400, 401, 404, 408, 409, 413, 415, 429, 500, 503] as const;
+const errorsOfMessages = [400, 401, 402, 403, 404, 405, 408, 409, 413, 415, 429, 500, 504, 529] as const;
 
 const header = (description: string, required = false) => ({ description, required, schema: { type: "string" } });
 const headers = { "x-request-id": header("The id of the call in the request log", true) };

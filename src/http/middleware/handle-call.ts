@@ -2,7 +2,9 @@ import { Elysia } from "elysia";
 import { type Capability, formatUsd, GatewayError, type LimitState, makeCallId } from "../../contract/index.ts";
 import { type AnswerOf, CallContext, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { BodyReservation } from "./body-memory.ts";
+import { CallMemory } from "../memory/call-memory.ts";
+import { countedBytesMin } from "../memory/memory-accountant.ts";
+import { sendReserved } from "../memory/send-bytes.ts";
 import { readClientRequestId, readNamesOfBody, readSessionHeader, readTagHeader } from "./client-names.ts";
 import { takeModels } from "./listed-models.ts";
 import { declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
@@ -19,8 +21,7 @@ const idleSecondsMax = 255;
 /** A call and the HTTP request it came by: `call` in the context of its route, also in `onError`. */
 export class HttpCall extends CallContext {
   readonly httpRequest: Request;
-  /** The memory of its body and of what is fetched for it; absent without a body. */
-  body: BodyReservation | undefined = undefined;
+  readonly memory: CallMemory;
   /** A stream goes on when its client leaves, because the answer is stored. */
   outlivesClient = false;
   /** It has taken one of the requests per minute without being admitted. */
@@ -33,10 +34,10 @@ export class HttpCall extends CallContext {
   constructor(
     { id, openedAt, startedMs, caller }: Pick<CallContext, "id" | "openedAt" | "startedMs" | "caller">,
     httpRequest: Request,
-    server: Sockets | null,
-    onEnd = () => {},
+    { memory, server = null, onEnd }: { memory: CallMemory; server?: Sockets | null; onEnd?: () => void },
   ) {
     super(id, openedAt, caller, startedMs);
+    this.memory = memory;
     this.httpRequest = httpRequest;
     this.#server = server;
     this.#onEnd = onEnd;
@@ -56,12 +57,18 @@ export class HttpCall extends CallContext {
   }
 
   override reserveMemory(bytes: number): void {
-    this.body?.grow(bytes);
+    this.memory.request.grow(bytes);
+  }
+
+  override reserveAnswer(bytes: number): void {
+    const { answer } = this.memory;
+    if (bytes < 0) answer.shrink(-bytes);
+    else answer.grow(bytes);
   }
 
   /** Frees what the request occupied, once the response or its head is there. Repeating it does nothing. */
   end(): void {
-    this.body?.release();
+    this.memory.release();
     this.#onEnd?.();
     this.#onEnd = undefined;
   }
@@ -108,10 +115,8 @@ export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
     };
     context.call = call;
     deps.ledger.checkRequests(call.caller);
-    const declared = declaredBytes(context.request, jsonBytesMax);
-    // As it arrives, put together, and as text.
-    call.body = deps.bodies.reserve(call.caller.accountId, declared === undefined ? undefined : 3 * declared);
-    const body = await readJson(context.request, { reservation: call.body, beforeParsing });
+    declaredBytes(context.request, jsonBytesMax);
+    const body = await readJson(context.request, { reservation: call.memory.request, beforeParsing });
     takeModels(body, call);
     call.requestedModel = (body as { model?: unknown } | null)?.model;
     call.clientForbidsStoring = (body as { store?: unknown } | null)?.store === false;
@@ -130,7 +135,9 @@ export async function authenticate(deps: HttpDeps, request: Request, server: Soc
     const authenticated = deps.accounts.authenticate(readApiKey(request));
     const caller = authenticated instanceof Promise ? await authenticated : authenticated;
     const id = makeCallId(openedAt);
-    return new HttpCall({ id, openedAt, startedMs, caller }, request, server, () => deps.loadShedder.endRequest());
+    const memory = new CallMemory(deps.memory, caller.accountId);
+    const onEnd = () => deps.loadShedder.endRequest();
+    return new HttpCall({ id, openedAt, startedMs, caller }, request, { memory, server, onEnd });
   } catch (error) {
     deps.loadShedder.endRequest();
     throw error;
@@ -207,11 +214,18 @@ function cancelOnDisconnect(call: HttpCall): void {
   else signal.addEventListener("abort", cancel);
 }
 
-/** A JSON response with the headers of its call. */
-export function jsonReply(deps: HttpDeps, call: CallContext, body: unknown): Response {
+/**
+ * A JSON response with the headers of its call.
+ *
+ * @param wholeBytesMax A longer one is sent in pieces, and its memory is free when the client has taken it.
+ */
+export function jsonReply(deps: HttpDeps, call: HttpCall, body: unknown, wholeBytesMax = countedBytesMin): Response {
   const headers = callHeaders(call, deps.snapshot().sandbox, "application/json");
   if (deps.loadShedder.isDraining) headers.connection = "close";
-  return new Response(JSON.stringify(body), { headers });
+  const text = JSON.stringify(body);
+  if (text.length < wholeBytesMax) return new Response(text, { headers });
+  const bytes = new TextEncoder().encode(text);
+  return new Response(sendReserved(bytes, call.httpRequest, call.memory.takeAnswer()), { headers });
 }
 
 function logCall(deps: HttpDeps, call: CallContext): void {

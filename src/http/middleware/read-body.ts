@@ -2,7 +2,8 @@ import { Buffer, isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { GatewayError } from "../../contract/index.ts";
 import { keepJsonText } from "../../kernel/index.ts";
-import type { BodyReservation } from "./body-memory.ts";
+import { ArrivalPace, arrivedTooSlowly } from "../memory/arrival-pace.ts";
+import { countedBytesMin, type MemoryReservation } from "../memory/memory-accountant.ts";
 import { checkJsonBounds } from "./json-bounds.ts";
 
 /** The largest JSON body, in bytes: a long conversation with several pictures. */
@@ -19,8 +20,8 @@ const smallChunksMax = 1024;
 
 /** How a large body is read. */
 interface ReadOptions {
-  /** Grows with a body that declares no length. */
-  readonly reservation?: BodyReservation | undefined;
+  /** Grows as the body arrives. */
+  readonly reservation?: MemoryReservation | undefined;
   /** Called once the body is read, before the expensive part; may throw. */
   beforeParsing?(): void;
 }
@@ -41,17 +42,36 @@ export async function readJson(request: Request, { reservation, beforeParsing }:
   const body = isSlow ? await inTurn(() => parse(text)) : parse(text);
   keepJsonText(body, text, shape.spans, shape.fields);
   // What arrived is text by now.
-  reservation?.shrink(text.length);
+  if (text.length >= countedBytesMin) reservation?.shrink(text.length);
   return body;
 }
 
-/** The platform enforces a declared length; for a chunked body the limit is enforced here. */
-async function readText(request: Request, reservation: BodyReservation | undefined): Promise<string> {
-  if (!request.headers.has("content-length")) return await readChunks(request, jsonBytesMax, reservation);
-  const bytes = await request.bytes().catch((cause) => {
-    throw brokeOff(cause);
-  });
+async function readText(request: Request, reservation: MemoryReservation | undefined): Promise<string> {
+  const bytes = await readBytes(request, jsonBytesMax, reservation);
   return bytes.length > largeBytesMin ? await inTurn(() => decode(bytes)) : decode(bytes);
+}
+
+/**
+ * A whole body, counted as it arrives. While it is put together and read it takes as much twice more, which its reader gives
+ * back. The platform enforces a declared length; for a chunked body the limit is enforced here.
+ *
+ * @throws {GatewayError} `payload_too_large`, `request_timeout`, `unavailable`, `rate_limit_exceeded` or `invalid_request`.
+ */
+export async function readBytes(
+  request: Request,
+  bytesMax: number,
+  reservation?: MemoryReservation,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const declared = request.headers.get("content-length");
+  if (declared !== null && Number(declared) < countedBytesMin) {
+    return await request.bytes().catch((cause) => {
+      throw brokeOff(cause);
+    });
+  }
+  const chunks = await Array.fromAsync(boundedChunks(request, bytesMax, reservation));
+  const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
+  reservation?.grow(2 * bytes);
+  return bytes > largeBytesMin ? await inTurn(() => Buffer.concat(chunks)) : Buffer.concat(chunks);
 }
 
 /** Text that is not UTF-8 is refused, because a replaced character would go unnoticed. */
@@ -95,30 +115,40 @@ function brokeOff(cause: unknown): GatewayError {
 }
 
 /** A body as text, up to a limit. */
-export async function readChunks(request: Request, bytesMax: number, reservation?: BodyReservation): Promise<string> {
-  const chunks = await Array.fromAsync(boundedChunks(request, bytesMax, reservation));
-  const isLarge = chunks.reduce((sum, { length }) => sum + length, 0) > largeBytesMin;
-  const bytes = isLarge ? await inTurn(() => Buffer.concat(chunks)) : Buffer.concat(chunks);
-  return isLarge ? await inTurn(() => decode(bytes)) : decode(bytes);
+export async function readChunks(request: Request, bytesMax: number): Promise<string> {
+  return decode(await readBytes(request, bytesMax));
 }
 
-/** The chunks of a body, up to a limit. A body of tiny chunks is refused: each takes as much time as a large one. */
-export async function* boundedChunks(request: Request, bytesMax: number, reservation?: BodyReservation) {
+/**
+ * The chunks of a body, up to a limit. A body of tiny chunks is refused: each takes as much time as a large one. So is a large
+ * one that comes too slowly.
+ */
+async function* boundedChunks(request: Request, bytesMax: number, reservation?: MemoryReservation) {
   let [bytes, chunks] = [0, 0];
+  const reader = request.body?.getReader();
+  if (reader === undefined) return;
+  const leave = () => void reader.cancel().catch(() => undefined);
+  let pace = request.headers.has("content-length") ? new ArrivalPace(leave) : undefined;
   try {
-    for await (const chunk of request.body ?? []) {
+    for (let next = await reader.read(); !next.done; next = await reader.read()) {
+      const chunk = next.value as Uint8Array<ArrayBuffer>;
       bytes += chunk.byteLength;
       if (bytes > bytesMax) throw tooLarge(bytesMax);
       if (++chunks > smallChunksMax + bytes / chunkBytesMin) {
         throw new GatewayError("invalid_request", "The body arrives in chunks of a few bytes; send larger ones");
       }
-      // As it arrives, put together, and as text.
-      reservation?.grow(3 * chunk.byteLength);
+      reservation?.grow(chunk.byteLength);
+      if (bytes >= countedBytesMin) pace ??= new ArrivalPace(leave);
+      pace?.add(chunk.byteLength);
       yield chunk;
     }
   } catch (cause) {
     throw cause instanceof GatewayError ? cause : brokeOff(cause);
+  } finally {
+    pace?.stop();
+    leave();
   }
+  if (pace?.isLate) throw arrivedTooSlowly();
 }
 
 /** Parses JSON that is neither too deep nor too wide. @throws {GatewayError} `invalid_request` */

@@ -1,9 +1,9 @@
 import { Buffer } from "node:buffer";
 import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { BodyReservation } from "./body-memory.ts";
+import { countedBytesMin, type MemoryReservation } from "../memory/memory-accountant.ts";
 import { authenticate, type RouteContext } from "./handle-call.ts";
-import { boundedChunks, declaredBytes, refuseEncoding } from "./read-body.ts";
+import { declaredBytes, readBytes, refuseEncoding } from "./read-body.ts";
 
 /** The largest form: the largest audio file, and room for its other fields. */
 export const formBytesMax = audioFileBytesMax + 1024 * 1024;
@@ -14,16 +14,16 @@ export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => B
     const call = await authenticate(deps, context.request, context.server);
     context.call = call;
     deps.ledger.checkRequests(call.caller);
-    call.body = deps.bodies.reserve(call.caller.accountId, declaredBytes(context.request, formBytesMax));
-    return toBody(await readForm(context.request, call.body));
+    declaredBytes(context.request, formBytesMax);
+    return toBody(await readForm(context.request, call.memory.request));
   };
 }
 
 /** The most fields of a form: each takes as long as 100 bytes of a file, and 26 MB have room for 400 000. */
 const fieldsMax = 1000;
 
-/** Reads a body as multipart/form-data. @throws {GatewayError} `payload_too_large`, `unavailable`, `rate_limit_exceeded` or `invalid_request`. */
-async function readForm(request: Request, reservation?: BodyReservation): Promise<FormData> {
+/** Reads a body as multipart/form-data. @throws {GatewayError} As {@link readBytes}. */
+async function readForm(request: Request, reservation: MemoryReservation): Promise<FormData> {
   refuseEncoding(request);
   const contentType = request.headers.get("content-type");
   if (contentType === null || !contentType.toLowerCase().startsWith("multipart/form-data")) {
@@ -31,11 +31,13 @@ async function readForm(request: Request, reservation?: BodyReservation): Promis
     throw new GatewayError("invalid_request", sentence);
   }
   try {
-    const bytes = request.headers.has("content-length")
-      ? Buffer.from(await request.arrayBuffer())
-      : Buffer.concat(await Array.fromAsync(boundedChunks(request, formBytesMax, reservation)));
+    const read = await readBytes(request, formBytesMax, reservation);
+    const bytes = Buffer.from(read.buffer, read.byteOffset, read.byteLength);
     checkFields(bytes);
-    return await new Response(bytes, { headers: { "content-type": contentType } }).formData();
+    const form = await new Response(bytes, { headers: { "content-type": contentType } }).formData();
+    // What arrived is a file by now.
+    if (bytes.length >= countedBytesMin) reservation.shrink(bytes.length);
+    return form;
   } catch (cause) {
     if (cause instanceof GatewayError) throw cause;
     throw new GatewayError("invalid_request", "Cannot read the body as multipart/form-data", { cause });

@@ -4,6 +4,7 @@ import { GatewayError, type LimitState } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
+import { sendReserved } from "../memory/send-bytes.ts";
 import { errorResponse } from "./errors.ts";
 import { type HttpCall, limitHeaders } from "./handle-call.ts";
 import { withStoreTimeout } from "./store-timeout.ts";
@@ -14,6 +15,8 @@ const waitMsMax = 30_000;
 /** Between two looks at the first request: short at first, because most answers are. */
 const [pollMsMin, pollMsMax] = [50, 1000];
 const keyForm = /^[\x20-\x7e]{1,255}$/;
+/** A shorter answer is sent as a whole, and not counted. */
+const replayedBytesMin = 64 * 1024;
 /** The end of an answer waits no longer than this for the store. */
 const storeMsMax = 5000;
 
@@ -104,26 +107,45 @@ async function claimInTime(deps: HttpDeps, request: KeyedRequest) {
 
 interface StoredCall {
   readonly callId: string;
-  readonly answer: Uint8Array | undefined;
+  readonly answerBytes: number | undefined;
   readonly limits: LimitState;
 }
 
+/** Sends the stored answer. It is counted from before it is read until the client has taken it. */
 async function replay(
   deps: HttpDeps,
   call: HttpCall,
   request: KeyedRequest,
-  { callId, answer, limits }: StoredCall,
+  { callId, answerBytes, limits }: StoredCall,
 ): Promise<Response> {
-  if (answer === undefined) {
-    const sentence = `The request with this Idempotency-Key was already run as ${callId}, and its answer is not stored: it had "store": false, was larger than ${answerBytesMax / 2 ** 20} MB, broke off, or made room for newer ones. It is not charged again; use a new key for a new answer`;
-    throw new GatewayError("conflict", sentence, { param: "Idempotency-Key" });
+  if (answerBytes === undefined) throw notStored(callId);
+  const options = { countedMin: replayedBytesMin, thing: `answer ${request.id}` };
+  const room = deps.memory.reserve(request.accountId, 0, options);
+  try {
+    // As it was read, and decrypted.
+    room.grow(2 * answerBytes);
+    const packed = await withStoreTimeout(deps, deps.store.idempotencyKeys.readAnswer(request.id));
+    if (packed === undefined) throw notStored(callId);
+    const answer = await unpack({ key: deps.sealKey, request, packed }, (bytes) => room.grow(bytes));
+    const { status, headers, body } = answer;
+    Object.assign(headers, limitHeaders(limits), { "idempotent-replayed": "true" });
+    if (call.clientRequestId !== undefined) headers["x-client-request-id"] = call.clientRequestId;
+    if (deps.loadShedder.isDraining) headers.connection = "close";
+    deps.log.info("answer_replayed", { call: callId, repeated_as: call.id, account: request.accountId });
+    if (body.length >= replayedBytesMin) {
+      return new Response(sendReserved(body, call.httpRequest, room), { status, headers });
+    }
+    room.release();
+    return new Response(body, { status, headers });
+  } catch (error) {
+    room.release();
+    throw error;
   }
-  const { status, headers, body } = await unpack(deps.sealKey, request, answer);
-  Object.assign(headers, limitHeaders(limits), { "idempotent-replayed": "true" });
-  if (call.clientRequestId !== undefined) headers["x-client-request-id"] = call.clientRequestId;
-  if (deps.loadShedder.isDraining) headers.connection = "close";
-  deps.log.info("answer_replayed", { call: callId, repeated_as: call.id, account: request.accountId });
-  return new Response(body, { status, headers });
+}
+
+function notStored(callId: string): GatewayError {
+  const sentence = `The request with this Idempotency-Key was already run as ${callId}, and its answer is not stored: it had "store": false, was larger than ${answerBytesMax / 2 ** 20} MB, broke off, or made room for newer ones. It is not charged again; use a new key for a new answer`;
+  return new GatewayError("conflict", sentence, { param: "Idempotency-Key" });
 }
 
 interface Reply {
@@ -150,7 +172,7 @@ async function replyAndStore(
     response = await errorResponse(deps, error, { request: call.httpRequest, call });
   }
   return copyResponse(response, {
-    copy: isStored ? new BodyCopy(deps.bodies.reserve(request.accountId)) : undefined,
+    copy: isStored ? new BodyCopy(deps.memory.reserve(request.accountId)) : undefined,
     onEnd: async (body, wasCut) => {
       const { status } = response;
       await endClaim(deps, call, async () => {

@@ -29,10 +29,14 @@ export async function sseReply<Chunk>(
   answer: Promise<string>,
 ): Promise<Response> {
   deps.heartbeat.add(sink);
+  const endSending = call.memory.startSending();
   const finish = (text: string) => {
     deps.heartbeat.delete(sink);
-    sink.send(text);
+    const sent = sink.send(text);
     sink.end();
+    if (sent === undefined) return endSending();
+    call.httpRequest.signal.addEventListener("abort", endSending);
+    sent.finally(endSending);
   };
   const finished = answer.then(finish, (error) => finish(toEvent(toGatewayError(error, deps.log).toBody())));
   finished.catch((error) => deps.log.error("stream_failed", { call: call.id, error }));

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { gunzip, gzip } from "node:zlib";
 import { decrypt, encrypt } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
-import type { BodyReservation } from "./body-memory.ts";
+import type { MemoryReservation } from "../memory/memory-accountant.ts";
 import { ByteStream } from "./byte-stream.ts";
 import type { ResponseHeaders } from "./security-headers.ts";
 
@@ -31,9 +31,19 @@ export async function pack(key: Uint8Array, request: KeyedRequest, answer: Store
   return encrypt(key, ownerOf(request), packed);
 }
 
-/** @throws {Error} When the bytes are not those that {@link pack} made with this key for this request. */
-export async function unpack(key: Uint8Array, request: KeyedRequest, packed: Uint8Array): Promise<StoredAnswer> {
-  const bytes = (await decompress(decrypt(key, ownerOf(request), packed))) as Buffer<ArrayBuffer>;
+/**
+ * @param reserve Counts what the answer takes, before it does.
+ * @throws {Error} When the bytes are not those that {@link pack} made with this key for this request.
+ */
+export async function unpack(
+  { key, request, packed }: { key: Uint8Array; request: KeyedRequest; packed: Uint8Array },
+  reserve: (bytes: number) => void,
+): Promise<StoredAnswer> {
+  const compressed = decrypt(key, ownerOf(request), packed);
+  // A gzip file ends with its length before compression.
+  const length = compressed.readUInt32LE(compressed.length - 4);
+  reserve(length);
+  const bytes = (await decompress(compressed, { maxOutputLength: length })) as Buffer<ArrayBuffer>;
   const headEnd = bytes.indexOf("\n");
   const head = JSON.parse(bytes.subarray(0, headEnd).toString()) as Omit<StoredAnswer, "body">;
   return { ...head, body: bytes.subarray(headEnd + 1) };
@@ -45,11 +55,11 @@ function ownerOf({ accountId, id }: KeyedRequest): string {
 
 /** The bytes of a body as it passes, up to the bound of one answer and of the memory that there is. */
 export class BodyCopy {
-  readonly #room: BodyReservation;
+  readonly #room: MemoryReservation;
   #chunks: Uint8Array[] | undefined = [];
   #bytes = 0;
 
-  constructor(room: BodyReservation) {
+  constructor(room: MemoryReservation) {
     this.#room = room;
   }
 

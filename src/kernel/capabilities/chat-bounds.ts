@@ -178,7 +178,7 @@ export function getOutputTokens(request: ChatRequest): number | undefined {
   return request.max_completion_tokens || request.max_tokens || undefined;
 }
 
-function getOutputTokensMax(request: ChatRequest, model: Model): number {
+export function getOutputTokensMax(request: ChatRequest, model: Model): number {
   const max = model.outputTokensMax ?? getContextTokensMax(model);
   const wanted = mayLengthen(request) ? undefined : getOutputTokens(request);
   if (wanted === undefined) return max ?? outputTokensDefault;

@@ -34,6 +34,7 @@ import { countPrompt } from "./count-prompt.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
 import { checkFeatures } from "./features.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
+import { checkLogprobs } from "./logprobs-bound.ts";
 import { createOpener, finishNative, type OpenedNative } from "./native.ts";
 
 /**
@@ -93,6 +94,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       const sentence = `${param} is ${wanted}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
       throw new GatewayError("invalid_request", sentence, { param });
     }
+    checkLogprobs(call, kernel.network.bounds.answerBytesMax);
     return measureAudio(request);
   },
 

@@ -123,6 +123,8 @@ export interface BodyLimits {
   readonly idleMsMax: number;
   /** Counted after decompression. */
   readonly bytesMax: number;
+  /** Counts memory before a chunk is kept, and frees it where that is negative; may throw. Absent: nothing is kept. */
+  reserve?(bytes: number): void;
   /** Called when the provider is silent for longer; it aborts the request. */
   onIdle(): void;
   /** Converts a read error into the error to throw. */
@@ -136,11 +138,11 @@ export interface BodyLimits {
  * @throws {UpstreamFault} When the body breaks off, stalls or is too long.
  */
 export async function* readChunks(response: Response, limits: BodyLimits): AsyncGenerator<Bytes, undefined> {
-  const { timeouts, now, idleMsMax, bytesMax, onIdle, toFault } = limits;
+  const { timeouts, now, idleMsMax, bytesMax, onIdle, toFault, reserve } = limits;
   if (response.body === null) return;
   const reader = response.body.getReader();
   const timeout: Timeout = { atMs: 0, onTimeout: onIdle };
-  let total = 0;
+  let [total, reserved] = [0, 0];
   try {
     while (true) {
       timeouts.reschedule(timeout, now() + idleMsMax);
@@ -149,9 +151,12 @@ export async function* readChunks(response: Response, limits: BodyLimits): Async
       if (value === undefined) return;
       total += value.byteLength;
       if (total > bytesMax) throw tooLong(bytesMax);
+      reserve?.(value.byteLength);
+      reserved = total;
       yield value;
     }
   } catch (error) {
+    reserve?.(-reserved);
     throw toFault(error);
   } finally {
     timeouts.cancel(timeout);
@@ -214,6 +219,9 @@ function getDeclaredLength({ headers }: Response): number | undefined {
   return /^\d{1,15}$/.test(length) ? Number(length) : undefined;
 }
 
+/** An answer that is longer than the gateway takes. Its size is the caller's choice, so it tells nothing of the route. */
+export class LongAnswerFault extends UpstreamFault {}
+
 function tooLong(bytesMax: number): UpstreamFault {
-  return new UpstreamFault("bad_response", `The provider's answer is longer than ${bytesMax} bytes`);
+  return new LongAnswerFault("bad_response", `The provider's answer is longer than ${bytesMax} bytes`);
 }

@@ -11,7 +11,15 @@ import type { CallContext } from "../call-context.ts";
 import type { Route } from "../routing/registry.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { containsText, type Download, downloadPublic } from "./download.ts";
-import { type BodyLimits, cancelBody, createHeaders, readChunks, readText, readTextStart } from "./http-client.ts";
+import {
+  type BodyLimits,
+  cancelBody,
+  createHeaders,
+  LongAnswerFault,
+  readChunks,
+  readText,
+  readTextStart,
+} from "./http-client.ts";
 import { toJsonText } from "./json-text.ts";
 import type { Network } from "./network.ts";
 
@@ -19,6 +27,8 @@ const json = { "content-type": "application/json" };
 
 /** How much of an error response is read. */
 const refusalBytesMax = 65_536;
+/** A whole answer is in memory as it arrived and as its values; its text, here and for the caller, only for a moment. */
+const answerCopies = 2;
 
 /** The upstream of one attempt: one route, one of its keys, one call. */
 export class BoundUpstream implements Upstream {
@@ -125,13 +135,24 @@ export class BoundUpstream implements Upstream {
   }
 
   async #readJson(response: Response): Promise<unknown> {
-    const text = await readText(response, this.#limits(this.#network.bounds.answerBytesMax));
+    const reserve = (bytes: number) => this.#reserveAnswer(bytes);
+    const text = await readText(response, { ...this.#limits(this.#network.bounds.answerBytesMax), reserve });
     try {
       const value: unknown = JSON.parse(text);
       this.#answers.push(value);
       return value;
     } catch (cause) {
       throw new UpstreamFault("bad_response", "The provider's answer is not JSON", { status: response.status, cause });
+    }
+  }
+
+  /** @throws {LongAnswerFault} When there is no room: the provider has made the answer, so it is not asked again. */
+  #reserveAnswer(bytes: number): void {
+    try {
+      this.#call.reserveAnswer(answerCopies * bytes);
+    } catch (cause) {
+      const sentence = "The gateway has no room in memory for so long an answer now; ask for less, or for a stream";
+      throw new LongAnswerFault("bad_response", sentence, { cause });
     }
   }
 

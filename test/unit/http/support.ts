@@ -4,7 +4,7 @@ import { createContentLog } from "../../../src/content-log/content-log.ts";
 import { type Caller, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
 import { type Blobs, openStore, type StoredBlob } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
-import { BodyMemoryLimiter } from "../../../src/http/middleware/body-memory.ts";
+import { MemoryAccountant } from "../../../src/http/memory/memory-accountant.ts";
 import { SseHeartbeat } from "../../../src/http/middleware/sse-heartbeat.ts";
 import { createHttp } from "../../../src/http/server.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";
@@ -82,7 +82,7 @@ export function httpOf(
     snapshot,
     catalogue: noCatalogue,
     loadShedder: new LoadShedder(),
-    bodies: new BodyMemoryLimiter(2 ** 28),
+    memory: new MemoryAccountant(2 ** 28),
     heartbeat: new SseHeartbeat(0),
     secrets: new SecretBox({ home: "/none", secretsKey: "a secrets key of tests that is long enough" }),
     sealKey: new Uint8Array(32),

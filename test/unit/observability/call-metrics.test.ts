@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import { type ChatChunk, UpstreamFault } from "../../../src/contract/index.ts";
+import { CallMemory } from "../../../src/http/memory/call-memory.ts";
 import { executeCall, HttpCall } from "../../../src/http/middleware/handle-call.ts";
 import { CallMetrics } from "../../../src/observability/metrics/call-metrics.ts";
 import { addCommitMetrics } from "../../../src/observability/metrics/gateway-metrics.ts";
@@ -29,9 +30,11 @@ function observedGateway(plugins?: Parameters<typeof httpOf>[0]) {
   const deps = { ...http.deps, kernel: { ...http.kernel, observer: metrics } };
   const call = (changes: object = {}, sink?: Sink<ChatChunk>) => {
     const options = { capability: "chat" as const, request: { ...request, ...changes }, ...(sink && { sink }) };
-    return executeCall(deps, new HttpCall(newCall(), new Request("http://gateway.example/"), null), options).catch(
-      () => undefined,
-    );
+    return executeCall(
+      deps,
+      new HttpCall(newCall(), new Request("http://gateway.example/"), { memory: new CallMemory(deps.memory, "acct") }),
+      options,
+    ).catch(() => undefined);
   };
   return { lines, read, call, clock: http.clock };
 }

@@ -21,6 +21,7 @@ const rows: Record<ErrorCode, ErrorRow> = {
   model_not_found: { status: 404, type: "not_found_error" },
   not_found: { status: 404, type: "not_found_error" },
   method_not_allowed: { status: 405, type: "invalid_request_error" },
+  request_timeout: { status: 408, type: "timeout_error" },
   conflict: { status: 409, type: "invalid_request_error" },
   payload_too_large: { status: 413, type: "request_too_large" },
   rate_limit_exceeded: { status: 429, type: "rate_limit_error" },

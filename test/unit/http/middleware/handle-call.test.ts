@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, GatewayError } from "../../../../src/contract/index.ts";
+import { CallMemory } from "../../../../src/http/memory/call-memory.ts";
+import { MemoryAccountant } from "../../../../src/http/memory/memory-accountant.ts";
 import { executeCall, HttpCall } from "../../../../src/http/middleware/handle-call.ts";
 import { completionOf, Sink } from "../../kernel/streams.ts";
 import { createPlugin, newCall } from "../../kernel/support.ts";
@@ -9,7 +11,10 @@ import { goodKey, helloPlugin, httpOf } from "../support.ts";
 function contextOf(request = new Request("http://gateway.example/")) {
   const idleSeconds: number[] = [];
   const server = { timeout: (_: Request, seconds: number) => void idleSeconds.push(seconds) };
-  const call = new HttpCall(newCall(), request, server);
+  const call = new HttpCall(newCall(), request, {
+    memory: new CallMemory(new MemoryAccountant(2 ** 28), "acct"),
+    server,
+  });
   return { call, idleSeconds };
 }
 

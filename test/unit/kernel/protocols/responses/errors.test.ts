@@ -19,6 +19,7 @@ const expected: Record<ErrorCode, [status: number, code: string]> = {
   forbidden: [400, "invalid_prompt"],
   not_found: [404, "invalid_prompt"],
   method_not_allowed: [405, "invalid_prompt"],
+  request_timeout: [408, "invalid_prompt"],
   conflict: [409, "invalid_prompt"],
   payload_too_large: [400, "invalid_prompt"],
   rate_limit_exceeded: [429, "rate_limit_exceeded"],
