@@ -1,4 +1,5 @@
 import {
+  type AnswerUsage,
   type ChatCompletion,
   type ChatUsage,
   type FinishReason,
@@ -58,6 +59,15 @@ export function toFinishReason({ stop_reason: reason }: MessageAnswer, callCount
 /** What the provider says of a refusal, where it says something. */
 export function toRefusal({ stop_reason: reason, stop_details: details }: MessageAnswer): string | null {
   return reason === "refusal" ? (details?.explanation ?? null) : null;
+}
+
+/** What a message, or an event of one, reports; an event at the end may have the output alone. */
+export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
+  const { usage } = isRecord(part.message) ? part.message : part;
+  if (!isRecord(usage)) return before;
+  const known = toUsage(usage);
+  if (known !== undefined || before === undefined || typeof usage.output_tokens !== "number") return known ?? before;
+  return { ...before, completion_tokens: usage.output_tokens };
 }
 
 /** @returns `undefined` when the report lacks the input or the output. */

@@ -11,7 +11,7 @@ import rows from "../../catalogue/anthropic.json" with { type: "json" };
 import current from "../../catalogue/current/anthropic.json" with { type: "json" };
 import { readFault } from "./fault.ts";
 import { fromEvents } from "./from-events.ts";
-import { fromMessage, toUsage } from "./from-message.ts";
+import { fromMessage, readUsage, toUsage } from "./from-message.ts";
 import { toMessages } from "./to-messages.ts";
 
 /** Later versions do without `temperature`: https://platform.claude.com/docs/en/api/versioning */
@@ -25,6 +25,7 @@ export default definePlugin({
   checks: { chat: precheckMultimodal((request, { model, warn }) => toMessages(request, model, warn)) },
   maxChoices: { chat: 1 },
   readFault,
+  readUsage,
 });
 
 async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {

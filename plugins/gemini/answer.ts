@@ -1,4 +1,5 @@
 import {
+  type AnswerUsage,
   type ChatChunk,
   type ChatCompletion,
   type ChunkChoice,
@@ -8,13 +9,14 @@ import {
   type GeneratedLogprob,
   type GeneratedSoFar,
   generateContent,
+  isRecord,
   type ServerEvent,
   toCompletion,
   UpstreamFault,
 } from "modelgate/plugin";
 import { type CallReading, toToolCall } from "./tools.ts";
 
-const { endedEarly, readCandidates, readEvent, readServiceTier, readUsage, toFinish } = generateContent;
+const { endedEarly, readCandidates, readEvent, readServiceTier, readTokenUsage, readUsage, toFinish } = generateContent;
 
 /** The parts of a candidate as deltas: neighbours of one kind together, a function call whole. Counts them in `given`. */
 function toDeltas(candidate: GeneratedCandidate, given: GeneratedSoFar, reading: CallReading): ChunkChoice["delta"][] {
@@ -54,6 +56,17 @@ function toLogprob({ token = "", logProbability: logprob = 0 }: GeneratedLogprob
 function toBill(metadata: GenerateAnswer["usageMetadata"], given: boolean) {
   const [usage, tier] = [readUsage(metadata, given), readServiceTier(metadata)];
   return { ...(usage && { usage }), ...(tier && { service_tier: tier }) };
+}
+
+/** What an answer, or an event, reports before it is read. Words without a picture are not drawn. */
+export function readAnswerUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
+  const { usageMetadata: metadata, candidates } = part as GenerateAnswer;
+  const usage = isRecord(metadata) ? readTokenUsage(metadata, false) : undefined;
+  if (usage === undefined) return before;
+  const parts = [candidates].flat().flatMap((candidate) => candidate?.content?.parts ?? []);
+  const isWords = parts.some(({ text }) => text) && !parts.some(({ inlineData }) => inlineData?.data);
+  const details = { ...(isWords && { image_tokens: 0 }), ...(usage.output_tokens_details as object | undefined) };
+  return { ...readUsage(metadata, false), ...usage, output_tokens_details: details } as AnswerUsage;
 }
 
 /** Reads the answers of one call in their order: the events of a stream, or a whole one. */

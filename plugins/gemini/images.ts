@@ -43,7 +43,8 @@ function nearest(choices: Record<string, number>, wanted: number): string {
 
 /**
  * The picture of an answer; drafts among the thoughts are none.
- * @throws {GatewayError} `invalid_request` when the prompt or the picture was blocked, or the model answered in words.
+ * @throws {GatewayError} `invalid_request` when the prompt or the picture was blocked, or the model answered in words, which
+ * are paid for and not given out: pictures are what is sold here.
  * @throws {UpstreamFault} `bad_response` when it answered nothing.
  */
 export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
@@ -56,6 +57,6 @@ export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   const words = parts.flatMap((part) => part.text ?? []).join("");
   expectAllowed(candidate, words !== "", "prompt");
   if (words === "") throw new UpstreamFault("bad_response", "The provider's answer holds no picture");
-  const message = `The model made no picture, it answered in words: ${words.slice(0, 300).trim()}`;
+  const message = "The model made no picture, it answered in words: ask for a picture";
   throw new GatewayError("invalid_request", message, { param: "prompt", publicCode: "content_policy_violation" });
 }

@@ -10,7 +10,7 @@ import {
 } from "modelgate/plugin";
 import current from "../../catalogue/current/gemini.json" with { type: "json" };
 import rows from "../../catalogue/gemini.json" with { type: "json" };
-import { fromCandidates, fromEvents } from "./answer.ts";
+import { fromCandidates, fromEvents, readAnswerUsage } from "./answer.ts";
 import { embeddings } from "./embeddings.ts";
 import { fromImageAnswer, toImageBody } from "./images.ts";
 import { speech } from "./speech.ts";
@@ -27,6 +27,7 @@ export default definePlugin({
   handlers: { chat: withFunctionsAsTools(chat), countChatTokens, embeddings, images, speech, transcription },
   checks: { chat: precheckMultimodal((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
   maxChoices: { chat: 8, images: 1 }, // The bound of `candidateCount`, and a picture a request.
+  readUsage: readAnswerUsage,
 });
 
 async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {

@@ -4,6 +4,7 @@ import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
 import type { GeneratedImages, ImagesRequest } from "./images.ts";
 import type { Model } from "./model.ts";
 import type { Speech, SpeechRequest } from "./speech.ts";
+import type { TokenUsage } from "./token-usage.ts";
 import type { Transcript, TranscriptionRequest } from "./transcription.ts";
 import type { Unlisted } from "./unlisted.ts";
 import type { UpstreamFault } from "./upstream-fault.ts";
@@ -154,6 +155,9 @@ export interface Checks {
   speech?(input: CheckInput<SpeechRequest>): void;
 }
 
+/** What an answer reports of its use, in one of OpenAI's two shapes. */
+export type AnswerUsage = ChatUsage | TokenUsage;
+
 /** A provider's refusal as it came over the wire. */
 export interface RefusedResponse {
   status: number;
@@ -194,4 +198,13 @@ export interface ProviderPlugin {
   readonly takes?: readonly NativeForm[] | undefined;
   /** Reads a refusal into a fault. */
   readFault(answer: RefusedResponse): UpstreamFault;
+  /**
+   * Reads what an answer reports of its use, before it is translated: what was served is owed, also if its translation
+   * fails or the answer is refused.
+   *
+   * @param part The JSON of a whole answer, or of an event of a stream.
+   * @param before What earlier events of the same stream reported.
+   * @returns All that is known so far.
+   */
+  readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined;
 }

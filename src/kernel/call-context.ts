@@ -14,6 +14,7 @@ import type { GrowingHold } from "./growing-hold.ts";
 import type { NativeExchange } from "./native-exchange.ts";
 import type { UsageMeter } from "./normalize/usage.ts";
 import type { Candidates, ModelEntry, Route } from "./routing/registry.ts";
+import type { SentRequest } from "./upstream/served.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 
 /** The protocols that clients speak for chat. */
@@ -92,6 +93,8 @@ export class CallContext<C extends Capability = Capability> {
   growingHold: GrowingHold | undefined = undefined;
   /** The tier of service that the provider says it served the call by. */
   servedTier: string | undefined = undefined;
+  /** The most that the call can use, by which it was admitted. */
+  upper: Meters | undefined = undefined;
   /** Request fields that were lowered to what is left. */
   lowered: Readonly<Record<string, number>> | undefined = undefined;
 
@@ -116,8 +119,14 @@ export class CallContext<C extends Capability = Capability> {
   cancelError: GatewayError | undefined = undefined;
   /** The client has left while the call goes on. */
   clientLeft = false;
-  /** Requests that providers may have received and have not refused: they bill at least the prompt. */
-  sentRequests = 0;
+  /** Requests that providers may have received and have not refused. */
+  readonly sent = new Set<SentRequest>();
+  /** When the first of them was sent, by {@link Kernel.now}. */
+  sentMs = 0;
+  /** How long its providers worked on a call that was cut, by its client or by the gateway; absent: it was not cut. */
+  cutAfterMs: number | undefined = undefined;
+  /** Only its provider's report tells what the prompt costs. */
+  isOpenEnded = false;
   firstByteMs: number | undefined = undefined;
   /** The final usage and its cost; set when the call is settled. */
   meters: Meters = {};
@@ -167,18 +176,34 @@ export class CallContext<C extends Capability = Capability> {
     return this.usageSource === "none" ? "released" : "settled";
   }
 
+  /** A request is about to be sent. */
+  onSent(request: SentRequest, nowMs: number): void {
+    if (this.sent.size === 0) this.sentMs = nowMs;
+    this.sent.add(request);
+  }
+
+  /**
+   * Requests that are paid for: those of which an answer came, and of a call that was cut also those that may still be worked
+   * on.
+   */
+  get owedRequests(): SentRequest[] {
+    return [...this.sent].filter(({ isAnswered, isWhole }) => isAnswered || (this.cutAfterMs !== undefined && !isWhole));
+  }
+
   /** Aborted when the current attempt or the whole call ends. Every request to a provider carries it. */
   get signal(): AbortSignal {
     return this.#controller.signal;
   }
 
   /**
-   * Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. A model that reasons
-   * goes on for a while when its client has left: only its report tells what the hidden part of its answer costs.
+   * Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. A call goes on for a while
+   * when its client has left where only the provider's report tells what it costs: of a model that reasons, which hides a
+   * part of its answer, and of a prompt that only its provider can count.
    */
   cancel(reason: CancelReason): void {
     // Without a deadline the call is over, and only its last bytes were not taken.
-    const isHidden = this.sentRequests > 0 && this.modelEntry.model.reasoning && this.#timeout !== undefined;
+    const isHidden =
+      this.sent.size > 0 && (this.modelEntry.model.reasoning || this.isOpenEnded) && this.#timeout !== undefined;
     if (reason === "client_disconnected" && isHidden) {
       // Both the request and the body of its response tell that the client has left.
       this.clientLeft = true;

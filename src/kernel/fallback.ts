@@ -138,7 +138,7 @@ function mayFallBack(call: CallContext, { code, cause }: GatewayError): boolean 
   if (call.cancelReason !== undefined || call.clientLeft || call.route !== undefined) return false;
   if (call.hold === undefined) return beforeHold.has(code);
   if (!ofProvider.has(code)) return false;
-  return !(cause instanceof UpstreamFault) || maySendAgain(cause, call.sentRequests > 0);
+  return !(cause instanceof UpstreamFault) || maySendAgain(cause, call.sent.size > 0);
 }
 
 /** Nothing of a model that was tried in vain is left for the next one. */
@@ -148,11 +148,14 @@ function prepareForNext<C extends Capability>(call: CallContext<C>, request: Cal
   call.hold = undefined;
   call.growingHold = undefined;
   call.lowered = undefined;
+  call.upper = undefined;
   call.countedTokensMax = undefined;
   call.servedTier = undefined;
   call.currentRoute = undefined;
   call.attemptsBefore = call.attempts;
-  call.sentRequests = 0;
+  call.sent.clear();
+  call.cutAfterMs = undefined;
+  call.isOpenEnded = false;
   call.status = 200;
   call.errorCode = undefined;
   call.errorMessage = undefined;

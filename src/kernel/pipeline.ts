@@ -17,7 +17,8 @@ import { toClientError } from "./errors.ts";
 import type { AnswerOf } from "./exchange.ts";
 import { findCandidates, runCandidates } from "./fallback.ts";
 import { GrowingHold, type HoldAmount } from "./growing-hold.ts";
-import { type Count, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
+import { type Count, toQuotaTokens } from "./normalize/usage.ts";
+import { createUsageMeter, recordOwed } from "./owed.ts";
 import { recordLateFailure } from "./routing/failures.ts";
 import type { Candidate } from "./routing/registry.ts";
 import { costMaxOfCall, priceOfCall } from "./service-tier.ts";
@@ -58,7 +59,7 @@ async function runModel<C extends Capability>(
   await handler.validate(call, kernel);
   validateByPlugins(call);
   await admitOrCount(kernel, call, handler);
-  call.usageMeter = new UsageMeter(() => handler.estimate(call, kernel));
+  call.usageMeter = createUsageMeter(kernel, call, handler);
   try {
     // A plugin that ignores its signal, or a client that stops reading, does not keep the call from settling.
     const answer = await call.untilCancelled(handler.execute(kernel, call));
@@ -147,6 +148,7 @@ async function admit<C extends Capability>(
   const [maxNanodollars, maxTokens] =
     growth === undefined ? [heldNanodollars, heldTokens] : [availableNanodollars, availableTokens];
   const covers = ({ nanodollars, tokens }: HoldAmount) => nanodollars <= maxNanodollars && tokens <= maxTokens;
+  call.upper = upper;
   if (!covers(most)) handler.lower?.(call, upper, (meters) => covers(toHold(call, meters)));
   if (growth === undefined) return;
   call.growingHold = new GrowingHold({
@@ -180,7 +182,7 @@ function fail(kernel: Kernel, call: CallContext, error: unknown): GatewayError {
   call.errorMessage = failure.message;
   if (call.clientLeft || call.cancelReason === "client_disconnected") recordDisconnect(call);
   // Cut because nothing is left: what was made until then is owed, the hidden part of it too.
-  if (call.sentRequests > 0 && fundErrors.has(failure.code)) call.usageMeter.produced = true;
+  recordOwed(kernel, call, error, fundErrors.has(failure.code));
   if (recordLateFailure(error, call, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
   if (failure.code === "internal_error") kernel.log.error("call_failed", { call: call.id, error });
   return failure;
@@ -190,7 +192,7 @@ function fail(kernel: Kernel, call: CallContext, error: unknown): GatewayError {
 function recordDisconnect(call: CallContext): void {
   call.status = 499;
   call.errorCode = "client_disconnected";
-  if (call.sentRequests > 0) call.usageMeter.produced = true;
+  if (call.sent.size > 0) call.usageMeter.produced = true;
 }
 
 async function settle(kernel: Kernel, call: CallContext): Promise<void> {
@@ -202,6 +204,11 @@ async function settle(kernel: Kernel, call: CallContext): Promise<void> {
   });
   call.meters = meters;
   call.usageSource = source;
+  if (usageMeter.implausible !== undefined) {
+    const { model: id, route, id: callId } = call;
+    kernel.log.error("usage_implausible", { call: callId, model: id, route, reported: usageMeter.implausible, charged: meters });
+    kernel.implausible?.record(route ?? "", model.id);
+  }
   const price = priceOfCall(call, meters);
   call.costNanodollars = price === undefined ? undefined : costNanodollars(price, meters);
   await kernel.ledger.settle({

@@ -1,4 +1,4 @@
-import type { Capability, ErrorCode, Ledger, Meters } from "../contract/index.ts";
+import type { AnswerUsage, Capability, ErrorCode, Ledger, Meters } from "../contract/index.ts";
 import type { CallContext } from "./call-context.ts";
 import type { AnswerOf } from "./exchange.ts";
 import type { Registry, Route } from "./routing/registry.ts";
@@ -20,6 +20,8 @@ export interface Kernel {
   readonly log: Log;
   /** Milliseconds of a clock that never jumps, for deadlines, durations and circuits; not a date. */
   readonly now: () => number;
+  /** Keeps what providers reported beyond all bounds, for alerts. */
+  readonly implausible?: { record(plugin: string, model: string): void } | undefined;
   /** Counts and traces calls; absent when metrics and traces are off. */
   readonly observer?: CallObserver | undefined;
   /** From 0 to below 1, to draw among equal routes; absent: `Math.random`. */
@@ -72,6 +74,8 @@ export interface CapabilityHandler<C extends Capability> {
    * lower now; absent: the bound is what it is.
    */
   countPrompt?(kernel: Kernel, call: CallContext<C>): Promise<boolean>;
+  /** What one request of the call reported, in meters; `undefined` for a report that cannot be used. */
+  toReport(call: CallContext<C>, usage: AnswerUsage): Meters | undefined;
   /** Counts what went in and, by the output of the usage meter, came out. */
   estimate(call: CallContext<C>, kernel: Kernel): Promise<Meters>;
   /** Asks the provider. Resolves with the whole answer, or with `undefined` once the sink has all of it. */

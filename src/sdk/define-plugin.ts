@@ -17,6 +17,7 @@ import { PluginError } from "./errors.ts";
 import { classifyFault } from "./fault.ts";
 import { isRecord } from "./json.ts";
 import { findMissingRates, readModelsOnce } from "./read-models.ts";
+import { readUsage } from "./usage.ts";
 
 /** What an author writes: a {@link ProviderPlugin} of which most can be left out. */
 export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> &
@@ -27,7 +28,7 @@ export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models
 
 const findUnlistedError = shapeChecker(Unlisted);
 const knownFields =
-  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices takes readFault unlisted".split(
+  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices takes readFault readUsage unlisted".split(
     " ",
   );
 
@@ -43,7 +44,8 @@ export function bearer(key: string): Record<string, string> {
 
 /**
  * Checks a plugin and fills in what it leaves out: `authorize` is {@link bearer}, `hosts` are none beside the base URL's,
- * `credential` is `"key"`, `maxChoices` has no bound, and refusals are read by {@link classifyFault}.
+ * `credential` is `"key"`, `maxChoices` has no bound, refusals are read by {@link classifyFault}, and
+ * what an answer reports of its use by {@link readUsage}.
  *
  * @throws {PluginError} When something is missing, misspelt or does not fit together; the sentence says where, and how to fix it.
  *
@@ -84,6 +86,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     maxChoices: checkBounds(name, maxChoices),
     ...(takes && { takes: checkForms(name, takes) }),
     readFault: checkFunction(name, "readFault", definition.readFault ?? classifyFault),
+    readUsage: checkFunction(name, "readUsage", definition.readUsage ?? readUsage),
   };
   return Object.freeze(plugin);
 }

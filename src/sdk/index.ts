@@ -1,4 +1,5 @@
 export {
+  type AnswerUsage,
   type Call,
   type Capability,
   type ChatChunk,
@@ -101,4 +102,5 @@ export {
   type ToolResult,
   withFunctionsAsTools,
 } from "./tools.ts";
+export { readUsage } from "./usage.ts";
 export { joinWav, readWav, type Wav, wavMs, writeWav, writeWavHead } from "./wav.ts";

@@ -3,6 +3,7 @@ import type { CallContext } from "../call-context.ts";
 import { largest } from "../growing-hold.ts";
 import { boundPrompt, getContextTokensMax, type PromptBound } from "../normalize/prompt-bounds.ts";
 import { getOutputMeter } from "../normalize/sound.ts";
+import { countTokens } from "../normalize/tokenizer.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { countPrompt } from "./count-prompt.ts";
@@ -19,6 +20,11 @@ const hiddenStepTokens = 16_384;
 /** More than the fastest models that reason make of one choice. */
 const hiddenTokensPerSecond = 2000;
 
+/** What models usually make of one choice. */
+const usualTokensPerSecond = 100;
+/** Of an answer of which only the size is known. */
+const bytesPerToken = 4;
+
 /** What a chat request can use at the most and at the least, and how its hold grows and its limits are lowered. */
 export const chatBounds: Pick<
   CapabilityHandler<"chat">,
@@ -29,6 +35,7 @@ export const chatBounds: Pick<
     const { model } = modelEntry;
     const counted = promptCopiesMax(request, modelEntry) * countedTokensMax;
     const bounds = boundPrompts(call);
+    call.isOpenEnded = bounds.some(({ isOpenEnded }) => isOpenEnded);
     call.keepsHour = bounds.some(({ keepsHour }) => keepsHour);
     const most = (meter: "inputToken" | "audioInputToken") =>
       Math.min(counted, Math.max(...bounds.map(({ meters }) => meters[meter] ?? 0)));
@@ -57,7 +64,7 @@ export const chatBounds: Pick<
     const { sink, request, modelEntry } = call;
     const isSound = getOutputMeter(request, modelEntry.model) !== "outputToken";
     if (sink === undefined || isSound) return undefined;
-    const isHidden = modelEntry.model.reasoning || (request.reasoning_effort && request.reasoning_effort !== "none");
+    const isHidden = reasons(call);
     const toBound = createLowerBounds(call, upper);
     const choices = () => call.request.n ?? 1;
     return {
@@ -79,6 +86,7 @@ export const chatBounds: Pick<
     const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
     call.lowered = { [param]: fits, ...(n !== (request.n ?? 1) && { n }) };
     call.request = { ...request, ...call.lowered };
+    call.upper = toBound(n, fits);
   },
 };
 
@@ -98,6 +106,29 @@ function boundPrompts({ request, modelEntry, native }: CallContext<"chat">): Pro
     meters: { inputToken: copies * inputToken, audioInputToken: copies * audioInputToken },
   });
   return bounds;
+}
+
+/** Whether a part of the output may not be shown. */
+function reasons({ request, modelEntry }: CallContext<"chat">): boolean {
+  return modelEntry.model.reasoning === true || Boolean(request.reasoning_effort && request.reasoning_effort !== "none");
+}
+
+/**
+ * The output that nobody has seen, at the most what is held: of an answer that was cut by its size, what came; of a call that
+ * was cut while its model reasons, or before its whole answer came, what is usually made in that time.
+ */
+export async function estimateUnseen(call: CallContext<"chat">): Promise<number> {
+  const { request, modelEntry, cutAfterMs, sink } = call;
+  let tokens = 0;
+  for (const { cutBytes, cutText } of call.owedRequests) {
+    tokens += cutText === "" ? cutBytes / bytesPerToken : await countTokens(cutText, Math.max(cutBytes, cutText.length));
+  }
+  if (cutAfterMs !== undefined && call.sent.size > 0 && (reasons(call) || sink === undefined)) {
+    const open = call.owedRequests.filter(({ usage }) => usage === undefined).length;
+    const choices = promptCopiesMax(request, modelEntry) > 1 ? open : (request.n ?? 1);
+    tokens = Math.max(tokens, (cutAfterMs / 1000) * choices * usualTokensPerSecond);
+  }
+  return Math.min(Math.ceil(tokens), (request.n ?? 1) * getOutputTokensMax(request, modelEntry.model));
 }
 
 /** How many times the prompt is paid for. */

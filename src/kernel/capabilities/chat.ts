@@ -8,6 +8,7 @@ import {
   type Model,
   type ProviderPlugin,
   toMeters,
+  toTokenMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord } from "../../sdk/json.ts";
@@ -29,7 +30,7 @@ import { toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import { priceOfCall } from "../service-tier.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
-import { chatBounds, getOutputTokens, promptCopiesMax, withOneOutputLimit } from "./chat-bounds.ts";
+import { chatBounds, estimateUnseen, getOutputTokens, promptCopiesMax, withOneOutputLimit } from "./chat-bounds.ts";
 import { countPrompt } from "./count-prompt.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
 import { checkFeatures } from "./features.ts";
@@ -47,7 +48,9 @@ async function estimatePrompt(kernel: Kernel, call: CallContext<"chat">): Promis
   const routes = modelEntry.routes.filter(({ plugin }) => route === undefined || plugin.name === route);
   const isNative = native !== undefined && routes.some(({ plugin }) => native.isServedBy(plugin));
   const [body, protocol] = isNative ? ([native.body, native.protocol] as const) : ([request, "chat"] as const);
-  const copies = isNative ? 1 : promptCopiesMax(request, { ...modelEntry, routes });
+  const open = call.owedRequests.filter(({ usage }) => usage === undefined).length;
+  const copiesMax = isNative ? 1 : promptCopiesMax(request, { ...modelEntry, routes });
+  const copies = open === 0 ? copiesMax : Math.min(copiesMax, open);
   const { meters } = boundPrompt(body, protocol, model);
   const text = readPromptText(body, protocol, model);
   const counted = text.isOpenEnded
@@ -100,13 +103,19 @@ export const chatHandler: CapabilityHandler<"chat"> = {
 
   ...chatBounds,
 
+  toReport: (_, usage) =>
+    "prompt_tokens" in usage
+      ? toMeters(usage)
+      : toTokenMeters(usage, { input: "text_tokens", output: "text_tokens" }),
+
   async estimate(call, kernel) {
     const { request, usageMeter } = call;
-    const { output } = usageMeter;
+    const { sample, soundLength } = usageMeter.output;
+    const seen = await countTokens(sample.text, sample.length);
     return {
       ...(await estimatePrompt(kernel, call)),
-      outputToken: await countTokens(output.text, output.length),
-      ...estimateSound(request, output.soundLength),
+      outputToken: Math.max(seen, await estimateUnseen(call)),
+      ...estimateSound(request, soundLength),
     };
   },
 
@@ -202,10 +211,9 @@ async function finishCompletion(
   const meters = toMeters(completion.usage);
   if (meters !== undefined) usageMeter.report(meters);
   // The text is only needed for an estimate.
-  if (!meters?.outputToken) output.text = collectText(completion);
-  output.length = output.text.length;
+  if (!meters?.outputToken) output.sample.add(collectText(completion));
   for (const { message } of completion.choices) countSound(usageMeter, message);
-  usageMeter.wrote = output.text !== "";
+  usageMeter.wrote = output.sample.length > 0;
   usageMeter.finish();
   const count = await usageMeter.count();
   completion.usage = toChatUsage(completion.usage, count, priceOfCall(call, count.meters));

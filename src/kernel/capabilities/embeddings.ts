@@ -38,6 +38,11 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
 
   upperBound: ({ request, modelEntry: { model } }) => ({ inputToken: promptTokensMax(request, model) }),
 
+  toReport: (_, usage) => {
+    const { prompt_tokens: tokens } = usage as { prompt_tokens?: unknown };
+    return isReportable(tokens) && tokens > 0 ? { inputToken: tokens } : undefined;
+  },
+
   async estimate({ request }) {
     const inputs = getInputs(request);
     const texts = inputs.filter((input) => typeof input === "string");

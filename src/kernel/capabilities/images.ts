@@ -29,13 +29,24 @@ export const imagesHandler: CapabilityHandler<"images"> = {
   upperBound: (call) => toMeters(call, getWanted(call.request), boundText(call.request, ImagesRequest) + extraTokens),
   promptTokens: ({ request }) => boundText(request, ImagesRequest),
 
-  /** Only a complete answer is charged, and its images are counted. By the token, each has as many as it may have. */
-  estimate: async (call) =>
-    toMeters(
-      call,
-      call.usageMeter.output.length,
-      isByToken(call) ? await countPieces(readText(call.request, ImagesRequest), true) : 0,
-    ),
+  toReport: (call, usage) =>
+    isByToken(call) ? toTokenMeters(usage, { input: "text_tokens", output: "image_tokens" }) : undefined,
+
+  /**
+   * The images that were given out, and those that were asked for by an answer that was cut. By the token, each has as many
+   * as it may have, and each request its prompt.
+   */
+  async estimate(call) {
+    const open = call.owedRequests.filter(({ usage }) => usage === undefined);
+    const wanted = getWanted(call.request);
+    const each = call.modelEntry.routes.some((route) => needsFanOut(route.plugin, wanted)) ? 1 : wanted;
+    const cut = each * open.filter(({ cutBytes }) => cutBytes > 0).length;
+    const images = Math.min(wanted, Math.max(call.usageMeter.output.length, cut));
+    if (!isByToken(call)) return { image: images };
+    const promptTokens = await countPieces(readText(call.request, ImagesRequest), true);
+    const meters = toMeters(call, images, promptTokens);
+    return { ...meters, inputToken: Math.max(images, open.length) * promptTokens };
+  },
 
   async execute(kernel, call) {
     const { request, usageMeter } = call;
@@ -75,13 +86,16 @@ function toMeters(call: CallContext<"images">, images: number, promptTokens: num
   return { inputToken: images * promptTokens, imageOutputToken: images * Math.max(...each) };
 }
 
+function needsFanOut({ maxChoices }: ProviderPlugin, wanted: number): boolean {
+  return maxChoices.images !== undefined && wanted > maxChoices.images;
+}
+
 /** Sends one request, or one for each image where the provider makes only one at a time. */
 async function generateImages(plugin: ProviderPlugin, call: Call<ImagesRequest>): Promise<GeneratedImages> {
-  const { handlers, maxChoices } = plugin;
+  const { handlers } = plugin;
   if (handlers.images === undefined) throw new TypeError(`Plugin '${plugin.name}' has no images handler`);
   const wanted = getWanted(call.request);
-  if (maxChoices.images === undefined || wanted <= maxChoices.images)
-    return checkImages(await handlers.images(call), wanted);
+  if (!needsFanOut(plugin, wanted)) return checkImages(await handlers.images(call), wanted);
   const single = { ...call, request: { ...call.request, n: 1 } };
   const image = handlers.images.bind(handlers);
   const answers = await Promise.all(Array.from({ length: wanted }, () => image(single)));

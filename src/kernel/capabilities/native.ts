@@ -12,7 +12,6 @@ import { isRecord, parseJson } from "../../sdk/json.ts";
 import type { CallContext } from "../call-context.ts";
 import type { NativeExchange } from "../native-exchange.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
-import { countedCharactersMax } from "../normalize/tokenizer.ts";
 import { type NativeProtocol, nativeProtocols, type Part } from "../protocols/native.ts";
 import type { Kernel } from "../types.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
@@ -217,9 +216,8 @@ class NativeReader {
     usageMeter.produced = true;
     usageMeter.wrote = true;
     const { output } = usageMeter;
-    output.length += text.length;
-    if (output.text.length < countedCharactersMax) output.text += text;
-    if (output.length > charactersMax) throw badAnswer("The provider's answer does not end");
+    output.sample.add(text);
+    if (output.sample.length > charactersMax) throw badAnswer("The provider's answer does not end");
   }
 
   #note(part: Part): void {

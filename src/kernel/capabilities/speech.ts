@@ -60,11 +60,23 @@ export const speechHandler: CapabilityHandler<"speech"> = {
 
   upperBound: ({ request, modelEntry: { model } }) => (isByToken(model) ? toMost(request, model) : toMeters(request)),
   promptTokens: ({ request }) => boundText(request, SpeechRequest),
-  /** Speech that broke off costs the characters, or the sound, that were spoken until then. */
-  estimate: async ({ request, modelEntry: { model }, usageMeter: { output } }) =>
-    isByToken(model)
-      ? { inputToken: await countPieces(readText(request, SpeechRequest), true), audioOutputToken: output.length }
-      : { character: output.length },
+  toReport: ({ modelEntry: { model } }, usage) =>
+    isByToken(model) ? toTokenMeters(usage, { input: "text_tokens", output: "audio_tokens" }) : undefined,
+
+  /**
+   * Speech that broke off costs the characters, or the sound, that were spoken until then; an answer that could not be given
+   * out at all, the part of the text that it was asked for.
+   */
+  async estimate(call) {
+    const { request, modelEntry, usageMeter } = call;
+    const { model } = modelEntry;
+    const { length } = usageMeter.output;
+    if (isByToken(model))
+      return { inputToken: await countPieces(readText(request, SpeechRequest), true), audioOutputToken: length };
+    const isLost = length === 0 && call.owedRequests.some(({ isAnswered }) => isAnswered);
+    const [part = ""] = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY);
+    return { character: isLost ? countCharacters(part) : length };
+  },
 
   async execute(kernel, call) {
     const { request, usageMeter, sink } = call;

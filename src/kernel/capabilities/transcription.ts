@@ -11,7 +11,7 @@ import {
 } from "../../contract/index.ts";
 import { readAudioLength } from "../audio/audio-length.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
-import { countedCharactersMax, countTokens } from "../normalize/tokenizer.ts";
+import { countTokens } from "../normalize/tokenizer.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 
@@ -51,6 +51,9 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
   },
   promptTokens: ({ request }) => (request.prompt === undefined ? 0 : tokensMax(request.prompt)),
 
+  toReport: ({ modelEntry: { model } }, usage) =>
+    isByToken(model) ? toTokenMeters(usage, { input: "audio_tokens", output: "text_tokens" }) : undefined,
+
   /**
    * Without a report, what the file says of its length stands for a file that cannot be counted, if its whole text came: the
    * words take a time to be spoken. Otherwise it is charged as the longest that it can be.
@@ -58,13 +61,13 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
   estimate: async ({ request, modelEntry: { model }, usageMeter: { output, complete } }) => {
     const { audioMs: said, audioMsMin = 0, audioMsMax } = request;
     const isKnown = said !== undefined && (audioMsMax !== undefined || complete);
-    const spokenMs = (output.length / charactersPerSecondMax) * 1000;
+    const spokenMs = (output.sample.length / charactersPerSecondMax) * 1000;
     const audioMs = isKnown ? Math.max(said, audioMsMin, Math.ceil(spokenMs)) : getLongest(request, model);
     if (!isByToken(model)) return { audioMs };
     return {
       inputToken: await countTokens(request.prompt ?? ""),
       audioInputToken: toTokens(audioMs, audioTokensPerSecond),
-      outputToken: await countTokens(output.text, output.length),
+      outputToken: await countTokens(output.sample.text, output.sample.length),
     };
   },
 
@@ -84,8 +87,7 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
     call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.complete = true;
-    usageMeter.output.text = transcript.text.slice(0, countedCharactersMax);
-    usageMeter.output.length = transcript.text.length;
+    usageMeter.output.sample.add(transcript.text);
     const meters = isByToken(call.modelEntry.model)
       ? toTokenMeters(transcript.usage, { input: "audio_tokens", output: "text_tokens" })
       : toLength(transcript, request);

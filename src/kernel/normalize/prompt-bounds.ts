@@ -22,7 +22,7 @@ const imageTokensEstimate = 1_500;
 /** Tokens that a message costs beside its text (role and separators). */
 const messageTokens = 6;
 /** The context of a model that does not declare one: as much as the largest that are sold. */
-const contextTokensDefault = 2_097_152;
+export const contextTokensDefault = 2_097_152;
 /** An earlier answer in audio of a model that does not say how long its answers are. */
 const answerTokensDefault = 16_384;
 /** More characters than a number and a comma have in JSON: `-1.7976931348623157e+308,`. */

@@ -8,7 +8,6 @@ import {
 } from "../../contract/index.ts";
 import { type AnswerHead, makeToolCallId, normalizeLogprobs, toFinishReason } from "./completion.ts";
 import { countSound } from "./sound.ts";
-import { countedCharactersMax } from "./tokenizer.ts";
 import { getCallTexts } from "./tool-call.ts";
 import type { UsageMeter } from "./usage.ts";
 
@@ -160,9 +159,8 @@ export class StreamNormalizer {
     this.#usageMeter.produced = true;
     this.#usageMeter.wrote = true;
     const { output } = this.#usageMeter;
-    output.length += text.length;
-    if (output.text.length < countedCharactersMax) output.text += text;
-    if (output.length > charactersMax) throw new UpstreamFault("bad_response", "The provider's answer does not end");
+    output.sample.add(text);
+    if (output.sample.length > charactersMax) throw new UpstreamFault("bad_response", "The provider's answer does not end");
   }
 
   #getState(index: number): ChoiceState {

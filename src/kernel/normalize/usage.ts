@@ -13,6 +13,7 @@ import {
   tokenWeights,
   type UsageSource,
 } from "../../contract/index.ts";
+import { TextSample } from "./text-sample.ts";
 
 /** What a call used, and how it is known. */
 export interface Count {
@@ -20,25 +21,47 @@ export interface Count {
   source: UsageSource;
 }
 
-/** The text that has come out so far, for an estimate when no usage is reported. */
-export interface Output {
-  /** Its beginning: as much of it as is tokenized. */
-  text: string;
-  /** Of all of it, in characters. */
+/** What has come out so far, for an estimate when no usage is reported. */
+interface Output {
+  readonly sample: TextSample;
+  /** How much came: pictures, characters or tokens of speech. Text is counted by the sample. */
   length: number;
   /** Of its sound, in characters of base64. */
   soundLength: number;
 }
 
+/** What the requests of a call reported before their answers were translated. */
+export interface ServedUsage {
+  /** The requests that are paid for. */
+  readonly requests: number;
+  /** Those of them without a usable report. */
+  readonly open: number;
+  /** The sum of the reports; absent when there is none. */
+  readonly meters: Meters | undefined;
+}
+
+/** What {@link UsageMeter} knows of the call. */
+export interface UsageMeterOptions {
+  /** Whether several requests were sent, some of which the answer may leave out. */
+  hasSeveral?: () => boolean;
+  served?: () => ServedUsage;
+  /** Returns what is charged for a report that is more than the call can have used; `undefined` for one that it can. */
+  bound?: (meters: Meters) => Meters | undefined;
+}
+
 /**
- * Counts the usage of one call. The provider's last report counts when the answer is complete. Without a usable report,
- * or when the call broke off, usage is estimated from what went in and came out.
+ * Counts the usage of one call. The provider's last report counts when the answer is complete, and where the answer failed or
+ * several requests were served, what each of them reported. Without a usable report, or when the call broke off, usage is
+ * estimated from what went in and came out.
  */
 export class UsageMeter {
   /** The provider's last report. */
   reported: Meters | undefined = undefined;
   readonly #estimate: () => Promise<Meters>;
-  readonly output: Output = { text: "", length: 0, soundLength: 0 };
+  readonly #options: UsageMeterOptions;
+  readonly output: Output = { sample: new TextSample(), length: 0, soundLength: 0 };
+  /** A report that was not believed. */
+  implausible: Meters | undefined = undefined;
   /** Something reached the caller, or would have: from here on the call costs. */
   produced = false;
   /** Text came out, so a report without output tokens is not usable. */
@@ -46,10 +69,12 @@ export class UsageMeter {
   /** The answer is complete. */
   complete = false;
   #counted: Promise<Count> | undefined;
+  #hasReport = false;
 
   /** @param estimate Counts what went in and has come out so far. Called at the end, and only when needed. */
-  constructor(estimate: () => Promise<Meters>) {
+  constructor(estimate: () => Promise<Meters>, options: UsageMeterOptions = {}) {
     this.#estimate = estimate;
+    this.#options = options;
   }
 
   report(meters: Meters): void {
@@ -70,12 +95,35 @@ export class UsageMeter {
   }
 
   async #compute(): Promise<Count> {
+    const count = await this.#countAll();
+    // The estimate itself is within bounds.
+    if (!this.#hasReport) return count;
+    const bounded = this.#options.bound?.(count.meters);
+    if (bounded === undefined) return count;
+    this.implausible = count.meters;
+    return { meters: bounded, source: "estimated" };
+  }
+
+  async #countAll(): Promise<Count> {
     const { reported } = this;
-    if (this.complete && reported !== undefined && this.#isUsable(reported)) {
-      return { meters: reported, source: "reported" };
-    }
+    this.#hasReport = reported !== undefined;
+    const isReported = this.complete && reported !== undefined && this.#isUsable(reported);
+    if (isReported && this.#options.hasSeveral?.() !== true) return { meters: reported, source: "reported" };
+    const { meters, open = 0, requests = 0 } = this.#options.served?.() ?? {};
+    this.#hasReport ||= meters !== undefined;
+    const isServed = meters !== undefined && open === 0 && this.#isUsable(meters) && !isZero(meters);
+    if (isServed && requests > 1) return { meters, source: "reported" };
+    if (isReported) return { meters: reported, source: "reported" };
     if (!this.produced) return { meters: {}, source: "none" };
+    if (isServed) return { meters, source: "reported" };
+    // An answer of which the provider says that it used nothing.
+    if (meters !== undefined && open === 0 && isZero(meters) && !this.wrote && !this.complete) {
+      return { meters: {}, source: "none" };
+    }
     const estimated = await this.#estimate();
+    if (meters !== undefined && open > 0) {
+      return { meters: withReports(meters, estimated, this.output.sample.length > 0), source: "estimated" };
+    }
     return { meters: reported === undefined ? estimated : withLargerOutput(reported, estimated), source: "estimated" };
   }
 
@@ -87,6 +135,21 @@ export class UsageMeter {
 
 function isZero(meters: Meters): boolean {
   return meterNames.every((name) => meters[name] === undefined || meters[name] === 0);
+}
+
+/**
+ * What some requests reported, and what the others are estimated at. Of output that was seen the estimate counts all, so that
+ * the larger figure stands.
+ */
+function withReports(reported: Meters, estimated: Meters, isSeen: boolean): Meters {
+  const meters: Meters = { ...reported };
+  for (const name of meterNames) {
+    const amount = estimated[name];
+    if (amount === undefined) continue;
+    const known = meters[name] ?? 0;
+    meters[name] = isSeen && outputMeters.includes(name) ? Math.max(known, amount) : known + amount;
+  }
+  return meters;
 }
 
 /** A report from the middle of a broken call may count the prompt but not yet the output: the larger output is taken. */

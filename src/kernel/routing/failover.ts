@@ -78,6 +78,11 @@ export async function withFailover<Request, Answer>(
         if (call.cancelReason !== undefined || call.clientLeft || error instanceof GatewayError) throw error;
         const fault = toFault(kernel, route, call, error);
         last = fault;
+        // A part of what was asked for is paid already, and would be again.
+        if (upstream.hasServed && isOfKey(fault)) {
+          recordRefusedKey(kernel, route, key, fault);
+          throw fault;
+        }
         if (isFinal(fault)) {
           recordSuccess(route, key);
           throw fault;
@@ -87,7 +92,7 @@ export async function withFailover<Request, Answer>(
           break;
         }
         recordFailure(kernel, route, fault);
-        if (!maySendAgain(fault, upstream.wasSent)) throw fault;
+        if (upstream.hasServed || !maySendAgain(fault, upstream.wasSent)) throw fault;
         if (retries === 0 || fault !== error || !(await waitToRetry(kernel, call, fault))) break;
         retries--;
         triedKeys.delete(keyIndex);

@@ -1,6 +1,7 @@
 import { GatewayError, UpstreamFault } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
 import type { Kernel } from "../types.ts";
+import { LongAnswerFault } from "../upstream/http-client.ts";
 import type { PoolKey } from "./health.ts";
 import type { Route } from "./registry.ts";
 
@@ -42,10 +43,11 @@ export function isOfKey({ kind }: UpstreamFault): boolean {
 export function recordFailure(
   { log, now }: Kernel,
   { plugin, model, circuitBreaker }: Route,
-  { kind }: UpstreamFault,
+  fault: UpstreamFault,
 ): void {
+  const { kind } = fault;
   // The provider answered, and other requests fit.
-  if (kind === "request_too_large") circuitBreaker.onSuccess();
+  if (kind === "request_too_large" || fault instanceof LongAnswerFault) circuitBreaker.onSuccess();
   else if (circuitBreaker.onFailure(now())) log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind });
 }
 
@@ -103,7 +105,7 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
  */
 export function recordLateFailure(error: unknown, call: CallContext, nowMs: number): boolean {
   const { currentRoute, route, cancelReason } = call;
-  if (currentRoute === undefined || error instanceof GatewayError) return false;
+  if (currentRoute === undefined || error instanceof GatewayError || error instanceof LongAnswerFault) return false;
   if (cancelReason !== undefined && cancelReason !== "timeout") return false;
   if (route === undefined && cancelReason !== "timeout") return false;
   if (!(error instanceof UpstreamFault)) return currentRoute.health.onFault(nowMs);

@@ -167,16 +167,32 @@ export async function* readChunks(response: Response, limits: BodyLimits): Async
 /**
  * A whole body as text.
  *
- * @throws {UpstreamFault} When it breaks off, stalls or is too long.
+ * @param onCut Gets what has come of a body that breaks off, stalls or is too long, and how many bytes it has at the least.
+ * @throws {UpstreamFault} When it does.
  */
-export async function readText(response: Response, limits: BodyLimits): Promise<string> {
+export async function readText(
+  response: Response,
+  limits: BodyLimits,
+  onCut?: (chunks: readonly Bytes[], length: number) => void,
+): Promise<string> {
   const length = getDeclaredLength(response);
   if (length !== undefined && length > limits.bytesMax) {
     cancelBody(response);
+    onCut?.([], length);
     throw tooLong(limits.bytesMax);
   }
-  if (length !== undefined && length <= wholeBytesMax) return await readWhole(response, limits);
-  return new Blob(await Array.fromAsync(readChunks(response, limits))).text();
+  const chunks: Bytes[] = [];
+  try {
+    if (length !== undefined && length <= wholeBytesMax) return await readWhole(response, limits);
+    for await (const chunk of readChunks(response, limits)) chunks.push(chunk);
+  } catch (error) {
+    onCut?.(
+      chunks,
+      chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0),
+    );
+    throw error;
+  }
+  return new Blob(chunks).text();
 }
 
 /** Without a reader: most answers are short, and this takes half the time. */

@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import {
   mediaTypeOf,
   type ServerEvent,
@@ -22,6 +23,7 @@ import {
 } from "./http-client.ts";
 import { toJsonText } from "./json-text.ts";
 import type { Network } from "./network.ts";
+import { SentRequest } from "./served.ts";
 
 const json = { "content-type": "application/json" };
 
@@ -40,6 +42,7 @@ export class BoundUpstream implements Upstream {
   readonly #signal: AbortSignal;
   #timedOut = false;
   #wasSent = false;
+  readonly #sent: SentRequest[] = [];
   /** The answers of the provider so far: they may name files to download. */
   readonly #answers: unknown[] = [];
 
@@ -56,31 +59,36 @@ export class BoundUpstream implements Upstream {
     return this.#wasSent;
   }
 
+  /** Whether the provider served a request: it is not sent again, because it is paid for. */
+  get hasServed(): boolean {
+    return this.#sent.some(({ isAnswered }) => isAnswered);
+  }
+
   async json<T>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T> {
-    return (await this.#readJson(await this.#post(path, toJsonText(body), init))) as T;
+    return (await this.#readJson(...(await this.#post(path, toJsonText(body), init)))) as T;
   }
 
   async form<T>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T> {
-    return (await this.#readJson(await this.#post(path, form, init))) as T;
+    return (await this.#readJson(...(await this.#post(path, form, init)))) as T;
   }
 
   async bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes> {
-    const response = await this.#post(path, toJsonText(body), init);
+    const [response, sent] = await this.#post(path, toJsonText(body), init);
     const { streamBytesMax } = this.#network.bounds;
     return {
       mediaType: mediaTypeOf(response.headers.get("content-type")) ?? "",
-      chunks: readChunks(response, this.#limits(streamBytesMax)),
+      chunks: tapBytes(readChunks(response, this.#limits(streamBytesMax)), sent),
     };
   }
 
   async events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>> {
-    const response = await this.#post(path, toJsonText(body), init);
+    const [response, sent] = await this.#post(path, toJsonText(body), init);
     const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
     if (mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
       cancelBody(response);
       throw new UpstreamFault("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
-    return readEvents(readChunks(response, this.#limits(this.#network.bounds.streamBytesMax)));
+    return sent.tap(readEvents(readChunks(response, this.#limits(this.#network.bounds.streamBytesMax))));
   }
 
   async download(url: string): Promise<Download> {
@@ -92,7 +100,7 @@ export class BoundUpstream implements Upstream {
     return downloadPublic(this.#network.publicGet, url, this.#signal, reserve);
   }
 
-  async #post(path: string, body: string | FormData, init: UpstreamRequestOptions | undefined): Promise<Response> {
+  async #post(path: string, body: string | FormData, init: UpstreamRequestOptions | undefined): Promise<[Response, SentRequest]> {
     const { guard, client, timeouts, now, bounds } = this.#network;
     const isPath = path.charCodeAt(0) === 47;
     const checked = isPath ? guard.check(this.#route) : guard.checkUrl(this.#route, path);
@@ -103,27 +111,29 @@ export class BoundUpstream implements Upstream {
     const headers = createHeaders(authorize, init?.headers, typeof body === "string" ? json : undefined);
     const timeout = timeouts.schedule(now() + this.#silenceMsMax(bounds.firstByteMsMax), () => this.#timeout());
     let response: Response;
-    let isSending = false;
+    const sent = new SentRequest(plugin.readUsage);
     try {
       if (checked !== undefined) await checked;
-      isSending = true;
-      this.#call.sentRequests++;
+      this.#call.onSent(sent, now());
+      this.#sent.push(sent);
       response = await client.request({ ...target, headers, body, signal: this.#signal });
       this.#wasSent = true;
     } catch (error) {
       const isUnsent = error instanceof UpstreamFault && !(error instanceof ConnectionError && error.wasSent);
       if (!isUnsent) this.#wasSent = true;
-      else if (isSending) this.#call.sentRequests--;
+      else this.#call.sent.delete(sent);
       throw this.#toFault(error);
     } finally {
       timeouts.cancel(timeout);
     }
-    if (response.status < 200 || response.status > 299) throw await this.#readRefusal(response);
-    return response;
+    if (response.status < 200 || response.status > 299) {
+      this.#call.sent.delete(sent);
+      throw await this.#readRefusal(response);
+    }
+    return [response, sent];
   }
 
   async #readRefusal(response: Response): Promise<UpstreamFault> {
-    this.#call.sentRequests--;
     const { status, headers } = response;
     if (status >= 300 && status < 400) {
       cancelBody(response);
@@ -134,14 +144,17 @@ export class BoundUpstream implements Upstream {
     return this.#route.plugin.readFault({ status, headers, body });
   }
 
-  async #readJson(response: Response): Promise<unknown> {
+  async #readJson(response: Response, sent: SentRequest): Promise<unknown> {
     const reserve = (bytes: number) => this.#reserveAnswer(bytes);
-    const text = await readText(response, { ...this.#limits(this.#network.bounds.answerBytesMax), reserve });
+    const onCut = (chunks: readonly Uint8Array[], bytes: number) => sent.readCut(chunks, bytes);
+    const text = await readText(response, { ...this.#limits(this.#network.bounds.answerBytesMax), reserve }, onCut);
     try {
       const value: unknown = JSON.parse(text);
       this.#answers.push(value);
+      sent.readAnswer(value);
       return value;
     } catch (cause) {
+      sent.readCut([Buffer.from(text)], text.length, true);
       throw new UpstreamFault("bad_response", "The provider's answer is not JSON", { status: response.status, cause });
     }
   }
@@ -185,6 +198,15 @@ export class BoundUpstream implements Upstream {
     if (error instanceof UpstreamFault) return error;
     return new UpstreamFault("bad_response", "The connection to the provider failed", { cause: error });
   }
+}
+
+/** Sound as it arrives. */
+async function* tapBytes<Chunk>(chunks: AsyncIterable<Chunk>, sent: SentRequest): AsyncGenerator<Chunk, undefined> {
+  for await (const chunk of chunks) {
+    sent.isAnswered = true;
+    yield chunk;
+  }
+  sent.isWhole = true;
 }
 
 /** A whole URL as the base URL and the path of a request. */

@@ -83,6 +83,7 @@ export function makePlugin(name: string, models: readonly Model[]): ProviderPlug
     models,
     handlers: {},
     maxChoices: {},
+    readUsage: () => undefined,
     readFault: () => new UpstreamFault("bad_response", "No answer"),
   };
 }

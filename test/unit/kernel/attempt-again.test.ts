@@ -83,7 +83,8 @@ describe("a route that is silent", () => {
     expect((await done).code).toBe("upstream_timeout");
     expect(hostsOf(fetch)).toEqual(["acme"]);
     expect(fetch.asked[0]?.init.signal?.aborted).toBe(true);
-    expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
+    // The provider goes on and bills: the prompt, and what is made in a second.
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", meters: { inputToken: 9, outputToken: 100 } });
   });
 
   test("is left when the time of the whole call is over, however many routes there are", async () => {

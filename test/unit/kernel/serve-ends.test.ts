@@ -1,3 +1,4 @@
+import { SentRequest } from "../../../src/kernel/upstream/served.ts";
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, type ChatCompletion, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
@@ -183,7 +184,7 @@ describe("a call that is cut", () => {
     const call = chatCall();
     const done = runCall(kernel, call);
     while (call.attempts === 0) await Promise.resolve();
-    call.sentRequests = 1;
+    call.onSent(new SentRequest(plugin.readUsage), 0);
     if (when === "while it runs") {
       call.cancel("client_disconnected");
       // Only the report of the provider tells what its hidden part costs.

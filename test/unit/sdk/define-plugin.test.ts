@@ -5,6 +5,7 @@ import { openai } from "../../../src/sdk/dialects/openai/index.ts";
 import { PluginError } from "../../../src/sdk/errors.ts";
 import { classifyFault } from "../../../src/sdk/fault.ts";
 import { readModels } from "../../../src/sdk/read-models.ts";
+import { readUsage } from "../../../src/sdk/usage.ts";
 import { plainModel } from "./fake-call.ts";
 
 const acme: PluginDefinition = {
@@ -24,6 +25,7 @@ describe("definePlugin", () => {
       maxChoices: {},
       authorize: bearer,
       readFault: classifyFault,
+      readUsage,
     });
     expect(definePlugin(acme).authorize("k")).toEqual({ authorization: "Bearer k" });
   });

@@ -68,14 +68,25 @@ describe("attempt", () => {
     ["504", refused(504)],
     ["524", refused(524)],
     ["an answer that is not JSON", new Response("<html>")],
-    ["an answer without choices", json({ hello: "world" })],
-    ["an answer whose choice has no message", json({ choices: [{}] })],
+    ["an answer that is an error", json({ error: { message: "Failed" } })],
   ])("asks nobody else after %s: the provider may be at work on it", async (_, failure) => {
     const fetch = fetchOf(failure, good);
     const { done, ledger } = ask(fetch);
     expect((await rejectionOf(done)).code).toMatch(/^upstream_(error|timeout)$/);
     expect(fetch.asked).toHaveLength(1);
     expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
+  });
+
+  test.each([
+    ["without choices", json({ hello: "world" })],
+    ["whose choice has no message", json({ choices: [{}] })],
+    ["that breaks off", new Response('{"choices":')],
+  ])("asks nobody else after an answer %s, and charges the prompt: the provider served it", async (_, failure) => {
+    const fetch = fetchOf(failure, good);
+    const { done, ledger } = ask(fetch);
+    expect((await rejectionOf(done)).code).toBe("upstream_error");
+    expect(fetch.asked).toHaveLength(1);
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", usageSource: "estimated", meters: { inputToken: 9 } });
   });
 
   const tooLarge = refused(429, { message: "Limit 7000, Used 0, Requested ~12903", code: "rate_limit_exceeded" });

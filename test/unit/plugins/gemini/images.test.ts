@@ -81,10 +81,10 @@ describe("an image answer", () => {
     expect(() => fromImageAnswer(body)).toThrow(expect.objectContaining({ kind: "bad_response" }));
   });
 
-  test("of words only is the caller's to change, in the model's words: asking once more would answer the same", () => {
+  test("of words only is the caller's to change, and the words are not given out: asking once more would answer the same", () => {
     expect(() => fromImageAnswer(answer([{ text: "I drew nothing " }]))).toThrow(
       expect.objectContaining({
-        message: "The model made no picture, it answered in words: I drew nothing",
+        message: "The model made no picture, it answered in words: ask for a picture",
         ...{ code: "invalid_request", param: "prompt", publicCode: "content_policy_violation" },
       }),
     );

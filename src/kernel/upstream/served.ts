@@ -1,0 +1,89 @@
+import type { AnswerUsage, ProviderPlugin, ServerEvent } from "../../contract/index.ts";
+import { isRecord, parseJson } from "../../sdk/json.ts";
+import { TextSample } from "../normalize/text-sample.ts";
+
+/** Of an answer that was cut so many chunks are looked at, of some 64 kB each. */
+const chunksSampled = 64;
+
+/**
+ * A request that a provider may have received and has not refused, and what it said of its use: read before the plugin
+ * translates the answer, because what was served is owed whatever happens to the answer.
+ */
+export class SentRequest {
+  readonly #readUsage: ProviderPlugin["readUsage"];
+  /** Something of an answer came that is not an error. */
+  isAnswered = false;
+  /** All of the answer came, so that what it reports is final. */
+  isWhole = false;
+  /** What came of a whole answer that was cut, or is not JSON: its bytes, and a part of its text. */
+  cutBytes = 0;
+  cutText = "";
+  #usage: AnswerUsage | undefined;
+  /** The first and the last event that may report usage. Read only where it is needed. */
+  #first: string | undefined;
+  #last: string | undefined;
+
+  constructor(readUsage: ProviderPlugin["readUsage"]) {
+    this.#readUsage = readUsage;
+  }
+
+  /** Takes a whole answer. One that says an error is a refusal unless it reports what it used. */
+  readAnswer(answer: unknown): void {
+    this.isWhole = true;
+    this.#usage = isRecord(answer) ? this.#read(answer) : undefined;
+    this.isAnswered = this.#usage !== undefined || !isError(answer);
+  }
+
+  /** Takes what came of an answer that cannot be read: it was cut, or all of it came and it is not JSON. Of a long one some chunks are looked at, evenly spread. */
+  readCut(chunks: readonly Uint8Array[], bytes: number, isWhole = false): void {
+    const sample = new TextSample();
+    const decoder = new TextDecoder();
+    const step = Math.max(1, Math.ceil(chunks.length / chunksSampled));
+    for (let index = 0; index < chunks.length; index += step) sample.add(decoder.decode(chunks[index]));
+    this.cutText = sample.text;
+    // A page of something in between is not an answer of the model.
+    this.isAnswered = this.cutText === "" ? !isWhole : /^\s*[[{]/.test(this.cutText);
+    if (this.isAnswered) this.cutBytes = bytes;
+    else this.cutText = "";
+  }
+
+  async *tap(events: AsyncIterable<ServerEvent>): AsyncGenerator<ServerEvent> {
+    for await (const event of events) {
+      const { data } = event;
+      if (!this.isAnswered && data !== "" && !(data.includes('"error"') && isError(parseJson(data)))) {
+        this.isAnswered = event.event !== "raw";
+      }
+      if (data === "[DONE]") this.isWhole = true;
+      if (data.includes('"usage') && !data.includes('"usage":null')) {
+        if (this.#first === undefined) this.#first = data;
+        else this.#last = data;
+      }
+      yield event;
+    }
+    this.isWhole = true;
+  }
+
+  /** What the provider reported, if that is final. */
+  get usage(): AnswerUsage | undefined {
+    if (!this.isWhole) return undefined;
+    let usage = this.#usage;
+    for (const data of [this.#first, this.#last]) {
+      const part = data === undefined ? undefined : parseJson(data);
+      if (isRecord(part)) usage = this.#read(part, usage);
+    }
+    return usage;
+  }
+
+  /** What a plugin of others throws here is no report. */
+  #read(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
+    try {
+      return this.#readUsage(part, before);
+    } catch {
+      return before;
+    }
+  }
+}
+
+function isError(answer: unknown): boolean {
+  return isRecord(answer) && (answer.type === "error" || Boolean(answer.error));
+}
