@@ -219,7 +219,9 @@ class NativeReader {
     const { output } = usageMeter;
     output.length += text.length;
     if (output.text.length < countedCharactersMax) output.text += text;
-    if (output.length > charactersMax) throw badAnswer("The provider's answer does not end");
+    if (output.length > charactersMax) {
+      throw new UpstreamFault("bad_response", "The provider's answer does not end", { isOfRequest: true });
+    }
   }
 
   #note(part: Part): void {

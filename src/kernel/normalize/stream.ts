@@ -162,7 +162,9 @@ export class StreamNormalizer {
     const { output } = this.#usageMeter;
     output.length += text.length;
     if (output.text.length < countedCharactersMax) output.text += text;
-    if (output.length > charactersMax) throw new UpstreamFault("bad_response", "The provider's answer does not end");
+    if (output.length > charactersMax) {
+      throw new UpstreamFault("bad_response", "The provider's answer does not end", { isOfRequest: true });
+    }
   }
 
   #getState(index: number): ChoiceState {

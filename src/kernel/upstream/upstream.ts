@@ -29,6 +29,7 @@ export class BoundUpstream implements Upstream {
   /** Of this attempt: a handler that continues after it has ended can send nothing. */
   readonly #signal: AbortSignal;
   #timedOut = false;
+  #wasAsked = false;
   #wasSent = false;
   /** The answers of the provider so far: they may name files to download. */
   readonly #answers: unknown[] = [];
@@ -39,6 +40,11 @@ export class BoundUpstream implements Upstream {
     this.#key = key;
     this.#call = call;
     this.#signal = call.signal;
+  }
+
+  /** Whether a request was made for the provider, so that what fails from then on can be its fault. */
+  get wasAsked(): boolean {
+    return this.#wasAsked;
   }
 
   /** Whether the provider may have received a request. */
@@ -92,6 +98,7 @@ export class BoundUpstream implements Upstream {
     // A form has no content type here: the platform sets it, with the boundary.
     const headers = createHeaders(authorize, init?.headers, typeof body === "string" ? json : undefined);
     const timeout = timeouts.schedule(now() + this.#silenceMsMax(bounds.firstByteMsMax), () => this.#timeout());
+    this.#wasAsked = true;
     let response: Response;
     let isSending = false;
     try {
