@@ -129,6 +129,8 @@ export class CallContext<C extends Capability = Capability> {
   readonly warnings: string[] = [];
   /** Request fields that the current attempt left out or could not keep to, for the caller. */
   readonly ignored = new Set<string>();
+  /** Those of them that no route is sent. */
+  readonly #leftOut: string[] = [];
 
   #controller = new AbortController();
   #onCancel: () => void = () => undefined;
@@ -238,6 +240,7 @@ export class CallContext<C extends Capability = Capability> {
   resetSignal(): void {
     this.#controller.abort();
     this.ignored.clear();
+    for (const field of this.#leftOut) this.ignored.add(field);
     if (this.cancelReason === undefined) this.#controller = new AbortController();
   }
 
@@ -259,6 +262,12 @@ export class CallContext<C extends Capability = Capability> {
 
   /** Counts memory that is taken for the call until it ends. @throws {GatewayError} When there is no room. */
   reserveMemory(_bytes: number): void {}
+
+  /** Names a field of the client's body to it that no route is sent. */
+  leaveOut(field: string): void {
+    this.#leftOut.push(field);
+    this.ignored.add(field);
+  }
 
   /** Keeps a plugin's warning for the log and the names of ignored fields for the caller, within bounds. */
   warn(sentence: string, ignored: string | readonly string[] = []): void {
