@@ -56,7 +56,9 @@ export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   }
   const words = parts.flatMap((part) => part.text ?? []).join("");
   expectAllowed(candidate, words !== "", "prompt");
-  if (words === "") throw new UpstreamFault("bad_response", "The provider's answer holds no picture");
+  if (words === "") {
+    throw new UpstreamFault("bad_response", "The provider's answer holds no picture", { isOfRequest: true });
+  }
   const message = "The model made no picture, it answered in words: ask for a picture";
   throw new GatewayError("invalid_request", message, { param: "prompt", publicCode: "content_policy_violation" });
 }

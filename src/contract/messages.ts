@@ -120,10 +120,10 @@ export const MessagesAnswer = Type.Object(
 );
 export type MessagesAnswer = Static<typeof MessagesAnswer>;
 
-/** The body of a failed request, and the event `error` of a stream that fails. `code` is the gateway's own. */
+/** The body of a failed request, and the event `error` of a stream that fails. `code` is the gateway's own; clients of Anthropic read `details`. */
 export interface MessagesErrorBody {
   type: "error";
-  error: { type: string; message: string; code: string };
+  error: { type: string; message: string; code: string; details?: { error_code: string } };
   request_id: string;
 }
 

@@ -39,6 +39,11 @@ export interface FaultDetails {
   code?: string | undefined;
   /** When the provider said a retry can succeed, in milliseconds from now. */
   retryAfterMs?: number | undefined;
+  /**
+   * The provider works, but its answer to this request cannot be used: it is longer than can be read, or the model ended it
+   * without words. A caller can choose such requests, so it does not count against the route.
+   */
+  isOfRequest?: boolean;
   cause?: unknown;
 }
 
@@ -54,6 +59,7 @@ export class UpstreamFault extends Error {
   readonly param: string | undefined;
   readonly code: string | undefined;
   readonly retryAfterMs: number | undefined;
+  readonly isOfRequest: boolean;
 
   constructor(kind: FaultKind, message: string, details: FaultDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
@@ -63,5 +69,6 @@ export class UpstreamFault extends Error {
     this.param = details.param;
     this.code = details.code;
     this.retryAfterMs = details.retryAfterMs;
+    this.isOfRequest = details.isOfRequest === true;
   }
 }

@@ -138,6 +138,8 @@ export class CallContext<C extends Capability = Capability> {
   readonly warnings: string[] = [];
   /** Request fields that the current attempt left out or could not keep to, for the caller. */
   readonly ignored = new Set<string>();
+  /** Those of them that no route is sent. */
+  readonly #leftOut: string[] = [];
 
   #controller = new AbortController();
   #onCancel: () => void = () => undefined;
@@ -187,7 +189,9 @@ export class CallContext<C extends Capability = Capability> {
    * on.
    */
   get owedRequests(): SentRequest[] {
-    return [...this.sent].filter(({ isAnswered, isWhole }) => isAnswered || (this.cutAfterMs !== undefined && !isWhole));
+    return [...this.sent].filter(
+      ({ isAnswered, isWhole }) => isAnswered || (this.cutAfterMs !== undefined && !isWhole),
+    );
   }
 
   /** Aborted when the current attempt or the whole call ends. Every request to a provider carries it. */
@@ -263,6 +267,7 @@ export class CallContext<C extends Capability = Capability> {
   resetSignal(): void {
     this.#controller.abort();
     this.ignored.clear();
+    for (const field of this.#leftOut) this.ignored.add(field);
     if (this.cancelReason === undefined) this.#controller = new AbortController();
   }
 
@@ -287,6 +292,12 @@ export class CallContext<C extends Capability = Capability> {
 
   /** The same for its answer, until that was sent; fewer bytes than 0 are freed. @throws {GatewayError} When there is no room. */
   reserveAnswer(_bytes: number): void {}
+
+  /** Names a field of the client's body to it that no route is sent. */
+  leaveOut(field: string): void {
+    this.#leftOut.push(field);
+    this.ignored.add(field);
+  }
 
   /** Keeps a plugin's warning for the log and the names of ignored fields for the caller, within bounds. */
   warn(sentence: string, ignored: string | readonly string[] = []): void {

@@ -130,13 +130,17 @@ const ofProvider: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 function isOfProvider(error: unknown): boolean {
-  return error instanceof GatewayError && /^(upstream_error|upstream_timeout|rate_limit_exceeded)$/.test(error.code);
+  if (!(error instanceof GatewayError) || (error.cause instanceof UpstreamFault && error.cause.isOfRequest))
+    return false;
+  return /^(upstream_error|upstream_timeout|rate_limit_exceeded)$/.test(error.code);
 }
 
 /** Before the hold `invalid_request` is about this model: the shape of the request was checked before. */
 function mayFallBack(call: CallContext, { code, cause }: GatewayError): boolean {
   if (call.cancelReason !== undefined || call.clientLeft || call.route !== undefined) return false;
   if (call.hold === undefined) return beforeHold.has(code);
+  // A plugin that could not make its request of this one: another model's may.
+  if (code === "internal_error") return call.currentRoute !== undefined && call.sent.size === 0;
   if (!ofProvider.has(code)) return false;
   return !(cause instanceof UpstreamFault) || maySendAgain(cause, call.sent.size > 0);
 }

@@ -206,7 +206,13 @@ async function settle(kernel: Kernel, call: CallContext): Promise<void> {
   call.usageSource = source;
   if (usageMeter.implausible !== undefined) {
     const { model: id, route, id: callId } = call;
-    kernel.log.error("usage_implausible", { call: callId, model: id, route, reported: usageMeter.implausible, charged: meters });
+    kernel.log.error("usage_implausible", {
+      call: callId,
+      model: id,
+      route,
+      reported: usageMeter.implausible,
+      charged: meters,
+    });
     kernel.implausible?.record(route ?? "", model.id);
   }
   const price = priceOfCall(call, meters);

@@ -130,7 +130,7 @@ export class SseParser {
   #bound(restCharacters: number): void {
     if (this.#eventCharacters + restCharacters <= this.#eventCharactersMax) return;
     const sentence = `The provider's stream has an event of more than ${this.#eventCharactersMax} characters`;
-    throw new UpstreamFault("bad_response", sentence);
+    throw new UpstreamFault("bad_response", sentence, { isOfRequest: true });
   }
 }
 

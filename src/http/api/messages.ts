@@ -23,11 +23,13 @@ const {
   MessagesStream,
   refuseOtherProtocols,
   ThoughtSigner,
+  threadField,
   toChatRequest,
   toEventText,
   toMessagesAnswer,
   toMessagesError,
   withoutOwnThoughts,
+  withoutThread,
 } = messagesProtocol;
 type MessagesPlan = messagesProtocol.MessagesPlan;
 
@@ -70,7 +72,7 @@ export function messagesController(deps: HttpDeps) {
       async ({ call, body }) => {
         call.protocol = "messages";
         counts.take(call);
-        const native = setNative(call, "messages", withoutOwnThoughts(body));
+        const native = setNative(call, "messages", withoutOwnThoughts(withoutThread(body)));
         const counted = native && (await countNatively(deps.kernel, call, native));
         if (counted !== undefined) return jsonReply(deps, call, { input_tokens: counted });
         const count = (text: string) => countTokens(text.slice(0, countedCharactersMax), text.length);
@@ -96,8 +98,10 @@ function findOutputTokensMax({ candidates }: Pick<HttpCall, "candidates">): numb
 }
 
 /** What both ways of serving a request need; without a translation there is no plan, and only native routes serve it. */
-function prepare(call: HttpCall, body: MessagesRequest, signer: InstanceType<typeof ThoughtSigner>) {
+function prepare(call: HttpCall, given: MessagesRequest, signer: InstanceType<typeof ThoughtSigner>) {
   call.protocol = "messages";
+  const body = withoutThread(given);
+  if (body !== given) call.leaveOut(threadField);
   const warnings: string[] = [];
   const options = {
     signer,

@@ -1,5 +1,5 @@
 import { GatewayError, type ServerEvent } from "../../contract/index.ts";
-import { NativeExchange } from "../../kernel/index.ts";
+import { isHeaderValue, NativeExchange } from "../../kernel/index.ts";
 import type { HttpCall } from "../middleware/handle-call.ts";
 import type { SseStream } from "../middleware/sse-stream.bun.ts";
 
@@ -22,7 +22,12 @@ export function setNative(
 ): NativeExchange | undefined {
   const headers: Record<string, string> = {};
   for (const [name, value] of call.httpRequest.headers) {
-    if (name.startsWith("anthropic-") && value.length <= headerCharactersMax) headers[name] = value;
+    if (!name.startsWith("anthropic-") || value.length > headerCharactersMax) continue;
+    if (!isHeaderValue(value)) {
+      const sentence = `The header ${name} has a character that is not printable ASCII`;
+      throw new GatewayError("invalid_request", sentence, { param: name });
+    }
+    headers[name] = value;
   }
   const native = new NativeExchange({ protocol, body, headers, isCompaction });
   const routes = call.candidates?.flatMap(({ modelEntry }) => modelEntry.routes) ?? [];

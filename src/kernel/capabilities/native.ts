@@ -217,7 +217,9 @@ class NativeReader {
     usageMeter.wrote = true;
     const { output } = usageMeter;
     output.sample.add(text);
-    if (output.sample.length > charactersMax) throw badAnswer("The provider's answer does not end");
+    if (output.sample.length > charactersMax) {
+      throw new UpstreamFault("bad_response", "The provider's answer does not end", { isOfRequest: true });
+    }
   }
 
   #note(part: Part): void {

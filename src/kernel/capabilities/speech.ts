@@ -102,7 +102,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     const write = (bytes: Bytes) => {
       total += bytes.length;
       if (total > kernel.network.bounds.streamBytesMax)
-        throw new UpstreamFault("bad_response", "The audio does not end");
+        throw new UpstreamFault("bad_response", "The audio does not end", { isOfRequest: true });
       return sink.write(bytes);
     };
     sink.open();

@@ -160,7 +160,9 @@ export class StreamNormalizer {
     this.#usageMeter.wrote = true;
     const { output } = this.#usageMeter;
     output.sample.add(text);
-    if (output.sample.length > charactersMax) throw new UpstreamFault("bad_response", "The provider's answer does not end");
+    if (output.sample.length > charactersMax) {
+      throw new UpstreamFault("bad_response", "The provider's answer does not end", { isOfRequest: true });
+    }
   }
 
   #getState(index: number): ChoiceState {

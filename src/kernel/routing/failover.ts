@@ -1,9 +1,18 @@
-import { type Call, GatewayError, type Model, type ProviderPlugin } from "../../contract/index.ts";
+import { type Call, GatewayError, type Model, type ProviderPlugin, UpstreamFault } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
 import { recordFailedAttempt } from "../call-detail.ts";
 import type { Kernel } from "../types.ts";
 import { BoundUpstream } from "../upstream/upstream.ts";
-import { isFinal, isOfKey, maySendAgain, recordFailure, recordRefusedKey, toFault, waitToRetry } from "./failures.ts";
+import {
+  isFinal,
+  isOfKey,
+  maySendAgain,
+  recordFailure,
+  recordRefusedKey,
+  toFault,
+  toOwnFailure,
+  waitToRetry,
+} from "./failures.ts";
 import type { PoolKey } from "./health.ts";
 import { orderRoutes, type Route } from "./registry.ts";
 import { affinity, ownerOf } from "./stickiness.ts";
@@ -76,6 +85,10 @@ export async function withFailover<Request, Answer>(
         triedKeys ??= new Set();
         triedKeys.add(keyIndex);
         if (call.cancelReason !== undefined || call.clientLeft || error instanceof GatewayError) throw error;
+        if (!upstream.wasAsked && !(error instanceof UpstreamFault)) {
+          last = toOwnFailure(kernel, route, call, error);
+          break;
+        }
         const fault = toFault(kernel, route, call, error);
         last = fault;
         // A part of what was asked for is paid already, and would be again.

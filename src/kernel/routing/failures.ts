@@ -10,7 +10,19 @@ const retryMs = 200;
 /** A provider that asks for a longer pause is not waited for. */
 const retryMsMax = 5000;
 
-/** The error as a fault. A plugin that throws anything else has failed itself. */
+/**
+ * What a plugin throws that is neither a fault nor a refusal, before it has asked its provider: a failure of the gateway,
+ * which another route may not have. It says nothing about the provider, so it counts against no route.
+ */
+export function toOwnFailure(kernel: Kernel, route: Route, call: CallContext, error: unknown): GatewayError {
+  kernel.log.error("plugin_failed", { call: call.id, plugin: route.plugin.name, error });
+  const sentence =
+    "The gateway could not make the provider's request of this one, and sent nothing; the operator finds the reason in the " +
+    "log under its x-request-id";
+  return new GatewayError("internal_error", sentence, { cause: error });
+}
+
+/** The error as a fault. A plugin that throws anything else behind its provider's answer has failed itself. */
 export function toFault(kernel: Kernel, route: Route, call: CallContext, error: unknown): UpstreamFault {
   if (error instanceof UpstreamFault) return error;
   const { name } = route.plugin;
@@ -43,11 +55,10 @@ export function isOfKey({ kind }: UpstreamFault): boolean {
 export function recordFailure(
   { log, now }: Kernel,
   { plugin, model, circuitBreaker }: Route,
-  fault: UpstreamFault,
+  { kind, isOfRequest }: UpstreamFault,
 ): void {
-  const { kind } = fault;
   // The provider answered, and other requests fit.
-  if (kind === "request_too_large" || fault instanceof LongAnswerFault) circuitBreaker.onSuccess();
+  if (isOfRequest || kind === "request_too_large") circuitBreaker.onSuccess();
   else if (circuitBreaker.onFailure(now())) log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind });
 }
 
@@ -109,6 +120,7 @@ export function recordLateFailure(error: unknown, call: CallContext, nowMs: numb
   if (cancelReason !== undefined && cancelReason !== "timeout") return false;
   if (route === undefined && cancelReason !== "timeout") return false;
   if (!(error instanceof UpstreamFault)) return currentRoute.health.onFault(nowMs);
+  if (error.isOfRequest) return false;
   const isOfRoute = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";
   return isOfRoute && currentRoute.circuitBreaker.onFailure(nowMs);
 }

@@ -71,6 +71,9 @@ export class HttpClient {
 const namePattern = /^[\w!#$%&'*+\-.^`|~]+$/;
 const valuePattern = /^[\t\x20-\x7e]*$/;
 
+/** Whether a value may stand in a header of a request to a provider. */
+export const isHeaderValue = (value: string): boolean => valuePattern.test(value);
+
 /** Headers that describe the connection or the body: only the HTTP client sets them, against request smuggling. */
 const reservedNames = new Set([
   "connection",
@@ -102,7 +105,7 @@ export function createHeaders(...given: (Readonly<Record<string, string>> | unde
     if (reservedNames.has(lower)) {
       throw new TypeError(`Cannot send the header '${lower}': only the gateway sets it`);
     }
-    if (!valuePattern.test(value)) {
+    if (!isHeaderValue(value)) {
       throw new TypeError(`Cannot send the header '${lower}': its value has a character that is not printable ASCII`);
     }
     headers[lower] = value;
@@ -239,5 +242,6 @@ function getDeclaredLength({ headers }: Response): number | undefined {
 export class LongAnswerFault extends UpstreamFault {}
 
 function tooLong(bytesMax: number): UpstreamFault {
-  return new LongAnswerFault("bad_response", `The provider's answer is longer than ${bytesMax} bytes`);
+  const sentence = `The provider's answer is longer than ${bytesMax} bytes`;
+  return new LongAnswerFault("bad_response", sentence, { isOfRequest: true });
 }

@@ -41,6 +41,7 @@ export class BoundUpstream implements Upstream {
   /** Of this attempt: a handler that continues after it has ended can send nothing. */
   readonly #signal: AbortSignal;
   #timedOut = false;
+  #wasAsked = false;
   #wasSent = false;
   readonly #sent: SentRequest[] = [];
   /** The answers of the provider so far: they may name files to download. */
@@ -52,6 +53,11 @@ export class BoundUpstream implements Upstream {
     this.#key = key;
     this.#call = call;
     this.#signal = call.signal;
+  }
+
+  /** Whether a request was made for the provider, so that what fails from then on can be its fault. */
+  get wasAsked(): boolean {
+    return this.#wasAsked;
   }
 
   /** Whether the provider may have received a request. */
@@ -100,7 +106,11 @@ export class BoundUpstream implements Upstream {
     return downloadPublic(this.#network.publicGet, url, this.#signal, reserve);
   }
 
-  async #post(path: string, body: string | FormData, init: UpstreamRequestOptions | undefined): Promise<[Response, SentRequest]> {
+  async #post(
+    path: string,
+    body: string | FormData,
+    init: UpstreamRequestOptions | undefined,
+  ): Promise<[Response, SentRequest]> {
     const { guard, client, timeouts, now, bounds } = this.#network;
     const isPath = path.charCodeAt(0) === 47;
     const checked = isPath ? guard.check(this.#route) : guard.checkUrl(this.#route, path);
@@ -110,6 +120,7 @@ export class BoundUpstream implements Upstream {
     // A form has no content type here: the platform sets it, with the boundary.
     const headers = createHeaders(authorize, init?.headers, typeof body === "string" ? json : undefined);
     const timeout = timeouts.schedule(now() + this.#silenceMsMax(bounds.firstByteMsMax), () => this.#timeout());
+    this.#wasAsked = true;
     let response: Response;
     const sent = new SentRequest(plugin.readUsage);
     try {
@@ -165,7 +176,7 @@ export class BoundUpstream implements Upstream {
       this.#call.reserveAnswer(answerCopies * bytes);
     } catch (cause) {
       const sentence = "The gateway has no room in memory for so long an answer now; ask for less, or for a stream";
-      throw new LongAnswerFault("bad_response", sentence, { cause });
+      throw new LongAnswerFault("bad_response", sentence, { cause, isOfRequest: true });
     }
   }
 

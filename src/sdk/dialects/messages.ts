@@ -60,7 +60,8 @@ function toNativeRequest(
   const pass: unknown[] = Array.isArray(model.options?.pass) ? model.options.pass : [];
   const body: Record<string, unknown> = { ...request.body, model: model.upstreamId };
   const betas = (request.headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim());
-  const droppedBetas: string[] = [];
+  // The gateway keeps no threads at providers.
+  const droppedBetas = ["message-threads"];
   for (const [field, beta] of pricedFields) {
     if (body[field] === undefined || body[field] === null || pass.includes(field)) continue;
     if (field === "speed" && body.speed === "standard") continue;

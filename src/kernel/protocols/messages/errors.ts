@@ -41,7 +41,11 @@ export interface MessagesErrorResponse {
 /** @param requestId The call's id, also in the header `request-id`. */
 export function toMessagesError(error: GatewayError, requestId: string): MessagesErrorResponse {
   const { status, type } = isOverload(error) ? rows.unavailable : rows[error.code];
-  const body = { type, message: toMessage(error), code: error.publicCode };
+  const { code, publicCode } = error;
+  // A provider's own code is in `code` alone: its details are not known.
+  const isOwn = !(error.cause instanceof UpstreamFault);
+  const details = isOwn && publicCode !== code && { details: { error_code: publicCode } };
+  const body = { type, message: toMessage(error), code: publicCode, ...details };
   return {
     status,
     headers: {

@@ -5,3 +5,4 @@ export { refuseOtherProtocols } from "./faults.ts";
 export { type MessagesPlan, toChatRequest } from "./request.ts";
 export { MessagesStream, toEventText } from "./stream.ts";
 export { ThoughtSigner, withoutOwnThoughts } from "./thoughts.ts";
+export { threadField, withoutThread } from "./threads.ts";

@@ -174,12 +174,34 @@ function toTopLogprob({ token, logprob, bytes }: Logprob): object {
   return { token, logprob, bytes: bytes ?? [] };
 }
 
+/** Sees in pieces of JSON where its object or list ends. */
+class JsonEnd {
+  #depth = 0;
+  #isInText = false;
+  #isEscaped = false;
+  isReached = false;
+
+  push(piece: string): void {
+    for (let at = 0; at < piece.length && !this.isReached; at++) {
+      const character = piece[at];
+      if (this.#isEscaped) this.#isEscaped = false;
+      else if (this.#isInText) {
+        if (character === "\\") this.#isEscaped = true;
+        else if (character === '"') this.#isInText = false;
+      } else if (character === '"') this.#isInText = true;
+      else if (character === "{" || character === "[") this.#depth++;
+      else if ((character === "}" || character === "]") && --this.#depth <= 0) this.isReached = true;
+    }
+  }
+}
+
 /** Writes a call of a function, a custom tool or a tool search, as its client knows the tool. */
 export class CallWriter implements ItemWriter {
   readonly #events: ItemEvents;
   readonly #target: ToolTarget;
   readonly #callId: string;
   readonly #decoder: CustomInputDecoder | undefined;
+  readonly #end = new JsonEnd();
   /** The arguments, or the input of a custom tool. */
   #text = "";
 
@@ -192,7 +214,13 @@ export class CallWriter implements ItemWriter {
     this.#events.added(this.#toItem("in_progress"));
   }
 
+  /** Whether all arguments have come. */
+  get isComplete(): boolean {
+    return this.#end.isReached;
+  }
+
   write(piece: string): void {
+    this.#end.push(piece);
     const text = this.#decoder === undefined ? piece : this.#decoder.push(piece);
     this.#grow(text);
   }

@@ -23,6 +23,14 @@ import {
 import type { ResponsePlan } from "./request.ts";
 import { buildResponse, type ResponseHead, type ResponseOutcome, toEcho } from "./response-object.ts";
 
+/** A call whose pieces came while another item was open. */
+interface LaterCall {
+  index: number;
+  id: string;
+  name: string;
+  pieces: string[];
+}
+
 /**
  * Turns the chunks of one chat answer into the events of a response. Each method returns the events to send; the first
  * of all begin with `response.created`, so nothing need be sent before the first chunk.
@@ -36,8 +44,12 @@ export class ResponseStream {
   #events: ResponseEvent[] = [];
   #sequence = 0;
   #item: ItemWriter | undefined;
-  /** How many calls were begun; the last may be the open item. */
-  #calls = 0;
+  /** The index of the call that was begun last; it may be the open item. */
+  #liveCall: number | undefined;
+  readonly #begunCalls = new Set<number>();
+  /** What came while a call was not complete, in the order in which it began: items do not overlap. */
+  #later: (LaterCall | (() => void))[] = [];
+  readonly #laterCalls = new Map<number, LaterCall>();
   /** Blank text that was held back. */
   #blank: { text: string; logprobs: unknown[] } = { text: "", logprobs: [] };
   #finishReason: FinishReason | undefined;
@@ -54,7 +66,7 @@ export class ResponseStream {
   /**
    * The events of a chunk; a chunk with usage alone has none.
    *
-   * @throws {UpstreamFault} When the provider goes on with a tool call that another one has followed.
+   * @throws {UpstreamFault} When the provider goes on with a tool call that was complete.
    */
   push({ choices, usage, service_tier: tier }: ChatChunk): ResponseEvent[] {
     this.#start();
@@ -69,9 +81,11 @@ export class ResponseStream {
   finish(): ResponseEvent[] {
     this.#start();
     const finishReason = this.#finishReason ?? "stop";
+    const isCut = finishReason === "length" || finishReason === "content_filter";
+    this.#writeLater(isCut);
     const { text, logprobs } = this.#blank;
     if (text !== "" && this.#item === undefined) this.#getMessage().writeText(text, logprobs);
-    this.#closeItem(finishReason === "length" || finishReason === "content_filter" ? "incomplete" : "completed");
+    this.#closeItem(isCut ? "incomplete" : "completed");
     const response = this.#build({ finishReason });
     this.#emit({ type: `response.${response.status}`, sequence_number: 0, response });
     return this.#takeEvents();
@@ -113,10 +127,13 @@ export class ResponseStream {
 
   #write({ delta, logprobs, finish_reason: finishReason }: ChunkChoice): void {
     const { reasoning_content: thought, reasoning_details: details, content, refusal, tool_calls: calls } = delta;
-    if (thought) this.#getReasoning().writeText(thought);
-    if (Array.isArray(details) && details.length > 0) this.#getReasoning().addDetails(details);
-    if (content) this.#writeText(content, (logprobs as { content?: unknown } | null | undefined)?.content);
-    if (refusal) this.#getMessage().writeRefusal(refusal);
+    if (thought) this.#inTurn(() => this.#getReasoning().writeText(thought));
+    if (Array.isArray(details) && details.length > 0) this.#inTurn(() => this.#getReasoning().addDetails(details));
+    if (content) {
+      const probabilities = (logprobs as { content?: unknown } | null | undefined)?.content;
+      this.#inTurn(() => this.#writeText(content, probabilities));
+    }
+    if (refusal) this.#inTurn(() => this.#getMessage().writeRefusal(refusal));
     calls?.forEach((call, position) => {
       this.#writeCall(call, call.index ?? position);
     });
@@ -149,16 +166,63 @@ export class ResponseStream {
     return this.#open((place) => new MessageWriter(this.#emit, place));
   }
 
+  /** Some providers announce several calls before they write the arguments of the first, or write them in turns. */
   #writeCall({ id, function: part }: ToolCallDelta, index: number): void {
-    if (index === this.#calls && id !== undefined) {
-      const target = this.#plan.tools.getTarget(part?.name ?? "");
-      this.#open((place) => new CallWriter(this.#emit, place, id, target));
-      this.#calls++;
-    }
-    if (index === this.#calls - 1 && this.#item instanceof CallWriter) this.#item.write(part?.arguments ?? "");
-    else if (part?.arguments) {
+    const piece = part?.arguments ?? "";
+    const later = this.#laterCalls.get(index);
+    if (later !== undefined) later.pieces.push(piece);
+    else if (index === this.#liveCall && this.#item instanceof CallWriter) {
+      this.#item.write(piece);
+      if (this.#item.isComplete) this.#writeLater();
+    } else if (id !== undefined && !this.#begunCalls.has(index)) {
+      this.#begunCalls.add(index);
+      const begun: LaterCall = { index, id, name: part?.name ?? "", pieces: [piece] };
+      if (!this.#isWaiting) this.#beginCall(begun);
+      else {
+        this.#later.push(begun);
+        this.#laterCalls.set(index, begun);
+      }
+    } else if (piece !== "") {
       // Its item is closed: clients run a tool as soon as they have its item.
-      throw new UpstreamFault("bad_response", "The provider mixed the pieces of several tool calls");
+      throw new UpstreamFault("bad_response", "The provider went on with a tool call that was complete");
+    }
+  }
+
+  #beginCall({ index, id, name, pieces }: LaterCall): void {
+    const target = this.#plan.tools.getTarget(name);
+    const writer = this.#open((place) => new CallWriter(this.#emit, place, id, target));
+    this.#liveCall = index;
+    for (const piece of pieces) writer.write(piece);
+  }
+
+  /** Whether the open item is a call of which more may come. */
+  get #isWaiting(): boolean {
+    return this.#later.length > 0 || (this.#item instanceof CallWriter && !this.#item.isComplete);
+  }
+
+  /** Writes something else than a call once no open call waits for more. */
+  #inTurn(write: () => void): void {
+    if (this.#isWaiting) this.#later.push(write);
+    else write();
+  }
+
+  /** Writes what had to wait, up to the next call that is not complete; at the end of the answer all of it. */
+  #writeLater(isCut?: boolean): void {
+    const later = this.#later;
+    this.#later = [];
+    for (const [position, next] of later.entries()) {
+      if (this.#item instanceof CallWriter && !this.#item.isComplete) {
+        if (isCut === undefined) {
+          this.#later = later.slice(position);
+          return;
+        }
+        this.#closeItem(isCut ? "incomplete" : "completed");
+      }
+      if (typeof next === "function") next();
+      else {
+        this.#laterCalls.delete(next.index);
+        this.#beginCall(next);
+      }
     }
   }
 

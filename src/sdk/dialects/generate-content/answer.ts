@@ -30,7 +30,10 @@ export function toFinish({ reason = "OTHER", sentence, text, calls }: GeneratedS
   if (calls > 0) return "tool_calls";
   if (text || reason === "STOP") return "stop";
   const why = sentence === undefined ? "" : `: ${sentence.slice(0, 300)}`;
-  throw new UpstreamFault("bad_response", `The model gave no answer (${reason})${why}`, { code: reason });
+  throw new UpstreamFault("bad_response", `The model gave no answer (${reason})${why}`, {
+    code: reason,
+    isOfRequest: true,
+  });
 }
 
 export function expectAllowed(

@@ -238,11 +238,62 @@ describe("a stream", () => {
     expect(events.map(({ type }) => type)).toEqual(["response.created", "response.in_progress", "response.failed"]);
   });
 
-  test("refuses a piece of a call that another one has followed", () => {
+  test("refuses a piece of a call that was complete when another one followed", () => {
     const stream = new ResponseStream(planFor({ tools }), head);
-    stream.push(callChunk(0, "call_0", "{"));
+    stream.push(callChunk(0, "call_0", "{}"));
     stream.push(callChunk(1, "call_1", "{"));
     expect(() => stream.push(callChunk(0, undefined, "}"))).toThrow(UpstreamFault);
+  });
+
+  const callsOf = (events: ResponseEvent[]) =>
+    outputOf(events).map(({ call_id, arguments: text, status }) => [call_id, text, status]);
+
+  test.each([
+    ["announced before their arguments, which come one after the other", [0, 0, 1, 1]],
+    ["announced before their arguments, which come in turns", [0, 1, 0, 1]],
+    ["announced before their arguments, which come the other way round", [1, 1, 0, 0]],
+  ])("has the calls whole that were %s, and no item in another", (_, turns) => {
+    const pieces = [
+      ['{"q":"}', '\\"{"}'],
+      ['{"a":[1', ",2]}"],
+    ].map((texts) => [...texts]);
+    const chunks = turns.map((index) => callChunk(index, undefined, pieces[index]?.shift() as string));
+    const events = eventsOf(planFor({ tools }), [callChunk(0, "call_0", ""), callChunk(1, "call_1", ""), ...chunks]);
+    expect(callsOf(events)).toEqual([
+      ["call_0", '{"q":"}\\"{"}', "completed"],
+      ["call_1", '{"a":[1,2]}', "completed"],
+    ]);
+    const places = events.flatMap(({ output_index: at }) => (typeof at === "number" ? [at] : []));
+    expect(places).toEqual(places.toSorted());
+  });
+
+  test("gives a call out as soon as it is complete, not at the end of the answer", () => {
+    const stream = new ResponseStream(planFor({ tools }), head);
+    stream.push(callChunk(0, "call_0", ""));
+    stream.push(callChunk(1, "call_1", ""));
+    const events = stream.push(callChunk(0, undefined, "{}"));
+    expect(events.map(({ type }) => type)).toContain("response.output_item.done");
+  });
+
+  test("keeps words that come before a call has its arguments for after it", () => {
+    const chunks = [callChunk(0, "call_0", ""), chunkOf({ content: "Wait" }), callChunk(0, undefined, "{}")];
+    expect(outputOf(eventsOf(planFor({ tools }), chunks)).map(({ type }) => type)).toEqual([
+      "function_call",
+      "message",
+    ]);
+  });
+
+  test("has calls without arguments, and marks those that a limit cut", () => {
+    const chunks = [callChunk(0, "call_0", '{"a'), callChunk(1, "call_1", "")];
+    expect(callsOf(eventsOf(planFor({ tools }), chunks)).map(([id, , status]) => [id, status])).toEqual([
+      ["call_0", "completed"],
+      ["call_1", "completed"],
+    ]);
+    const cut = { choices: [{ index: 0, delta: {}, finish_reason: "length" as const }] };
+    expect(callsOf(eventsOf(planFor({ tools }), [...chunks, cut])).map(([, , status]) => status)).toEqual([
+      "incomplete",
+      "incomplete",
+    ]);
   });
 
   test("keeps thoughts that come late in an item of their own", () => {
