@@ -6,7 +6,7 @@ export type Grow = (size: number) => object | FormData;
 export interface Axis {
   name: string;
   path: string;
-  /** The models that it is sent to. */
+  /** The models that it is sent to; first the one whose translation has the most to do. */
   models: readonly string[];
   /** The least of the sizes; the greatest is sixteen times as much. */
   size: number;
@@ -330,7 +330,7 @@ const messages: Readonly<Record<string, readonly [size: number, grow: (size: num
 };
 
 /** What is asked of which model: two for each plugin that has a wire format of its own. */
-const chatModels = ["gpt-5.6", "gpt-5.5-pro", "claude-sonnet-5", "gemini-3.5-flash", "qwen/qwen3.8-27b"];
+const chatModels = ["claude-sonnet-5", "gemini-3.5-flash", "gpt-5.6", "gpt-5.5-pro", "qwen/qwen3.8-27b"];
 /** The same dialect as those, with options of their own. */
 const otherChatModels = ["sarvam-105b", "Qwen/Qwen3.7-Max"];
 
@@ -341,6 +341,63 @@ function form(fields: Readonly<Record<string, string>>, bytes = 1000, extra = 0)
   for (let at = 0; at < extra; at++) data.append(`field${at}`, "x");
   return data;
 }
+
+/** Requests near the limits: 32 MB, 500 000 values, 10 000 messages or items. */
+export const largest: readonly Omit<Axis, "size">[] = [
+  ...(
+    [
+      ["a text", 2_800_000],
+      ["a text without spaces", 31_000_000],
+      ["messages", 10_000],
+      ["parts of text", 24_000],
+      ["pictures", 15_000],
+      ["one picture", 7_800_000],
+      ["turns with calls of one id", 4999],
+      ["calls of one message", 9990],
+      ["thoughts that come back", 10_000],
+      ["unknown fields", 45_000],
+      ["values of an unknown field", 490_000],
+      ["biases", 45_000],
+      ["names that a choice allows", 15_000],
+    ] as const
+  ).map(([name, size]) => ({
+    ...{ name, path: "/chat/completions", models: ["claude-sonnet-5", "gemini-3.5-flash", "gpt-5.5-pro", "gpt-5.6"] },
+    grow: () => (chats[name] as (typeof chats)[string])[1](size),
+  })),
+  ...Object.entries(schemas).map(([name, [, grow]]) => ({
+    ...{ name: `128 tools with ${name}`, path: "/chat/completions", models: ["claude-sonnet-5", "gemini-3.5-flash"] },
+    grow: () => ({
+      messages: [user()],
+      tools: list(128, (index) => ({
+        type: "function",
+        function: { name: `f${index}`, strict: true, parameters: grow(name === "places below each other" ? 40 : 200) },
+      })),
+    }),
+  })),
+  ...(
+    [
+      ["a text", 2_800_000],
+      ["messages", 10_000],
+      ["calls and outputs by turns", 4999],
+      ["tools that were loaded", 12_000],
+      ["namespaces that a choice names again and again", 9000],
+    ] as const
+  ).map(([name, size]) => ({
+    ...{ name, path: "/responses", models: ["gpt-5.6", "claude-sonnet-5"] },
+    grow: () => (responses[name] as (typeof responses)[string])[1](size),
+  })),
+  ...(
+    [
+      ["a text", 2_800_000],
+      ["blocks", 24_000],
+      ["turns with calls", 8000],
+      ["a schema of the answer", 20_000],
+    ] as const
+  ).map(([name, size]) => ({
+    ...{ name, path: "/messages", models: ["claude-sonnet-5", "gpt-5.6"] },
+    grow: () => ({ max_tokens: 100, ...(messages[name] as (typeof messages)[string])[1](size) }),
+  })),
+];
 
 /** Every endpoint by every axis that it has. */
 export const axes: readonly Axis[] = [
@@ -354,7 +411,7 @@ export const axes: readonly Axis[] = [
   ...Object.entries(schemas).flatMap(([name, [size, grow]]) => [
     {
       ...{ name: `a tool with ${name}`, path: "/chat/completions", size },
-      models: ["gpt-5.6", "claude-sonnet-5", "gemini-3.5-flash"],
+      models: ["gemini-3.5-flash", "claude-sonnet-5", "gpt-5.6"],
       grow: (of: number) => ({ messages: [user()], tools: [tool(grow(of))] }),
     },
     {
