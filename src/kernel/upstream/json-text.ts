@@ -7,7 +7,7 @@ const texts = new WeakMap<object, string>();
 export const keptCharsMin = 4096;
 /** A larger text would stay in memory beside the values for the duration of the call. */
 const keptCharsMax = 1024 * 1024;
-/** Freezing takes time by the member: a longer list is not a conversation. */
+/** Freezing takes time by the member: a longer list or object is not a conversation. */
 const membersMax = 10_000;
 
 /** A large value in a JSON text: where its field's name starts and ends, and where it does itself. */
@@ -33,11 +33,12 @@ export function keepJsonText(body: unknown, text: string, spans: readonly ValueS
   }
 }
 
-/** The number of fields; NaN for a list that is too long. */
+/** The number of fields; NaN where a list or an object is too long. */
 function freeze(value: unknown): number {
   if (typeof value !== "object" || value === null) return 0;
   if (Array.isArray(value) && value.length > membersMax) return Number.NaN;
   const members = Object.values(value);
+  if (members.length > membersMax) return Number.NaN;
   Object.freeze(value);
   return members.reduce((sum: number, member) => sum + freeze(member), Array.isArray(value) ? 0 : members.length);
 }

@@ -14,6 +14,8 @@ export const stallProbed = (port: number) => ({
 export interface Stall {
   /** The longest turn of the event loop by CPU time. */
   cpuMsMax: number;
+  /** The CPU time of all turns. */
+  cpuMs: number;
   /** The same by the clock, without the time in which the thread waited for a core. */
   stallMsMax: number;
 }
@@ -24,8 +26,9 @@ export const stallSince = async (port: number): Promise<Stall> =>
 const tickMs = 2;
 
 function watch(port: number): void {
-  let seen: Stall = { cpuMsMax: 0, stallMsMax: 0 };
+  let seen: Stall = { cpuMsMax: 0, cpuMs: 0, stallMsMax: 0 };
   let before = readThread();
+  let askedAt = before;
   setInterval(() => {
     const now = readThread();
     seen.cpuMsMax = Math.max(seen.cpuMsMax, now.cpuMs - before.cpuMs);
@@ -37,8 +40,10 @@ function watch(port: number): void {
     port,
     hostname: "127.0.0.1",
     fetch() {
-      const said = Response.json(seen);
-      seen = { cpuMsMax: 0, stallMsMax: 0 };
+      const now = readThread();
+      const said = Response.json({ ...seen, cpuMs: now.cpuMs - askedAt.cpuMs });
+      seen = { cpuMsMax: 0, cpuMs: 0, stallMsMax: 0 };
+      askedAt = now;
       return said;
     },
   });

@@ -19,6 +19,6 @@ test("every threat has a test, and that test exists by its name", () => {
 });
 
 test("every test of this folder is named in docs/security.md", () => {
-  const own = ["canary", "constant-time", "dependencies", "paths", "prototypes", "regular-expressions"];
+  const own = ["canary", "complexity", "constant-time", "dependencies", "paths", "prototypes", "regular-expressions"];
   expect(own.filter((name) => !page.includes(`test/integration/security/${name}.test.ts`))).toEqual([]);
 });
