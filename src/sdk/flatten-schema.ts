@@ -51,7 +51,7 @@ export class SchemaFlattener {
   /**
    * Merges the pieces of one place.
    *
-   * @throws {GatewayError} `invalid_request` beyond 128 steps or 10 000 schemas.
+   * @throws {GatewayError} `invalid_request` beyond 128 steps or 3000 schemas.
    */
   flatten(pieces: Pieces, pointer: string): FlatSchema {
     const flat: FlatSchema = {

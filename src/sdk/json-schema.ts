@@ -104,7 +104,7 @@ const keywordTypes: Readonly<Record<string, readonly string[]>> = {
  *
  * @param param The request field the schema stands in, for the error.
  * @throws {GatewayError} `invalid_request` when it is not an object, nested beyond 128 steps or unfolding to more than
- *   10 000 schemas.
+ *   3000 schemas.
  *
  * @example
  * const { schema } = reduceSchema({ const: "yes" }, openApiSubset);
