@@ -102,7 +102,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const statistics = new Statistics({ store, retentionDays: config.callRetentionDays, now, log });
   const { ledger, degraded } = await openBilling(config, { ...options, onCommit, onEnded: statistics.add });
   const recovered = await ledger.recover();
-  if (Object.values(recovered).some((count) => count > 0)) log.warn("calls_recovered", { ...recovered });
+  if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });
   const { contentLog, close: closeContentLog } = await openContentLog({ ...options, now });
   await statistics.start(ledger);
   const onRefused = statistics.addRefusal;

@@ -224,7 +224,9 @@ export const ResponseObject = Type.Object(
     instructions: Type.Union([Type.String(), Type.Null()]),
     model: Type.String(),
     output: Type.Array(OutputItem),
-    usage: Type.Optional(ResponseUsage),
+    service_tier: Type.String({ description: "The tier that served; default where the provider names none" }),
+    /** Null until the answer ends, and where nothing is known. */
+    usage: Type.Union([ResponseUsage, Type.Null()]),
   },
   open,
 );

@@ -15,7 +15,7 @@ import type {
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
- * `month` the first UTC day of a month, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
+ * `month` the first UTC day of a period of a budget, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
  */
 export interface Database extends AlertTables, ContentTables, StatisticsTables {
   accounts: AccountsTable;

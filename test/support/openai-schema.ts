@@ -36,8 +36,8 @@ let document: Record<string, Schema> | undefined;
 
 /**
  * What is wrong with a body by OpenAI's own description, one line a fault; an empty list when nothing is.
- * Where the description is known to lag behind the wire it is followed to the letter all the same, but for base64
- * embeddings, which it types as arrays only.
+ * Where the description is known to lag behind the wire it is followed to the letter all the same, but base64
+ * embeddings, which it types as arrays only, and for the null that stands for an absent usage or user of a response.
  */
 export function faultsOf(name: SchemaName, body: unknown): string[] {
   const validate = validatorOf(name);
@@ -62,7 +62,10 @@ function collect(name: string, definitions: Schema): void {
   if (source === undefined) throw new Error(`No schema ${name} in the API description`);
   definitions[name] = {};
   const schema = rewrite(source, (reference) => collect(reference, definitions)) as Schema;
-  definitions[name] = name === "Embedding" ? allowBase64(schema) : schema;
+  if (name === "Embedding") allow(schema.properties as Schema, "embedding", { type: "string" });
+  for (const part of name === "Response" ? (schema.allOf as Schema[]) : []) allowNulls(part);
+  if (name === "ModelResponseProperties") allowNulls(schema);
+  definitions[name] = schema;
 }
 
 function schemas(): Record<string, Schema> {
@@ -93,10 +96,12 @@ function rewriteProperties(properties: Schema, onReference: (name: string) => vo
   return Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, rewrite(value, onReference)]));
 }
 
-function allowBase64(schema: Schema): Schema {
-  const properties = schema.properties as Schema;
-  return {
-    ...schema,
-    properties: { ...properties, embedding: { anyOf: [properties.embedding as Json, { type: "string" }] } },
-  };
+function allow(properties: Schema, name: string, other: Json): void {
+  properties[name] = { anyOf: [properties[name] as Json, other] };
+}
+
+function allowNulls({ properties }: Schema): void {
+  for (const name of ["usage", "user"]) {
+    if ((properties as Schema | undefined)?.[name] !== undefined) allow(properties as Schema, name, { type: "null" });
+  }
 }

@@ -46,31 +46,37 @@ export interface ResponseOutcome {
 }
 
 const incompleteReasons = { length: "max_output_tokens", content_filter: "content_filter" };
-const serviceTiers: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "ultrafast"]);
+const serviceTiers: ReadonlySet<unknown> = new Set("auto default flex scale priority fast ultrafast".split(" "));
 
-/** The part of an answer that repeats the request; it is made once for all events of a stream. */
+/**
+ * The part of an answer that repeats the request; it is made once for all events of a stream. As from OpenAI, every field
+ * is there: strict clients (Open Responses) refuse an answer without one, and one whose sampling is not a number.
+ */
 export function toEcho({ request, stored }: ResponsePlan) {
-  const { reasoning, text, user, safety_identifier: safetyIdentifier, prompt_cache_key: cacheKey } = request;
+  const { reasoning, text } = request;
   return {
     background: false,
+    // The protocol has no such field in a request.
+    frequency_penalty: 0,
     instructions: request.instructions ?? null,
     max_output_tokens: request.max_output_tokens ?? null,
     max_tool_calls: request.max_tool_calls ?? null,
     metadata: request.metadata ?? {},
     parallel_tool_calls: request.parallel_tool_calls ?? true,
     previous_response_id: request.previous_response_id ?? null,
-    ...(cacheKey && { prompt_cache_key: cacheKey }),
+    presence_penalty: 0,
+    prompt_cache_key: request.prompt_cache_key ?? null,
     reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? null },
-    ...(safetyIdentifier && { safety_identifier: safetyIdentifier }),
+    safety_identifier: request.safety_identifier ?? null,
     store: stored,
-    temperature: request.temperature ?? null,
+    temperature: request.temperature ?? 1,
     text: { format: text?.format ?? { type: "text" }, ...(text?.verbosity && { verbosity: text.verbosity }) },
     tool_choice: request.tool_choice ?? "auto",
     tools: (request.tools ?? []).map(toEchoedTool),
     top_logprobs: request.top_logprobs ?? 0,
-    top_p: request.top_p ?? null,
+    top_p: request.top_p ?? 1,
     truncation: "disabled",
-    ...(user && { user }),
+    user: request.user ?? null,
   };
 }
 
@@ -101,8 +107,8 @@ export function buildResponse(
     model: head.model,
     output,
     ...echo,
-    ...(serviceTiers.has(serviceTier) && { service_tier: serviceTier }),
-    ...(usage && { usage: toResponseUsage(usage) }),
+    service_tier: serviceTiers.has(serviceTier) ? (serviceTier as string) : "default",
+    usage: usage ? toResponseUsage(usage) : null,
   };
 }
 

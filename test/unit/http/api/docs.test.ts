@@ -5,6 +5,7 @@ import { httpOf } from "../support.ts";
 interface Operation {
   operationId?: string;
   summary?: string;
+  tags?: string[];
   security?: unknown[];
   parameters?: { name: string; in: string; required?: boolean; schema: object }[];
   requestBody?: { required?: boolean; content: Record<string, { schema: object }> };
@@ -14,6 +15,7 @@ interface Description {
   openapi: string;
   info: { title: string; version: string };
   paths: Record<string, Record<string, Operation>>;
+  tags: { name: string }[];
   components: { securitySchemes: Record<string, object>; schemas: Record<string, object> };
   security: Record<string, unknown[]>[];
 }
@@ -52,6 +54,11 @@ describe("the description of the API", () => {
     for (const path of ["/chat/completions", "/embeddings", "/models", "/v1/models", "/models/{model}", "/key"]) {
       for (const mount of ["/api/v1", "/v1"]) expect(Object.keys(description.paths)).toContain(mount + path);
     }
+  });
+
+  test("groups every operation by a tag that it lists, and lists no other", () => {
+    const used = operations().flatMap(({ operation }) => operation.tags ?? ["none"]);
+    expect([...new Set(used)].toSorted()).toEqual(description.tags.map(({ name }) => name).toSorted());
   });
 
   test("names every operation once and sums it up", () => {
