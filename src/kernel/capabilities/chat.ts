@@ -29,7 +29,7 @@ import { toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import { priceOfCall } from "../service-tier.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
-import { chatBounds, getOutputTokens, promptCopiesMax, withOneOutputLimit } from "./chat-bounds.ts";
+import { chatBounds, getOutputTokens, promptCopiesMax, withOneOutputLimit, withOutputLimitOf } from "./chat-bounds.ts";
 import { countPrompt } from "./count-prompt.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
 import { checkFeatures } from "./features.ts";
@@ -93,6 +93,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       const sentence = `${param} is ${wanted}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
       throw new GatewayError("invalid_request", sentence, { param });
     }
+    call.request = withOutputLimitOf(request, model);
     return measureAudio(request);
   },
 
