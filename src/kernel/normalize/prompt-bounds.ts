@@ -542,7 +542,26 @@ function visitAudio(value: unknown, protocol: PromptProtocol, visitor: PromptVis
   }
 }
 
-const textDataUrl = /^data:text\/[\w.+-]+[;,]/i;
+const textDataUrl = /^data:text\/[\w.+-]+(;[^,]*)?,/i;
+
+/**
+ * Whether a data URL holds text. What only says so may be read by its bytes or its name: those of a PDF or of an archive
+ * unfold to far more.
+ */
+function isTextUrl(url: string): boolean {
+  const head = textDataUrl.exec(url);
+  if (head === null) return false;
+  const data = url.slice(head[0].length);
+  try {
+    const bytes = head[1]?.toLowerCase().endsWith(";base64")
+      ? Buffer.from(data, "base64")
+      : Buffer.from(decodeURIComponent(data));
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return !text.includes("\0") && !text.includes("%PDF-");
+  } catch {
+    return false;
+  }
+}
 
 /** A file whose text is sent along counts by its bytes. Any other can hold more than its bytes show. */
 function visitFile(value: unknown, protocol: PromptProtocol, visitor: PromptVisitor): void {
@@ -568,7 +587,7 @@ function visitFile(value: unknown, protocol: PromptProtocol, visitor: PromptVisi
 }
 
 function visitFileMember(name: string, value: unknown, visitor: PromptVisitor): void {
-  const isText = name === "file_data" && typeof value === "string" && textDataUrl.test(value);
+  const isText = name === "file_data" && typeof value === "string" && isTextUrl(value);
   if (isText) {
     visitor.text(value);
     return;

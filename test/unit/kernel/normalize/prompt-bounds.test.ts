@@ -171,6 +171,20 @@ describe("the bound of a prompt", () => {
       "chat",
       chat([{ type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AAAA" } }]),
     ],
+    [
+      "a PDF that says that it is text",
+      "chat",
+      chat([
+        { type: "file", file: { filename: "a.pdf", file_data: `data:text/plain;base64,${btoa("%PDF-1.7 ...")}` } },
+      ]),
+    ],
+    [
+      "an archive that says that it is text",
+      "responses",
+      respond([
+        { type: "input_file", filename: "a.docx", file_data: `data:text/plain;base64,${btoa("PK\x03\x04\0")}` },
+      ]),
+    ],
     ["a file by its id", "chat", chat([{ type: "file", file: { file_id: "file-1" } }])],
     [
       "a PDF as an image",
