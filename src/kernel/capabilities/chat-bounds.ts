@@ -41,7 +41,8 @@ export const chatBounds: Pick<
   },
 
   async countPrompt(kernel, call) {
-    if (!boundPrompts(call).some(({ isOpenEnded }) => isOpenEnded)) return false;
+    const bounds = boundPrompts(call);
+    if (!bounds.some(({ isOpenEnded }) => isOpenEnded) || bounds.some(({ hasAddress }) => hasAddress)) return false;
     await kernel.ledger.countRequest(call.id, call.caller);
     const tokens = await countPrompt(kernel, call);
     call.countedTokensMax = tokens;

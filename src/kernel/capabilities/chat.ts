@@ -47,10 +47,10 @@ async function estimatePrompt(kernel: Kernel, call: CallContext<"chat">): Promis
   const isNative = native !== undefined && routes.some(({ plugin }) => native.isServedBy(plugin));
   const [body, protocol] = isNative ? ([native.body, native.protocol] as const) : ([request, "chat"] as const);
   const copies = isNative ? 1 : promptCopiesMax(request, { ...modelEntry, routes });
-  const { meters } = boundPrompt(body, protocol, model);
+  const { meters, hasAddress } = boundPrompt(body, protocol, model);
   const text = readPromptText(body, protocol, model);
   const counted = text.isOpenEnded
-    ? (call.countedTokensMax ?? (await countPrompt(kernel, call)) ?? Number.POSITIVE_INFINITY)
+    ? (call.countedTokensMax ?? (hasAddress ? undefined : await countPrompt(kernel, call)) ?? Number.POSITIVE_INFINITY)
     : (await countPieces(text.pieces)) + text.otherTokens;
   const audioTokens = estimateAudioTokens(text.audioTokensMax);
   const { inputToken = 0, audioInputToken } = meters;

@@ -48,6 +48,8 @@ export interface PromptBound {
   readonly meters: Meters;
   /** Something in it is bounded by the model's context alone, so that a count of the provider's can be far lower. */
   readonly isOpenEnded: boolean;
+  /** Something in it is named by its address: what is there for a count may be another thing for the call. */
+  readonly hasAddress: boolean;
   /** A cache mark asks for longer than five minutes, which costs more. */
   readonly keepsHour: boolean;
 }
@@ -62,7 +64,7 @@ export function boundPrompt(body: object, protocol: PromptProtocol, model: Model
   const bound = new BoundVisitor();
   walkPrompt(body, protocol, bound);
   const contextTokens = getContextTokensMax(model);
-  const { isOpenEnded, keepsHour } = bound;
+  const { isOpenEnded, hasAddress, keepsHour } = bound;
   const images = bound.images * (model.imageTokensMax ?? imageTokensDefault);
   const cap = (tokens: number, isOpen: boolean) => {
     if (isOpen) return contextTokens ?? Math.max(tokens, contextTokensDefault);
@@ -70,13 +72,13 @@ export function boundPrompt(body: object, protocol: PromptProtocol, model: Model
   };
   if (!hasAudioPrice(model)) {
     const inputToken = cap(bound.tokens + images + bound.audioTokens, isOpenEnded);
-    return { meters: { inputToken }, isOpenEnded, keepsHour };
+    return { meters: { inputToken }, isOpenEnded, hasAddress, keepsHour };
   }
   // What has no bound may be audio, which costs more. Earlier answers in audio stand in the prompt by their ids.
   const answers = bound.audioAnswers * (model.outputTokensMax ?? answerTokensDefault);
   const audioInputToken = cap(bound.audioTokens + answers, isOpenEnded);
   const meters = { inputToken: cap(bound.tokens + images, false), ...(audioInputToken > 0 && { audioInputToken }) };
-  return { meters, isOpenEnded, keepsHour };
+  return { meters, isOpenEnded, hasAddress, keepsHour };
 }
 
 /** The text of a prompt in pieces for a tokenizer, and the tokens of what is not text. */
@@ -145,6 +147,7 @@ abstract class PromptVisitor {
   audioAnswers = 0;
   /** A part of it can fill the context, whatever bytes it has. */
   isOpenEnded = false;
+  hasAddress = false;
   keepsHour = false;
   /** A JSON schema may have a reference, which some providers are sent what it refers to for. */
   hasReference = false;
@@ -344,7 +347,10 @@ function visitItem(item: unknown, protocol: PromptProtocol, visitor: PromptVisit
     return;
   }
   visitor.tokens += messageTokens;
-  if (protocol === "responses" && !isKnownItem(item)) visitor.isOpenEnded = true;
+  if (protocol === "responses" && !isKnownItem(item)) {
+    visitor.isOpenEnded = true;
+    visitor.hasAddress ||= holdsAddress(item);
+  }
   for (const name in item) {
     const value = item[name];
     if (value === null || value === undefined) continue;
@@ -485,6 +491,7 @@ function visitPart(part: unknown, protocol: PromptProtocol, visitor: PromptVisit
   const kinds = partKinds[protocol];
   const kind = typeof type === "string" && Object.hasOwn(kinds, type) ? kinds[type] : undefined;
   if (kind === undefined) visitor.isOpenEnded = true;
+  if (kind !== "text" && kind !== "parts") visitor.hasAddress ||= holdsAddress(part);
   for (const name in part) {
     const value = part[name];
     if (value === null || value === undefined) continue;
@@ -497,6 +504,12 @@ function visitPart(part: unknown, protocol: PromptProtocol, visitor: PromptVisit
     else visitField(name, value, visitor);
   }
   if (kind === "image") visitor.images++;
+}
+
+/** Whether a part names something by its address anywhere; bytes have none. */
+function holdsAddress(value: unknown): boolean {
+  if (typeof value === "string") return /^\s*(?!data:)[a-z][a-z0-9+.-]*:(?!\s)/i.test(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(holdsAddress);
 }
 
 /** Where a part that is an image has its bytes or its address: chat and Responses, and Messages. */
