@@ -100,6 +100,17 @@ export class GrowingHold {
     return undefined;
   }
 
+  /**
+   * Holds all that the answer can be, before it is asked for whole: it cannot be stopped halfway.
+   *
+   * @throws {GatewayError} When that is not left.
+   */
+  async coverAll(): Promise<void> {
+    const { outputTokensMax } = this.#options;
+    await this.#extending;
+    if (this.#covered < outputTokensMax) await this.#extend(outputTokensMax, outputTokensMax);
+  }
+
   #count(bytes: number): void {
     const { hidden, outputTokensMax } = this.#options;
     const made =
@@ -131,9 +142,9 @@ export class GrowingHold {
   }
 
   /** @throws {GatewayError} When not even `leastTokens` of output can be held for. */
-  async #extend(leastTokens: number): Promise<void> {
-    const { ledger, hold, amountOf, limitTokensOf, stepTokens, outputTokensMax } = this.#options;
-    const most = Math.min(outputTokensMax, this.#used + stepTokens);
+  async #extend(leastTokens: number, mostTokens = this.#used + this.#options.stepTokens): Promise<void> {
+    const { ledger, hold, amountOf, limitTokensOf, outputTokensMax } = this.#options;
+    const most = Math.min(outputTokensMax, mostTokens);
     const [wanted, least] = [amountOf(most), amountOf(leastTokens)];
     const extension: Extension = {
       callId: hold.callId,

@@ -48,7 +48,8 @@ export const chatBounds: Pick<
   },
 
   async countPrompt(kernel, call) {
-    if (!boundPrompts(call).some(({ isOpenEnded }) => isOpenEnded)) return false;
+    const bounds = boundPrompts(call);
+    if (!bounds.some(({ isOpenEnded }) => isOpenEnded) || bounds.some(({ hasAddress }) => hasAddress)) return false;
     await kernel.ledger.countRequest(call.id, call.caller);
     const tokens = await countPrompt(kernel, call);
     call.countedTokensMax = tokens;
@@ -109,10 +110,8 @@ function boundPrompts({ request, modelEntry, native }: CallContext<"chat">): Pro
 }
 
 /** Whether a part of the output may not be shown. */
-function reasons({ request, modelEntry }: CallContext<"chat">): boolean {
-  return (
-    modelEntry.model.reasoning === true || Boolean(request.reasoning_effort && request.reasoning_effort !== "none")
-  );
+function reasons(call: CallContext<"chat">): boolean {
+  return call.modelEntry.model.reasoning === true || mayReason(call);
 }
 
 /**
@@ -155,29 +154,54 @@ function createLowerBounds({ request, modelEntry }: CallContext<"chat">, upper: 
   };
 }
 
-/** Fields that servers of OpenAI's dialect know beside those of this API, and that neither lengthen nor multiply an answer. */
-const steeringFields: ReadonlySet<string> = new Set([
+/**
+ * Fields that servers of OpenAI's dialect know beside those of this API, and that neither lengthen nor multiply an answer,
+ * nor ask for thoughts.
+ */
+const samplingFields: readonly string[] = [
   "allowed_token_ids",
   "bad_words",
-  "chat_template_kwargs",
   "documents",
   "guided_choice",
   "guided_json",
   "logit_bias",
   "metadata",
   "min_p",
+  "prompt_cache_key",
   "prompt_cache_options",
+  "prompt_cache_retention",
   "prompt_logprobs",
-  "reasoning",
   "repetition_penalty",
+  "safety_identifier",
+  "service_tier",
   "stop_token_ids",
+  "store",
   "structured_outputs",
-  "thinking",
   "top_a",
   "top_k",
   "truncate_prompt_tokens",
   "typical_p",
+  "verbosity",
+];
+/** Those, and fields that say how a model thinks within the limit. */
+const steeringFields: ReadonlySet<string> = new Set([
+  ...samplingFields,
+  "chat_template_kwargs",
+  "reasoning",
+  "thinking",
 ]);
+const plainFields: ReadonlySet<string> = new Set([...Object.keys(ChatRequest.properties), ...samplingFields]);
+
+/**
+ * Whether a request may ask for thoughts, which may not be shown: by its effort, by a field that this API does not know, or
+ * by the field of the client's own protocol.
+ */
+function mayReason({ request, native }: CallContext<"chat">): boolean {
+  const { reasoning_effort: effort } = request;
+  if (effort && effort !== "none") return true;
+  if (native !== undefined && effort !== "none" && (native.body.reasoning ?? native.body.thinking)) return true;
+  return Object.entries(request).some(([name, value]) => value != null && !plainFields.has(name));
+}
 
 /**
  * Whether a request has a number that this API does not know. A server may take it for its limit of the output, as some
@@ -195,9 +219,13 @@ function mayLengthen(request: ChatRequest): boolean {
 
 const lengthening = new WeakMap<ChatRequest, boolean>();
 
-/** Whether a number above 1 stands anywhere in a value; one of 1 or less is a switch or a share. */
+/**
+ * Whether a number stands anywhere in a value, also as text, that may be a limit: one of 0 or less often means none. One
+ * above 0 and up to 1 is a switch or a share.
+ */
 function hasNumber(value: unknown): boolean {
-  if (typeof value === "number") return value > 1;
+  if (typeof value === "number") return value > 1 || value <= 0;
+  if (typeof value === "string") return /^\s*[+-]?[\d.]/.test(value) && hasNumber(Number(value));
   // The platform takes a third of a second for the values of a list of 500 000 where they are asked for as an object's.
   if (Array.isArray(value)) return value.some(hasNumber);
   return typeof value === "object" && value !== null && Object.values(value).some(hasNumber);
@@ -208,6 +236,13 @@ export function withOneOutputLimit(request: ChatRequest): ChatRequest {
   const { max_tokens, max_completion_tokens, ...rest } = request;
   if (!max_tokens || !max_completion_tokens) return request;
   return { ...rest, max_completion_tokens: Math.min(max_tokens, max_completion_tokens) };
+}
+
+/** A limit above what the model makes, by its row, would not be held for: a provider may keep to what it is sent. */
+export function withOutputLimitOf(request: ChatRequest, { outputTokensMax }: Model): ChatRequest {
+  const wanted = getOutputTokens(request);
+  if (wanted === undefined || outputTokensMax === undefined || wanted <= outputTokensMax) return request;
+  return { ...request, [request.max_completion_tokens ? "max_completion_tokens" : "max_tokens"]: outputTokensMax };
 }
 
 export function getOutputTokens(request: ChatRequest): number | undefined {

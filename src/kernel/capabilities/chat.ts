@@ -30,7 +30,14 @@ import { toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import { priceOfCall } from "../service-tier.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
-import { chatBounds, estimateUnseen, getOutputTokens, promptCopiesMax, withOneOutputLimit } from "./chat-bounds.ts";
+import {
+  chatBounds,
+  estimateUnseen,
+  getOutputTokens,
+  promptCopiesMax,
+  withOneOutputLimit,
+  withOutputLimitOf,
+} from "./chat-bounds.ts";
 import { countPrompt } from "./count-prompt.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
 import { checkFeatures } from "./features.ts";
@@ -51,10 +58,10 @@ async function estimatePrompt(kernel: Kernel, call: CallContext<"chat">): Promis
   const open = call.owedRequests.filter(({ usage }) => usage === undefined).length;
   const copiesMax = isNative ? 1 : promptCopiesMax(request, { ...modelEntry, routes });
   const copies = open === 0 ? copiesMax : Math.min(copiesMax, open);
-  const { meters } = boundPrompt(body, protocol, model);
+  const { meters, hasAddress } = boundPrompt(body, protocol, model);
   const text = readPromptText(body, protocol, model);
   const counted = text.isOpenEnded
-    ? (call.countedTokensMax ?? (await countPrompt(kernel, call)) ?? Number.POSITIVE_INFINITY)
+    ? (call.countedTokensMax ?? (hasAddress ? undefined : await countPrompt(kernel, call)) ?? Number.POSITIVE_INFINITY)
     : (await countPieces(text.pieces)) + text.otherTokens;
   const audioTokens = estimateAudioTokens(text.audioTokensMax);
   const { inputToken = 0, audioInputToken } = meters;
@@ -98,6 +105,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       throw new GatewayError("invalid_request", sentence, { param });
     }
     checkLogprobs(call, kernel.network.bounds.answerBytesMax);
+    call.request = withOutputLimitOf(request, model);
     return measureAudio(request);
   },
 

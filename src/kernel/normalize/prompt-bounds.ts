@@ -49,6 +49,8 @@ export interface PromptBound {
   readonly meters: Meters;
   /** Something in it is bounded by the model's context alone, so that a count of the provider's can be far lower. */
   readonly isOpenEnded: boolean;
+  /** Something in it is named by its address: what is there for a count may be another thing for the call. */
+  readonly hasAddress: boolean;
   /** A cache mark asks for longer than five minutes, which costs more. */
   readonly keepsHour: boolean;
 }
@@ -63,7 +65,7 @@ export function boundPrompt(body: object, protocol: PromptProtocol, model: Model
   const bound = new BoundVisitor();
   walkPrompt(body, protocol, bound);
   const contextTokens = getContextTokensMax(model);
-  const { isOpenEnded, keepsHour } = bound;
+  const { isOpenEnded, hasAddress, keepsHour } = bound;
   const images = bound.images * (model.imageTokensMax ?? imageTokensDefault);
   const cap = (tokens: number, isOpen: boolean) => {
     if (isOpen) return contextTokens ?? Math.max(tokens, contextTokensDefault);
@@ -71,13 +73,13 @@ export function boundPrompt(body: object, protocol: PromptProtocol, model: Model
   };
   if (!hasAudioPrice(model)) {
     const inputToken = cap(bound.tokens + images + bound.audioTokens, isOpenEnded);
-    return { meters: { inputToken }, isOpenEnded, keepsHour };
+    return { meters: { inputToken }, isOpenEnded, hasAddress, keepsHour };
   }
   // What has no bound may be audio, which costs more. Earlier answers in audio stand in the prompt by their ids.
   const answers = bound.audioAnswers * (model.outputTokensMax ?? answerTokensDefault);
   const audioInputToken = cap(bound.audioTokens + answers, isOpenEnded);
   const meters = { inputToken: cap(bound.tokens + images, false), ...(audioInputToken > 0 && { audioInputToken }) };
-  return { meters, isOpenEnded, keepsHour };
+  return { meters, isOpenEnded, hasAddress, keepsHour };
 }
 
 /** The text of a prompt in pieces for a tokenizer, and the tokens of what is not text. */
@@ -146,6 +148,7 @@ abstract class PromptVisitor {
   audioAnswers = 0;
   /** A part of it can fill the context, whatever bytes it has. */
   isOpenEnded = false;
+  hasAddress = false;
   keepsHour = false;
   /** A JSON schema may have a reference, which some providers are sent what it refers to for. */
   hasReference = false;
@@ -353,7 +356,10 @@ function visitItem(item: unknown, protocol: PromptProtocol, visitor: PromptVisit
     return;
   }
   visitor.tokens += messageTokens;
-  if (protocol === "responses" && !isKnownItem(item)) visitor.isOpenEnded = true;
+  if (protocol === "responses" && !isKnownItem(item)) {
+    visitor.isOpenEnded = true;
+    visitor.hasAddress ||= holdsAddress(item);
+  }
   for (const name in item) {
     const value = item[name];
     if (value === null || value === undefined) continue;
@@ -494,6 +500,7 @@ function visitPart(part: unknown, protocol: PromptProtocol, visitor: PromptVisit
   const kinds = partKinds[protocol];
   const kind = typeof type === "string" && Object.hasOwn(kinds, type) ? kinds[type] : undefined;
   if (kind === undefined) visitor.isOpenEnded = true;
+  if (kind !== "text" && kind !== "parts") visitor.hasAddress ||= holdsAddress(part);
   for (const name in part) {
     const value = part[name];
     if (value === null || value === undefined) continue;
@@ -506,6 +513,12 @@ function visitPart(part: unknown, protocol: PromptProtocol, visitor: PromptVisit
     else visitField(name, value, visitor);
   }
   if (kind === "image") visitor.images++;
+}
+
+/** Whether a part names something by its address anywhere; bytes have none. */
+function holdsAddress(value: unknown): boolean {
+  if (typeof value === "string") return /^\s*(?!data:)[a-z][a-z0-9+.-]*:(?!\s)/i.test(value);
+  return typeof value === "object" && value !== null && Object.values(value).some(holdsAddress);
 }
 
 /** Where a part that is an image has its bytes or its address: chat and Responses, and Messages. */
@@ -551,7 +564,26 @@ function visitAudio(value: unknown, protocol: PromptProtocol, visitor: PromptVis
   }
 }
 
-const textDataUrl = /^data:text\/[\w.+-]+[;,]/i;
+const textDataUrl = /^data:text\/[\w.+-]+(;[^,]*)?,/i;
+
+/**
+ * Whether a data URL holds text. What only says so may be read by its bytes or its name: those of a PDF or of an archive
+ * unfold to far more.
+ */
+function isTextUrl(url: string): boolean {
+  const head = textDataUrl.exec(url);
+  if (head === null) return false;
+  const data = url.slice(head[0].length);
+  try {
+    const bytes = head[1]?.toLowerCase().endsWith(";base64")
+      ? Buffer.from(data, "base64")
+      : Buffer.from(decodeURIComponent(data));
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return !text.includes("\0") && !text.includes("%PDF-");
+  } catch {
+    return false;
+  }
+}
 
 /** A file whose text is sent along counts by its bytes. Any other can hold more than its bytes show. */
 function visitFile(value: unknown, protocol: PromptProtocol, visitor: PromptVisitor): void {
@@ -577,7 +609,7 @@ function visitFile(value: unknown, protocol: PromptProtocol, visitor: PromptVisi
 }
 
 function visitFileMember(name: string, value: unknown, visitor: PromptVisitor): void {
-  const isText = name === "file_data" && typeof value === "string" && textDataUrl.test(value);
+  const isText = name === "file_data" && typeof value === "string" && isTextUrl(value);
   if (isText) {
     visitor.text(value);
     return;

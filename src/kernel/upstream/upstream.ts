@@ -71,14 +71,20 @@ export class BoundUpstream implements Upstream {
   }
 
   async json<T>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T> {
+    const held = this.#holdAll();
+    if (held !== undefined) await held;
     return (await this.#readJson(...(await this.#post(path, toJsonText(body), init)))) as T;
   }
 
   async form<T>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T> {
+    const held = this.#holdAll();
+    if (held !== undefined) await held;
     return (await this.#readJson(...(await this.#post(path, form, init)))) as T;
   }
 
   async bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes> {
+    const held = this.#holdAll();
+    if (held !== undefined) await held;
     const [response, sent] = await this.#post(path, toJsonText(body), init);
     const { streamBytesMax } = this.#network.bounds;
     return {
@@ -104,6 +110,11 @@ export class BoundUpstream implements Upstream {
     }
     const reserve = (bytes: number) => this.#call.reserveMemory(bytes);
     return downloadPublic(this.#network.publicGet, url, this.#signal, reserve);
+  }
+
+  /** A whole answer cannot be stopped halfway, so that all of it is held before it is asked for, also for a stream. */
+  #holdAll(): Promise<void> | undefined {
+    return this.#call.growingHold?.coverAll();
   }
 
   async #post(

@@ -70,6 +70,7 @@ function toNativeRequest(
     warn(`Left out ${field}: the price of this model does not cover it`, field);
   }
   fitTier(body, pass, model, warn);
+  if (!pass.includes("context_management") && dropPaidEdits(body, warn)) droppedBetas.push("compact");
   const geo = body.inference_geo;
   if (typeof geo === "string" && geo !== "global" && !pass.includes("inference_geo")) {
     throw badRequest("The price of this model covers no place of its own, expected global", "inference_geo");
@@ -82,6 +83,23 @@ function toNativeRequest(
   const headers: Record<string, string> = { ...options.headers, ...request.headers };
   delete headers["anthropic-beta"];
   return { body: sent, headers: kept.length > 0 ? { ...headers, "anthropic-beta": kept.join(",") } : headers };
+}
+
+/**
+ * Takes out the edits of a conversation that have a model read it once more, such as a summary: they are billed beside what
+ * the usage of the answer says. Those that only clear something cost nothing.
+ */
+function dropPaidEdits(body: Record<string, unknown>, warn: Warn): boolean {
+  const { context_management: management } = body;
+  if (management === undefined || management === null) return false;
+  const edits = isRecord(management) && Array.isArray(management.edits) ? management.edits : undefined;
+  const isFree = (edit: unknown) => isRecord(edit) && typeof edit.type === "string" && edit.type.startsWith("clear_");
+  const free = edits?.filter(isFree) ?? [];
+  if (edits !== undefined && free.length === edits.length) return false;
+  if (free.length > 0) body.context_management = { ...(management as object), edits: free };
+  else delete body.context_management;
+  warn("Left out edits of context_management: the price of this model does not cover them", "context_management");
+  return true;
 }
 
 /** "auto" takes the tier "priority" where the operator's account has it; that is also what happens without the field. */

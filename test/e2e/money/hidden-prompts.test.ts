@@ -11,6 +11,8 @@ const pdf = `data:application/pdf;base64,${Buffer.from("%PDF-1.7 a page whose te
 const text = "㐀㐁㐂㑃㒄 ".repeat(45_000);
 
 let asked: string[] = [];
+/** What it says when it is asked for a count. */
+let countedTokens = billedTokens;
 const server = Bun.serve({
   hostname: "127.0.0.1",
   port: 0,
@@ -19,7 +21,7 @@ const server = Bun.serve({
     await request.arrayBuffer();
     asked.push(pathname);
     if (/count_tokens|input_tokens|countTokens/.test(pathname))
-      return Response.json({ input_tokens: billedTokens, totalTokens: billedTokens });
+      return Response.json({ input_tokens: countedTokens, totalTokens: countedTokens });
     if (pathname.endsWith("/transcriptions")) return Response.json({ text: "Silence", duration: 7200 });
     const usage = { input_tokens: billedTokens, output_tokens: 1 };
     if (pathname.endsWith("/messages")) {
@@ -60,6 +62,7 @@ afterAll(async () => {
 });
 beforeEach(() => {
   asked = [];
+  countedTokens = billedTokens;
 });
 
 /** An account with so many dollars, and a way to ask with its key. */
@@ -177,4 +180,14 @@ test("a free quota does not pay for a PDF that the provider counts as more than 
   );
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 403));
   expect(asked.filter((path) => path.includes(":generateContent"))).toEqual([]);
+});
+
+test("an account with five cents does not have a document counted that is another one when it is read", async () => {
+  countedTokens = 100;
+  const { ask, balance } = await openAccount(0.05);
+  const document = { type: "document", source: { type: "url", url: "https://files.example/a.pdf" } };
+  const answer = await ask("/messages", chat("claude-sonnet-4-6", [document]));
+  expect(answer.status).toBe(402);
+  expect(asked).toEqual([]);
+  expect(await balance()).toBe(0.05 * dollar);
 });

@@ -92,6 +92,18 @@ describe("a prompt with a PDF", () => {
     expect(uncounted.ledger.settlement).toMatchObject({ usageSource: "estimated", meters: { inputToken: context } });
   });
 
+  test("beside a picture by its address is not counted: another one may be there for the call", async () => {
+    const picture = { type: "image_url", image_url: { url: "https://x.example/a.png" } };
+    const request = { messages: [{ role: "user", content: [pdf, picture] }] };
+    const silent = { ...completionOf("Done"), usage: undefined } as never;
+    const { done, asked } = ask(async () => 1800, 5000, undefined, request);
+    expect((await rejectionOf(done)).code).toBe("insufficient_balance");
+    const unreported = ask(async () => 1800, context, silent, request);
+    await unreported.done;
+    expect(unreported.ledger.settlement.meters).toMatchObject({ inputToken: context });
+    expect([...asked, ...unreported.asked]).toEqual([]);
+  });
+
   test("with the deprecated functions is not counted, since a count would miss them", async () => {
     const { done, asked } = ask(async () => 1800, 5000, undefined, { functions: [{ name: "f" }] });
     expect((await rejectionOf(done)).code).toBe("insufficient_balance");

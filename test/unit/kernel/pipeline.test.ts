@@ -113,6 +113,9 @@ describe("runCall", () => {
 
   test.each([
     ["n_predict", 900],
+    ["n_predict", -1],
+    ["n_predict", "900"],
+    ["max_new", 0],
     ["options", { num_predict: 900 }],
     ["generation", [{ limit: 900 }]],
   ])("holds the longest answer of the model where %s may be another name of the limit", async (name, value) => {

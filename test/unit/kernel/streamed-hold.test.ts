@@ -55,11 +55,32 @@ describe("what a chat call holds at first", () => {
     expect(run.lowered).toBeUndefined();
   });
 
+  test.each([
+    ["that may tell a server to reason and not to show it", { reasoning: { exclude: true } }, 16_384],
+    ["that nobody knows", { enable_thinking: true }, 16_384],
+    ["of sampling", { top_k: 40, thinking: null }, 4096],
+  ])("a stream with a field %s: as much as its thoughts may be", async (_, request, outputTokens) => {
+    const { kernel, ledger, call } = bench({}, ...shortAnswer);
+    await runCall(kernel, call({ max_tokens: 128_000, ...request }));
+    const tokens = (ledger.claims[0] as { limitTokens: number }).limitTokens - promptTokens;
+    expect(tokens).toBeGreaterThanOrEqual(outputTokens);
+    expect(tokens).toBeLessThan(outputTokens + 100);
+  });
+
   test("a whole answer: all", async () => {
     const { kernel, ledger } = bench({}, ...shortAnswer);
     const call = chatCall({ max_tokens: 128_000 });
     await runCall(kernel, call).catch(() => undefined);
     expect(ledger.claims).toMatchObject([{ holdNanodollars: priceOf(128_000) }]);
+  });
+
+  test("the provider is not sent a limit above that of the model, which is all that is held", async () => {
+    for (const param of ["max_tokens", "max_completion_tokens"]) {
+      const { kernel, ledger, sent } = bench({}, ...shortAnswer);
+      await runCall(kernel, chatCall({ [param]: 150_000 })).catch(() => undefined);
+      expect(sent).toMatchObject([{ [param]: 128_000 }]);
+      expect(ledger.claims).toMatchObject([{ holdNanodollars: priceOf(128_000) }]);
+    }
   });
 
   test("the limit that the provider is sent is lowered to all that is left, not to what is held", async () => {

@@ -5,13 +5,15 @@ import type { ChatOptions } from "./options.ts";
 
 /**
  * Fields that change what the provider charges, or which model answers: tiers of service, sound in the answer, searches,
- * tools and other models of the provider's own, and other names of the output limit, which the hold is made by. A row's
- * price covers none of them unless the options `pass` them.
+ * tools and other models of the provider's own, a summary of the conversation, and other names of the output limit, which
+ * the hold is made by. A row's price covers none of them unless the options `pass` them.
  */
 const pricedFields = new Set(
   `service_tier modalities audio prediction web_search_options search_parameters search_settings best_of
-  max_new_tokens max_output_tokens max_length min_tokens use_beam_search
-  models model_fallbacks fallbacks route provider preset plugins transforms safety_model compound_custom`.split(/\s+/),
+  n_predict n_cmpl max_new_tokens max_output_tokens max_length min_tokens use_beam_search
+  models model_fallbacks fallbacks route provider preset plugins transforms context_management safety_model compound_custom`.split(
+    /\s+/,
+  ),
 );
 
 /** The value that the price of the row covers: the field's own, another, or none. */

@@ -171,6 +171,20 @@ describe("the bound of a prompt", () => {
       "chat",
       chat([{ type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AAAA" } }]),
     ],
+    [
+      "a PDF that says that it is text",
+      "chat",
+      chat([
+        { type: "file", file: { filename: "a.pdf", file_data: `data:text/plain;base64,${btoa("%PDF-1.7 ...")}` } },
+      ]),
+    ],
+    [
+      "an archive that says that it is text",
+      "responses",
+      respond([
+        { type: "input_file", filename: "a.docx", file_data: `data:text/plain;base64,${btoa("PK\x03\x04\0")}` },
+      ]),
+    ],
     ["a file by its id", "chat", chat([{ type: "file", file: { file_id: "file-1" } }])],
     [
       "a PDF as an image",
@@ -235,7 +249,7 @@ describe("the bound of a prompt", () => {
       message([{ type: "image", ...source("base64", { media_type: "application/pdf", data: "A" }) }]),
     ],
   ])("of %s (%s) is the context, whatever its bytes are, and so is its estimate", (_, protocol, body) => {
-    expect(boundPrompt(body, protocol, model)).toEqual({
+    expect(boundPrompt(body, protocol, model)).toMatchObject({
       meters: { inputToken: context },
       isOpenEnded: true,
       keepsHour: false,
@@ -274,6 +288,25 @@ describe("the bound of a prompt", () => {
     expect(meters.inputToken as number).toBeGreaterThan(3 * long.length);
     expect(meters.inputToken as number).toBeLessThan(3 * long.length + 500);
     expect(readPromptText(body, "chat", model).otherTokens).toBeGreaterThan(long.length / 2);
+  });
+
+  test.each<[string, PromptProtocol, object]>([
+    ["a document", "messages", message([{ type: "document", ...source("url", { url: "https://x.example/a.pdf" }) }])],
+    ["a file", "responses", respond([{ type: "input_file", file_url: "https:x.example/a.pdf" }])],
+    ["a picture", "chat", chat([{ type: "image_url", image_url: { url: "https://x.example/a.png" } }])],
+    ["a part of an unknown kind", "responses", respond([{ type: "input_video", from: { at: "gs://bucket/a" } }])],
+    ["an item of an unknown kind", "responses", { input: [{ type: "recalled_memory", uri: "s3://bucket/a" }] }],
+  ])("knows of an address in %s (%s), which a count may find another thing at", (_, protocol, body) => {
+    expect(boundPrompt(body, protocol, model).hasAddress).toBe(true);
+  });
+
+  test("takes no text, bytes or name of a file for an address", () => {
+    const file = { filename: "a.pdf", file_data: "data:application/pdf;base64,AAAA", title: "Part one: the pump" };
+    const body = chat([
+      { type: "text", text: "https://x.example" },
+      { type: "file", file },
+    ]);
+    expect(boundPrompt(body, "chat", model).hasAddress).toBe(false);
   });
 
   test.each([

@@ -86,6 +86,23 @@ describe("a body of the Messages protocol", () => {
     expect((await send({ max_tokens: 9 })).headers).toEqual({ "anthropic-version": "2023-06-01" });
   });
 
+  test("has the edits that clear something, and none that has a model read the conversation once more", async () => {
+    const headers = { "anthropic-beta": "compact-2026-01-12,context-management-2025-06-27" };
+    const clear = { type: "clear_tool_uses_20250919", keep: { type: "tool_uses", value: 3 } };
+    const compact = { type: "compact_20260112", trigger: { type: "input_tokens", value: 50_000 } };
+    const of = (...edits: object[]) => ({ max_tokens: 9, context_management: { edits } });
+    const both = await send(of(clear, compact), {}, headers);
+    expect(both.body?.context_management).toEqual({ edits: [clear] });
+    expect(both.headers?.["anthropic-beta"]).toBe("context-management-2025-06-27");
+    expect(both.ignored).toEqual(["context_management"]);
+    expect((await send(of(compact))).body).not.toHaveProperty("context_management");
+    expect((await send({ max_tokens: 9, context_management: { compact: true } })).body).not.toHaveProperty(
+      "context_management",
+    );
+    expect((await send(of(clear), {}, headers)).body).toMatchObject(of(clear));
+    expect((await send(of(compact), { options: { pass: ["context_management"] } })).body).toMatchObject(of(compact));
+  });
+
   test("is refused for a place of processing without a price", async () => {
     expect(await errorOf(send({ max_tokens: 9, inference_geo: "eu" }))).toMatchObject({
       code: "invalid_request",
