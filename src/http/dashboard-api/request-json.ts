@@ -22,11 +22,17 @@ export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<strin
   };
 }
 
-/** A request with all that is known of it. What providers said to failed attempts is for administrators. */
-export function toRequestDetailJson(request: RequestDetail, emails?: ReadonlyMap<string, string>) {
+/**
+ * A request with all that is known of it. `emails` are given to those who see all accounts; what providers said to failed
+ * attempts, in which a part of the prompt may stand, is for administrators.
+ */
+export function toRequestDetailJson(
+  request: RequestDetail,
+  { emails, seesWords }: { emails: ReadonlyMap<string, string> | undefined; seesWords: boolean },
+) {
   const { detail, message, settled_at, hold_nanodollars, node_id, ...rest } = request;
   const { attempts = [], ...more }: CallDetail = detail === null ? {} : JSON.parse(detail);
-  const isAdmin = emails !== undefined;
+  const seesAll = emails !== undefined;
   return {
     ...toRequestJson(rest, emails),
     images: rest.images,
@@ -36,17 +42,17 @@ export function toRequestDetailJson(request: RequestDetail, emails?: ReadonlyMap
     hold_usd: toUsd(hold_nanodollars),
     price_version: rest.price_version,
     settled_at: toIso(settled_at),
-    node: isAdmin ? node_id : null,
+    node: seesAll ? node_id : null,
     error: message ?? more.error ?? null,
     stream: more.stream ?? false,
     finish_reasons: more.finish ?? [],
     ignored: more.ignored ?? [],
     lowered: more.lowered ?? {},
-    warnings: isAdmin ? (more.warnings ?? []) : [],
+    warnings: seesAll ? (more.warnings ?? []) : [],
     failed_attempts: attempts.map(({ message: words, status = null, ...attempt }) => ({
       ...attempt,
       status,
-      message: isAdmin ? words : null,
+      message: seesWords ? words : null,
     })),
   };
 }

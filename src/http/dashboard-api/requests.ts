@@ -63,7 +63,7 @@ export function requestsController(deps: HttpDeps) {
       // Viewers see no prompts.
       const viewer = { accountId: user.accountId, personId: user.ownAccountId, seesAll: mayAdminister(user.role) };
       const hasContent = user.role !== "viewer" && (await deps.contentLog.has(viewer, id));
-      return { ...toRequestDetailJson(request, emails), has_content: hasContent };
+      return { ...toRequestDetailJson(request, { emails, seesWords: viewer.seesAll }), has_content: hasContent };
     });
 }
 

@@ -58,6 +58,9 @@ describe("a link to the identity provider", () => {
     expect(await come(person("ada-1", "ada@example.org"))).toMatchObject({ account: id });
     expect(await come(person("ada-2", "ada@example.org"))).toMatchObject(notLinked);
     expect(await come(person("ada-1", "moved@example.org"))).toMatchObject({ account: id });
+    const ben = await accounts.create({ email: "ben@example.org" });
+    expect(await come(person("ben-1", "ben@example.org"))).toMatchObject({ account: ben.id });
+    expect(await come(person("ada-1", "ben@example.org"))).toMatchObject({ account: id });
   });
 
   test("is made anew after an invitation to set a password, by which an operator vouches for the e-mail", async () => {

@@ -22,7 +22,7 @@ const handlers: Handlers = {
 };
 const plugin = createPlugin(handlers, { models: [{ ...chatModel, premium: false }] });
 
-type Who = "member" | "other" | "admin";
+type Who = "member" | "other" | "admin" | "viewer";
 let gateway: InProcessGateway;
 let origin: string;
 const cookies = {} as Record<Who, string>;
@@ -59,10 +59,10 @@ beforeAll(async () => {
   gateway = await startInProcess({ env: { SANDBOX: "off", ACME_API_KEY: secretKey }, plugins: [plugin] });
   ({ origin } = new URL(gateway.baseUrl));
   const { accounts } = gateway.app;
-  for (const who of ["member", "other", "admin"] as const) {
+  for (const who of ["member", "other", "viewer", "admin"] as const) {
     const { id } = await accounts.create({ email: `${who}@example.org` });
     if (who === "member") memberId = id;
-    const role = who === "admin" ? "admin" : "member";
+    const role = who === "other" ? "member" : who;
     cookies[who] = await enterAs(gateway.store, { accountId: id, role }, Date.now());
   }
   const accountId = memberId;
@@ -101,6 +101,10 @@ describe("the request log", () => {
     const ofAdmin = await (await get("admin", `/${id}`)).json();
     expect(ofAdmin.email).toBe("member@example.org");
     expect(ofAdmin.failed_attempts[0]).toMatchObject({ ...attempt, message: "Account org-7 with [hidden] waits" });
+    // A provider may repeat a part of the prompt, and viewers read none.
+    const ofViewer = await (await get("viewer", `/${id}`)).json();
+    expect(ofViewer).toMatchObject({ email: "member@example.org", node: ofAdmin.node });
+    expect(ofViewer.failed_attempts[0]).toMatchObject({ ...attempt, message: null });
     expect(ofAdmin.warnings).toContain("seed is not known here");
   });
 
