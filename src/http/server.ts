@@ -4,7 +4,7 @@ import { chatController } from "./api/chat.ts";
 import { completionsController } from "./api/completions.ts";
 import { docs } from "./api/docs.bun.ts";
 import { embeddingsController } from "./api/embeddings.ts";
-import { filesController } from "./api/files.ts";
+import { createFileService, filesController } from "./api/files.ts";
 import { healthController, metricsController } from "./api/health.ts";
 import { imagesController } from "./api/images.ts";
 import { keyController } from "./api/key.ts";
@@ -21,6 +21,7 @@ import { staticAssetsController } from "./dashboard-api/static-assets.ts";
 import { webhooksController } from "./dashboard-api/webhooks.ts";
 import type { HttpDeps } from "./deps.ts";
 import { cors } from "./middleware/cors.ts";
+import { CountLimiter } from "./middleware/early-checks.ts";
 import { errorHandler } from "./middleware/errors.ts";
 import { nosniff } from "./middleware/security-headers.ts";
 
@@ -28,6 +29,7 @@ import { nosniff } from "./middleware/security-headers.ts";
 export function createHttp(deps: HttpDeps) {
   const mounts = [...new Set([deps.config.basePath, "/v1"])];
   const routes: Route[] = [];
+  const shared = createShared(deps);
   const app = new Elysia({ normalize: false, serve: fallbackErrorHandler(deps) })
     .onError(errorHandler(deps, (path) => allowedMethods(routes, path)))
     .use(healthController(deps))
@@ -37,26 +39,31 @@ export function createHttp(deps: HttpDeps) {
   if (deps.metrics !== undefined) app.use(metricsController(deps.metrics));
   if (deps.site !== undefined) app.use(staticAssetsController(deps.site));
   for (const mount of mounts)
-    app.group(mount, (group) => group.use(cors(deps.config.corsOrigins ?? [])).use(api(deps)));
+    app.group(mount, (group) => group.use(cors(deps.config.corsOrigins ?? [])).use(api(deps, shared)));
   app.use(docs(deps));
   routes.push(...app.routes);
   return app;
 }
 
-function api(deps: HttpDeps) {
+/** What counts or holds something for the whole gateway: once, however many paths lead to it. */
+function createShared(deps: HttpDeps) {
+  return { sendFile: createFileService(deps), tokenCounts: new CountLimiter(deps.now) };
+}
+
+function api(deps: HttpDeps, { sendFile, tokenCounts }: ReturnType<typeof createShared>) {
   return new Elysia()
     .use(chatController(deps))
     .use(completionsController(deps))
-    .use(responsesController(deps))
+    .use(responsesController(deps, tokenCounts))
     .use(storedResponsesController(deps))
-    .use(messagesController(deps))
+    .use(messagesController(deps, tokenCounts))
     .use(embeddingsController(deps))
     .use(imagesController(deps))
     .use(transcriptionsController(deps))
     .use(speechController(deps))
     .use(modelsController(deps))
     .use(keyController(deps))
-    .use(filesController(deps))
+    .use(filesController(deps, sendFile))
     .use(usageController(deps));
 }
 

@@ -1,37 +1,82 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
+import { RateLimiter } from "../../accounts/index.ts";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import { clientOrigin, parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
+import { ownerOfNetwork } from "../memory/memory-accountant.ts";
+import { SharedFiles } from "../memory/shared-files.ts";
+import { readClientAddress, toNetwork } from "../middleware/client-address.ts";
+import type { HttpCall } from "../middleware/handle-call.ts";
 import { pageHeaders } from "../middleware/security-headers.ts";
+import { withStoreTimeout } from "../middleware/store-timeout.ts";
 import { Bytes, responses } from "./openapi.ts";
 
 /** How long a generated file and its URL live. */
 const fileLifetimeMs = 3_600_000;
 
-/** Stores a file and returns its signed URL, which works without a key until it expires. */
+/** What one network may ask for in a minute: pages show many pictures. */
+const requestsPerMinute = 600;
+
+interface Clients {
+  requestIP(request: Request): { address: string } | null;
+}
+
+/**
+ * Refuses what would be answered by a file, before it is paid for, where its account stores as much as it may.
+ *
+ * @throws {GatewayError} `rate_limit_exceeded`
+ */
+export async function checkFileRoom(deps: HttpDeps, { caller: { accountId } }: HttpCall): Promise<void> {
+  const stored = await withStoreTimeout(deps, deps.store.blobs.storedBytes(accountId));
+  if (stored < fileBytesMax(deps)) return;
+  const sentence = `The account's pictures of the last hour take ${stored} bytes, and it may store ${fileBytesMax(deps)}; ask for "response_format": "b64_json", or wait until older ones are deleted`;
+  throw new GatewayError("rate_limit_exceeded", sentence, { param: "response_format", retryAfterMs: 60_000 });
+}
+
+/** Stores a file and returns its signed URL, which works without a key until it expires. @throws When there is no room for it. */
 export async function storeFile(
   deps: HttpDeps,
   file: { mediaType: string; bytes: Uint8Array },
-  request: Request,
+  { caller: { accountId }, httpRequest }: HttpCall,
 ): Promise<string> {
+  const stored = await deps.store.blobs.storedBytes(accountId);
+  if (stored + file.bytes.length > fileBytesMax(deps))
+    throw new RangeError(`The account stores ${stored} bytes already`);
   const expiresAt = deps.now() + fileLifetimeMs;
-  const id = await deps.store.blobs.put({ ...file, bytes: new Uint8Array(file.bytes), expiresAt });
+  const id = await deps.store.blobs.put(accountId, { ...file, bytes: new Uint8Array(file.bytes), expiresAt });
   const expires = Math.floor(expiresAt / 1000);
   const path = `${deps.config.basePath}/files/${id}?expires=${expires}&signature=${sign(deps, id, expires)}`;
-  return new URL(path, clientOrigin(request)).href;
+  return new URL(path, clientOrigin(httpRequest)).href;
+}
+
+function fileBytesMax({ config }: HttpDeps): number {
+  return config.filesMaxMb * 2 ** 20;
+}
+
+/** What all routes to files share: which of them are in memory, and who asks how often. */
+export function createFileService(deps: HttpDeps) {
+  const readAddress = readClientAddress(deps.config.trustedProxies);
+  const files = new SharedFiles(deps.store.blobs, deps.memory);
+  const requests = new RateLimiter(requestsPerMinute, deps.now, { what: "requests for files from here" });
+  return async (id: string, request: Request, server: Clients | null) => {
+    const peer = server?.requestIP(request)?.address ?? "unknown";
+    const network = toNetwork(readAddress(peer, request.headers.get("x-forwarded-for")));
+    requests.take(network);
+    return await files.send(id, ownerOfNetwork(network), request);
+  };
 }
 
 /** GET /files/{id}: authorized by the signature in the URL instead of a key. */
-export function filesController(deps: HttpDeps) {
+export function filesController(deps: HttpDeps, send: ReturnType<typeof createFileService>) {
   return new Elysia().get(
     "/files/:id",
-    async ({ request }) => {
+    async ({ request, server }) => {
       const { pathname, searchParams } = parseUrl(request);
       const id = pathname.split("/").at(-1) as string;
       const expires = Number(searchParams.get("expires"));
       const isSigned = matches(sign(deps, id, expires), searchParams.get("signature") ?? "");
-      const file = isSigned && expires * 1000 > deps.now() ? await readFile(deps, id) : undefined;
+      const file = isSigned && expires * 1000 > deps.now() ? await send(id, request, server) : undefined;
       if (file === undefined) {
         const sentence = "File not found: its URL is wrong or has expired (files live for an hour)";
         throw new GatewayError("not_found", sentence);
@@ -42,7 +87,7 @@ export function filesController(deps: HttpDeps) {
         "cache-control": "private, max-age=3600",
         "x-request-id": makeCallId(deps.now()),
       };
-      return new Response(file.bytes as Uint8Array<ArrayBuffer>, { headers });
+      return new Response(file.body, { headers });
     },
     {
       detail: {
@@ -56,18 +101,10 @@ export function filesController(deps: HttpDeps) {
           schema: { type: "string" as const },
         })),
         security: [],
-        responses: responses({ "image/*": Bytes }, [400, 404, 500, 503]),
+        responses: responses({ "image/*": Bytes }, [400, 404, 429, 500, 503]),
       },
     },
   );
-}
-
-async function readFile({ store }: HttpDeps, id: string) {
-  try {
-    return await store.blobs.get(id);
-  } catch (cause) {
-    throw new GatewayError("unavailable", "The file could not be read; try again", { retryAfterMs: 1000, cause });
-  }
 }
 
 function sign(deps: HttpDeps, id: string, expires: number): string {

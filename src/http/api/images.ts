@@ -6,7 +6,7 @@ import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } fro
 import { replyOnce } from "../middleware/reply-once.ts";
 import { sseReplyOf } from "../middleware/sse-reply.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
-import { storeFile } from "./files.ts";
+import { checkFileRoom, storeFile } from "./files.ts";
 import { responses } from "./openapi.ts";
 
 const Body = requestBody(ImagesRequest);
@@ -16,10 +16,11 @@ export function imagesController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/images/generations",
     replyOnce<ImagesRequest>(deps, async ({ call, body: { stream, ...request } }) => {
+      const asBase64 = request.response_format === "b64_json";
+      if (!asBase64 && stream !== true) await checkFileRoom(deps, call);
       const answer = executeCall(deps, call, { capability: "images", request });
       if (stream === true) return await sseReplyOf(deps, call, answer, (whole) => toEvents(whole, call));
       const { images, usage } = await answer;
-      const asBase64 = request.response_format === "b64_json";
       const data = await Promise.all(
         images.map(async (image) => ({
           ...(asBase64 ? { b64_json: toBase64(image) } : await storedImage(deps, image, call)),
@@ -62,12 +63,12 @@ function toBase64({ data }: GeneratedImage): string {
 }
 
 /** The URL of a stored image. The call is already charged, so an image that cannot be stored is sent in the response. */
-async function storedImage(deps: HttpDeps, image: GeneratedImage, { id, httpRequest }: HttpCall) {
+async function storedImage(deps: HttpDeps, image: GeneratedImage, call: HttpCall) {
   const bytes = typeof image.data === "string" ? Buffer.from(image.data, "base64") : image.data;
   try {
-    return { url: await storeFile(deps, { mediaType: image.mediaType, bytes }, httpRequest) };
+    return { url: await storeFile(deps, { mediaType: image.mediaType, bytes }, call) };
   } catch (error) {
-    deps.log.error("image_store_failed", { call: id, error });
+    deps.log.error("image_store_failed", { call: call.id, error });
     return { b64_json: toBase64(image) };
   }
 }

@@ -8,7 +8,7 @@ import {
 } from "../../contract/index.ts";
 import { countNatively, countTokens, messagesProtocol, type NativeExchange } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { CountLimiter, checkEarly } from "../middleware/early-checks.ts";
+import { type CountLimiter, checkEarly } from "../middleware/early-checks.ts";
 import { toGatewayError } from "../middleware/errors.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { replyOnce } from "../middleware/reply-once.ts";
@@ -37,9 +37,8 @@ type MessagesPlan = messagesProtocol.MessagesPlan;
 const countedCharactersMax = 50_000;
 
 /** POST /messages, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
-export function messagesController(deps: HttpDeps) {
+export function messagesController(deps: HttpDeps, counts: CountLimiter) {
   const signer = new ThoughtSigner(deps.sealKey);
-  const counts = new CountLimiter(deps.now);
   const parse = readJsonCall(deps, async (body, call) => {
     refuseOtherProtocols(body);
     checkEarly(deps, body, call);

@@ -8,7 +8,7 @@ import {
 } from "../../contract/index.ts";
 import { countNatively, countTokens, type NativeExchange, responsesProtocol } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { CountLimiter, checkEarly } from "../middleware/early-checks.ts";
+import { type CountLimiter, checkEarly } from "../middleware/early-checks.ts";
 import { toGatewayError } from "../middleware/errors.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { replyOnce } from "../middleware/reply-once.ts";
@@ -37,8 +37,7 @@ const Body = requestBody(ResponsesRequest);
 const countedCharactersMax = 50_000;
 
 /** POST /responses, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
-export function responsesController(deps: HttpDeps) {
-  const counts = new CountLimiter(deps.now);
+export function responsesController(deps: HttpDeps, counts: CountLimiter) {
   const parse = readJsonCall(deps, async (body, call) => {
     const refusal = refuseChatBody(body);
     if (refusal !== undefined) throw refusal;

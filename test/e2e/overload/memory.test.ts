@@ -5,6 +5,7 @@ import { expectError } from "../../support/expect-error.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { answerOf, startRaw } from "../../support/raw-server.ts";
 import { until } from "../../support/until.ts";
+import { chatModel, createPlugin } from "../../unit/kernel/support.ts";
 
 const model = "famA-4.1";
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
@@ -125,5 +126,71 @@ describe("the stored answer of an Idempotency-Key", () => {
     expect(await (await ask()).text()).toBe(first);
     await until(() => gateway.app.memory.bytes === 0);
     expect(gateway.ledger.counts()).toEqual({ calls: 1, open: 0 });
+  });
+});
+
+/** A gateway that draws pictures of so many bytes, which are answered as URLs. */
+async function startDrawing(env: Record<string, string>, bytes: number) {
+  const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
+  const row = { ...plain, id: "image-1", capability: "images" as const, price: { image: { usd: "0.04", per: 1 } } };
+  const images = async () => ({ images: [{ data: new Uint8Array(bytes), mediaType: "image/png" }] });
+  const plugin = createPlugin({ images }, { models: [row], name: "openai" });
+  const gateway = await startInProcess({ plugins: [plugin], env: { OPENAI_API_KEY: "sk-upstream", ...env } });
+  toStop.push(() => gateway.stop());
+  const draw = () => gateway.post("/images/generations", { model: "image-1", prompt: "A kite" });
+  return { gateway, draw };
+}
+
+describe("a file that is read without a key", () => {
+  test("is in memory once for all who are sent it, and for each as much as a socket takes", async () => {
+    const { gateway, draw } = await startDrawing({}, 9 * mebibyte);
+    const { data } = await (await draw()).json();
+    const { pathname, search } = new URL(data[0].url);
+    let reads = 0;
+    const { blobs } = gateway.store;
+    const { get } = blobs;
+    blobs.get = (id) => {
+      reads++;
+      return get(id);
+    };
+    const request = `GET ${pathname}${search} HTTP/1.1\r\nhost: x\r\n\r\n`;
+    const readers = Array.from({ length: 100 }, () => open(gateway, request));
+    await until(() => gateway.app.memory.bytes === 9 * mebibyte + 100 * 128 * 1024);
+    expect(reads).toBe(1);
+    for (const { socket } of readers) socket.destroy();
+    await until(() => gateway.app.memory.bytes === 0);
+    expect(await (await fetch(data[0].url)).bytes()).toHaveLength(9 * mebibyte);
+    await until(() => gateway.app.memory.bytes === 0);
+    expect(reads).toBe(2);
+  });
+
+  test("is sent to no more connections of a network than there is room for", async () => {
+    const { gateway, draw } = await startDrawing({ MAX_BUFFERED_BODY_MB: "32" }, 6 * mebibyte);
+    const { data } = await (await draw()).json();
+    const { pathname, search } = new URL(data[0].url);
+    const request = `GET ${pathname}${search} HTTP/1.1\r\nhost: x\r\n\r\n`;
+    const readers = Array.from({ length: 40 }, () => open(gateway, request));
+    // A quarter of all: the file, and 16 connections.
+    await until(() => gateway.app.memory.bytes === 8 * mebibyte);
+    const refused = await fetch(data[0].url);
+    await expectError(refused, { status: 429, code: "rate_limit_exceeded", says: "The network's other requests hold" });
+    for (const { socket } of readers) socket.destroy();
+    await until(() => gateway.app.memory.bytes === 0);
+  });
+
+  test("is bounded for each account on the disk, before the next one is paid for", async () => {
+    const { gateway, draw } = await startDrawing({ FILES_MAX_MB: "1" }, 700_000);
+    expect(Object.keys((await (await draw()).json()).data[0])).toEqual(["url"]);
+    // There is room for a picture, and not for this one: it is paid for, so it is in the answer.
+    expect(Object.keys((await (await draw()).json()).data[0])).toEqual(["b64_json"]);
+    await gateway.store.blobs.put((await gateway.app.accounts.list())[0]?.id as string, {
+      mediaType: "image/png",
+      bytes: new Uint8Array(400_000),
+      expiresAt: Date.now() + 60_000,
+    });
+    await expectError(await draw(), { status: 429, param: "response_format", says: "it may store 1048576" });
+    expect(gateway.ledger.counts()).toEqual({ calls: 2, open: 0 });
+    const asked = { model: "image-1", prompt: "A kite", response_format: "b64_json" };
+    expect((await gateway.post("/images/generations", asked)).status).toBe(200);
   });
 });

@@ -33,7 +33,7 @@ describe("readConfig", () => {
       trustedProxies: ["127.0.0.0/8", "::1"],
       databaseUrl: undefined,
       sqliteSynchronous: "full",
-      ...{ callRetentionDays: 90, responsesTtlMinutes: 60, responsesMaxMb: 64 },
+      ...{ callRetentionDays: 90, responsesTtlMinutes: 60, responsesMaxMb: 64, filesMaxMb: 1024 },
       ...{ contentLog: "off", contentLogDays: 7, contentLogMaxMb: 64, contentLogRedact: undefined },
       maxKeysPerAccount: 1000,
       maxConcurrentCalls: 12_000,

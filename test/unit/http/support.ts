@@ -23,10 +23,16 @@ function fakeFiles(now: () => number): Blobs & { kept: Map<string, StoredBlob> }
   const kept = new Map<string, StoredBlob>();
   return {
     kept,
-    async put(file) {
+    async put(_, file) {
       const id = `file-${kept.size + 1}`;
       kept.set(id, file);
       return id;
+    },
+    async storedBytes() {
+      return kept.values().reduce((sum, { bytes }) => sum + bytes.length, 0);
+    },
+    async size(id) {
+      return (await this.get(id))?.bytes.length;
     },
     async get(id) {
       const file = kept.get(id);

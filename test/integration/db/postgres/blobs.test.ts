@@ -12,7 +12,7 @@ postgresTest(
     const images = Array.from({ length: 8 }, () => crypto.getRandomValues(Buffer.alloc(imageBytes / 80)));
     const bytes = images.map((image) => new Uint8Array(Buffer.alloc(imageBytes, image)));
     const put = (content: Uint8Array<ArrayBuffer>) =>
-      store.blobs.put({ mediaType: "image/png", bytes: content, expiresAt: Date.now() + 60_000 });
+      store.blobs.put("account", { mediaType: "image/png", bytes: content, expiresAt: Date.now() + 60_000 });
     const ids = await Promise.all(bytes.map(put));
     const found = await Promise.all(ids.map((id) => store.blobs.get(id)));
     expect(found.map((file, index) => Buffer.compare(file?.bytes as Uint8Array, bytes[index] as Uint8Array))).toEqual(
@@ -34,7 +34,7 @@ postgresTest(
       );
     expect(await connections()).toHaveLength(0);
     const put = () =>
-      store.blobs.put({ mediaType: "image/png", bytes: new Uint8Array(3), expiresAt: Date.now() + 60_000 });
+      store.blobs.put("account", { mediaType: "image/png", bytes: new Uint8Array(3), expiresAt: Date.now() + 60_000 });
     const id = await put();
     expect(await connections()).toHaveLength(1);
     await queryPostgres(
