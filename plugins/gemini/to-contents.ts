@@ -20,12 +20,12 @@ import {
   toServiceTier,
 } from "modelgate/plugin";
 import { jsonInstruction, toConfig } from "./to-config.ts";
-import { getSignature, type Signatures, toTools, type Warn } from "./tools.ts";
+import { eachOnce, getSignature, type Signatures, toTools, type Warn } from "./tools.ts";
 
 /** What a translation needs beside the request. */
 export interface Surroundings {
   model: Model;
-  signatures: Signatures;
+  signatures: Pick<Signatures, "get">;
   fetched: Fetched;
   warn: Warn;
 }
@@ -35,7 +35,8 @@ const translated =
   tool_choice response_format logprobs top_logprobs reasoning_effort`.split(/\s+/);
 
 /** The body of `generateContent`. */
-export function toContents(asked: ChatRequest & { service_tier?: unknown }, surroundings: Surroundings): GenerateBody {
+export function toContents(asked: ChatRequest & { service_tier?: unknown }, around: Surroundings): GenerateBody {
+  const surroundings = { ...around, signatures: eachOnce(around.signatures) };
   const { model, warn } = surroundings;
   const tier = toServiceTier(asked.service_tier, model);
   const taken = tier === undefined ? translated : [...translated, "service_tier"];

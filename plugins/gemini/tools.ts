@@ -79,8 +79,27 @@ export function toToolCall(part: GeneratedPart, { signatures, newId }: CallReadi
   return Object.assign(call, { extra_content: { google: { thought_signature: signature } } });
 }
 
+/**
+ * The signatures for one request, each of which is given once: a request that repeats a short id a thousand times would
+ * otherwise become far longer than what is held for it.
+ */
+export function eachOnce(signatures: Pick<Signatures, "get">): Pick<Signatures, "get"> {
+  const given = new Set<string>();
+  return {
+    get(id) {
+      if (given.has(id)) return undefined;
+      given.add(id);
+      return signatures.get(id);
+    },
+  };
+}
+
 /** The signature of a call that comes back. Models refuse a turn whose first call has none; the others need none. */
-export function getSignature(call: ToolCall, signatures: Signatures, isChecked: boolean): string | undefined {
+export function getSignature(
+  call: ToolCall,
+  signatures: Pick<Signatures, "get">,
+  isChecked: boolean,
+): string | undefined {
   const extra = "extra_content" in call && isRecord(call.extra_content) ? call.extra_content : {};
   const google = isRecord(extra.google) ? extra.google : {};
   if (typeof google.thought_signature === "string") return google.thought_signature;

@@ -14,8 +14,9 @@ test.each<[string, Meters, Model["quotaWeights"], number]>([
   ["sound", { audioMs: 1000 }, weights, 10],
   ["calls", { call: 1 }, weights, 5],
   ["all together, rounded up once", { inputToken: 1, character: 1, audioMs: 1 }, weights, 2],
-  ["units without a weight", { image: 2 }, {}, 0],
-  ["units of a model without weights", { image: 2, inputToken: 3 }, undefined, 3],
+  ["images of a model that does not say how much", { image: 2, inputToken: 3 }, undefined, 2583],
+  ["sound and characters of a model that says it of other units", { audioMs: 1000, character: 8 }, { call: 1 }, 34],
+  ["units that are said to be free", { image: 2, call: 1 }, { image: 0 }, 0],
 ])("%s draw quota", (_, meters, quotaWeights, tokens) => {
   expect(toQuotaTokens(meters, { ...chatModel, ...(quotaWeights && { quotaWeights }) })).toBe(tokens);
 });

@@ -39,6 +39,17 @@ test.each(goldenCases<RequestCase>("requests"))("a request %s", (_, fixture) => 
   expect(JSON.stringify(fixture.request)).toBe(before);
 });
 
+test("a request that repeats the id of a call gets its kept signature once", () => {
+  const call = { id: "known", type: "function" as const, function: { name: "f", arguments: "" } };
+  const turn = [
+    { role: "assistant" as const, tool_calls: [call] },
+    { role: "tool" as const, tool_call_id: "known", content: "" },
+  ];
+  const messages = [{ role: "user" as const, content: "Go" }, ...turn, ...turn, ...turn];
+  const { run } = translate({ about: "", model: "gemini-3-flash-preview", request: { messages } });
+  expect(JSON.stringify(run()).split("a2VwdA==")).toHaveLength(2);
+});
+
 function thrown(run: () => unknown): unknown {
   try {
     return run();
