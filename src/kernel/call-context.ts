@@ -187,7 +187,10 @@ export class CallContext<C extends Capability = Capability> {
    * on.
    */
   get owedRequests(): SentRequest[] {
-    return [...this.sent].filter(({ isAnswered, isWhole }) => isAnswered || (this.cutAfterMs !== undefined && !isWhole));
+    const isCut = this.cutAfterMs !== undefined;
+    return [...this.sent].filter(
+      ({ isAnswered, isWhole, isTimedOut }) => isAnswered || ((isCut || isTimedOut) && !isWhole),
+    );
   }
 
   /** Aborted when the current attempt or the whole call ends. Every request to a provider carries it. */

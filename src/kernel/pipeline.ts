@@ -206,8 +206,14 @@ async function settle(kernel: Kernel, call: CallContext): Promise<void> {
   call.usageSource = source;
   if (usageMeter.implausible !== undefined) {
     const { model: id, route, id: callId } = call;
-    kernel.log.error("usage_implausible", { call: callId, model: id, route, reported: usageMeter.implausible, charged: meters });
-    kernel.implausible?.record(route ?? "", model.id);
+    kernel.log.error("usage_implausible", {
+      call: callId,
+      model: id,
+      route,
+      reported: usageMeter.implausible,
+      charged: meters,
+    });
+    call.currentRoute?.health.onImplausible(kernel.now());
   }
   const price = priceOfCall(call, meters);
   call.costNanodollars = price === undefined ? undefined : costNanodollars(price, meters);

@@ -110,7 +110,9 @@ function boundPrompts({ request, modelEntry, native }: CallContext<"chat">): Pro
 
 /** Whether a part of the output may not be shown. */
 function reasons({ request, modelEntry }: CallContext<"chat">): boolean {
-  return modelEntry.model.reasoning === true || Boolean(request.reasoning_effort && request.reasoning_effort !== "none");
+  return (
+    modelEntry.model.reasoning === true || Boolean(request.reasoning_effort && request.reasoning_effort !== "none")
+  );
 }
 
 /**
@@ -121,7 +123,8 @@ export async function estimateUnseen(call: CallContext<"chat">): Promise<number>
   const { request, modelEntry, cutAfterMs, sink } = call;
   let tokens = 0;
   for (const { cutBytes, cutText } of call.owedRequests) {
-    tokens += cutText === "" ? cutBytes / bytesPerToken : await countTokens(cutText, Math.max(cutBytes, cutText.length));
+    tokens +=
+      cutText === "" ? cutBytes / bytesPerToken : await countTokens(cutText, Math.max(cutBytes, cutText.length));
   }
   if (cutAfterMs !== undefined && call.sent.size > 0 && (reasons(call) || sink === undefined)) {
     const open = call.owedRequests.filter(({ usage }) => usage === undefined).length;

@@ -102,9 +102,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
   ...chatBounds,
 
   toReport: (_, usage) =>
-    "prompt_tokens" in usage
-      ? toMeters(usage)
-      : toTokenMeters(usage, { input: "text_tokens", output: "text_tokens" }),
+    "prompt_tokens" in usage ? toMeters(usage) : toTokenMeters(usage, { input: "text_tokens", output: "text_tokens" }),
 
   async estimate(call, kernel) {
     const { request, usageMeter } = call;

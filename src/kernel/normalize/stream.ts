@@ -160,7 +160,8 @@ export class StreamNormalizer {
     this.#usageMeter.wrote = true;
     const { output } = this.#usageMeter;
     output.sample.add(text);
-    if (output.sample.length > charactersMax) throw new UpstreamFault("bad_response", "The provider's answer does not end");
+    if (output.sample.length > charactersMax)
+      throw new UpstreamFault("bad_response", "The provider's answer does not end");
   }
 
   #getState(index: number): ChoiceState {

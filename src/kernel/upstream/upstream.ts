@@ -90,7 +90,11 @@ export class BoundUpstream implements Upstream {
     return downloadPublic(this.#network.publicGet, url, this.#signal, reserve);
   }
 
-  async #post(path: string, body: string | FormData, init: UpstreamRequestOptions | undefined): Promise<[Response, SentRequest]> {
+  async #post(
+    path: string,
+    body: string | FormData,
+    init: UpstreamRequestOptions | undefined,
+  ): Promise<[Response, SentRequest]> {
     const { guard, client, timeouts, now, bounds } = this.#network;
     const isPath = path.charCodeAt(0) === 47;
     const checked = isPath ? guard.check(this.#route) : guard.checkUrl(this.#route, path);
@@ -167,6 +171,7 @@ export class BoundUpstream implements Upstream {
 
   #timeout(): void {
     this.#timedOut = true;
+    for (const sent of this.#sent) sent.isTimedOut = true;
     this.#call.timeout(this.#signal);
   }
 

@@ -7,7 +7,7 @@ const healthy: NodeState = { routes: [], keys: [], models: [] };
 const sound: SharedState = { wallets: [], budgets: [], usage: { calls: 0, estimated: 0 } };
 const all = {
   ...{ wallet_low: usd, budget: 50, provider_failing: 0, circuit_open: 0, model_retires: 30 },
-  ...{ usage_estimated: 10, ledger_difference: 0, disk_full: 90 },
+  ...{ usage_implausible: 0, usage_estimated: 10, ledger_difference: 0, disk_full: 90 },
 };
 const atNode = (state: Partial<NodeState>, thresholds: object = all) =>
   checkNode({ ...healthy, ...state }, thresholds, now);
@@ -49,6 +49,12 @@ describe("a rule finds", () => {
     expect(shared({ budgets: budget(7 * usd) }, { budget: 80 })).toEqual([]);
     expect(shared({ budgets: budget(8 * usd) }, { budget: 80 })).toMatchObject([{ subject: "k1" }]);
     expect(shared({ budgets: budget(0, 0) })).toEqual([]);
+  });
+
+  test("a provider that reported more than a call can have", () => {
+    const routes = [{ ...route("one", false), isImplausible: true }, route("two", false)];
+    expect(atNode({ routes })).toMatchObject([{ rule: "usage_implausible", subject: "acme", level: 1 }]);
+    expect(atNode({ routes }, {})).toEqual([]);
   });
 
   test("open circuits, one finding for each provider", () => {

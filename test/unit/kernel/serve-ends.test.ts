@@ -1,7 +1,7 @@
-import { SentRequest } from "../../../src/kernel/upstream/served.ts";
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, type ChatCompletion, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
+import { SentRequest } from "../../../src/kernel/upstream/served.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
 

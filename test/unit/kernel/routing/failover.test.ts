@@ -86,7 +86,11 @@ describe("attempt", () => {
     const { done, ledger } = ask(fetch);
     expect((await rejectionOf(done)).code).toBe("upstream_error");
     expect(fetch.asked).toHaveLength(1);
-    expect(ledger.settlement).toMatchObject({ outcome: "settled", usageSource: "estimated", meters: { inputToken: 9 } });
+    expect(ledger.settlement).toMatchObject({
+      outcome: "settled",
+      usageSource: "estimated",
+      meters: { inputToken: 9 },
+    });
   });
 
   const tooLarge = refused(429, { message: "Limit 7000, Used 0, Requested ~12903", code: "rate_limit_exceeded" });
