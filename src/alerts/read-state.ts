@@ -21,7 +21,7 @@ export async function readNodeState(registry: Registry, nowMs: number, folder: s
   return {
     routes: routes.map(({ plugin, model, circuitBreaker, health }) => {
       const isOpen = health.openForMs(nowMs) > 0 || circuitBreaker.stateAt(nowMs) !== "closed";
-      return { plugin: plugin.name, model: model.id, isOpen };
+      return { plugin: plugin.name, model: model.id, isOpen, isImplausible: health.isImplausible(nowMs) };
     }),
     keys: [...pools].map(([plugin, keys]) => ({ plugin, total: keys.size, paused: keys.size - keys.readyAt(nowMs) })),
     // In the sandbox no provider serves them, so the end of one concerns nobody yet.

@@ -20,6 +20,7 @@ export const rules = {
   provider_failing: { delayMs: minuteMs },
   circuit_open: {},
   model_retires: { unit: "days", threshold: 30 },
+  usage_implausible: {},
   usage_estimated: { unit: "percent", threshold: 10 },
   ledger_difference: {},
   disk_full: { unit: "percent", threshold: 90 },
@@ -44,6 +45,8 @@ export interface RouteHealth {
   readonly plugin: string;
   readonly model: string;
   readonly isOpen: boolean;
+  /** Its provider reported usage lately that no call can have. */
+  readonly isImplausible?: boolean;
 }
 
 /** What each node sees for itself. */
@@ -90,6 +93,7 @@ export function checkNode(state: NodeState, thresholds: Thresholds, now: number)
   return [
     ...(thresholds.circuit_open === undefined ? [] : findOpenCircuits(state)),
     ...(thresholds.provider_failing === undefined ? [] : findFailingProviders(state)),
+    ...(thresholds.usage_implausible === undefined ? [] : findImplausible(state)),
     ...(days === undefined ? [] : findRetiring(state, days, now)),
     ...(percent === undefined ? [] : findFullDisk(state, percent)),
   ];
@@ -183,6 +187,14 @@ function findFailingProviders({ routes, keys }: NodeState): Finding[] {
       return { rule: "provider_failing" as const, subject: plugin, level: paused === total ? 2 : 1, text };
     }),
   ];
+}
+
+function findImplausible({ routes }: NodeState): Finding[] {
+  const plugins = new Set(routes.filter(({ isImplausible }) => isImplausible).map(({ plugin }) => plugin));
+  return [...plugins].map((plugin) => {
+    const text = `The provider ${plugin} reported more usage than a call can have; the most that it can have was charged`;
+    return { rule: "usage_implausible", subject: plugin, level: 1, text };
+  });
 }
 
 function findRetiring({ models }: NodeState, threshold: number, now: number): Finding[] {

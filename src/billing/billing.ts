@@ -159,13 +159,9 @@ class StoreBilling implements Billing {
       call.end = toCallEnded(call.open, settlement, this.#now());
       this.#holds.charge(call.end);
     }
-    const outcome = await this.#queue.add(call.end);
-    if (outcome?.failures.has(call.end)) {
-      throw billingUnavailable(
-        "The charge of the call could not be written yet; it is kept and tried again",
-        outcome.failures.get(call.end),
-      );
-    }
+    // What could not be written is kept and tried again, and the call stands open in the store until then: the charge is sure,
+    // so that the answer is given out.
+    await this.#queue.add(call.end);
     await call.limitsUpdated;
   }
 

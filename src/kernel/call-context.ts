@@ -189,8 +189,9 @@ export class CallContext<C extends Capability = Capability> {
    * on.
    */
   get owedRequests(): SentRequest[] {
+    const isCut = this.cutAfterMs !== undefined;
     return [...this.sent].filter(
-      ({ isAnswered, isWhole }) => isAnswered || (this.cutAfterMs !== undefined && !isWhole),
+      ({ isAnswered, isWhole, isTimedOut }) => isAnswered || ((isCut || isTimedOut) && !isWhole),
     );
   }
 

@@ -213,7 +213,7 @@ async function settle(kernel: Kernel, call: CallContext): Promise<void> {
       reported: usageMeter.implausible,
       charged: meters,
     });
-    kernel.implausible?.record(route ?? "", model.id);
+    call.currentRoute?.health.onImplausible(kernel.now());
   }
   const price = priceOfCall(call, meters);
   call.costNanodollars = price === undefined ? undefined : costNanodollars(price, meters);

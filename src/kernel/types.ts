@@ -20,8 +20,6 @@ export interface Kernel {
   readonly log: Log;
   /** Milliseconds of a clock that never jumps, for deadlines, durations and circuits; not a date. */
   readonly now: () => number;
-  /** Keeps what providers reported beyond all bounds, for alerts. */
-  readonly implausible?: { record(plugin: string, model: string): void } | undefined;
   /** Counts and traces calls; absent when metrics and traces are off. */
   readonly observer?: CallObserver | undefined;
   /** From 0 to below 1, to draw among equal routes; absent: `Math.random`. */

@@ -1,5 +1,13 @@
-import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage } from "../../contract/index.ts";
+import {
+  type Call,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  type ChatUsage,
+  UpstreamFault,
+} from "../../contract/index.ts";
 import { toChunks } from "../normalize/completion.ts";
+import { maySendAgain } from "../routing/failures.ts";
 import type { Route } from "../routing/registry.ts";
 import { closeIterator } from "./iterators.ts";
 
@@ -8,20 +16,52 @@ type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<
 /** How many requests one call may become where the provider has no `n`. */
 export const fanOutMax = 16;
 
+/**
+ * The answers of several requests that serve one call. Where one fails the others are paid for all the same, so that they are
+ * given out: fewer choices than were asked for.
+ *
+ * @throws The failure, where none was served: one after which nothing may be sent again, if there is such a one.
+ */
+export async function settleRequests<Answer>(
+  requests: readonly Promise<Answer>[],
+  warn: (sentence: string) => void,
+): Promise<[Answer, ...Answer[]]> {
+  const answers: Answer[] = [];
+  const failures: unknown[] = [];
+  for (const outcome of await Promise.allSettled(requests)) {
+    if (outcome.status === "fulfilled") answers.push(outcome.value);
+    else failures.push(outcome.reason);
+  }
+  const [first, ...others] = answers;
+  if (first === undefined) throw failures.find((failure) => !mayBeSentAgain(failure)) ?? failures[0];
+  if (failures.length > 0) warn(`${failures.length} of ${requests.length} requests failed: ${String(failures[0])}`);
+  return [first, ...others];
+}
+
+function mayBeSentAgain(failure: unknown): boolean {
+  return failure instanceof UpstreamFault && maySendAgain(failure, true);
+}
+
 /** Asks `n` times for one choice each, and combines the answers into one completion. */
 export async function fanOutCompletions(chat: Chat, call: Call<ChatRequest>): Promise<ChatCompletion> {
-  const answers = (await Promise.all(splitChoices(call).map((single) => chat(single)))) as ChatCompletion[];
+  const single = async (request: Call<ChatRequest>) => {
+    const answer = (await chat(request)) as ChatCompletion;
+    if (Array.isArray(answer?.choices) && answer.choices.length > 0) return answer;
+    throw new UpstreamFault("bad_response", "The provider's answer has no choices");
+  };
+  const answers = await settleRequests(splitChoices(call).map(single), call.warn);
   const choices = answers.flatMap((answer, index) =>
     answer.choices.slice(0, 1).map((choice) => ({ ...choice, index })),
   );
-  const { usage: _, ...rest } = answers[0] as ChatCompletion;
+  const { usage: _, ...rest } = answers[0];
   const usage = sumUsage(answers.map((answer) => answer.usage));
   return { ...rest, choices, ...(usage && { usage }) };
 }
 
 /** Asks `n` times for a stream of one choice each, and merges the chunks as they come. */
 export async function fanOutChunks(chat: Chat, call: Call<ChatRequest>): Promise<AsyncIterable<ChatChunk>> {
-  const answers = await Promise.all(splitChoices(call).map((single) => chat(single)));
+  const requests = splitChoices(call).map((single) => chat(single));
+  const answers = await settleRequests(requests, call.warn);
   return merge(answers.map(toIterator));
 }
 
@@ -32,9 +72,20 @@ function toIterator(answer: ChatCompletion | AsyncIterable<ChatChunk>): AsyncIte
   return { next: async () => chunks.next() };
 }
 
+/** A stream that fails leaves the others their end; one that has not begun leaves no choice, unless none has. */
 async function* merge(streams: AsyncIterator<ChatChunk>[]): AsyncGenerator<ChatChunk> {
   const usages: (ChatUsage | undefined)[] = streams.map(() => undefined);
-  const next = async (index: number) => ({ index, result: await (streams[index] as AsyncIterator<ChatChunk>).next() });
+  /** The choice of each stream that has begun. */
+  const choices = new Map<number, number>();
+  const failures: { index: number; error: unknown }[] = [];
+  const next = async (index: number) => {
+    try {
+      return { index, result: await (streams[index] as AsyncIterator<ChatChunk>).next() };
+    } catch (error) {
+      failures.push({ index, error });
+      return { index, result: { done: true, value: undefined } as const };
+    }
+  };
   const waiting = new Map(streams.map((_, index) => [index, next(index)]));
   try {
     while (waiting.size > 0) {
@@ -46,12 +97,16 @@ async function* merge(streams: AsyncIterator<ChatChunk>[]): AsyncGenerator<ChatC
       waiting.set(index, next(index));
       const { usage, ...chunk } = result.value;
       if (usage) usages[index] = usage;
-      if (chunk.choices.length > 0) yield { ...chunk, choices: chunk.choices.map((choice) => ({ ...choice, index })) };
+      if (chunk.choices.length === 0) continue;
+      const place = choices.get(index) ?? choices.size;
+      choices.set(index, place);
+      yield { ...chunk, choices: chunk.choices.map((choice) => ({ ...choice, index: place })) };
     }
-    const usage = sumUsage(usages);
+    const broken = failures.find(({ index }) => choices.has(index) || choices.size === 0);
+    if (broken !== undefined) throw broken.error;
+    const usage = failures.length === 0 ? sumUsage(usages) : undefined;
     if (usage) yield { choices: [], usage };
   } finally {
-    for (const pending of waiting.values()) pending.catch(() => undefined);
     for (const index of waiting.keys()) closeIterator(streams[index]);
   }
 }

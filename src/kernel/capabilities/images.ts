@@ -17,6 +17,7 @@ import { boundText, readText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
+import { settleRequests } from "./fan-out.ts";
 
 /** A picture of a model that says nothing of its tokens: more than any takes. */
 const imageTokensDefault = 32_768;
@@ -97,8 +98,12 @@ async function generateImages(plugin: ProviderPlugin, call: Call<ImagesRequest>)
   const wanted = getWanted(call.request);
   if (!needsFanOut(plugin, wanted)) return checkImages(await handlers.images(call), wanted);
   const single = { ...call, request: { ...call.request, n: 1 } };
-  const image = handlers.images.bind(handlers);
-  const answers = await Promise.all(Array.from({ length: wanted }, () => image(single)));
+  const { images: ask } = handlers;
+  const image = async () => checkImages(await ask.call(handlers, single), 1);
+  const answers = await settleRequests(
+    Array.from({ length: wanted }, () => image()),
+    call.warn,
+  );
   const images = answers.flatMap((answer) => answer.images.slice(0, 1));
   return checkImages({ images, usage: sumUsage(answers.map((answer) => answer.usage)) }, wanted);
 }

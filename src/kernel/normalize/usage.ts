@@ -173,7 +173,11 @@ export function toChatUsage(
   compiledPrice: CompiledPrice | undefined,
 ): ChatUsage {
   const counted = { prompt_tokens: sumPromptTokens(meters), completion_tokens: sumOutputTokens(meters) ?? 0 };
-  const shown = source === "estimated" || !reported ? counted : reported;
+  // The answer may leave out a request that was served too.
+  const isAll =
+    reported?.prompt_tokens === counted.prompt_tokens &&
+    (reported.completion_tokens ?? 0) === counted.completion_tokens;
+  const shown = source === "reported" && reported && isAll ? reported : counted;
   const completionTokens = shown.completion_tokens ?? 0;
   const usage: ChatUsage = {
     ...shown,

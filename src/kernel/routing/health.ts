@@ -184,6 +184,7 @@ export class KeyPool {
 const pluginFaultsMax = 5;
 const pluginWindowMs = 60_000;
 const pluginOpenMs = 30_000;
+const implausibleMs = 3_600_000;
 
 /**
  * The circuit breaker of a plugin's own code. Only its own faults count (it threw, returned something that is not an
@@ -192,6 +193,7 @@ const pluginOpenMs = 30_000;
  */
 export class PluginHealth {
   #faultsAt: number[] = [];
+  #implausibleAtMs = Number.NEGATIVE_INFINITY;
   #openUntilMs = 0;
 
   /** Returns whether the circuit opens. */
@@ -200,6 +202,16 @@ export class PluginHealth {
     if (this.#faultsAt.length < pluginFaultsMax) return false;
     this.#openUntilMs = nowMs + pluginOpenMs;
     return true;
+  }
+
+  /** Its provider reported more than a call can have used. */
+  onImplausible(nowMs: number): void {
+    this.#implausibleAtMs = nowMs;
+  }
+
+  /** Whether its provider did so in the last hour. */
+  isImplausible(nowMs: number): boolean {
+    return nowMs - this.#implausibleAtMs < implausibleMs;
   }
 
   onSuccess(): void {

@@ -189,10 +189,8 @@ export async function readText(
     if (length !== undefined && length <= wholeBytesMax) return await readWhole(response, limits);
     for await (const chunk of readChunks(response, limits)) chunks.push(chunk);
   } catch (error) {
-    onCut?.(
-      chunks,
-      chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0),
-    );
+    const bytes = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
+    onCut?.(chunks, error instanceof LongAnswerFault ? limits.bytesMax : bytes);
     throw error;
   }
   return new Blob(chunks).text();

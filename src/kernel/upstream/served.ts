@@ -15,6 +15,8 @@ export class SentRequest {
   isAnswered = false;
   /** All of the answer came, so that what it reports is final. */
   isWhole = false;
+  /** The gateway ended it, because it was silent for too long. */
+  isTimedOut = false;
   /** What came of a whole answer that was cut, or is not JSON: its bytes, and a part of its text. */
   cutBytes = 0;
   cutText = "";

@@ -210,6 +210,7 @@ export class BoundUpstream implements Upstream {
 
   #timeout(): void {
     this.#timedOut = true;
+    for (const sent of this.#sent) sent.isTimedOut = true;
     this.#call.timeout(this.#signal);
   }
 

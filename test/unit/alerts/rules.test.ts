@@ -7,7 +7,7 @@ const healthy: NodeState = { routes: [], keys: [], models: [] };
 const sound: SharedState = { wallets: [], budgets: [], usage: { calls: 0, estimated: 0 } };
 const all = {
   ...{ wallet_low: usd, budget: 50, provider_failing: 0, circuit_open: 0, model_retires: 30 },
-  ...{ usage_estimated: 10, ledger_difference: 0, disk_full: 90 },
+  ...{ usage_implausible: 0, usage_estimated: 10, ledger_difference: 0, disk_full: 90 },
 };
 const atNode = (state: Partial<NodeState>, thresholds: object = all) =>
   checkNode({ ...healthy, ...state }, thresholds, now);
@@ -60,6 +60,12 @@ describe("a rule finds", () => {
   ])("a spent budget of a key whose name is %s, which it has not in the message", (_, name, shown) => {
     const [found] = shared({ budgets: budget(10 * usd).map((one) => ({ ...one, name })) });
     expect(found?.text).toStartWith(`The API key “${shown}” (k1) has spent 100 %`);
+  });
+
+  test("a provider that reported more than a call can have", () => {
+    const routes = [{ ...route("one", false), isImplausible: true }, route("two", false)];
+    expect(atNode({ routes })).toMatchObject([{ rule: "usage_implausible", subject: "acme", level: 1 }]);
+    expect(atNode({ routes }, {})).toEqual([]);
   });
 
   test("open circuits, one finding for each provider", () => {

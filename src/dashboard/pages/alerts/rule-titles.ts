@@ -27,6 +27,10 @@ export const ruleTitles: Readonly<Record<string, RuleTitle>> = {
     description: "A provider takes a model out of service.",
     threshold: "Days before",
   },
+  usage_implausible: {
+    title: "Usage implausible",
+    description: "A provider reported more usage than a call can have.",
+  },
   usage_estimated: {
     title: "Usage estimated",
     description: "The share of calls whose usage the provider did not report.",

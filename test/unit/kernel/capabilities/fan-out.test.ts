@@ -8,7 +8,6 @@ import {
 } from "../../../../src/contract/index.ts";
 import { fanOutMax } from "../../../../src/kernel/capabilities/fan-out.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
-import { settled } from "../fake-fetch.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "../streams.ts";
 import { chatCall, createBench, createPlugin, rejectionOf } from "../support.ts";
 
@@ -72,10 +71,22 @@ describe("several choices from a provider that makes one", () => {
     expect(ledger.settlement).toMatchObject({ usageSource: "estimated", meters: { outputToken: 2 } });
   });
 
-  test("fail when one of them fails, and nothing is charged", async () => {
+  test("are fewer when one of them fails: the others are charged and given out", async () => {
     const { kernel, ledger } = single((index) => {
       if (index === 1) throw new UpstreamFault("bad_request", "Not this one");
-      return completionOf("Hi");
+      return completionOf("Hi", parts(0));
+    });
+    const answer = await runCall(kernel, chatCall({ n: 3 }));
+    expect(answer?.choices.map(({ index }) => index)).toEqual([0, 1]);
+    expect(ledger.settlement).toMatchObject({
+      outcome: "settled",
+      meters: { inputToken: 18, cacheWriteToken: 2, outputToken: 6 },
+    });
+  });
+
+  test("fail when all of them fail, and nothing is charged", async () => {
+    const { kernel, ledger } = single(() => {
+      throw new UpstreamFault("bad_request", "Not this one");
     });
     expect((await rejectionOf(runCall(kernel, chatCall({ n: 3 })))).message).toBe("Not this one");
     expect(ledger.settlement.outcome).toBe("released");
@@ -123,29 +134,37 @@ describe("several streams", () => {
     expect(ledger.settlement).toMatchObject({ usageSource: "reported" });
   });
 
-  test("end when one of them breaks, the others are let go, and what was said is charged", async () => {
+  test("fail when one of them breaks, once the others have ended, and what was said is charged", async () => {
     const streams = [
-      new FakeStream<ChatChunk>(textChunk("Hello"), "hang"),
+      new FakeStream<ChatChunk>(textChunk("Hello"), finishChunk()),
       new FakeStream<ChatChunk>(textChunk("Hello"), new UpstreamFault("bad_response", "The line is dead")),
     ];
     const { kernel, ledger } = single((index) => streams[index]);
     const sink = new Sink<ChatChunk>();
     const done = runCall(kernel, chatCall({ n: 2, stream: true }, { sink }));
     expect((await rejectionOf(done)).code).toBe("upstream_error");
-    await settled();
-    expect(streams[0]?.returned).toBe(1);
+    expect(textOf(sink.pieces, 0)).toBe("Hello");
     expect(ledger.settlement).toMatchObject({ usageSource: "estimated", meters: { outputToken: 2 } });
   });
 
-  test("one that cannot be opened fails the call, and what the others hold open is closed", async () => {
-    let signal: AbortSignal | undefined;
-    const { kernel, ledger } = single((index, call) => {
-      signal = call.signal;
-      if (index % 2 === 1) throw new UpstreamFault("overloaded", "Busy");
-      return new FakeStream<ChatChunk>(...hello(0));
+  test("are fewer when one cannot be opened or breaks before it begins", async () => {
+    const { kernel, ledger } = single((index) => {
+      if (index === 0) throw new UpstreamFault("overloaded", "Busy");
+      if (index === 1) return new FakeStream<ChatChunk>(new UpstreamFault("bad_response", "The line is dead"));
+      return new FakeStream<ChatChunk>(...hello(index));
+    });
+    const sink = new Sink<ChatChunk>();
+    await runCall(kernel, chatCall({ n: 3, stream: true }, { sink }));
+    expect(textOf(sink.pieces, 0)).toBe("a2b2");
+    expect(sink.pieces.flatMap(({ choices }) => choices).every(({ index }) => index === 0)).toBe(true);
+    expect(ledger.settlement.outcome).toBe("settled");
+  });
+
+  test("fail when none can be opened, and nothing is charged", async () => {
+    const { kernel, ledger } = single(() => {
+      throw new UpstreamFault("overloaded", "Busy");
     });
     await rejectionOf(runCall(kernel, chatCall({ n: 2, stream: true }, { sink: new Sink() })));
-    expect(signal?.aborted).toBe(true);
     expect(ledger.settlement.outcome).toBe("released");
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatUsage, Meters } from "../../../../src/contract/index.ts";
+import { type ChatUsage, type Meters, toMeters } from "../../../../src/contract/index.ts";
 import { toChatUsage, UsageMeter } from "../../../../src/kernel/normalize/usage.ts";
 
 function tallyOf(estimate: Meters, state: Partial<UsageMeter>, ...reports: Meters[]) {
@@ -72,7 +72,8 @@ describe("a count", () => {
 });
 
 test("usage always has its sum, whatever the provider summed", () => {
-  const shown = (reported: ChatUsage) => toChatUsage(reported, { meters: {}, source: "reported" }, undefined);
+  const shown = (reported: ChatUsage) =>
+    toChatUsage(reported, { meters: toMeters(reported) as Meters, source: "reported" }, undefined);
   expect(shown({ prompt_tokens: 2, completion_tokens: 3, total_tokens: 99 }).total_tokens).toBe(5);
   expect(shown({ prompt_tokens: 2 })).toEqual({ prompt_tokens: 2, completion_tokens: 0, total_tokens: 2 });
 });
