@@ -33,7 +33,7 @@ export class SentRequest {
   readAnswer(answer: unknown): void {
     this.isWhole = true;
     this.#usage = isRecord(answer) ? this.#read(answer) : undefined;
-    this.isAnswered = this.#usage !== undefined || !isError(answer);
+    this.isAnswered = this.#usage !== undefined || (isRecord(answer) && !isError(answer));
   }
 
   /** Takes what came of an answer that cannot be read: it was cut, or all of it came and it is not JSON. Of a long one some chunks are looked at, evenly spread. */
