@@ -147,7 +147,7 @@ const outcomes: Record<string, (call: CallRow, happening: Happening) => void> = 
   },
   "what came"(call) {
     expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
-    expect(call.output_tokens).toBeGreaterThan(0);
+    // How much that is depends on when the line is cut.
     expect(call.output_tokens).toBeLessThan(40);
     expect(call.input_tokens).toBeGreaterThan(0);
   },
