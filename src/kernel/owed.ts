@@ -15,6 +15,8 @@ import type { CapabilityHandler, Kernel } from "./types.ts";
 
 /** The most tokens of a picture, or of speech, of a model that does not say. */
 const mediaTokensDefault = 32_768;
+/** A limit of the output is not kept to the token: the mark of its end may count, or what was begun. */
+const limitMargin = { share: 1.1, tokens: 64 };
 const audioMsDefault = 14_400_000;
 
 const promptMeters: readonly MeterName[] = [
@@ -80,7 +82,7 @@ function boundReport(call: CallContext, meters: Meters): Meters | undefined {
   const requests = Math.max(1, sent.size);
   const context = (getContextTokensMax(model) ?? contextTokensDefault) * requests;
   const limit = (model.outputTokensMax ?? mediaTokensDefault) * requests;
-  const outputMax = sumOutputTokens(upper) ?? 0;
+  const outputMax = (sumOutputTokens(upper) ?? 0) * limitMargin.share + limitMargin.tokens;
   const isOver: [readonly MeterName[], boolean][] = [
     [promptMeters, sumPromptTokens(meters) > Math.max(context, sumPromptTokens(upper))],
     [

@@ -206,7 +206,7 @@ async function settle(kernel: Kernel, call: CallContext): Promise<void> {
   call.usageSource = source;
   if (usageMeter.implausible !== undefined) {
     const { model: id, route, id: callId } = call;
-    kernel.log.error("usage_implausible", {
+    kernel.log.warn("usage_implausible", {
       call: callId,
       model: id,
       route,

@@ -4,6 +4,8 @@ import { TextSample } from "../normalize/text-sample.ts";
 
 /** Of an answer that was cut so many chunks are looked at, of some 64 kB each. */
 const chunksSampled = 64;
+/** By so much of its beginning JSON is told from a page. */
+const headBytes = 1024;
 
 /**
  * A request that a provider may have received and has not refused, and what it said of its use: read before the plugin
@@ -24,6 +26,8 @@ export class SentRequest {
   /** The first and the last event that may report usage. Read only where it is needed. */
   #first: string | undefined;
   #last: string | undefined;
+  /** Events after the last that reports usage. */
+  #afterReport = 0;
 
   constructor(readUsage: ProviderPlugin["readUsage"]) {
     this.#readUsage = readUsage;
@@ -33,7 +37,7 @@ export class SentRequest {
   readAnswer(answer: unknown): void {
     this.isWhole = true;
     this.#usage = isRecord(answer) ? this.#read(answer) : undefined;
-    this.isAnswered = this.#usage !== undefined || !isError(answer);
+    this.isAnswered = this.#usage !== undefined || (isRecord(answer) && !isError(answer));
   }
 
   /** Takes what came of an answer that cannot be read: it was cut, or all of it came and it is not JSON. Of a long one some chunks are looked at, evenly spread. */
@@ -43,23 +47,27 @@ export class SentRequest {
     const step = Math.max(1, Math.ceil(chunks.length / chunksSampled));
     for (let index = 0; index < chunks.length; index += step) sample.add(decoder.decode(chunks[index]));
     this.cutText = sample.text;
+    const [first] = chunks;
+    const head = first === undefined ? "" : decoder.decode(first.subarray(0, headBytes));
     // A page of something in between is not an answer of the model.
-    this.isAnswered = this.cutText === "" ? !isWhole : /^\s*[[{]/.test(this.cutText);
+    this.isAnswered = this.cutText === "" ? !isWhole : /^\s*[[{]/.test(head);
     if (this.isAnswered) this.cutBytes = bytes;
     else this.cutText = "";
   }
 
   async *tap(events: AsyncIterable<ServerEvent>): AsyncGenerator<ServerEvent> {
+    let hasFailed = false;
     for await (const event of events) {
       const { data } = event;
-      if (!this.isAnswered && data !== "" && !(data.includes('"error"') && isError(parseJson(data)))) {
-        this.isAnswered = event.event !== "raw";
-      }
+      // Events that say only that the request was taken are no answer where a failure follows them.
+      if (data.includes('"error"') && !data.includes('"error":null') && isError(parseJson(data))) hasFailed = true;
+      this.isAnswered = !hasFailed && (this.isAnswered || (data !== "" && event.event !== "raw"));
       if (data === "[DONE]") this.isWhole = true;
       if (data.includes('"usage') && !data.includes('"usage":null')) {
         if (this.#first === undefined) this.#first = data;
         else this.#last = data;
-      }
+        this.#afterReport = 0;
+      } else if (data !== "[DONE]") this.#afterReport++;
       yield event;
     }
     this.isWhole = true;
@@ -67,7 +75,8 @@ export class SentRequest {
 
   /** What the provider reported, if that is final. */
   get usage(): AnswerUsage | undefined {
-    if (!this.isWhole) return undefined;
+    // At most the mark of the end follows the last report; one of the beginning alone is that of a stream that broke off.
+    if (!this.isWhole || this.#afterReport > 1) return undefined;
     let usage = this.#usage;
     for (const data of [this.#first, this.#last]) {
       const part = data === undefined ? undefined : parseJson(data);
@@ -87,5 +96,7 @@ export class SentRequest {
 }
 
 function isError(answer: unknown): boolean {
-  return isRecord(answer) && (answer.type === "error" || Boolean(answer.error));
+  if (!isRecord(answer)) return false;
+  const { type, error, response } = answer;
+  return type === "error" || Boolean(error) || (isRecord(response) && Boolean(response.error));
 }

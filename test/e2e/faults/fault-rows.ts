@@ -23,7 +23,10 @@ export interface FaultRow {
 }
 
 const failed: Promised = { status: 500, code: "upstream_error", charged: "nothing" };
-const late: Promised = { status: 500, code: "upstream_timeout", charged: "nothing" };
+/** It had begun to serve. */
+const begun: Promised = { ...failed, charged: "what was said" };
+/** It goes on after it was given up, and bills. */
+const late: Promised = { status: 500, code: "upstream_timeout", charged: "what was said" };
 const brokenOff: Promised = { status: 200, code: "upstream_error", charged: "what was said" };
 const fellSilent: Promised = { status: 200, code: "upstream_timeout", charged: "what was said" };
 
@@ -84,7 +87,7 @@ export const faultRows: FaultRow[] = [
       await Bun.sleep(50);
       socket.resetAndDestroy();
     },
-    whole: failed,
+    whole: begun,
     streamed: brokenOff,
   },
   {
@@ -112,7 +115,7 @@ export const faultRows: FaultRow[] = [
       const piece = stream ? eventOf(textChunk(`${words} `.repeat(500))).repeat(8) : '"more",'.repeat(20_000);
       await pour(socket, 1 << 30, chunkOf(piece));
     },
-    whole: failed,
+    whole: begun,
     streamed: brokenOff,
   },
   {
@@ -121,7 +124,7 @@ export const faultRows: FaultRow[] = [
       socket.write(headOf(stream ? eventStream : json, `content-length: ${1 << 30}`));
       await pour(socket, 1 << 30, mebibyte);
     },
-    whole: failed,
+    whole: begun,
     streamed: failed,
   },
   {

@@ -33,12 +33,14 @@ describe("a provider that falls silent", () => {
     ["after its head", { ...whole, fault: { kind: "hangAfter", bytes: 0 } }],
     ["inside a JSON answer", { ...whole, fault: { kind: "hangAfter", bytes: 30 } }],
   ];
-  test.each(cases)("%s is given up at its deadline, and nothing is charged", async (_, reply) => {
+  test.each(cases)("%s is given up at its deadline, and the prompt is charged: it goes on", async (_, reply) => {
     for (const stream of [false, true]) {
       upstream.answer("openai", reply);
       const response = await gateway.post("/chat/completions", { model, messages, stream });
       await expectError(response.clone() as Response, { status: 500, code: "upstream_timeout" });
-      expect(gateway.ledger.callOf(response)).toMatchObject({ state: "released", usage_source: "none" });
+      const call = gateway.ledger.callOf(response);
+      expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
+      expect(call.input_tokens).toBeGreaterThan(0);
       expect(await upstream.seen.at(-1)?.left).toBe(true);
     }
   });

@@ -175,3 +175,23 @@ test("two routes of one weight share the calls", async () => {
   for (let call = 0; call < 4; call++) await runCall(kernel, chatCall());
   expect(hostsOf(fetch)).toEqual(["equal", "acme", "equal", "acme"]);
 });
+
+test("a stream of a model that reasons, cut before a word of it came, owes what is usually made in that time", async () => {
+  const reasoning = createPlugin(
+    { chat: async ({ upstream }) => (await upstream.json("/chat", {})) as never },
+    { models: [{ ...chatModel, reasoning: true, outputTokensMax: 800 }] },
+  );
+  for (const [ms, tokens] of [
+    [5000, 500],
+    [60_000, 800],
+  ] as const) {
+    const { kernel, clock, ledger } = createBench([reasoning], { fetch: fetchOf(silence) });
+    const call = chatCall({ stream: true }, { sink: new Sink() });
+    const done = rejectionOf(runCall(kernel, call));
+    await settled();
+    clock.nowMs += ms;
+    call.cancel("draining");
+    await done;
+    expect(ledger.settlement).toMatchObject({ usageSource: "estimated", meters: { outputToken: tokens } });
+  }
+});
