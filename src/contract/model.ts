@@ -98,7 +98,10 @@ export const Model = Type.Object(
           audioMs: Type.Optional(Type.Number({ minimum: 0 })),
           call: Type.Optional(Type.Number({ minimum: 0 })),
         },
-        { additionalProperties: false, description: "Tokens of the daily free quota that one unit draws; default ¼, 1290, 0.032 and 0" },
+        {
+          additionalProperties: false,
+          description: "Tokens of the daily free quota that one unit draws; default ¼, 1290, 0.032 and 0",
+        },
       ),
     ),
     priority: Type.Optional(
