@@ -52,7 +52,7 @@ describe("large bodies that arrive a byte at a time", () => {
       [1, 2].map(async (index) => {
         const { id } = await gateway.app.accounts.create({ email: `poor-${index}@example.org` });
         const { key } = await gateway.app.accounts.createKey({ accountId: id, name: "test" });
-        const sender = open(gateway, `${head(key, 8 * mebibyte)}{`);
+        const sender = open(gateway, `${head(key, 10 * mebibyte)}{`);
         sender.listen();
         const timer = setInterval(() => sender.socket.write(" "), 500);
         toStop.push(() => clearInterval(timer));
