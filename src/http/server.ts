@@ -10,6 +10,7 @@ import { imagesController } from "./api/images.ts";
 import { keyController } from "./api/key.ts";
 import { messagesController } from "./api/messages.ts";
 import { modelsController } from "./api/models.ts";
+import { ResponseStore } from "./api/response-store.ts";
 import { responsesController } from "./api/responses.ts";
 import { speechController } from "./api/speech.ts";
 import { storedResponsesController } from "./api/stored-responses.ts";
@@ -47,16 +48,16 @@ export function createHttp(deps: HttpDeps) {
 
 /** What counts or holds something for the whole gateway: once, however many paths lead to it. */
 function createShared(deps: HttpDeps) {
-  return { sendFile: createFileService(deps), tokenCounts: new CountLimiter(deps.now) };
+  return { sendFile: createFileService(deps), counts: new CountLimiter(deps.now), store: new ResponseStore(deps) };
 }
 
-function api(deps: HttpDeps, { sendFile, tokenCounts }: ReturnType<typeof createShared>) {
+function api(deps: HttpDeps, { sendFile, counts, store }: ReturnType<typeof createShared>) {
   return new Elysia()
     .use(chatController(deps))
     .use(completionsController(deps))
-    .use(responsesController(deps, tokenCounts))
-    .use(storedResponsesController(deps))
-    .use(messagesController(deps, tokenCounts))
+    .use(responsesController(deps, { store, counts }))
+    .use(storedResponsesController(deps, store))
+    .use(messagesController(deps, counts))
     .use(embeddingsController(deps))
     .use(imagesController(deps))
     .use(transcriptionsController(deps))

@@ -13,6 +13,7 @@ import { createStoredResponses, type StoredResponses } from "../../db/index.ts";
 import { responsesProtocol } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "../middleware/handle-call.ts";
+import { inTurn } from "../middleware/read-body.ts";
 
 const { getResponseOfInput, listReferences, previousResponseNotFound, toStoredItems } = responsesProtocol;
 
@@ -26,13 +27,21 @@ const referencesMax = 1000;
 /** Longer than a busy store takes; the answer waits for it. */
 const storeMsMax = 2000;
 
+/** More than this is read by one request of an account at a time, and a piece of so many bytes in one turn of the event loop. */
+const pieceBytesMax = 256 * 1024;
+/** A row is in memory as it is stored, as its text and as its values. */
+const rowCopies = 3;
+
 /** A response as it is stored: a later one needs no other than those that are named. */
-export interface StoredResponse {
+interface StoredResponse {
   response: ResponseObject;
-  /** The items of its own turn, each with an id. */
-  input: ResponseItem[];
   /** The ids of the responses before it, oldest first. */
   earlier: string[];
+}
+
+/** The items of its own turn, each with an id. They have a row of their own, which is only read for them. */
+interface StoredInput {
+  input: ResponseItem[];
 }
 
 /** Whose key made a response. */
@@ -43,7 +52,7 @@ interface Maker {
 }
 
 /** A stored row, decrypted. */
-type Content = (StoredResponse | { item: ResponseItem }) & { by: Maker };
+type Content = (StoredResponse | StoredInput | { item: ResponseItem }) & { by: Maker };
 
 /** What is stored of what a request refers to, and which rows that is. */
 export interface RequestContext extends responsesProtocol.StoredContext {
@@ -60,6 +69,8 @@ export class ResponseStore {
   readonly #deps: HttpDeps;
   readonly #rows: StoredResponses;
   readonly #ttlMs: number;
+  /** The ends of large reads, by account. */
+  readonly #turns = new Map<string, Promise<undefined>>();
 
   constructor(deps: HttpDeps) {
     this.#deps = deps;
@@ -83,21 +94,24 @@ export class ResponseStore {
       previousId === undefined ? undefined : toResponse((await this.#load(call, [previousId])).get(previousId));
     if (previousId !== undefined && previous === undefined) throw previousResponseNotFound(previousId);
     const before = previous?.earlier ?? [];
-    const inputs = references.flatMap((id) => getResponseOfInput(id) ?? []);
+    const chain = previousId === undefined ? [] : [...before, previousId];
+    const ofInputs = references.flatMap((id) => getResponseOfInput(id) ?? []);
+    const inputs = [...chain, ...ofInputs].map(inputIdOf);
     const found = await this.#load(call, [...new Set([...before, ...references, ...inputs])]);
     const referenced = findItems(found, references);
-    if (previousId === undefined || previous === undefined) {
-      return { stored, referenced, chain: [], usedIds: [...found.keys()] };
-    }
+    const owners = ofInputs.filter((id) => found.has(inputIdOf(id)));
+    const usedIds = [...new Set([...found.keys(), ...owners, ...chain])];
+    if (previousId === undefined || previous === undefined) return { stored, referenced, chain, usedIds };
     const responses = [...before.map((id) => toResponse(found.get(id))), previous];
-    const earlier = responses.flatMap((one) => {
-      if (one === undefined) throw previousResponseNotFound(previousId);
-      return [...one.input, ...(one.response.output as ResponseItem[])];
+    const earlier = responses.flatMap((one, index) => {
+      const input = toInput(found.get(inputIdOf(chain[index] as string)));
+      if (one === undefined || input === undefined) throw previousResponseNotFound(previousId);
+      return [...input, ...(one.response.output as ResponseItem[])];
     });
     const items = earlier.length + (Array.isArray(request.input) ? request.input.length : 1);
     if (items > itemsMax) throw tooMuchContext(`${items} items, more than ${itemsMax}`);
     if (responses.length > chainMax) throw tooMuchContext(`${responses.length} responses, more than ${chainMax}`);
-    return { stored, earlier, referenced, chain: [...before, previousId], usedIds: [...found.keys(), previousId] };
+    return { stored, earlier, referenced, chain, usedIds };
   }
 
   /**
@@ -113,8 +127,8 @@ export class ResponseStore {
   ): Promise<void> {
     if (!context.stored) return;
     try {
-      const whole = { response, input: toStoredItems(input, response.id), earlier: [...context.chain] };
-      await this.#write(call, whole, context.usedIds);
+      const whole = { response, earlier: [...context.chain] };
+      await this.#write(call, whole, { input: toStoredItems(input, response.id), usedIds: context.usedIds });
     } catch (error) {
       Object.assign(response, { store: false });
       call.ignored.add("store");
@@ -123,29 +137,62 @@ export class ResponseStore {
   }
 
   /** @throws {GatewayError} `not_found` when there is none, it has expired, or belongs to another account. */
-  async get(call: HttpCall, id: string): Promise<StoredResponse> {
+  async get(call: HttpCall, id: string): Promise<ResponseObject> {
     const found = toResponse((await this.#load(call, [id])).get(id));
+    if (found === undefined) throw responseNotFound(id);
+    return found.response;
+  }
+
+  /** The items of its own turn. @throws {GatewayError} As `get`. */
+  async getInput(call: HttpCall, id: string): Promise<ResponseItem[]> {
+    const found = toInput((await this.#load(call, [inputIdOf(id)])).get(inputIdOf(id)));
     if (found === undefined) throw responseNotFound(id);
     return found;
   }
 
   /** Deletes a response and the items of its output. @throws {GatewayError} As `get`. */
   async delete(call: HttpCall, id: string): Promise<void> {
-    const isTheirs = (await this.#load(call, [id])).has(id);
+    const isTheirs = toResponse((await this.#load(call, [id])).get(id)) !== undefined;
     if (!isTheirs || !(await ask(this.#rows.delete(call.caller.accountId, id)))) throw responseNotFound(id);
   }
 
-  /** The rows of these ids; those that do not exist or are another person's are left out. Their bytes count as the call's body. */
+  /** The rows of these ids; those that do not exist or are another person's are left out. They count as the call's memory. */
   async #load(call: HttpCall, ids: readonly string[]): Promise<Map<string, Content>> {
     const { accountId } = call.caller;
     if (this.#ttlMs === 0 || ids.length === 0) return new Map();
     const sizes = await ask(this.#rows.sizes(accountId, ids));
     const bytes = sizes.reduce((sum, row) => sum + row.bytes, 0);
     if (bytes > contextBytesMax) throw tooMuchContext(`${bytes} bytes, more than ${contextBytesMax}`);
-    call.reserveMemory(bytes);
-    const found = await ask(this.#rows.get(accountId, ids));
-    const opened = found.flatMap(({ id, body }) => this.#open(call, id, body) ?? []);
+    call.reserveMemory(rowCopies * bytes);
+    const read = () => this.#readRows(call, sizes);
+    const opened = await (bytes > pieceBytesMax ? this.#inTurnOf(accountId, read) : read());
     return new Map(await this.#withoutOthers(call, opened));
+  }
+
+  /** One large read of an account at a time. */
+  async #inTurnOf<Outcome>(accountId: string, work: () => Promise<Outcome>): Promise<Outcome> {
+    const before = this.#turns.get(accountId) ?? Promise.resolve();
+    const outcome = before.then(work);
+    const end = outcome.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#turns.set(accountId, end);
+    try {
+      return await outcome;
+    } finally {
+      if (this.#turns.get(accountId) === end) this.#turns.delete(accountId);
+    }
+  }
+
+  async #readRows(call: HttpCall, sizes: readonly { id: string; bytes: number }[]): Promise<[string, Content][]> {
+    const opened: [string, Content][] = [];
+    for (const piece of toPieces(sizes)) {
+      const found = await ask(this.#rows.get(call.caller.accountId, piece.ids));
+      const open = () => found.flatMap(({ id, body }) => this.#open(call, id, body) ?? []);
+      opened.push(...(piece.isLarge ? await inTurn(open) : open()));
+    }
+    return opened;
   }
 
   async #withoutOthers(call: HttpCall, rows: [string, Content][]): Promise<[string, Content][]> {
@@ -169,13 +216,17 @@ export class ResponseStore {
     }
   }
 
-  async #write(call: HttpCall, whole: StoredResponse, usedIds: readonly string[]): Promise<void> {
+  async #write(
+    call: HttpCall,
+    whole: StoredResponse,
+    { input, usedIds }: StoredInput & { usedIds: readonly string[] },
+  ): Promise<void> {
     const { sealKey, now, config } = this.#deps;
     const { accountId } = call.caller;
     const { id: responseId, output } = whole.response;
     const by = toMaker(call);
     const contents = new Map<string, Content>(output.map((item) => [item.id, { item: item as ResponseItem, by }]));
-    contents.set(responseId, { ...whole, by });
+    contents.set(responseId, { ...whole, by }).set(inputIdOf(responseId), { input, by });
     const rows = [...contents].map(([id, content]) => {
       const body = encrypt(sealKey, ownerOf(accountId, id), Buffer.from(JSON.stringify(content)));
       return { id, responseId, body };
@@ -203,10 +254,28 @@ function ownerOf(accountId: string, id: string): string {
   return JSON.stringify(["stored response", accountId, id]);
 }
 
-/** Items by their ids: one of an output has a row of its own, one of an input stands in the response that it came with. */
+/** The row of the input of a response. No item has such an id, and no address. */
+function inputIdOf(responseId: string): string {
+  return `${responseId}/input`;
+}
+
+/** Ids by what is read and decrypted in one turn. */
+function toPieces(sizes: readonly { id: string; bytes: number }[]): { ids: string[]; isLarge: boolean }[] {
+  const pieces: { ids: string[]; bytes: number }[] = [];
+  for (const { id, bytes } of sizes) {
+    const last = pieces.at(-1);
+    if (last !== undefined && last.bytes + bytes <= pieceBytesMax) {
+      last.ids.push(id);
+      last.bytes += bytes;
+    } else pieces.push({ ids: [id], bytes });
+  }
+  return pieces.map(({ ids, bytes }) => ({ ids, isLarge: pieces.length > 1 || bytes > pieceBytesMax }));
+}
+
+/** Items by their ids: one of an output has a row of its own, one of an input stands in that of the response that it came with. */
 function findItems(found: ReadonlyMap<string, Content>, ids: readonly string[]): Map<string, ResponseItem> {
-  const responses = new Set(ids.flatMap((id) => toResponse(found.get(getResponseOfInput(id) ?? "")) ?? []));
-  const inputs = new Map([...responses].flatMap(({ input }) => input.map((item) => [item.id, item])));
+  const rows = new Set(ids.flatMap((id) => found.get(inputIdOf(getResponseOfInput(id) ?? "")) ?? []));
+  const inputs = new Map([...rows].flatMap((row) => (toInput(row) ?? []).map((item) => [item.id, item])));
   return new Map(
     ids.flatMap((id): [string, ResponseItem][] => {
       const content = found.get(id);
@@ -218,6 +287,10 @@ function findItems(found: ReadonlyMap<string, Content>, ids: readonly string[]):
 
 function toResponse(content: Content | undefined): StoredResponse | undefined {
   return content !== undefined && "response" in content ? content : undefined;
+}
+
+function toInput(content: Content | undefined): ResponseItem[] | undefined {
+  return content !== undefined && "input" in content ? content.input : undefined;
 }
 
 async function ask<Answer>(answer: Promise<Answer>): Promise<Answer> {

@@ -17,7 +17,7 @@ import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { formatEvent, setNative, streamNative, translateUnlessNative, warnOfTranslation } from "./native.ts";
 import { Compaction, InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
-import { ResponseStore } from "./response-store.ts";
+import type { ResponseStore } from "./response-store.ts";
 
 const {
   checkResponsesRequest,
@@ -37,14 +37,13 @@ const Body = requestBody(ResponsesRequest);
 const countedCharactersMax = 50_000;
 
 /** POST /responses, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
-export function responsesController(deps: HttpDeps, counts: CountLimiter) {
+export function responsesController(deps: HttpDeps, { store, counts }: { store: ResponseStore; counts: CountLimiter }) {
   const parse = readJsonCall(deps, async (body, call) => {
     const refusal = refuseChatBody(body);
     if (refusal !== undefined) throw refusal;
     checkResponsesRequest(body);
     checkEarly(deps, body, call);
   });
-  const store = new ResponseStore(deps);
   return new Elysia()
     .use(apiKeyRoutes(deps))
     .post(

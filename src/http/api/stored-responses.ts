@@ -5,7 +5,7 @@ import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, jsonReply } from "../middleware/handle-call.ts";
 import { responses } from "./openapi.ts";
-import { ResponseStore } from "./response-store.ts";
+import type { ResponseStore } from "./response-store.ts";
 
 const listMax = 100;
 const listDefault = 20;
@@ -22,16 +22,17 @@ const ItemList = Type.Object({
   last_id: Type.String(),
   has_more: Type.Boolean(),
 });
-const failures = [400, 401, 404, 500, 503] as const;
+const failures = [400, 401, 404, 429, 500, 503] as const;
+/** Costs nothing, so it counts sooner than the answer of a call. */
+const wholeBytesMax = 64 * 1024;
 const parameters = Object.entries({
   limit: Type.Integer({ minimum: 1, maximum: listMax, default: listDefault }),
   order: Type.Union([Type.Literal("asc"), Type.Literal("desc")], { default: "desc" }),
   after: Type.String({ description: "The id of the item before the page" }),
 }).map(([name, schema]) => ({ name, in: "query" as const, required: false, schema: schema as never }));
 
-/** What is stored of the responses of an account, until it expires. */
-export function storedResponsesController(deps: HttpDeps) {
-  const store = new ResponseStore(deps);
+/** What is stored of the responses of an account, until it expires. Each request counts towards the limits of its caller. */
+export function storedResponsesController(deps: HttpDeps, store: ResponseStore) {
   const tags = ["Calls"];
   return new Elysia()
     .use(apiKeyRoutes(deps))
@@ -43,8 +44,8 @@ export function storedResponsesController(deps: HttpDeps) {
           const sentence = "stream is true, but a stored response is only answered whole; leave it out";
           throw new GatewayError("invalid_request", sentence, { param: "stream" });
         }
-        const { response } = await store.get(call, idIn(pathname));
-        return jsonReply(deps, call, response);
+        await deps.ledger.countRequest(call.id, call.caller);
+        return jsonReply(deps, call, await store.get(call, idIn(pathname)), wholeBytesMax);
       },
       {
         apiKey: true,
@@ -59,6 +60,7 @@ export function storedResponsesController(deps: HttpDeps) {
       "/responses/:id",
       async ({ call, request }) => {
         const id = idIn(parseUrl(request).pathname);
+        await deps.ledger.countRequest(call.id, call.caller);
         await store.delete(call, id);
         return jsonReply(deps, call, { id, object: "response", deleted: true });
       },
@@ -76,8 +78,9 @@ export function storedResponsesController(deps: HttpDeps) {
       async ({ call, request }) => {
         const { pathname, searchParams } = parseUrl(request);
         const page = readPage(searchParams);
-        const { input } = await store.get(call, idIn(pathname));
-        return jsonReply(deps, call, toList(input, page));
+        await deps.ledger.countRequest(call.id, call.caller);
+        const input = await store.getInput(call, idIn(pathname));
+        return jsonReply(deps, call, toList(input, page), wholeBytesMax);
       },
       {
         apiKey: true,

@@ -92,10 +92,10 @@ export function refuseEncoding({ headers }: Request): void {
 let turn = Promise.resolve();
 
 /**
- * Runs the work on a large body in a turn of the event loop of its own. One piece of work runs at a time, followed by a
+ * Runs the work on a large body, or on much that was stored, in a turn of the event loop of its own. One piece of work runs at a time, followed by a
  * pause as long as it took, so that large bodies take at most half of the event loop from other requests.
  */
-function inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
+export function inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
   let [startedMs, endedMs] = [0, 0];
   const outcome = turn.then(setImmediate).then(() => {
     startedMs = performance.now();

@@ -3,8 +3,10 @@ import { connect } from "node:net";
 import { completionOf } from "../../support/chunks.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+import { randomBelow } from "../../support/random.ts";
 import { answerOf, startRaw } from "../../support/raw-server.ts";
 import { until } from "../../support/until.ts";
+import { completionOf as ownCompletion } from "../../unit/kernel/streams.ts";
 import { chatModel, createPlugin } from "../../unit/kernel/support.ts";
 
 const model = "famA-4.1";
@@ -50,7 +52,7 @@ describe("large bodies that arrive a byte at a time", () => {
       [1, 2].map(async (index) => {
         const { id } = await gateway.app.accounts.create({ email: `poor-${index}@example.org` });
         const { key } = await gateway.app.accounts.createKey({ accountId: id, name: "test" });
-        const sender = open(gateway, `${head(key, 8 * mebibyte)}{`);
+        const sender = open(gateway, `${head(key, 10 * mebibyte)}{`);
         sender.listen();
         const timer = setInterval(() => sender.socket.write(" "), 500);
         toStop.push(() => clearInterval(timer));
@@ -193,4 +195,83 @@ describe("a file that is read without a key", () => {
     const asked = { model: "image-1", prompt: "A kite", response_format: "b64_json" };
     expect((await gateway.post("/images/generations", asked)).status).toBe(200);
   });
+});
+
+/** A gateway that makes responses of its own, which it stores. */
+async function startStoring(env: Record<string, string>) {
+  const plugin = createPlugin({ chat: async () => ownCompletion("Fine") }, { name: "openai" });
+  const gateway = await startInProcess({ plugins: [plugin], env: { OPENAI_API_KEY: "sk-upstream", ...env } });
+  toStop.push(() => gateway.stop());
+  const create = async (input: unknown) =>
+    (await (await gateway.post("/responses", { model: "chat-1", input })).json()).id as string;
+  return { gateway, create };
+}
+
+describe("a stored response", () => {
+  const asks = ["GET", "DELETE"].flatMap((method) => [[method, ""]]).concat([["GET", "/input_items?limit=1"]]);
+
+  test.each(asks)("is a request for each %s of it%s, found or not", async (method, rest) => {
+    const { gateway, create } = await startStoring({ REQUESTS_PER_MINUTE: "20" });
+    const id = await create("Hello");
+    const headers = { authorization: `Bearer ${gateway.key}` };
+    const statuses: number[] = [];
+    for (let count = 0; count < 60; count++) {
+      statuses.push((await fetch(`${gateway.baseUrl}/responses/${id}${rest}`, { method, headers })).status);
+    }
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(20);
+    expect(statuses[0]).toBe(200);
+  });
+
+  test("is counted while it is read and sent, and its input is read only for those who ask for that", async () => {
+    const { gateway, create } = await startStoring({ MAX_BUFFERED_BODY_MB: "64" });
+    const id = await create([{ role: "user", content: "x".repeat(3 * mebibyte) }]);
+    await until(() => gateway.app.memory.bytes === 0);
+    const headers = { authorization: `Bearer ${gateway.key}` };
+    const ask = (rest: string) => fetch(`${gateway.baseUrl}/responses/${id}${rest}`, { headers });
+    // While it is read it takes three times its length, of a quarter of all for an account that has no call that runs.
+    const asked = Array.from({ length: 30 }, () => ask("/input_items?limit=1"));
+    asked.push(ask(""));
+    const answers = await Promise.all(asked);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect([refused.length > 0, refused.length < 30, answers.at(-1)?.status]).toEqual([true, true, 200]);
+    await expectError(refused[0] as Response, { status: 429, says: "The account's other requests hold" });
+    for (const { body } of answers.slice(0, -1)) await body?.cancel().catch(() => undefined);
+    await until(() => gateway.app.memory.bytes === 0);
+    expect((await (await ask("/input_items")).json()).data[0].content[0].text).toHaveLength(3 * mebibyte);
+    await until(() => gateway.app.memory.bytes === 0);
+  });
+});
+
+test("whatever requests end in whatever way, nothing is counted at the end", async () => {
+  const below = randomBelow(11);
+  const gateway = await start({ MAX_BUFFERED_BODY_MB: "16" }, mebibyte);
+  const content = "x".repeat(mebibyte);
+  const asked = { model, messages: [{ role: "user", content }] };
+  const bodies = [
+    asked,
+    { ...asked, stream: true },
+    { ...asked, model: "nobody" },
+    { ...asked, messages: [] },
+    { model, messages: [{ role: "user", content: "Hello" }] },
+  ].map((body) => JSON.stringify(body));
+  const post = (body: string, headers = "") =>
+    head(gateway.key, Buffer.byteLength(body)).replace("\r\n\r\n", `\r\n${headers}\r\n`) + body;
+  const requests = [
+    ...bodies.map((body) => post(body)),
+    ...bodies.map((body, index) => post(body, `idempotency-key: ${index}\r\n`)),
+    `GET /api/v1/responses/none HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.key}\r\n\r\n`,
+    `${post(bodies[0] as string).slice(0, 400_000)}`,
+    "GET /api/v1/files/none?expires=1&signature=x HTTP/1.1\r\nhost: x\r\n\r\n",
+  ];
+  const ends = Array.from({ length: 120 }, async () => {
+    await Bun.sleep(below(1500));
+    const reader = open(gateway, requests[below(requests.length)] as string);
+    if (below(2) === 0) reader.listen();
+    await Bun.sleep(below(600));
+    reader.socket.destroy();
+  });
+  await Promise.all(ends);
+  await until(() => gateway.app.memory.bytes === 0 && gateway.app.loadShedder.openRequests === 0);
+  expect((await gateway.post("/chat/completions", asked)).status).toBe(200);
+  await until(() => gateway.app.memory.bytes === 0);
 });
