@@ -17,19 +17,20 @@ export function toImageBody(request: ImagesRequest, model: Model, warn: Warn): G
   const side = imageSizes[(imageConfig.imageSize ?? "1K") as keyof typeof imageSizes];
   const isOther = size && (!/^(auto|(1024|2048|4096)x\2)$/.test(size) || Number.parseInt(size, 10) > side);
   if (isOther) warn(`Took ${JSON.stringify(imageConfig)} for size ${size}`, "size");
-  if (/^(hd|high)$/.test(quality ?? "") && side < 2048)
-    warn("Left out the quality: this model has one size", "quality");
+  if (isFine(quality) && side < 2048) warn("Left out the quality: this model has one size", "quality");
   warnOfOthers(request, ["model", "prompt", "n", "size", "quality", "response_format"], warn);
   const maxOutputTokens = model.price?.imageOutputToken && model.outputTokensMax;
   const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig, maxOutputTokens };
   return { contents: [{ role: "user", parts: [{ text: prompt }] }], generationConfig };
 }
 
+const isFine = (quality: ImagesRequest["quality"]) => /^(hd|high|xhigh|max)$/.test(quality ?? "");
+
 /** The shape and size nearest to WIDTHxHEIGHT, of those `sold` if given; with `auto` the model chooses, and 2K is `hd`. */
 export function toImageConfig(size: ImagesRequest["size"], quality: ImagesRequest["quality"], sold?: unknown) {
   const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "1024x1024")).split("x").map(Number);
   const nearestSize = size === "auto" ? "1K" : nearest(imageSizes, Math.sqrt(width * height));
-  const imageSize = /^(hd|high)$/.test(quality ?? "") && nearestSize === "1K" ? "2K" : nearestSize;
+  const imageSize = isFine(quality) && nearestSize === "1K" ? "2K" : nearestSize;
   return {
     aspectRatio: size === "auto" ? undefined : nearest(proportions, width / height),
     imageSize: Array.isArray(sold) && !sold.includes(imageSize) ? sold.at(-1) : imageSize,

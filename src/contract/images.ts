@@ -15,7 +15,7 @@ export const ImagesRequest = Type.Object(
       }),
     ),
     quality: optional(
-      Type.Union(["standard", "hd", "auto", "low", "medium", "high"].map((quality) => Type.Literal(quality))),
+      Type.Union("standard hd auto low medium high xhigh max".split(" ").map((quality) => Type.Literal(quality))),
     ),
     response_format: optional(Type.Union([Type.Literal("url"), Type.Literal("b64_json")])),
     user: optional(Type.String()),

@@ -91,7 +91,7 @@ const docs: Readonly<Record<string, RequestDoc>> = {
       prompt: "What the image shows",
       n: "How many images to generate; each is charged",
       size: "Width and height in pixels",
-      quality: "`hd` is finer and may cost more",
+      quality: "`hd` is finer and may cost more; `high`, `xhigh` and `max` where the model has them",
       response_format: "A link that expires, or the bytes in base64",
       user,
     },

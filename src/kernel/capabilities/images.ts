@@ -51,7 +51,15 @@ export const imagesHandler: CapabilityHandler<"images"> = {
 
   async execute(kernel, call) {
     const { request, usageMeter } = call;
-    const answer = await withFailover(kernel, call, { requestFor: () => request, run: generateImages });
+    const answer = await withFailover(kernel, call, {
+      requestFor(model) {
+        const quality = toBoundQuality(request, model);
+        if (quality === request.quality) return request;
+        call.warn(`Took quality ${quality} for ${request.quality}, whose tokens are not known`, "quality");
+        return { ...request, quality };
+      },
+      run: generateImages,
+    });
     call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.complete = true;
@@ -73,9 +81,29 @@ function isByToken({ modelEntry: { model } }: CallContext<"images">): boolean {
 /** OpenAI's present names of the qualities. */
 const qualities: Readonly<Record<string, string>> = { standard: "medium", hd: "high" };
 
+/** Above `high`, the finest first. */
+const finest = ["max", "xhigh"];
+
+/**
+ * The quality that a model is asked for. One above `high` is asked for where the model's row says how many tokens it takes;
+ * else the next below, because no hold would cover a picture of tokens without a known end.
+ */
+function toBoundQuality(
+  { quality, size }: ImagesRequest,
+  { imageOutputTokensMax: known }: Model,
+): ImagesRequest["quality"] {
+  const place = finest.indexOf(quality ?? "");
+  if (known === undefined || place < 0) return quality;
+  const isKnown = (name: string) => known[name] !== undefined || known[`${name} ${size}`] !== undefined;
+  return finest.slice(place).find(isKnown) ?? "high";
+}
+
 /** By quality and size, or by quality; where the provider chooses, the most of all. */
-function getImageTokensMax({ quality, size }: ImagesRequest, { imageOutputTokensMax: known, outputTokensMax }: Model) {
+function getImageTokensMax(request: ImagesRequest, model: Model): number {
+  const { imageOutputTokensMax: known, outputTokensMax } = model;
   if (known === undefined) return outputTokensMax ?? imageTokensDefault;
+  const { size } = request;
+  const quality = toBoundQuality(request, model);
   const asked = qualities[quality ?? ""] ?? quality;
   return known[`${asked} ${size}`] ?? known[`${asked}`] ?? Math.max(...Object.values(known));
 }

@@ -20,7 +20,7 @@ const flatten = (value: object, prefix = ""): [string, string][] =>
   );
 
 test("the page and the dashboard give Codex the same settings", () => {
-  const snippet = createSnippet("codex", { baseUrl: `${shown}/v1`, key: "KEY", model: "gpt-4.1" });
+  const snippet = createSnippet("codex", { baseUrl: `${shown}/v1`, key: "KEY", model: "gpt-5.5" });
   const flags = [...snippet.matchAll(/-c ([\w.]+)='"([^"]*)"'/g)].map(([, key, value]) => [key, value]);
   const documented = flatten(Bun.TOML.parse(blockOf("## Codex", "toml")));
   expect(documented.length).toBe(6);
@@ -98,6 +98,41 @@ test("OpenCode and VS Code are given addresses that answer, and models that exis
     const response = await fetch(url.replace(shown, shared.gateway.origin), { method: "POST", headers, body });
     expect([url, id, response.status]).toEqual([url, id, 200]);
   }
+});
+
+/** The agents that are given an address without an endpoint: the language of their settings, and what they ask. */
+const given: [heading: string, language: string, endpoint: string][] = [
+  ["## Copilot CLI", "sh", "/responses"],
+  ["## Qwen Code", "sh", "/chat/completions"],
+  ["## Cline", "sh", "/chat/completions"],
+  ["## pi", "json", "/responses"],
+  ["## Continue", "yaml", "/chat/completions"],
+  ["## llm", "yaml", "/chat/completions"],
+];
+
+test.each(given)("the settings below %s have an address that answers, and a model that exists", async (...row) => {
+  const [heading, language, endpoint] = row;
+  const settings = blockOf(heading, language);
+  const address = settings.match(/http:[\w.:/-]+/)?.[0] ?? "";
+  const model = settings.match(/(?:MODEL=|-m |"id": "|\bmodel: |model_name: )([\w.-]+)/)?.[1] ?? "";
+  const asked = endpoint === "/responses" ? { input: "Hi" } : { messages: [{ role: "user", content: "Hi" }] };
+  const response = await fetch(address.replace(shown, shared.gateway.origin) + endpoint, {
+    method: "POST",
+    headers: { authorization: `Bearer ${shared.gateway.key}`, "content-type": "application/json" },
+    body: JSON.stringify({ model, ...asked }),
+  });
+  expect([address, model, response.status]).toEqual([`${shown}/v1`, "gpt-5.5", 200]);
+});
+
+test("the settings of Codex name a model of those that it knows, all of which are listed", async () => {
+  const known = readSection(path, "## Codex").match(/It knows ([\s\S]*?), but not/)?.[1] ?? "";
+  const names = [...known.matchAll(/`([\w.-]+)`/g)].map(([, name]) => name as string);
+  expect(names.length).toBe(9);
+  expect(names).toContain((Bun.TOML.parse(blockOf("## Codex", "toml")) as { model: string }).model);
+  const headers = { authorization: `Bearer ${shared.gateway.key}` };
+  const listed = await (await fetch(`${shared.gateway.origin}/v1/models`, { headers })).json();
+  const ids = (listed as { data: { id: string }[] }).data.map(({ id }) => id);
+  expect(names.filter((name) => !ids.includes(name))).toEqual([]);
 });
 
 test("every address on the page is the one that the page says to replace", () => {

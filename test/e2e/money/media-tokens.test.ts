@@ -78,6 +78,55 @@ describe("pictures", () => {
     expect(upstream.seen.at(-1)?.json).toMatchObject({ quality: "medium" });
   });
 
+  test.each(["xhigh", "max"] as const)(
+    "of quality %s are asked for as high, whose tokens are held",
+    async (quality) => {
+      for (const model of ["gpt-image-2.5-flare", "gpt-image-2"]) {
+        upstream.answer("openai", jsonReply({ created: 1, data: [{ b64_json: png }], usage }));
+        const ask = { model, prompt: "A cat", size: "1024x1024", quality } as const;
+        const { response } = await client.images.generate({ ...ask, quality: quality as "high" }).withResponse();
+        expect(response.headers.get("x-modelgate-ignored")).toBe("quality");
+        expect(upstream.seen.at(-1)?.json).toMatchObject({ quality: "high", size: "1024x1024" });
+        const call = await lastCall();
+        expect(call.charged_nanodollars).toBe(20 * 5000 + 7054 * 30_000);
+        expect(call.hold_nanodollars).toBeGreaterThanOrEqual(7024 * 30_000);
+        expect(call.hold_nanodollars).toBeLessThan(7200 * 30_000);
+      }
+    },
+  );
+
+  test("of a quality above high are asked for as that where the row has its tokens", async () => {
+    const priced = { id: "gpt-image-2.5-sunburst", imageOutputTokensMax: { high: 100, "xhigh 1024x1024": 30_000 } };
+    const files = { "catalogue/openai.json": { models: [priced] } };
+    const env = { OPENAI_API_KEY: "sk-upstream", OPENAI_BASE_URL: upstream.baseUrlOf("openai", "/v1") };
+    const other = await startInProcess({ env, files });
+    try {
+      for (const [quality, ignored] of [
+        ["xhigh", null],
+        ["max", "quality"],
+      ] as const) {
+        upstream.answer("openai", jsonReply({ created: 1, data: [{ b64_json: png }], usage }));
+        const response = await fetch(`${other.baseUrl}/images/generations`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${other.key}`, "content-type": "application/json" },
+          body: JSON.stringify({ model: priced.id, prompt: "A cat", size: "1024x1024", quality }),
+        });
+        expect([response.status, response.headers.get("x-modelgate-ignored")]).toEqual([200, ignored]);
+        expect(upstream.seen.at(-1)?.json).toMatchObject({ quality: "xhigh" });
+        const call = await other.store.db
+          .selectFrom("calls")
+          .selectAll()
+          .orderBy("id", "desc")
+          .limit(1)
+          .executeTakeFirst();
+        expect(call?.hold_nanodollars).toBeGreaterThanOrEqual(30_000 * 30_000);
+        expect(call?.hold_nanodollars).toBeLessThan(30_200 * 30_000);
+      }
+    } finally {
+      await other.stop();
+    }
+  });
+
   test("of Gemini cost their tokens, and their thoughts and words as text", async () => {
     const usageMetadata = {
       ...{ promptTokenCount: 14, candidatesTokenCount: 1283, thoughtsTokenCount: 174, totalTokenCount: 1471 },

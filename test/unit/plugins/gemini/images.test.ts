@@ -21,6 +21,8 @@ const table: [ImagesRequest["size"], ImagesRequest["quality"], object][] = [
   ["99999x10", undefined, { aspectRatio: "21:9", imageSize: "1K" }],
   ["auto", undefined, { imageSize: "1K" }],
   ["auto", "hd", { imageSize: "2K" }],
+  ["auto", "xhigh", { imageSize: "2K" }],
+  ["1024x1024", "max", { aspectRatio: "1:1", imageSize: "2K" }],
 ];
 
 test.each(table)("size %p and quality %p become %j", (size, quality, expected) => {
