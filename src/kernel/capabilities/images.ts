@@ -61,11 +61,16 @@ function isByToken({ modelEntry: { model } }: CallContext<"images">): boolean {
 /** OpenAI's present names of the qualities. */
 const qualities: Readonly<Record<string, string>> = { standard: "medium", hd: "high" };
 
-/** By quality and size, or by quality; where the provider chooses, the most of all. */
+/**
+ * By quality and size, or by quality; where the provider chooses, the most of all. A quality that the row does not know may
+ * take more than those.
+ */
 function getImageTokensMax({ quality, size }: ImagesRequest, { imageOutputTokensMax: known, outputTokensMax }: Model) {
   if (known === undefined) return outputTokensMax ?? imageTokensDefault;
   const asked = qualities[quality ?? ""] ?? quality;
-  return known[`${asked} ${size}`] ?? known[`${asked}`] ?? Math.max(...Object.values(known));
+  const most = Math.max(...Object.values(known));
+  if (!asked || asked === "auto") return most;
+  return known[`${asked} ${size}`] ?? known[`${asked}`] ?? Math.max(most, outputTokensMax ?? imageTokensDefault);
 }
 
 /** So many pictures, each of which takes the prompt and the most tokens that it can have. */
@@ -86,7 +91,8 @@ async function generateImages(plugin: ProviderPlugin, call: Call<ImagesRequest>)
   const image = handlers.images.bind(handlers);
   const answers = await Promise.all(Array.from({ length: wanted }, () => image(single)));
   const images = answers.flatMap((answer) => answer.images.slice(0, 1));
-  return checkImages({ images, usage: sumUsage(answers.map((answer) => answer.usage)) }, wanted);
+  const usage = sumUsage(answers.map((answer) => answer.usage));
+  return checkImages({ images, usage, settings: answers[0]?.settings }, wanted);
 }
 
 /** The sum, also of the details, or `undefined` when any part is unknown. */
@@ -113,9 +119,9 @@ function checkImages(answer: GeneratedImages, wanted: number): GeneratedImages {
   if (!Array.isArray(answer?.images) || answer.images.length === 0) {
     throw new UpstreamFault("bad_response", "The provider's answer has no image");
   }
-  const { usage } = answer;
+  const { usage, settings } = answer;
   const images = answer.images.slice(0, wanted);
-  if (!Value.Check(TokenUsage, usage)) return { images };
+  if (!Value.Check(TokenUsage, usage)) return { images, settings };
   // Requests hold no pictures, so that all input is text where the provider does not divide it.
   const { output_tokens_details: output }: Record<string, unknown> = usage;
   const drawn = isRecord(output) && typeof output.image_tokens === "number" ? output.image_tokens : undefined;
@@ -123,5 +129,5 @@ function checkImages(answer: GeneratedImages, wanted: number): GeneratedImages {
     output_tokens_details: { text_tokens: usage.output_tokens - drawn, ...(output as object) },
   };
   const details = { input_tokens_details: { text_tokens: usage.input_tokens, image_tokens: 0 } };
-  return { images, usage: { ...details, ...usage, ...divided } };
+  return { images, settings, usage: { ...details, ...usage, ...divided } };
 }
