@@ -224,6 +224,7 @@ export const ResponseObject = Type.Object(
     instructions: Type.Union([Type.String(), Type.Null()]),
     model: Type.String(),
     output: Type.Array(OutputItem),
+    service_tier: Type.Optional(Type.String()),
     usage: Type.Optional(ResponseUsage),
   },
   open,
