@@ -49,7 +49,7 @@ export class CommitQueue {
   #retry: NodeJS.Timeout | undefined;
 
   /**
-   * `onEndWritten` is called in the same turn in which the write is known to stand; `wasInDoubt` when an earlier try
+   * `onEndWritten` is called in the same turn in which the write is known to stand; `wasRetried` when an earlier try
    * failed, which may have been written all the same.
    */
   constructor(store: Store, onEndWritten: (end: CallEnded, wasRetried: boolean) => void, onCommit?: OnCommit) {

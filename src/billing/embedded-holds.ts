@@ -24,7 +24,7 @@ export interface CallHolds {
   ): CallOpened | Promise<CallOpened>;
   /** A call has ended, and its end is about to be written. */
   charge(end: CallEnded): void;
-  /** The end is written; `wasInDoubt` when an earlier try failed, which may have been written all the same. */
+  /** The end is written; `wasRetried` when an earlier try failed, which may have been written all the same. */
   written(end: CallEnded, wasRetried: boolean): void;
   wallet(accountId: string, now: number): Promise<WalletState>;
   quota(caller: Pick<Caller, "accountId" | "freeTokensPerDay">, now: number): Promise<QuotaState>;

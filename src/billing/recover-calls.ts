@@ -2,8 +2,6 @@ import type { Store } from "../db/index.ts";
 
 /** What was found open at the start and how it was ended. */
 export interface Recovery {
-  /** Calls charged by the policy, which currently charges none. */
-  settled: number;
   /** Calls ended without a charge. */
   released: number;
   /** What these calls held: the most that their providers may bill for them. */
@@ -24,7 +22,6 @@ const idsMax = 100;
 export async function recoverCalls(store: Store, now: number): Promise<Recovery> {
   const calls = await store.abandonCalls(now);
   return {
-    settled: 0,
     released: calls.length,
     heldNanodollars: calls.reduce((sum, call) => sum + call.hold_nanodollars, 0),
     heldTokens: calls.reduce((sum, call) => sum + call.hold_tokens, 0),

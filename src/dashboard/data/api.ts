@@ -5,7 +5,7 @@ import { toAccountHeader } from "./shown-account.ts";
 
 /** An error response of the gateway; the message is the gateway's. */
 export class ApiError extends Error {
-  override readonly name = "Refusal";
+  override readonly name = "ApiError";
   readonly status: number;
   readonly code: string | undefined;
   readonly param: string | undefined;

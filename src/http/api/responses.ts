@@ -91,7 +91,7 @@ export function responsesController(deps: HttpDeps) {
         detail: {
           summary: "Compact a conversation",
           description: "By OpenAI's own endpoint, for its models. The output is sent as `input` later.",
-          tags: ["Models at work"],
+          tags: ["Calls"],
           responses: responsesOfResponses({ "application/json": Compaction }),
         },
       },

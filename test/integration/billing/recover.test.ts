@@ -9,7 +9,7 @@ const load = fileURLToPath(import.meta.resolve("./load.ts"));
 describe("recover", () => {
   test("finds nothing where nothing was left open", async () => {
     const { ledger } = await ledgerFixture();
-    expect(await ledger.recover()).toEqual({ settled: 0, released: 0, heldNanodollars: 0, heldTokens: 0, callIds: [] });
+    expect(await ledger.recover()).toEqual({ released: 0, heldNanodollars: 0, heldTokens: 0, callIds: [] });
   });
 
   test("abandons what a dead process left open: no charge, the hold free again, all of it reported", async () => {
@@ -24,7 +24,6 @@ describe("recover", () => {
     const ledger = createBilling({ store, now: () => 77 });
     expect((await readWalletState(store, "acc_1")).heldNanodollars).toBe(30);
     expect(await ledger.recover()).toEqual({
-      settled: 0,
       released: 2,
       heldNanodollars: 30,
       heldTokens: 40,

@@ -39,14 +39,14 @@ async function toImages(
   const images = answer.data.map((item: unknown) => toImage(item, format, upstream));
   return {
     images: await Promise.all(images),
-    settings: readSettings(answer),
+    ...readSettings(answer),
     ...(isRecord(answer.usage) && { usage: answer.usage }),
   };
 }
 
-function readSettings(answer: Record<string, unknown>): ImageSettings {
+function readSettings(answer: Record<string, unknown>): { settings?: ImageSettings } {
   const said = imageSettingNames.flatMap((name) => (typeof answer[name] === "string" ? [[name, answer[name]]] : []));
-  return Object.fromEntries(said) as ImageSettings;
+  return said.length === 0 ? {} : { settings: Object.fromEntries(said) as ImageSettings };
 }
 
 async function toImage(
