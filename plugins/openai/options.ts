@@ -3,6 +3,8 @@ import type { ChatOptions, ImagesOptions, ResponsesOptions } from "modelgate/plu
 /** OpenAI speaks its own dialect; a model that reasons rejects the fields that steer sampling. */
 export const chat: ChatOptions = {
   functions: "pass",
+  // Of other providers; what they ask for is in `reasoning_effort`.
+  omit: ["reasoning", "thinking"],
   reasoningOmit: ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"],
   drop: ["moderation"],
 };

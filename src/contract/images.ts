@@ -40,7 +40,20 @@ export interface GeneratedImages {
   images: GeneratedImage[];
   /** As the provider reported it, by {@link TokenUsage}. The kernel drops what is not usage. */
   usage?: Record<string, unknown> | undefined;
+  /** What the provider says it has drawn with. */
+  settings?: ImageSettings | undefined;
 }
+
+/** With what the pictures were drawn, in OpenAI's words. */
+const imageSettings = {
+  background: Type.Optional(Type.String()),
+  output_format: Type.Optional(Type.String()),
+  quality: Type.Optional(Type.String()),
+  size: Type.Optional(Type.String()),
+};
+const ImageSettings = Type.Object(imageSettings);
+export type ImageSettings = Static<typeof ImageSettings>;
+export const imageSettingNames = Object.keys(imageSettings) as (keyof ImageSettings)[];
 
 /** The uniform answer. */
 export const ImagesResponse = Type.Object({
@@ -53,5 +66,6 @@ export const ImagesResponse = Type.Object({
     }),
   ),
   usage: Type.Optional(TokenUsage),
+  ...imageSettings,
 });
 export type ImagesResponse = Static<typeof ImagesResponse>;

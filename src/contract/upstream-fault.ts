@@ -72,3 +72,8 @@ export class UpstreamFault extends Error {
     this.isOfRequest = details.isOfRequest === true;
   }
 }
+
+/** Whether an error comes from the gateway's own credential or account at a provider, so that no caller can cure it. */
+export function isOfOperator({ cause }: Error): boolean {
+  return cause instanceof UpstreamFault && (cause.kind === "auth" || cause.kind === "insufficient_quota");
+}

@@ -11,23 +11,28 @@ import { responses } from "./openapi.ts";
 
 const Body = requestBody(ImagesRequest);
 
-/** POST /images/generations: by default as URLs that live for an hour. */
+/** OpenAI's clients read base64 of these models without asking for it: their provider has no addresses. */
+const base64Models = /^(?:chat)?gpt-image\b/;
+
+/** POST /images/generations: by default as URLs that live for an hour; of OpenAI's present models as base64. */
 export function imagesController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/images/generations",
     replyOnce<ImagesRequest>(deps, async ({ call, body: { stream, ...request } }) => {
-      const asBase64 = request.response_format === "b64_json";
-      if (!asBase64 && stream !== true) await checkFileRoom(deps, call);
+      const isBase64 = (model: string | undefined) =>
+        (request.response_format ?? (base64Models.test(model ?? "") ? "b64_json" : "url")) === "b64_json";
+      if (!isBase64(request.model) && stream !== true) await checkFileRoom(deps, call);
       const answer = executeCall(deps, call, { capability: "images", request });
       if (stream === true) return await sseReplyOf(deps, call, answer, (whole) => toEvents(whole, call));
-      const { images, usage } = await answer;
+      const { images, usage, settings } = await answer;
+      const asBase64 = isBase64(call.model);
       const data = await Promise.all(
         images.map(async (image) => ({
           ...(asBase64 ? { b64_json: toBase64(image) } : await storedImage(deps, image, call)),
           ...(image.revisedPrompt !== undefined && { revised_prompt: image.revisedPrompt }),
         })),
       );
-      return jsonReply(deps, call, { created: toSeconds(call.openedAt), data, ...(usage && { usage }) });
+      return jsonReply(deps, call, { created: toSeconds(call.openedAt), data, ...settings, ...(usage && { usage }) });
     }),
     {
       parse: [readJsonCall(deps), "json"],

@@ -1,5 +1,5 @@
 import { type ChatRequest, ResponsesRequest } from "../../contract/index.ts";
-import { responsesProtocol } from "../../kernel/index.ts";
+import { fromOtherHabits, responsesProtocol } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { checkEarly } from "../middleware/early-checks.ts";
 import type { HttpCall } from "../middleware/handle-call.ts";
@@ -11,11 +11,11 @@ const { checkResponsesRequest, createReasoningSeal, isResponsesBody, toChatReque
  * Cursor sends bodies of the Responses protocol here, and reads answers of chat. Free-form tools become functions with the
  * one argument `input`.
  *
- * @returns `undefined` for any other body.
+ * @returns `undefined` for a body of chat in OpenAI's words.
  * @throws {GatewayError} `invalid_request`
  */
 export async function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall): Promise<ChatRequest | undefined> {
-  if (!isResponsesBody(body)) return undefined;
+  if (!isResponsesBody(body)) return fromOtherHabits(body, (field) => call.leaveOut(field)) as ChatRequest | undefined;
   checkResponsesRequest(body);
   checkEarly(deps, body, call);
   const request = checkBody(ResponsesRequest, body);

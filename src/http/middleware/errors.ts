@@ -1,5 +1,5 @@
 import type { ValidationError } from "elysia";
-import { GatewayError, type LimitState, makeCallId, UpstreamFault } from "../../contract/index.ts";
+import { GatewayError, isOfOperator, type LimitState, makeCallId } from "../../contract/index.ts";
 import { type Log, messagesProtocol, responsesProtocol } from "../../kernel/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
 import { notFoundPage } from "../dashboard-api/static-assets.ts";
@@ -57,8 +57,9 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, known: Fail
  * Whether the same request fails again for as long as clients keep trying. Claude Code repeats even a wrong key, and all
  * clients a 409, which helps only while an equal request runs.
  */
-function isFinal({ code, retryAfterMs, cause }: GatewayError): boolean {
-  if (cause instanceof UpstreamFault && (cause.kind === "auth" || cause.kind === "insufficient_quota")) return true;
+function isFinal(error: GatewayError): boolean {
+  const { code, retryAfterMs } = error;
+  if (isOfOperator(error)) return true;
   if (code === "conflict") return retryAfterMs === undefined;
   return code === "request_too_large" || code === "invalid_api_key";
 }

@@ -98,14 +98,19 @@ function toBoundQuality(
   return finest.slice(place).find(isKnown) ?? "high";
 }
 
-/** By quality and size, or by quality; where the provider chooses, the most of all. */
+/**
+ * By quality and size, or by quality; where the provider chooses, the most of all. A quality that the row does not know may
+ * take more than those.
+ */
 function getImageTokensMax(request: ImagesRequest, model: Model): number {
   const { imageOutputTokensMax: known, outputTokensMax } = model;
   if (known === undefined) return outputTokensMax ?? imageTokensDefault;
   const { size } = request;
   const quality = toBoundQuality(request, model);
   const asked = qualities[quality ?? ""] ?? quality;
-  return known[`${asked} ${size}`] ?? known[`${asked}`] ?? Math.max(...Object.values(known));
+  const most = Math.max(...Object.values(known));
+  if (!asked || asked === "auto") return most;
+  return known[`${asked} ${size}`] ?? known[`${asked}`] ?? Math.max(most, outputTokensMax ?? imageTokensDefault);
 }
 
 /** So many pictures, each of which takes the prompt and the most tokens that it can have. */
@@ -133,7 +138,8 @@ async function generateImages(plugin: ProviderPlugin, call: Call<ImagesRequest>)
     call.warn,
   );
   const images = answers.flatMap((answer) => answer.images.slice(0, 1));
-  return checkImages({ images, usage: sumUsage(answers.map((answer) => answer.usage)) }, wanted);
+  const usage = sumUsage(answers.map((answer) => answer.usage));
+  return checkImages({ images, usage, settings: answers[0]?.settings }, wanted);
 }
 
 /** The sum, also of the details, or `undefined` when any part is unknown. */
@@ -160,9 +166,9 @@ function checkImages(answer: GeneratedImages, wanted: number): GeneratedImages {
   if (!Array.isArray(answer?.images) || answer.images.length === 0) {
     throw new UpstreamFault("bad_response", "The provider's answer has no image");
   }
-  const { usage } = answer;
+  const { usage, settings } = answer;
   const images = answer.images.slice(0, wanted);
-  if (!Value.Check(TokenUsage, usage)) return { images };
+  if (!Value.Check(TokenUsage, usage)) return { images, settings };
   // Requests hold no pictures, so that all input is text where the provider does not divide it.
   const { output_tokens_details: output }: Record<string, unknown> = usage;
   const drawn = isRecord(output) && typeof output.image_tokens === "number" ? output.image_tokens : undefined;
@@ -170,5 +176,5 @@ function checkImages(answer: GeneratedImages, wanted: number): GeneratedImages {
     output_tokens_details: { text_tokens: usage.output_tokens - drawn, ...(output as object) },
   };
   const details = { input_tokens_details: { text_tokens: usage.input_tokens, image_tokens: 0 } };
-  return { images, usage: { ...details, ...usage, ...divided } };
+  return { images, settings, usage: { ...details, ...usage, ...divided } };
 }

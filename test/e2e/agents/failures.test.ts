@@ -92,7 +92,7 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
   [
     "a provider that does not know the gateway's key",
     { fault: refusal(401, "authentication_error", "Unknown key") },
-    { codex: [[503], 5], claude: [[500], 1] },
+    { codex: [[400], 1], claude: [[500], 1] },
   ],
   [
     "a provider that fails",
@@ -113,12 +113,12 @@ const failures: [string, Failure, Partial<Record<AgentName, [statuses: number[],
   [
     "a provider that forbids it",
     { fault: refusal(403, "permission_error", "Not in your region") },
-    { codex: [[503], 5], claude: [[500], 1] },
+    { codex: [[400], 1], claude: [[500], 1] },
   ],
   [
     "a provider where the operator has no money",
     { fault: refusal(429, "insufficient_quota", "You exceeded your current quota") },
-    { codex: [[503], 5], claude: [[500], 1] },
+    { codex: [[400], 1], claude: [[500], 1] },
   ],
   [
     "an error in the stream",

@@ -23,7 +23,7 @@ async function untilPieces(sink: Sink<ChatChunk>, count: number): Promise<void> 
 
 describe("whatever happens, a call is settled once", () => {
   test.each([
-    ["the plugin throws", new TypeError("x is undefined"), "upstream_error", 500],
+    ["the plugin throws", new TypeError("x is undefined"), "internal_error", 500],
     ["the plugin refuses", new GatewayError("invalid_request", "No such picture"), "invalid_request", 400],
     ["the provider refuses the request", new UpstreamFault("bad_request", "Bad"), "invalid_request", 400],
     ["the prompt is too long", new UpstreamFault("context_length", "Long"), "context_length_exceeded", 400],

@@ -105,6 +105,11 @@ function toEffort({ thinking, output_config: config }: MessagesRequest): ChatReq
   if (thinking.type !== "enabled") return "high";
   const budget = thinking.budget_tokens;
   if (typeof budget !== "number") throw invalid("thinking.budget_tokens", "expected a number of tokens");
+  return effortOfBudget(budget);
+}
+
+/** The effort whose thoughts are about as long as a budget of tokens. */
+export function effortOfBudget(budget: number): string {
   const distance = (tokens: number) => Math.abs(tokens - budget);
   return budgets.reduce((nearest, next) => (distance(next[1]) < distance(nearest[1]) ? next : nearest))[0];
 }

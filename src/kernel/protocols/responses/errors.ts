@@ -1,4 +1,10 @@
-import { type ErrorBody, type ErrorCode, errorTable, type GatewayError } from "../../../contract/index.ts";
+import {
+  type ErrorBody,
+  type ErrorCode,
+  errorTable,
+  type GatewayError,
+  isOfOperator,
+} from "../../../contract/index.ts";
 
 /** The HTTP form of an error on this endpoint. */
 export interface ResponsesError {
@@ -29,12 +35,13 @@ const differences: Partial<Record<ErrorCode, Omit<ResponsesError, "body"> & { co
 
 /** An error before the first event, in OpenAI's envelope; message and type are the gateway's own. */
 export function toResponsesError(error: GatewayError): ResponsesError {
-  const difference = differences[error.code];
+  // Only the operator can cure it: Codex makes one request for a 400, and shows the sentence.
+  const difference = isOfOperator(error) ? { status: 400, headers: {} } : differences[error.code];
   const { error: said } = error.toBody();
   return {
     status: difference?.status ?? error.status,
     headers: difference?.headers ?? error.retryHeaders,
-    body: { error: { ...said, code: difference?.code ?? said.code } },
+    body: { error: { ...said, code: (difference && "code" in difference ? difference.code : undefined) ?? said.code } },
   };
 }
 

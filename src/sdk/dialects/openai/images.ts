@@ -2,7 +2,9 @@ import {
   type Call,
   type GeneratedImage,
   type GeneratedImages,
+  type ImageSettings,
   type ImagesRequest,
+  imageSettingNames,
   UpstreamFault,
 } from "../../../contract/index.ts";
 import { readDataUrl } from "../../data-url.ts";
@@ -35,7 +37,16 @@ async function toImages(
   if (!isRecord(answer) || !Array.isArray(answer.data) || answer.data.length === 0) throw classifyError(answer);
   const format = typeof answer.output_format === "string" ? answer.output_format : undefined;
   const images = answer.data.map((item: unknown) => toImage(item, format, upstream));
-  return { images: await Promise.all(images), ...(isRecord(answer.usage) && { usage: answer.usage }) };
+  return {
+    images: await Promise.all(images),
+    ...readSettings(answer),
+    ...(isRecord(answer.usage) && { usage: answer.usage }),
+  };
+}
+
+function readSettings(answer: Record<string, unknown>): { settings?: ImageSettings } {
+  const said = imageSettingNames.flatMap((name) => (typeof answer[name] === "string" ? [[name, answer[name]]] : []));
+  return said.length === 0 ? {} : { settings: Object.fromEntries(said) as ImageSettings };
 }
 
 async function toImage(

@@ -24,6 +24,22 @@ function ask(request: Partial<ImagesRequest>, answer: (asked: number) => unknown
   return { ...bench, requests, done: runCall(bench.kernel, call) };
 }
 
+test("a quality that the row does not know is held by more than any that it knows", async () => {
+  const byToken = { inputToken: { usd: "5", per: 1_000_000 }, outputToken: { usd: "30", per: 1_000_000 } };
+  const known = { low: 600, high: 24_000 };
+  const images = async () => ({ images: [picture] });
+  const plugin = createPlugin({ images }, { models: [{ ...row, price: byToken, imageOutputTokensMax: known }] });
+  const heldFor = async (quality: ImagesRequest["quality"]) => {
+    const { kernel, ledger } = createBench([plugin]);
+    await runCall(kernel, callOf("images", { model: "image-1", prompt: "A cat", quality } as ImagesRequest));
+    return ledger.claims[0]?.holdNanodollars as number;
+  };
+  const [low, high, auto, most] = await Promise.all((["low", "high", "auto", "xhigh"] as const).map(heldFor));
+  expect(low).toBeLessThan(high as number);
+  expect(auto).toBe(high as number);
+  expect(most).toBeGreaterThan(high as number);
+});
+
 describe("images", () => {
   test.each([
     [{}, 1, 46_000_000],

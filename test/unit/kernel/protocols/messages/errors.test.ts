@@ -51,7 +51,10 @@ describe("an error in Anthropic's envelope", () => {
   });
 
   test("has a provider's message unchanged, with its code", () => {
-    const error = new GatewayError("invalid_request", "messages.1: bad", { publicCode: "bad_turn" });
+    const error = new GatewayError("invalid_request", "messages.1: bad", {
+      publicCode: "bad_turn",
+      cause: new UpstreamFault("bad_request", "messages.1: bad"),
+    });
     expect(toMessagesError(error, "1").body.error).toEqual({
       type: "invalid_request_error",
       message: "messages.1: bad",
