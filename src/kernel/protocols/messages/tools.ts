@@ -37,13 +37,14 @@ type ToolFields = Pick<ChatRequest, "tools" | "tool_choice" | "parallel_tool_cal
  * @param changes Blocks `tool_addition` and `tool_removal` of the conversation, in their order.
  */
 export function toTools(
-  { tools, tool_choice: choice }: MessagesRequest,
+  { tools, tool_choice: choice, messages }: MessagesRequest,
   changes: readonly Record<string, unknown>[],
   names: ToolNames,
   warn: (sentence: string) => void,
 ): ToolFields {
   const known = new Map<string, Tool>();
   const dropped: string[] = [];
+  const isHidden = findHidden(tools ?? [], choice?.name, messages);
   const add = (tool: Record<string, unknown>, path: string) => {
     const { type } = tool;
     if (type === undefined || type === null || type === "custom") {
@@ -51,7 +52,7 @@ export function toTools(
       known.set(converted.function.name, converted);
     } else dropped.push(typeof tool.name === "string" ? tool.name : String(type));
   };
-  for (const [index, tool] of (tools ?? []).entries()) add(tool, `tools.${index}`);
+  for (const [index, tool] of (tools ?? []).entries()) if (!isHidden(tool)) add(tool, `tools.${index}`);
   for (const { type, tool } of changes) {
     if (!isRecord(tool)) continue;
     if (type === "tool_addition" && isRecord(tool.definition)) add(tool.definition, "tool_addition.tool.definition");
@@ -65,6 +66,34 @@ export function toTools(
     ...(chosen !== undefined && { tool_choice: chosen }),
     ...(choice?.disable_parallel_tool_use === true && chosen !== "none" && { parallel_tool_calls: false }),
   };
+}
+
+/**
+ * Which tools the model does not see yet. A tool with `defer_loading` is one that a search has to name first; a client that
+ * searches by itself has no answer to a call of one that it has not named. Where the search would run at Anthropic, or nothing
+ * could search, all are seen from the beginning.
+ */
+function findHidden(
+  tools: readonly Record<string, unknown>[],
+  chosen: unknown,
+  messages: MessagesRequest["messages"],
+): (tool: Record<string, unknown>) => boolean {
+  const isDeferred = (tool: Record<string, unknown>) => tool.defer_loading === true;
+  const isSearch = ({ type }: Record<string, unknown>) => typeof type === "string" && type.startsWith("tool_search");
+  if (!tools.some(isDeferred) || tools.every(isDeferred) || tools.some(isSearch)) return () => false;
+  const named = new Set<unknown>([chosen]);
+  const addNames = (content: unknown) => {
+    for (const block of Array.isArray(content) ? content : []) {
+      if (!isRecord(block)) continue;
+      const { type, name, tool_name: referred, tool } = block;
+      if (type === "tool_use") named.add(name);
+      else if (type === "tool_reference") named.add(referred);
+      else if (type === "tool_addition" && isRecord(tool)) named.add(tool.name ?? tool.tool_name);
+      else if (type === "tool_result") addNames(block.content);
+    }
+  };
+  for (const { content } of messages) addNames(content);
+  return (tool) => isDeferred(tool) && !named.has(tool.name);
 }
 
 function toTool(tool: Record<string, unknown>, path: string, names: ToolNames): Tool {

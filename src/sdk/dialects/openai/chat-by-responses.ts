@@ -5,14 +5,39 @@ import { fromResponse, fromResponseEvents } from "./from-responses.ts";
 import { type ChatOptions, resolveOptions } from "./options.ts";
 import { warnOfTier } from "./priced-fields.ts";
 import { getStops, stopChunks, stopCompletion } from "./stop.ts";
-import { toResponsesRequest } from "./to-responses.ts";
+import { outputTokensMin, toResponsesRequest } from "./to-responses.ts";
 
 const path = "/responses";
 
-/** A chat handler that asks for the models by the Responses protocol whose rows have that endpoint. */
-export function withResponsesEndpoint(chat: NonNullable<Handlers["chat"]>, defaults: ChatOptions): typeof chat {
+/**
+ * A chat handler that asks for the models by the Responses protocol whose rows have that endpoint, and where the provider has
+ * both for the reasoning that chat does not do.
+ */
+export function withResponsesEndpoint(
+  chat: NonNullable<Handlers["chat"]>,
+  defaults: ChatOptions,
+  hasBoth: boolean,
+): typeof chat {
   const chatByResponses = withFunctionsAsTools((call) => ask(call, resolveOptions(defaults, call.model)));
-  return (call) => (call.model.endpoint === "responses" ? chatByResponses(call) : chat(call));
+  return (call) => {
+    const isByResponses =
+      call.model.endpoint === "responses" ||
+      (hasBoth && wantsMoreThanChat(call.request, resolveOptions(defaults, call.model)));
+    return isByResponses ? chatByResponses(call) : chat(call);
+  };
+}
+
+/**
+ * Whether reasoning is asked for that the model does not do beside tools in chat. What only chat takes, which is several
+ * choices in one request, sound and a very short answer, stays there.
+ */
+function wantsMoreThanChat(request: ChatRequest, { toolEfforts }: ChatOptions): boolean {
+  const { tools, functions, reasoning_effort: effort, n, messages } = request;
+  if (toolEfforts === undefined || typeof effort !== "string" || toolEfforts.includes(effort)) return false;
+  if (!tools?.length && !functions?.length) return false;
+  const limit = request.max_completion_tokens ?? request.max_tokens;
+  if ((n ?? 1) > 1 || (typeof limit === "number" && limit < outputTokensMin)) return false;
+  return !messages.some(({ content }) => Array.isArray(content) && content.some(({ type }) => type === "input_audio"));
 }
 
 /** A count of the tokens of a chat request, by the count of the Responses protocol. */

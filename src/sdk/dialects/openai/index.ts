@@ -37,7 +37,7 @@ export interface OpenaiOptions {
 export function openai(options: OpenaiOptions): Handlers {
   const { chat, responses, embeddings, images, transcription, speech } = options;
   return {
-    ...(chat && { chat: withResponsesEndpoint(chatHandler(chat), chat) }),
+    ...(chat && { chat: withResponsesEndpoint(chatHandler(chat), chat, responses !== undefined) }),
     ...(responses && responsesHandlers(responses)),
     ...(chat && responses?.inputTokens && { countChatTokens: countChatTokens(chat) }),
     ...(embeddings && { embeddings: embeddingsHandler(embeddings) }),

@@ -27,7 +27,7 @@ export interface ChatOptions extends RequestOptions {
   functions?: "pass" | "convert";
   /** The `reasoning_effort` values it takes; another is moved to the nearest; without a nearest one the field is left out. */
   reasoningEfforts?: readonly string[];
-  /** The same in a request with tools, where that differs. */
+  /** The same in a chat request with tools, where that differs. Where the provider has `/responses`, another effort is asked for there. */
   toolEfforts?: readonly string[];
   /** The effort to send with tools when none is asked for, where it would reject them beside its own. */
   toolEffortDefault?: string;

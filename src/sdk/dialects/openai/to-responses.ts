@@ -10,7 +10,7 @@ type Item = Record<string, unknown>;
 /** The format of `reasoning_details` that carry the sealed thoughts of this protocol, as OpenRouter names it. */
 const thoughtFormat = "openai-responses-v1";
 /** The least that the protocol takes. */
-const outputTokensMin = 16;
+export const outputTokensMin = 16;
 
 /** Fields that mean the same in both protocols. */
 const sameFields: ReadonlySet<string> = new Set(

@@ -179,6 +179,46 @@ describe("a chat request of a model that only /responses serves", () => {
   });
 });
 
+describe("a chat request of a model that reasons beside tools only at /responses", () => {
+  const row: Model = {
+    ...plainModel,
+    reasoning: true,
+    options: {
+      reasoningEfforts: ["none", "low", "high"],
+      toolEfforts: ["none"],
+      toolEffortDefault: "none",
+    },
+  };
+  const tools = [{ type: "function" as const, function: { name: "weather" } }];
+  const sound = [{ role: "user", content: [{ type: "input_audio", input_audio: { data: "AA", format: "wav" } }] }];
+
+  test.each<[string, { reasoning_effort: string; [field: string]: unknown }]>([
+    ["tools and an effort", { tools, reasoning_effort: "high" }],
+    ["functions and an effort", { functions: [{ name: "weather" }], reasoning_effort: "low" }],
+  ])("with %s is asked for there", async (_, asked) => {
+    const { body, notes } = await sent(asked, row);
+    expect(body.reasoning).toEqual({ effort: asked.reasoning_effort });
+    expect(body.tools).toMatchObject([{ type: "function", name: "weather" }]);
+    expect(body.include).toEqual(["reasoning.encrypted_content"]);
+    expect(notes).toEqual([]);
+  });
+
+  test.each<[string, object, ReturnType<typeof openai>?]>([
+    ["no tools", { reasoning_effort: "high" }],
+    ["no effort", { tools }],
+    ["an effort that chat takes beside tools", { tools, reasoning_effort: "none" }],
+    ["two choices", { tools, reasoning_effort: "high", n: 2 }],
+    ["a limit below the least of /responses", { tools, reasoning_effort: "high", max_tokens: 5 }],
+    ["sound", { tools, reasoning_effort: "high", messages: sound }],
+    ["a provider without /responses", { tools, reasoning_effort: "high" }, openai({ chat: {} })],
+  ])("with %s stays in chat", async (_, asked, { chat } = handlers) => {
+    const whole = { choices: [{ index: 0, message: { role: "assistant", content: "Hi" }, finish_reason: "stop" }] };
+    const { call, asked: requests } = fakeCall({ ...request, ...asked } as ChatRequest, { json: whole }, row);
+    await chat?.(call);
+    expect(requests[0]?.path).toBe("/chat/completions");
+  });
+});
+
 describe("the answer of a model that only /responses serves", () => {
   test("is a completion with thoughts, text, calls, usage and the tier", async () => {
     const { answer } = await sent({});
