@@ -1,4 +1,4 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TOptional, type TString, Type } from "@sinclair/typebox";
 import { optional } from "./capability.ts";
 import { TokenUsage } from "./token-usage.ts";
 
@@ -45,14 +45,19 @@ export interface GeneratedImages {
 }
 
 /** With what the pictures were drawn, in OpenAI's words. */
-const imageSettings = {
+export interface ImageSettings {
+  background?: string;
+  output_format?: string;
+  quality?: string;
+  size?: string;
+}
+
+const imageSettings: Record<keyof ImageSettings, TOptional<TString>> = {
   background: Type.Optional(Type.String()),
   output_format: Type.Optional(Type.String()),
   quality: Type.Optional(Type.String()),
   size: Type.Optional(Type.String()),
 };
-const ImageSettings = Type.Object(imageSettings);
-export type ImageSettings = Static<typeof ImageSettings>;
 export const imageSettingNames = Object.keys(imageSettings) as (keyof ImageSettings)[];
 
 /** The uniform answer. */

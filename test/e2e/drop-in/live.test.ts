@@ -122,7 +122,7 @@ describe.each(["source", "binary"] as const)("plugins dropped into a gateway fro
     const state = (await statesOf()).find(({ name }) => name === "keyed");
     expect(state).toMatchObject({ status: "previous", models: 1, routes: 1, keys: 2, error: sentence });
     const { stdout } = await gateway.run("plugin", "list");
-    expect(stdout).toMatch(/^keyed +previous +[0-9a-f]{8} +2 +1 +1 +2 +plugins\/keyed\.json$/m);
+    expect(stdout).toMatch(/^keyed +previous +[0-9a-f]{8} +1 +1 +1 +2 +plugins\/keyed\.json$/m);
     expect(stdout).toContain(`\n  ${sentence}\n`);
     await until(async () => gateway.stderr().split(JSON.stringify(sentence)).length - 1, 1);
     remove("plugins/keyed.json");

@@ -34,9 +34,13 @@ describe("a picture of a gpt-image model", () => {
     expect(await client.images.generate({ model: "gpt-image-2", prompt: "A cat" })).toMatchObject(drawn);
   });
 
-  test.each(["xhigh", "max"])("of quality %s is sent on", async (quality) => {
-    const { ask, seen } = await start();
-    const response = await ask("/images/generations", { model: "gpt-image-2", prompt: "A cat", quality });
-    expect([response.status, seen[0]?.body.quality]).toEqual([200, quality]);
-  });
+  test.each(["xhigh", "max"])(
+    "of quality %s is asked for as high, whose tokens are known, and the header says so",
+    async (quality) => {
+      const { ask, seen } = await start();
+      const response = await ask("/images/generations", { model: "gpt-image-2", prompt: "A cat", quality });
+      expect([response.status, seen[0]?.body.quality]).toEqual([200, "high"]);
+      expect(response.headers.get("x-modelgate-ignored")).toBe("quality");
+    },
+  );
 });

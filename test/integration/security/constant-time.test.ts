@@ -22,6 +22,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "http/middleware/reply-once.ts": "a repeated request is found by its hash, in an index",
   "http/dashboard-api/static-assets.ts": "a file's version",
   "billing/recent-calls.ts": "a list's version",
+  "db/blobs.ts": "the files of an account are counted by a hash of its id",
   "plugin-loader/find-sources.ts": "a file's version",
   "plugin-loader/operator-catalogue.ts": "the version of files",
   "providers/secret-box.ts": "a key and its id are made from a secret",
