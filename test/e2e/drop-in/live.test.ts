@@ -182,7 +182,7 @@ describe.each(["source", "binary"] as const)("plugins dropped into a gateway fro
       drop(`plugins/${name}/index.ts`, code(name, body));
     }
     await until(() => heard("good-1"), "Hello from good-1");
-    await until(() => heard("thrower-1"), "upstream_error");
+    await until(() => heard("thrower-1"), "internal_error");
     expect(await heard("nonsense-1")).toBe("upstream_error");
     expect(await heard("emptiness-1")).toBe("upstream_error");
     const leaving = new AbortController();
