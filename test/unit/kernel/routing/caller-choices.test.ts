@@ -1,9 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../../src/contract/index.ts";
 import { describeRoutes, runCall } from "../../../../src/kernel/index.ts";
-import { fetchOf, refused, settled } from "../fake-fetch.ts";
-import { Sink, textChunk } from "../streams.ts";
-import { type Bench, chatCall, createBench, createPlugin, rejectionOf } from "../support.ts";
+import { classifyError } from "../../../../src/sdk/index.ts";
+import { fetchOf, json, refused, settled } from "../fake-fetch.ts";
+import { type Chat, listed } from "../fallback-bench.ts";
+import { completionOf, Sink, textChunk } from "../streams.ts";
+import { type Bench, chatCall, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
 
 const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
 
@@ -63,5 +65,31 @@ describe("what the provider says is not there", () => {
 
   test("counts where it is the model", async () => {
     expect(await stateAfter({ code: "model_not_found", message: "No such model" })).toBe("open");
+  });
+});
+
+describe("a request that was served", () => {
+  const answers: Chat = async (call) => {
+    const answer = await call.upstream.json<ChatCompletion>("/chat", {});
+    if ("error" in answer) throw classifyError(answer);
+    return answer;
+  };
+  const plugins = ["a", "b"].map((id) => createPlugin({ chat: answers }, { name: id, models: [{ ...chatModel, id }] }));
+  const error = { type: "overloaded_error", message: "Busy" };
+
+  test("is not sent to the next model of a list, whatever its provider says of it: both would be charged", async () => {
+    const usage = { prompt_tokens: 9, completion_tokens: 500, total_tokens: 509 };
+    const fetch = fetchOf(json({ error, usage }), json(completionOf("Hi")));
+    const { kernel, ledger } = createBench(plugins, { fetch });
+    expect((await rejectionOf(runCall(kernel, listed(["a", "b"])))).code).toBe("upstream_error");
+    expect(fetch.asked).toHaveLength(1);
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", meters: { inputToken: 9, outputToken: 500 } });
+  });
+
+  test("is not one that its provider refused, which goes to the next model and costs nothing", async () => {
+    const fetch = fetchOf(json({ error }), json(completionOf("Hi")));
+    const { kernel, ledger } = createBench(plugins, { fetch });
+    expect((await runCall(kernel, listed(["a", "b"])))?.model).toBe("b");
+    expect(ledger.settlements.map(({ outcome }) => outcome)).toEqual(["released", "settled"]);
   });
 });
