@@ -142,6 +142,8 @@ function mayFallBack(call: CallContext, { code, cause }: GatewayError): boolean 
   // A plugin that could not make its request of this one: another model's may.
   if (code === "internal_error") return call.currentRoute !== undefined && call.sent.size === 0;
   if (!ofProvider.has(code)) return false;
+  // What was served is paid, whatever its provider says of it, and would be again.
+  if ([...call.sent].some(({ isAnswered }) => isAnswered)) return false;
   return !(cause instanceof UpstreamFault) || maySendAgain(cause, call.sent.size > 0);
 }
 

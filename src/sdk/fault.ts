@@ -55,7 +55,10 @@ export function classifyError(body: unknown, status?: number): UpstreamFault {
 function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number | undefined): UpstreamFault {
   const kind = refineKind(toKind(facts, status), facts.message ?? "");
   const { param, code } = facts;
-  return new UpstreamFault(kind, toSentence(kind, facts, status), { status, param, code, retryAfterMs: retryMs });
+  // What is not found may also be a file that the request names, unless the provider says that it is the model.
+  const isOfRequest = kind === "model_not_found" && !facts.words.some((word) => /model/i.test(word));
+  const sentence = toSentence(kind, facts, status);
+  return new UpstreamFault(kind, sentence, { status, param, code, retryAfterMs: retryMs, isOfRequest });
 }
 
 function toKind({ words, message }: ErrorFacts, status: number | undefined): FaultKind {

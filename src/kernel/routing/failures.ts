@@ -110,15 +110,18 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 
 /**
  * Counts a failure after the answer began, or a timeout before it, against the route. Other failures were counted with
- * their attempt; a client that disconnects and an invalid request count against no route.
+ * their attempt; a client that disconnects and an invalid request count against no route. Nor does an answer that lasts longer
+ * than a call may, while its provider is not silent: its client reads slowly, or has asked for so much.
  *
  * @returns Whether a circuit opened.
  */
 export function recordLateFailure(error: unknown, call: CallContext, nowMs: number): boolean {
-  const { currentRoute, route, cancelReason } = call;
+  const { currentRoute, route, cancelReason, sent } = call;
   if (currentRoute === undefined || error instanceof GatewayError || error instanceof LongAnswerFault) return false;
   if (cancelReason !== undefined && cancelReason !== "timeout") return false;
   if (route === undefined && cancelReason !== "timeout") return false;
+  if (route !== undefined && cancelReason === "timeout" && ![...sent].some(({ isTimedOut }) => isTimedOut))
+    return false;
   if (!(error instanceof UpstreamFault)) return currentRoute.health.onFault(nowMs);
   if (error.isOfRequest) return false;
   const isOfRoute = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";

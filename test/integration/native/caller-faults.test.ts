@@ -55,4 +55,20 @@ describe("what a caller chose opens no circuit", () => {
     const other = await ask("/messages", { ...body, model: "safe" });
     expect([other.status, await other.json()]).toMatchObject([200, { model: claude }]);
   });
+
+  test("a file that the provider does not have leaves its route in use", async () => {
+    const error = { type: "not_found_error", message: "File not found: file_1" };
+    let isMissing = true;
+    const { ask } = await start(() =>
+      isMissing ? Response.json({ type: "error", error }, { status: 404 }) : Response.json(claudeAnswer),
+    );
+    const file = { role: "user", content: [{ type: "document", source: { type: "file", file_id: "file_1" } }] };
+    const body = { model: claude, max_tokens: 10, messages };
+    for (let turn = 0; turn < 6; turn++) {
+      expect((await ask("/messages", { ...body, messages: [file] })).status).toBeGreaterThanOrEqual(400);
+    }
+    isMissing = false;
+    const other = await ask("/messages", { ...body, model: "safe" });
+    expect([other.status, await other.json()]).toMatchObject([200, { model: claude }]);
+  });
 });
