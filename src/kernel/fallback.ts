@@ -7,6 +7,7 @@ import {
   UpstreamFault,
 } from "../contract/index.ts";
 import type { CallContext } from "./call-context.ts";
+import { nextTurn } from "./capabilities/iterators.ts";
 import type { AnswerOf } from "./exchange.ts";
 import { maySendAgain } from "./routing/failures.ts";
 import { type Candidate, type Candidates, isReady } from "./routing/registry.ts";
@@ -89,6 +90,8 @@ export async function runCandidates<C extends Capability>(
 ): Promise<AnswerOf<C>> {
   const { request, candidates = [] } = call;
   for (const [index, candidate] of candidates.entries()) {
+    // Each looks through the whole request, which for a large one is as much as a turn of the event loop may take.
+    if (index > 0) await nextTurn();
     const startedMs = kernel.now();
     const isStream = call.sink !== undefined;
     const record = (ms: number) => candidate.speeds?.record(candidate.name, ms, { nowMs: kernel.now(), isStream });

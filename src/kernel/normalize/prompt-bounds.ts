@@ -7,7 +7,7 @@
  * with its model, audio by the longest that it can play. What cannot be bounded by its bytes (a PDF, a document by its
  * address, a part of an unknown kind) can fill the model's context, which is also the most that a provider can bill.
  */
-import { Buffer } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 import { type TObject, type TSchema, Type, TypeGuard } from "@sinclair/typebox";
 import { ChatRequest, MessagesRequest, type Meters, type Model, ResponsesRequest } from "../../contract/index.ts";
 import { isRecord } from "../../sdk/json.ts";
@@ -150,6 +150,8 @@ abstract class PromptVisitor {
   isOpenEnded = false;
   hasAddress = false;
   keepsHour = false;
+  /** An address was looked for in all of the part or item that is visited, and what is in it needs no look of its own. */
+  isSearched = false;
   /** A JSON schema may have a reference, which some providers are sent what it refers to for. */
   hasReference = false;
 
@@ -356,10 +358,15 @@ function visitItem(item: unknown, protocol: PromptProtocol, visitor: PromptVisit
     return;
   }
   visitor.tokens += messageTokens;
-  if (protocol === "responses" && !isKnownItem(item)) {
-    visitor.isOpenEnded = true;
-    visitor.hasAddress ||= holdsAddress(item);
+  if (protocol !== "responses" || isKnownItem(item)) {
+    visitMembersOfItem(item, protocol, visitor);
+    return;
   }
+  visitor.isOpenEnded = true;
+  searchAddress(item, visitor, () => visitMembersOfItem(item, protocol, visitor));
+}
+
+function visitMembersOfItem(item: Record<string, unknown>, protocol: PromptProtocol, visitor: PromptVisitor): void {
   for (const name in item) {
     const value = item[name];
     if (value === null || value === undefined) continue;
@@ -500,7 +507,17 @@ function visitPart(part: unknown, protocol: PromptProtocol, visitor: PromptVisit
   const kinds = partKinds[protocol];
   const kind = typeof type === "string" && Object.hasOwn(kinds, type) ? kinds[type] : undefined;
   if (kind === undefined) visitor.isOpenEnded = true;
-  if (kind !== "text" && kind !== "parts") visitor.hasAddress ||= holdsAddress(part);
+  const visit = () => visitMembersOfPart(part, { kind, protocol }, visitor);
+  if (kind === "text" || kind === "parts") visit();
+  else searchAddress(part, visitor, visit);
+}
+
+function visitMembersOfPart(
+  part: Record<string, unknown>,
+  { kind, protocol }: { kind: PartKind | undefined; protocol: PromptProtocol },
+  visitor: PromptVisitor,
+): void {
+  const { type } = part;
   for (const name in part) {
     const value = part[name];
     if (value === null || value === undefined) continue;
@@ -515,10 +532,28 @@ function visitPart(part: unknown, protocol: PromptProtocol, visitor: PromptVisit
   if (kind === "image") visitor.images++;
 }
 
+/**
+ * Looks for an address in a part or an item, before what is in it is visited. Parts stand in parts: each value is looked at
+ * once, however deep it is.
+ */
+function searchAddress(whole: Record<string, unknown>, visitor: PromptVisitor, visit: () => void): void {
+  if (visitor.isSearched) {
+    visit();
+    return;
+  }
+  visitor.hasAddress ||= holdsAddress(whole);
+  visitor.isSearched = true;
+  visit();
+  visitor.isSearched = false;
+}
+
 /** Whether a part names something by its address anywhere; bytes have none. */
 function holdsAddress(value: unknown): boolean {
   if (typeof value === "string") return /^\s*(?!data:)[a-z][a-z0-9+.-]*:(?!\s)/i.test(value);
-  return typeof value === "object" && value !== null && Object.values(value).some(holdsAddress);
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return value.some(holdsAddress);
+  for (const name in value) if (holdsAddress(value[name as keyof typeof value])) return true;
+  return false;
 }
 
 /** Where a part that is an image has its bytes or its address: chat and Responses, and Messages. */
@@ -540,7 +575,11 @@ function visitImage(value: unknown, visitor: PromptVisitor, name: string): void 
     visitValue(value, visitor);
     return;
   }
-  const isBase64 = name === "source" && value.type === "base64" && imageTypes.test(String(value.media_type));
+  const isBase64 =
+    name === "source" &&
+    value.type === "base64" &&
+    typeof value.media_type === "string" &&
+    imageTypes.test(value.media_type);
   for (const [field, member] of Object.entries(value)) {
     if (field === "data" && isBase64 && typeof member === "string") continue;
     if (field === "data" && name === "source") visitor.isOpenEnded = true;
@@ -574,11 +613,13 @@ function isTextUrl(url: string): boolean {
   const head = textDataUrl.exec(url);
   if (head === null) return false;
   const data = url.slice(head[0].length);
+  if (head[1]?.toLowerCase().endsWith(";base64")) {
+    const bytes = Buffer.from(data, "base64");
+    return isUtf8(bytes) && !bytes.includes(0) && !bytes.includes("%PDF-");
+  }
   try {
-    const bytes = head[1]?.toLowerCase().endsWith(";base64")
-      ? Buffer.from(data, "base64")
-      : Buffer.from(decodeURIComponent(data));
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    // The platform takes 10 ns for each character that it decodes, also where none is escaped.
+    const text = data.includes("%") ? decodeURIComponent(data) : data;
     return !text.includes("\0") && !text.includes("%PDF-");
   } catch {
     return false;

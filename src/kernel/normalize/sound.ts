@@ -1,5 +1,6 @@
-import { Buffer } from "node:buffer";
 import type { ChatRequest, ContentPart, Meters, Model } from "../../contract/index.ts";
+import { fromBase64 } from "../../sdk/base64.ts";
+import { nextTurn } from "../capabilities/iterators.ts";
 
 export type InputAudio = Extract<ContentPart, { type: "input_audio" }>;
 
@@ -28,14 +29,26 @@ export function measureAudio({ messages }: ChatRequest): Promise<void> | undefin
   return found.length === 0 ? undefined : measure(found);
 }
 
-/** Decoders make different bytes of anything else. */
-const base64 = /^[A-Za-z0-9+/]+={0,2}$/;
+/** Of more bytes each step has a turn of the event loop of its own. */
+const largeBytesMin = 1024 * 1024;
+
+/** The bytes of base64 of the standard alphabet with its padding. Decoders make different bytes of anything else. */
+function readPlain(text: string): Uint8Array<ArrayBuffer> | undefined {
+  if (text === "" || text.length % 4 !== 0 || text.includes("-") || text.includes("_")) return undefined;
+  try {
+    return fromBase64(text);
+  } catch {
+    return undefined;
+  }
+}
 
 async function measure(audios: readonly InputAudio["input_audio"][]): Promise<void> {
   const { readAudioLength } = await import("../audio/audio-length.ts");
   for (const audio of audios) {
-    if (audio.data.length % 4 !== 0 || !base64.test(audio.data)) continue;
-    const { audioMsMax } = await readAudioLength(new Blob([Buffer.from(audio.data, "base64")]));
+    const bytes = readPlain(audio.data);
+    if (bytes === undefined) continue;
+    if (bytes.length > largeBytesMin) await nextTurn();
+    const { audioMsMax } = await readAudioLength(new Blob([bytes]));
     if (audioMsMax !== undefined) lengths.set(audio, audioMsMax);
   }
 }

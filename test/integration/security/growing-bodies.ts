@@ -268,6 +268,8 @@ const responses: Readonly<Record<string, readonly [size: number, grow: (size: nu
 const toolUse = (index: number) => ({ type: "tool_use", id: `toolu_${index}`, name: "look", input: {} });
 const toolResult = (index: number) => ({ type: "tool_result", tool_use_id: `toolu_${index}`, content: "1" });
 
+const documentOf = (inner: unknown) => ({ type: "document", source: { type: "content", content: [inner] } });
+
 /** Fields of a Messages request. */
 const messages: Readonly<Record<string, readonly [size: number, grow: (size: number) => object]>> = {
   "a text": [2000, (size) => ({ messages: [user(words(size))] })],
@@ -325,6 +327,13 @@ const messages: Readonly<Record<string, readonly [size: number, grow: (size: num
       },
     }),
   ],
+  "documents in documents, and values in the last": [
+    3,
+    (size) => {
+      const last = { type: "text", text: "Hello", extra: list(5000 * size, () => 1) };
+      return { messages: [user([nest(size, documentOf, last)])] };
+    },
+  ],
   "stop sequences": [6, (size) => ({ messages: [user()], stop_sequences: list(size, (at) => `stop ${at}`) })],
   "unknown fields": [700, (size) => ({ messages: [user()], ...record(size, "field", (index) => index) })],
 };
@@ -341,6 +350,17 @@ function form(fields: Readonly<Record<string, string>>, bytes = 1000, extra = 0)
   for (let at = 0; at < extra; at++) data.append(`field${at}`, "x");
   return data;
 }
+
+const fileOf = (data: string) => ({ type: "file", file: { filename: "a.txt", file_data: data } });
+const soundOf = (data: string) => ({ type: "input_audio", input_audio: { format: "mp3", data } });
+
+/** Parts of chat with as much data as a body may have. */
+const files: Readonly<Record<string, () => object>> = {
+  "a file of plain text": () => fileOf(`data:text/plain,${"a".repeat(31_000_000)}`),
+  "a file of text in base64": () => fileOf(`data:text/plain;base64,${"QUFB".repeat(7_800_000)}`),
+  sound: () => soundOf("AAAA".repeat(7_800_000)),
+  "sound with a stranger at its end": () => soundOf(`${"AAAA".repeat(7_800_000)}A*AA`),
+};
 
 /** Requests near the limits: 32 MB, 500 000 values, 10 000 messages or items. */
 export const largest: readonly Omit<Axis, "size">[] = [
@@ -364,6 +384,18 @@ export const largest: readonly Omit<Axis, "size">[] = [
     ...{ name, path: "/chat/completions", models: ["claude-sonnet-5", "gemini-3.5-flash", "gpt-5.5-pro", "gpt-5.6"] },
     grow: () => (chats[name] as (typeof chats)[string])[1](size),
   })),
+  ...Object.entries(files).map(([name, part]) => ({
+    ...{ name, path: "/chat/completions", models: ["gpt-5.6", "gpt-audio", "gemini-3.5-flash"] },
+    grow: () => ({ messages: [user([part()])] }),
+  })),
+  {
+    ...{ name: "many lists in a body that is read at once", path: "/chat/completions", models: ["gpt-5.6"] },
+    grow: () => ({ messages: [user()], extra: list(1000, () => list(450, () => 1)) }),
+  },
+  {
+    ...{ name: "a text for many models", path: "/chat/completions", models: ["claude-sonnet-5"] },
+    grow: () => ({ models: [...chatModels, ...otherChatModels], messages: [user(words(2_800_000))] }),
+  },
   ...Object.entries(schemas).map(([name, [, grow]]) => ({
     ...{ name: `128 tools with ${name}`, path: "/chat/completions", models: ["claude-sonnet-5", "gemini-3.5-flash"] },
     grow: () => ({
@@ -391,6 +423,7 @@ export const largest: readonly Omit<Axis, "size">[] = [
       ["a text", 2_800_000],
       ["blocks", 24_000],
       ["turns with calls", 8000],
+      ["documents in documents, and values in the last", 60],
       ["a schema of the answer", 20_000],
     ] as const
   ).map(([name, size]) => ({

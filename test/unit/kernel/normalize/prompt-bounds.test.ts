@@ -377,3 +377,43 @@ describe("the text of a prompt for an estimate", () => {
     expect(boundPrompt(body, "responses", model).meters.inputToken as number).toBeGreaterThan(5000);
   });
 });
+
+test.each<[string, PromptProtocol, number, (levels: number, last: object) => object]>([
+  [
+    "documents in documents",
+    "messages",
+    60,
+    (levels, last) =>
+      message([nest(levels, (inner) => ({ type: "document", ...source("content", { content: [inner] }) }), last)]),
+  ],
+  [
+    "results in results",
+    "messages",
+    90,
+    (levels, last) => message([nest(levels, (inner) => ({ type: "tool_result", content: [inner] }), last)]),
+  ],
+  [
+    "an output of an unknown item",
+    "responses",
+    1,
+    (_, last) => ({ model: "m", input: [{ type: "unknown", output: [{ type: "input_image", last }] }] }),
+  ],
+])("a value is read as often wherever it stands: in %s", (_, protocol, levels, make) => {
+  const readsAt = (depth: number) => {
+    let reads = 0;
+    const last = {
+      type: "text",
+      get extra() {
+        reads++;
+        return "Hello";
+      },
+    };
+    boundPrompt(make(depth, last), protocol, model);
+    return reads;
+  };
+  expect(readsAt(1)).toBeWithin(1, 3);
+  expect(readsAt(levels)).toBe(readsAt(1));
+});
+
+const nest = (depth: number, wrap: (inner: unknown) => object, inner: unknown): unknown =>
+  depth === 0 ? inner : nest(depth - 1, wrap, wrap(inner));

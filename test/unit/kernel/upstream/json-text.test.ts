@@ -62,3 +62,11 @@ test("a request whose text goes out cannot be changed in place", async () => {
   expect(() => messages.push({})).toThrow(TypeError);
   expect(() => Object.assign(messages[0] as Body, { content: "" })).toThrow(TypeError);
 });
+
+test("of lists no more members are held than a conversation has, in however many lists they stand", async () => {
+  const { lists } = (await read(JSON.stringify({ lists: Array.from({ length: 1000 }, () => Array(450).fill(1)) }))) as {
+    lists: number[][];
+  };
+  const held = lists.filter((list) => Object.isFrozen(list)).reduce((sum, { length }) => sum + length, 0);
+  expect(held).toBeWithin(0, 10_001);
+});
