@@ -14,9 +14,14 @@ export const otherCharsMax = 16_000_000;
 
 const [quote, backslash] = [34, 92];
 
+/** What a value takes in memory by its weight, and an object or a list beside that: `{}` has two characters and takes 70 bytes. */
+const [weightBytes, containerBytes] = [16, 64];
+
 /** What a look at a JSON text shows. */
 interface JsonShape {
   readonly fields: number;
+  /** What its values take in memory at most, without the text of long strings. */
+  readonly valueBytes: number;
   /** How long it takes to parse, in numbers that take as long. */
   readonly weight: number;
   /** The large values of the outermost object. */
@@ -31,7 +36,7 @@ interface JsonShape {
  */
 export function checkJsonBounds(text: string): JsonShape {
   if (text.length > 2 * escapesMax) checkEscapes(text);
-  let [depth, weight, fields] = [0, 0, 0];
+  let [depth, weight, fields, containers] = [0, 0, 0, 0];
   const spans: ValueSpan[] = [];
   let name: ValueSpan["name"] = [0, 0];
   let start = 0;
@@ -50,6 +55,7 @@ export function checkJsonBounds(text: string): JsonShape {
       case 123: // {
         if (++depth > nestingMax) throw tooMuch(`is nested deeper than ${nestingMax} levels`);
         weight++;
+        containers++;
         if (depth === 2) start = at;
         break;
       case 93: // ]
@@ -68,7 +74,7 @@ export function checkJsonBounds(text: string): JsonShape {
     }
   }
   checkWeight(weight);
-  return { fields, weight, spans };
+  return { fields, weight, valueBytes: weightBytes * weight + containerBytes * containers, spans };
 }
 
 /** The index of the quote that ends a string: the first one behind an even number of backslashes. The platform's search is many times faster than a loop over all characters. */

@@ -38,11 +38,14 @@ export async function readJson(request: Request, { reservation, beforeParsing }:
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
   const isLarge = text.length > largeBytesMin;
   const shape = isLarge ? await inTurn(() => checkJsonBounds(text)) : checkJsonBounds(text);
+  // What arrived is text by now, and is to be values: many short ones take many times their text. With no more than this the
+  // largest body still takes three times its length.
+  const countedBytes = text.length >= countedBytesMin ? text.length : 0;
+  reservation?.shrink(countedBytes);
+  reservation?.grow(Math.min(Math.max(0, shape.valueBytes - countedBytes), jsonBytesMax));
   const isSlow = isLarge || shape.weight > slowWeightMin;
   const body = isSlow ? await inTurn(() => parse(text)) : parse(text);
   keepJsonText(body, text, shape.spans, shape.fields);
-  // What arrived is text by now.
-  if (text.length >= countedBytesMin) reservation?.shrink(text.length);
   return body;
 }
 

@@ -73,6 +73,36 @@ describe("large bodies that arrive a byte at a time", () => {
   });
 });
 
+test("a body of many short values counts as what they take, until its response begins, and a third has no room", async () => {
+  const answer = Promise.withResolvers<void>();
+  let running = 0;
+  const chat = async () => {
+    running++;
+    await answer.promise;
+    return ownCompletion("Fine");
+  };
+  const plugin = createPlugin({ chat }, { name: "openai" });
+  const env = { OPENAI_API_KEY: "sk-upstream", MAX_BUFFERED_BODY_MB: "8" };
+  const gateway = await startInProcess({ plugins: [plugin], env });
+  toStop.push(() => gateway.stop());
+  const values = 20_000;
+  const extra = Array.from({ length: values }, () => ({}));
+  const ask = () =>
+    gateway.post("/chat/completions", {
+      ...{ model: chatModel.id, extra },
+      messages: [{ role: "user", content: "Hi" }],
+    });
+  const asked = [ask()];
+  await until(() => running === 1);
+  expect(gateway.app.memory.bytes).toBeWithin(64 * values, 100 * values);
+  asked.push(ask());
+  await until(() => running === 2);
+  await expectError(await ask(), { status: 429, code: "rate_limit_exceeded", says: "and there is no room for" });
+  answer.resolve();
+  expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200]);
+  await until(() => gateway.app.memory.bytes === 0);
+});
+
 describe("a whole answer of a provider", () => {
   test("counts as it grows, and until its client has taken it", async () => {
     const gateway = await start({ MAX_BUFFERED_BODY_MB: "96" }, 12 * mebibyte);
