@@ -52,6 +52,24 @@ export function classifyError(body: unknown, status?: number): UpstreamFault {
   return toFault(facts, facts.status ?? status, retryAfterMs(noHeaders, text ?? ""));
 }
 
+/**
+ * Reads the error of a response that failed, or of an event that tells of it, in the Responses protocol. Its codes are those of
+ * the provider's own failures, which are known, and what is wrong with the prompt or its pictures: any other counts against no
+ * route, because a caller can choose it.
+ *
+ * @param body The JSON value that holds the error.
+ *
+ * @example
+ * const fault = classifyResponseFailure({ error: { code: "invalid_image_url", message: "No picture there" } });
+ * [fault.kind, fault.isOfRequest]; // => ["bad_response", true]
+ */
+export function classifyResponseFailure(body: unknown): UpstreamFault {
+  const fault = classifyError(body);
+  const { kind, message, code, param, status } = fault;
+  if (kind !== "bad_response" || code === undefined) return fault;
+  return new UpstreamFault(kind, message, { code, param, status, isOfRequest: true });
+}
+
 function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number | undefined): UpstreamFault {
   const kind = refineKind(toKind(facts, status), facts.message ?? "");
   const { param, code } = facts;

@@ -21,7 +21,7 @@ const hiddenStepTokens = 16_384;
 const hiddenTokensPerSecond = 2000;
 
 /** What models usually make of one choice. */
-const usualTokensPerSecond = 100;
+export const usualTokensPerSecond = 100;
 /** Of an answer of which only the size is known. */
 const bytesPerToken = 4;
 

@@ -17,6 +17,7 @@ import { boundText, readText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
+import { usualTokensPerSecond } from "./chat-bounds.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
 import {
   audioTokensPerSecond,
@@ -64,18 +65,29 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     isByToken(model) ? toTokenMeters(usage, { input: "text_tokens", output: "audio_tokens" }) : undefined,
 
   /**
-   * Speech that broke off costs the characters, or the sound, that were spoken until then; an answer that could not be given
-   * out at all, the part of the text that it was asked for.
+   * Speech that broke off costs the characters, or the sound, that were spoken until then; a part of the text of which no sound
+   * came, although it was answered, or cut by the client or the gateway, all of its characters. By the token, sound of which
+   * nothing came counts by the time in which it was made.
    */
   async estimate(call) {
     const { request, modelEntry, usageMeter } = call;
     const { model } = modelEntry;
     const { length } = usageMeter.output;
-    if (isByToken(model))
-      return { inputToken: await countPieces(readText(request, SpeechRequest), true), audioOutputToken: length };
-    const isLost = length === 0 && call.owedRequests.some(({ isAnswered }) => isAnswered);
-    const [part = ""] = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY);
-    return { character: isLost ? countCharacters(part) : length };
+    if (isByToken(model)) {
+      const { cutAfterMs = 0, owedRequests, upper } = call;
+      const isUnheard = length === 0 && owedRequests.length > 0;
+      const made = isUnheard ? Math.ceil((cutAfterMs / 1000) * usualTokensPerSecond) : length;
+      return {
+        inputToken: await countPieces(readText(request, SpeechRequest), true),
+        audioOutputToken: Math.min(made, upper?.audioOutputToken ?? made),
+      };
+    }
+    // A part is a request. Of one without a sound so far all is owed, which the provider has to speak.
+    const parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY);
+    const asked = parts.slice(0, call.owedRequests.length).map(countCharacters);
+    const last = asked.pop() ?? 0;
+    const before = asked.reduce((sum, characters) => sum + characters, 0);
+    return { character: length > before ? length : Math.max(length, before + last) };
   },
 
   async execute(kernel, call) {

@@ -1,5 +1,5 @@
 import type { UpstreamFault } from "../../contract/index.ts";
-import { classifyError } from "../../sdk/fault.ts";
+import { classifyError, classifyResponseFailure } from "../../sdk/fault.ts";
 import { isRecord } from "../../sdk/json.ts";
 
 /** The JSON of a whole answer or of one event. */
@@ -32,9 +32,10 @@ const responses: NativeProtocol = {
   isAnswer: ({ output }) => Array.isArray(output),
   headOf: ({ response }) => (isRecord(response) ? response : undefined),
   faultOf(part) {
-    if (part.type === "error") return classifyError(part);
+    if (part.type === "error") return classifyResponseFailure(part);
     const head = isRecord(part.response) ? part.response : part;
-    return head.status === "failed" || isRecord(head.error) ? classifyError({ error: head.error ?? {} }) : undefined;
+    const hasFailed = head.status === "failed" || isRecord(head.error);
+    return hasFailed ? classifyResponseFailure({ error: head.error ?? {} }) : undefined;
   },
   textOf: ({ delta }) => delta,
   finishReasonOf(part) {

@@ -7,7 +7,14 @@ afterEach(async () => {
   for (const bench of toStop.splice(0)) await bench.stop();
 });
 
-const files = { "catalogue/virtual.json": { models: [{ id: "safe", models: [claude, gpt] }] } };
+const files = {
+  "catalogue/virtual.json": {
+    models: [
+      { id: "safe", models: [claude, gpt] },
+      { id: "other", models: [gpt, claude] },
+    ],
+  },
+};
 const messages = [{ role: "user", content: "Hi" }];
 const claudeAnswer = {
   id: "msg_1",
@@ -70,5 +77,42 @@ describe("what a caller chose opens no circuit", () => {
     isMissing = false;
     const other = await ask("/messages", { ...body, model: "safe" });
     expect([other.status, await other.json()]).toMatchObject([200, { model: claude }]);
+  });
+
+  test.each([
+    ["the Responses protocol", "/responses", { model: gpt, input: "Hi" }],
+    ["the Responses protocol, streamed", "/responses", { model: gpt, input: "Hi", stream: true }],
+  ])("a picture that a model cannot take leaves its route in use: %s", async (_, path, body) => {
+    const error = { code: "failed_to_download_image", message: "There is no picture" };
+    const failed = { id: "resp_1", object: "response", status: "failed", model: gpt, output: [], error };
+    const whole = {
+      ...{ ...failed, status: "completed", error: null, usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 } },
+      output: [
+        {
+          type: "message",
+          id: "msg_1",
+          role: "assistant",
+          content: [{ type: "output_text", text: "Hi", annotations: [] }],
+        },
+      ],
+    };
+    const events = [
+      { type: "response.created", sequence_number: 0, response: { ...failed, status: "in_progress", error: null } },
+      { type: "response.failed", sequence_number: 1, response: failed },
+    ];
+    const streamed = () =>
+      streamOf(events.map((part) => `event: ${part.type}\ndata: ${JSON.stringify(part)}\n\n`).join(""));
+    let isBad = true;
+    const { ask } = await start((seen) => {
+      if (!isBad) return Response.json(whole);
+      return seen.body.stream === true ? streamed() : Response.json(failed);
+    });
+    for (let turn = 0; turn < 6; turn++) {
+      const response = await ask(path, body);
+      expect(await response.text()).toContain("There is no picture");
+    }
+    isBad = false;
+    const other = await ask("/responses", { model: "other", input: "Hi" });
+    expect([other.status, await other.json()]).toMatchObject([200, { model: gpt }]);
   });
 });

@@ -8,7 +8,7 @@ import {
   type ToolCallDelta,
   UpstreamFault,
 } from "../../../contract/index.ts";
-import { classifyError } from "../../fault.ts";
+import { classifyError, classifyResponseFailure } from "../../fault.ts";
 import { isRecord, parseJson } from "../../json.ts";
 import { readResponsesUsage } from "./responses.ts";
 import { toDetail } from "./to-responses.ts";
@@ -68,7 +68,7 @@ export function fromResponse(answer: unknown): ChatCompletion {
 /** @throws {UpstreamFault} When it is not a response, or one that failed. */
 function checkResponse(value: unknown): Part {
   if (!isRecord(value) || !Array.isArray(value.output)) throw classifyError(value);
-  if (value.status === "failed" || isRecord(value.error)) throw classifyError({ error: value.error ?? {} });
+  if (value.status === "failed" || isRecord(value.error)) throw classifyResponseFailure({ error: value.error ?? {} });
   return value;
 }
 
@@ -122,8 +122,9 @@ function readEvent({ event, data }: ServerEvent): Part | undefined {
   const part = parseJson(data);
   if (event === "raw" || !isRecord(part)) throw classifyError(part ?? data);
   const { type, response } = part;
-  if (type === "error" || isRecord(part.error)) throw classifyError(part);
-  if (type === "response.failed") throw classifyError({ error: (isRecord(response) && response.error) || {} });
+  if (type === "error" || isRecord(part.error)) throw classifyResponseFailure(part);
+  if (type === "response.failed")
+    throw classifyResponseFailure({ error: (isRecord(response) && response.error) || {} });
   return part;
 }
 

@@ -3,6 +3,7 @@ import { type Model, type Speech, type SpeechRequest, UpstreamFault } from "../.
 import { splitText } from "../../../../src/kernel/audio/split-text.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
 import { readWav, writeWav } from "../../../../src/sdk/index.ts";
+import { fetchOf, refused, settled, silence } from "../fake-fetch.ts";
 import { FakeStream, Sink } from "../streams.ts";
 import { callOf, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
 
@@ -279,5 +280,82 @@ describe("a text that is too long for the model", () => {
     await rejectionOf(done);
     const [first] = splitText(input, 11) as [string];
     expect(ledger.settlement).toMatchObject({ outcome: "settled", meters: { character: first.length } });
+  });
+});
+
+describe("speech that is cut before its sound", () => {
+  const said = Response.json({ wav: Buffer.from(wavBytes(3200)).toString("base64") });
+  const plugin = createPlugin(
+    {
+      async speech({ upstream, request }) {
+        const { wav } = await upstream.json<{ wav: string }>("/speech", { input: request.input });
+        return { wav: new Uint8Array(Buffer.from(wav, "base64")) };
+      },
+    },
+    { models: [row] },
+  );
+
+  const speak = (input: string, ...answers: Parameters<typeof fetchOf>) => speakBy(plugin, input, ...answers);
+
+  function speakBy(by: typeof plugin, input: string, ...answers: Parameters<typeof fetchOf>) {
+    const fetch = fetchOf(...answers);
+    const bench = createBench([by], { fetch, bounds: { firstByteMsMax: 1000 } });
+    const call = callOf("speech", { model: "speak-1", input }, { sink: new Sink<Bytes>() });
+    const done = rejectionOf(runCall(bench.kernel, call));
+    const untilAsked = async (count: number) => {
+      while (fetch.asked.length < count) await settled();
+    };
+    return { ...bench, call, done, untilAsked };
+  }
+
+  test.each([
+    ["its client", "client_disconnected"],
+    ["the gateway", "draining"],
+  ] as const)("by %s costs its characters, because the provider speaks them", async (_, reason) => {
+    const { call, done, ledger, untilAsked } = speak("0123456", silence);
+    await untilAsked(1);
+    call.cancel(reason);
+    await done;
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", meters: { character: 7 } });
+  });
+
+  test("by a provider's silence costs its characters", async () => {
+    const { clock, done, ledger, untilAsked } = speak("0123456", silence);
+    await untilAsked(1);
+    clock.pass(1000);
+    await done;
+    expect(ledger.settlement).toMatchObject({ outcome: "settled", meters: { character: 7 } });
+  });
+
+  test("in its second part costs both parts, and not the third", async () => {
+    const { call, done, ledger, untilAsked } = speak("One two. Three. Four five.", said, silence);
+    await untilAsked(2);
+    call.cancel("client_disconnected");
+    await done;
+    const [first = "", second = ""] = splitText("One two. Three. Four five.", 10);
+    expect(ledger.settlement.meters).toEqual({ character: first.length + second.length });
+  });
+
+  test("costs by the time where tokens are sold, at most what is held", async () => {
+    const rates = { usd: "1", per: 1_000_000 };
+    const price = { inputToken: rates, audioOutputToken: rates };
+    const byToken = { ...plugin, models: [{ ...row, price, outputTokensMax: 250 }] };
+    for (const [ms, audioOutputToken] of [
+      [900, 90],
+      [9000, 250],
+    ] as const) {
+      const { call, clock, done, ledger, untilAsked } = speakBy(byToken, "0123456", silence);
+      await untilAsked(1);
+      clock.nowMs += ms;
+      call.cancel("client_disconnected");
+      await done;
+      expect(ledger.settlement).toMatchObject({ outcome: "settled", meters: { audioOutputToken } });
+    }
+  });
+
+  test("by its provider's refusal costs nothing", async () => {
+    const { done, ledger } = speak("0123456", refused(400));
+    await done;
+    expect(ledger.settlement).toMatchObject({ outcome: "released", meters: {} });
   });
 });
