@@ -123,12 +123,12 @@ function dropPaidTools(body: Record<string, unknown>, pass: unknown[], warn: War
   const dropped: Record<string, unknown>[] = [];
   const tools = body.tools.filter((tool) => {
     const { type = "custom" } = isRecord(tool) ? tool : {};
-    if (type === null || freeTool.test(String(type)) || pass.includes(type)) return true;
+    if (type === null || (typeof type === "string" && freeTool.test(type)) || pass.includes(type)) return true;
     dropped.push(tool);
     return false;
   });
   if (dropped.length === 0) return;
-  const names = dropped.map(({ type }) => String(type).slice(0, 64));
+  const names = dropped.map(({ type }) => (typeof type === "string" ? type : JSON.stringify(type)).slice(0, 64));
   warn(`Left out the tools ${names.join(", ")}: the price of this model does not cover them`, "tools");
   if (tools.length > 0) body.tools = tools;
   else delete body.tools;

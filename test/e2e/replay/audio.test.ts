@@ -75,14 +75,20 @@ describe.skipIf(recordingsMissing !== undefined)("recorded audio", () => {
     }
   });
 
-  test.each(named(speeches))("%s is not a WAV file, so it is refused, and charged because it was served", async (_, plan) => {
-    const { gateway, upstream, ledger } = bench;
-    upstream.answer("groq", replyOf(plan.recording));
-    const response = await gateway.post(plan.endpoint, plan.body);
-    expect(response.status).toBe(500);
-    expect(((await response.json()) as { error: { type: string } }).error.type).toBe("upstream_error");
-    expect(ledger.callOf(response)).toMatchObject({ state: "settled", characters: [...String(plan.body?.input)].length });
-  });
+  test.each(named(speeches))(
+    "%s is not a WAV file, so it is refused, and charged because it was served",
+    async (_, plan) => {
+      const { gateway, upstream, ledger } = bench;
+      upstream.answer("groq", replyOf(plan.recording));
+      const response = await gateway.post(plan.endpoint, plan.body);
+      expect(response.status).toBe(500);
+      expect(((await response.json()) as { error: { type: string } }).error.type).toBe("upstream_error");
+      expect(ledger.callOf(response)).toMatchObject({
+        state: "settled",
+        characters: [...String(plan.body?.input)].length,
+      });
+    },
+  );
 
   test.each(named(spoken))("%s is joined into one WAV file", async (_, plan) => {
     const { gateway, upstream, ledger } = bench;

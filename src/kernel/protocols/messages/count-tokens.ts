@@ -32,7 +32,8 @@ export async function countInputTokens(
         const characters = typeof source.data === "string" ? source.data.length : pageCharacters;
         otherTokens += pageTokens * Math.ceil(characters / pageCharacters);
       } else if (type === "text" && typeof value.data === "string") texts.push(value.data);
-      else if (type === "tool_use") texts.push(`${value.name}${JSON.stringify(input ?? {})}`);
+      else if (type === "tool_use")
+        texts.push((typeof value.name === "string" ? value.name : "") + JSON.stringify(input ?? {}));
       else for (const [name, member] of Object.entries(value)) if (!unread.has(name)) add(member);
     }
   };

@@ -50,7 +50,7 @@ export function toTools(
     if (type === undefined || type === null || type === "custom") {
       const converted = toTool(tool, path, names);
       known.set(converted.function.name, converted);
-    } else dropped.push(typeof tool.name === "string" ? tool.name : String(type));
+    } else dropped.push(typeof tool.name === "string" ? tool.name : quoteValue(type));
   };
   for (const [index, tool] of (tools ?? []).entries()) if (!isHidden(tool)) add(tool, `tools.${index}`);
   for (const { type, tool } of changes) {
