@@ -18,6 +18,7 @@ const mediaTokensDefault = 32_768;
 /** A limit of the output is not kept to the token: the mark of its end may count, or what was begun. */
 const limitMargin = { share: 1.1, tokens: 64 };
 const audioMsDefault = 14_400_000;
+const limitNames = ["max_tokens", "max_completion_tokens"];
 
 const promptMeters: readonly MeterName[] = [
   "inputToken",
@@ -83,11 +84,13 @@ function boundReport(call: CallContext, meters: Meters): Meters | undefined {
   const context = (getContextTokensMax(model) ?? contextTokensDefault) * requests;
   const limit = (model.outputTokensMax ?? mediaTokensDefault) * requests;
   const outputMax = (sumOutputTokens(upper) ?? 0) * limitMargin.share + limitMargin.tokens;
+  // A limit that the provider was not sent bounds nothing.
+  const isLimited = capability === "chat" && !limitNames.some((name) => call.ignored.has(name));
   const isOver: [readonly MeterName[], boolean][] = [
     [promptMeters, sumPromptTokens(meters) > Math.max(context, sumPromptTokens(upper))],
     [
       outputMeters,
-      (sumOutputTokens(meters) ?? 0) > (capability === "chat" ? outputMax : Math.max(outputMax, limit)) ||
+      (sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit)) ||
         (meters.audioMs ?? 0) > Math.max(upper.audioMs ?? 0, model.audioMsMax ?? audioMsDefault),
     ],
   ];

@@ -43,7 +43,7 @@ export const chatBounds: Pick<
     return {
       inputToken: most("inputToken"),
       ...(audioInputToken > 0 && { audioInputToken }),
-      [getOutputMeter(request, model)]: (request.n ?? 1) * getOutputTokensMax(request, model),
+      [getOutputMeter(request, model)]: (request.n ?? 1) * getOutputTokensMax(request, modelEntry),
     };
   },
 
@@ -57,7 +57,7 @@ export const chatBounds: Pick<
   },
 
   lowerBound: (call, upper) =>
-    call.native?.isBounded === false || mayLengthen(call.request)
+    call.native?.isBounded === false || mayExceed(call.request, call.modelEntry)
       ? upper
       : createLowerBounds(call, upper)(1, firstOutputTokens),
 
@@ -72,7 +72,7 @@ export const chatBounds: Pick<
       stepTokens: choices() * (isHidden ? hiddenStepTokens : stepTokens),
       hiddenTokensPerSecond: isHidden ? choices() * hiddenTokensPerSecond : undefined,
       boundOf: (outputToken) => ({ ...toBound(choices(), 0), outputToken }),
-      outputTokensMax: () => choices() * getOutputTokensMax(call.request, modelEntry.model),
+      outputTokensMax: () => choices() * getOutputTokensMax(call.request, modelEntry),
     };
   },
 
@@ -82,9 +82,9 @@ export const chatBounds: Pick<
     const toBound = createLowerBounds(call, upper);
     let n = request.n ?? 1;
     while (n > 1 && !covers(toBound(n, firstOutputTokens))) n--;
-    const most = getOutputTokensMax(request, modelEntry.model);
+    const most = getOutputTokensMax(request, modelEntry);
     const fits = largest(most, (tokens) => tokens === 1 || covers(toBound(n, tokens)));
-    const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
+    const param = nameOfLimit(request);
     call.lowered = { [param]: fits, ...(n !== (request.n ?? 1) && { n }) };
     call.request = { ...request, ...call.lowered };
     call.upper = toBound(n, fits);
@@ -130,7 +130,7 @@ export async function estimateUnseen(call: CallContext<"chat">): Promise<number>
     const choices = promptCopiesMax(request, modelEntry) > 1 ? open : (request.n ?? 1);
     tokens = Math.max(tokens, (cutAfterMs / 1000) * choices * usualTokensPerSecond);
   }
-  return Math.min(Math.ceil(tokens), (request.n ?? 1) * getOutputTokensMax(request, modelEntry.model));
+  return Math.min(Math.ceil(tokens), (request.n ?? 1) * getOutputTokensMax(request, modelEntry));
 }
 
 /** How many times the prompt is paid for. */
@@ -142,7 +142,7 @@ export function promptCopiesMax(request: ChatRequest, { routes }: ModelEntry): n
 function createLowerBounds({ request, modelEntry }: CallContext<"chat">, upper: Meters) {
   const { inputToken = 0, audioInputToken = 0 } = upper;
   const copiesMax = promptCopiesMax(request, modelEntry);
-  const most = getOutputTokensMax(request, modelEntry.model);
+  const most = getOutputTokensMax(request, modelEntry);
   const outputMeter = getOutputMeter(request, modelEntry.model);
   return (n: number, outputTokens: number): Meters => {
     const copies = promptCopiesMax({ ...request, n }, modelEntry);
@@ -242,16 +242,28 @@ export function withOneOutputLimit(request: ChatRequest): ChatRequest {
 export function withOutputLimitOf(request: ChatRequest, { outputTokensMax }: Model): ChatRequest {
   const wanted = getOutputTokens(request);
   if (wanted === undefined || outputTokensMax === undefined || wanted <= outputTokensMax) return request;
-  return { ...request, [request.max_completion_tokens ? "max_completion_tokens" : "max_tokens"]: outputTokensMax };
+  return { ...request, [nameOfLimit(request)]: outputTokensMax };
 }
 
 export function getOutputTokens(request: ChatRequest): number | undefined {
   return request.max_completion_tokens || request.max_tokens || undefined;
 }
 
-export function getOutputTokensMax(request: ChatRequest, model: Model): number {
+/** The field that bounds the output, also of a request without a limit, where one is set if its output has to be lowered. */
+function nameOfLimit({ max_completion_tokens }: ChatRequest) {
+  return max_completion_tokens ? "max_completion_tokens" : "max_tokens";
+}
+
+/** Whether the output may be more than the limit says: another name of it may count, or a row leaves it out. */
+function mayExceed(request: ChatRequest, { routes }: ModelEntry): boolean {
+  const name = nameOfLimit(request);
+  return mayLengthen(request) || routes.some(({ model }) => model.omit?.includes(name));
+}
+
+export function getOutputTokensMax(request: ChatRequest, modelEntry: ModelEntry): number {
+  const { model } = modelEntry;
   const max = model.outputTokensMax ?? getContextTokensMax(model);
-  const wanted = mayLengthen(request) ? undefined : getOutputTokens(request);
+  const wanted = mayExceed(request, modelEntry) ? undefined : getOutputTokens(request);
   if (wanted === undefined) return max ?? outputTokensDefault;
   return max === undefined ? wanted : Math.min(wanted, max);
 }

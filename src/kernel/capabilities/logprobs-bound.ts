@@ -14,7 +14,7 @@ const bytesPerToken = 70;
 export function checkLogprobs({ request, sink, modelEntry }: CallContext<"chat">, bytesMax: number): void {
   if (sink !== undefined || request.logprobs !== true) return;
   const { n, top_logprobs: others } = request;
-  const tokens = (n ?? 1) * getOutputTokensMax(request, modelEntry.model);
+  const tokens = (n ?? 1) * getOutputTokensMax(request, modelEntry);
   const bytes = tokens * (1 + (others ?? 0)) * bytesPerToken;
   if (bytes <= bytesMax) return;
   const sentence = `With logprobs ${tokens} tokens may take ${bytes} bytes, more than the ${bytesMax} of a whole answer; set a smaller max_completion_tokens, n or top_logprobs, or stream: true`;
