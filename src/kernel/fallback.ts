@@ -9,7 +9,7 @@ import {
 import type { CallContext } from "./call-context.ts";
 import { nextTurn } from "./capabilities/iterators.ts";
 import type { AnswerOf } from "./exchange.ts";
-import { maySendAgain } from "./routing/failures.ts";
+import { isOverlong, maySendAgain } from "./routing/failures.ts";
 import { type Candidate, type Candidates, isReady } from "./routing/registry.ts";
 import { ownerOf } from "./routing/stickiness.ts";
 import type { FindOptions } from "./routing/succession.ts";
@@ -101,7 +101,7 @@ export async function runCandidates<C extends Capability>(
       return answer;
     } catch (error) {
       // What a caller can cause says nothing about a model's speed.
-      if (call.hold !== undefined && isOfProvider(error)) record(Number.POSITIVE_INFINITY);
+      if (call.hold !== undefined && isOfProvider(error) && !isOverlong(call)) record(Number.POSITIVE_INFINITY);
       if (!(error instanceof GatewayError)) throw error;
       if (index === candidates.length - 1 || !mayFallBack(call, error)) throw withEarlierFailures(call, error);
       const model = candidate.modelEntry.model.id;

@@ -116,14 +116,18 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
  * @returns Whether a circuit opened.
  */
 export function recordLateFailure(error: unknown, call: CallContext, nowMs: number): boolean {
-  const { currentRoute, route, cancelReason, sent } = call;
+  const { currentRoute, route, cancelReason } = call;
   if (currentRoute === undefined || error instanceof GatewayError || error instanceof LongAnswerFault) return false;
   if (cancelReason !== undefined && cancelReason !== "timeout") return false;
   if (route === undefined && cancelReason !== "timeout") return false;
-  if (route !== undefined && cancelReason === "timeout" && ![...sent].some(({ isTimedOut }) => isTimedOut))
-    return false;
+  if (isOverlong(call)) return false;
   if (!(error instanceof UpstreamFault)) return currentRoute.health.onFault(nowMs);
   if (error.isOfRequest) return false;
   const isOfRoute = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";
   return isOfRoute && currentRoute.circuitBreaker.onFailure(nowMs);
+}
+
+/** Whether an answer lasted longer than a call may, although its provider was not silent. */
+export function isOverlong({ route, cancelReason, sent }: CallContext): boolean {
+  return route !== undefined && cancelReason === "timeout" && ![...sent].some(({ isTimedOut }) => isTimedOut);
 }

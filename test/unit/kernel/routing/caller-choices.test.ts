@@ -3,7 +3,7 @@ import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../../s
 import { describeRoutes, runCall } from "../../../../src/kernel/index.ts";
 import { classifyError } from "../../../../src/sdk/index.ts";
 import { fetchOf, json, refused, settled } from "../fake-fetch.ts";
-import { type Chat, listed } from "../fallback-bench.ts";
+import { type Chat, listed, withVirtual } from "../fallback-bench.ts";
 import { completionOf, Sink, textChunk } from "../streams.ts";
 import { type Bench, chatCall, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
 
@@ -39,6 +39,31 @@ describe("a stream that lasts longer than a call may", () => {
 
   test("counts against no route where its client reads nothing of it", async () => {
     expect(await stateAfter(() => new Promise(() => undefined), settled)).toBe("closed");
+  });
+
+  test("does not make its model a slow one", async () => {
+    const endless: Chat = async () =>
+      (async function* () {
+        while (true) {
+          yield textChunk("Hello");
+          await settled();
+        }
+      })();
+    const plugins = ["a", "b"].map((id) =>
+      createPlugin({ chat: endless }, { name: id, models: [{ ...chatModel, id }] }),
+    );
+    const bench = createBench(plugins, { bounds });
+    withVirtual(bench, { id: "any", models: ["a", "b"], strategy: "fastest" });
+    const askFirst = async () => {
+      const call = chatCall({ model: "any", stream: true }, { sink: new Sink() });
+      const done = rejectionOf(runCall(bench.kernel, call));
+      for (let turn = 0; turn < 5; turn++) await settled();
+      call.setDeadline(bench.clock.timeouts, bench.clock.nowMs);
+      bench.clock.pass(0);
+      await done;
+      return call.model;
+    };
+    expect([await askFirst(), await askFirst(), await askFirst()]).toEqual(["a", "a", "a"]);
   });
 
   test("counts against no route where it is long and goes on", async () => {
