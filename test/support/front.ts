@@ -13,7 +13,8 @@ const healthMs = 100;
 
 /**
  * Balances as Caddy and nginx do by default: keeps connections, asks `/readyz` now and then and leaves out who is not
- * ready, and tries another gateway only when no connection came about. What was sent is never sent again.
+ * ready, unless that would be all of them, and tries another gateway only when no connection came about. What was sent is never
+ * sent again.
  */
 export async function startFront(origins: readonly string[]): Promise<Front> {
   const up = new Set<string>();
@@ -31,7 +32,8 @@ export async function startFront(origins: readonly string[]): Promise<Front> {
     const pieces: Buffer[] = [];
     for await (const piece of incoming) pieces.push(piece as Buffer);
     turn += 1;
-    const known = origins.filter((origin) => up.has(origin));
+    const ready = origins.filter((origin) => up.has(origin));
+    const known = ready.length > 0 ? ready : origins;
     const order = [...known.slice(turn % known.length), ...known.slice(0, turn % known.length)];
     for (const origin of order)
       if (await pass({ origin, agent, incoming, body: Buffer.concat(pieces), outgoing })) return;

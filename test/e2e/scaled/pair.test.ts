@@ -21,6 +21,17 @@ describe.skipIf(!canShare)("two gateways on PostgreSQL and Redis", () => {
   const pair = usePair({ REQUESTS_PER_MINUTE: String(requestsPerMinute) });
   const first = () => pair.gateways[0] as Gateway;
 
+  /** Asks 120 times for a new account. In waves, so that it is a limit that refuses and not a store that has too much to do. */
+  async function askInWaves(name: string) {
+    const { key } = await makeAccount(first(), name);
+    const responses: Response[] = [];
+    for (let wave = 0; wave < 6; wave++) {
+      const asked = Array.from({ length: 20 }, (_, index) => chat(pair, index, { key, model: "famA-4.1-nano" }));
+      responses.push(...(await Promise.all(asked)));
+    }
+    return statusesOf(responses);
+  }
+
   test(
     "let no call in once the wallet is empty, whichever is asked",
     async () => {
@@ -44,20 +55,20 @@ describe.skipIf(!canShare)("two gateways on PostgreSQL and Redis", () => {
   test(
     "count one minute's requests together",
     async () => {
-      const { key } = await makeAccount(first(), "fast");
-      const model = "famA-4.1-nano";
-      const start = performance.now();
-      const responses: Response[] = [];
-      // In waves, so that it is a limit that refuses and not a store that has too much to do.
-      for (let wave = 0; wave < 6; wave++) {
-        const asked = Array.from({ length: 20 }, (_, index) => chat(pair, index, { key, model }));
-        responses.push(...(await Promise.all(asked)));
+      const timesDown = () => pair.gateways.map((gateway) => gateway.stderr().split("redis_down").length);
+      // On a machine with too much to do Redis may be silent for so long that each node counts alone: then it is tried again.
+      for (let tries = 1; tries <= 5; tries++) {
+        const before = timesDown();
+        const start = performance.now();
+        const counts = await askInWaves(`fast-${tries}`);
+        const drained = Math.ceil(((performance.now() - start) * requestsPerMinute) / 60_000);
+        expect(Object.keys(counts)).toEqual(["200", "429"]);
+        expect(counts[200]).toBeGreaterThanOrEqual(requestsPerMinute);
+        if (!Bun.deepEquals(timesDown(), before)) continue;
+        expect(counts[200]).toBeLessThanOrEqual(requestsPerMinute + drained);
+        return;
       }
-      const counts = statusesOf(responses);
-      expect(Object.keys(counts)).toEqual(["200", "429"]);
-      const drained = Math.ceil(((performance.now() - start) * requestsPerMinute) / 60_000);
-      expect(counts[200]).toBeGreaterThanOrEqual(requestsPerMinute);
-      expect(counts[200]).toBeLessThanOrEqual(requestsPerMinute + drained);
+      throw new Error("Redis was silent in each of five tries");
     },
     testMsMax,
   );
