@@ -1,7 +1,7 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { ConnectionError } from "../../../../src/kernel/upstream/connection-error.ts";
-import { createHeaders } from "../../../../src/kernel/upstream/http-client.ts";
+import { createHeaders, type HttpClient } from "../../../../src/kernel/upstream/http-client.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { answerOf, chunkedOf, type RawServer, startRaw } from "../../../support/raw-server.ts";
 import { until } from "../../../support/until.ts";
@@ -18,7 +18,11 @@ async function start(...answers: Parameters<typeof startRaw>): Promise<RawServer
   return server;
 }
 
-const { client } = openClient();
+// One for each test: a port is given out again, and a client remembers which base URLs have answered.
+let client: HttpClient;
+beforeEach(() => {
+  client = openClient().client;
+});
 
 async function failureOf(promise: Promise<unknown>): Promise<ConnectionError> {
   const error = await errorOf(promise);
