@@ -4,24 +4,39 @@ import { randomBytes, randomInt, scrypt, timingSafeEqual } from "node:crypto";
 export const passwordLengthMin = 10;
 export const passwordLengthMax = 200;
 
+/** What a hash costs, in the terms of scrypt: memory is 128 × `N` × `r` bytes. */
+interface HashCost {
+  readonly N: number;
+  readonly r: number;
+  readonly p: number;
+}
+
 /** 32 MB and about 60 ms of one core: what OWASP recommends for scrypt and better-auth uses. */
-const cost = { N: 16_384, r: 16, p: 1, maxmem: 64 * 1024 * 1024 };
+const standardCost: HashCost = { N: 16_384, r: 16, p: 1 };
+const memoryMax = 64 * 1024 * 1024;
 const hashBytes = 64;
 /** Excludes letters and digits that look alike. */
 const alphabet = "23456789abcdefghjkmnpqrstuvwxyz";
 const groups = 4;
 const groupLength = 5;
 
-/** Hashes a password with a salt, off the event loop. */
-export async function hashPassword(password: string): Promise<string> {
+/**
+ * Hashes a password with a salt, off the event loop. The hash names its cost, `$scrypt$n=16384,r=16,p=1$<salt>$<key>`, so
+ * that a later version may ask for another.
+ */
+export async function hashPassword(password: string, cost = standardCost): Promise<string> {
   const salt = randomBytes(16).toString("hex");
-  return `${salt}:${(await derive(password, salt)).toString("hex")}`;
+  const key = await derive(password, salt, cost);
+  return `$scrypt$n=${cost.N},r=${cost.r},p=${cost.p}$${salt}$${key.toString("hex")}`;
 }
 
 /** Compares a password with a hash in constant time. */
 export async function verifyPassword({ hash, password }: { hash: string; password: string }): Promise<boolean> {
-  const [salt = "", key = ""] = hash.split(":");
-  const [expected, found] = [Buffer.from(key, "hex"), await derive(password, salt)];
+  const parts = /^\$scrypt\$n=(\d+),r=(\d+),p=(\d+)\$([0-9a-f]+)\$([0-9a-f]+)$/.exec(hash);
+  if (parts === null) throw new Error("The hash of a password cannot be read");
+  const [, N, r, p, salt, key] = parts as unknown as string[];
+  const cost = { N: Number(N), r: Number(r), p: Number(p) };
+  const [expected, found] = [Buffer.from(key as string, "hex"), await derive(password, salt as string, cost)];
   return expected.length === found.length && timingSafeEqual(expected, found);
 }
 
@@ -31,9 +46,9 @@ export function makePassword(): string {
   return Array.from({ length: groups }, letters).join("-");
 }
 
-function derive(password: string, salt: string): Promise<Buffer> {
+function derive(password: string, salt: string, cost: HashCost): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    scrypt(password.normalize("NFKC"), salt, hashBytes, cost, (error, key) => {
+    scrypt(password.normalize("NFKC"), salt, hashBytes, { ...cost, maxmem: memoryMax }, (error, key) => {
       if (error) reject(error);
       else resolve(key);
     });

@@ -1,13 +1,16 @@
 import { createHmac } from "node:crypto";
-import { hashPassword } from "../../src/accounts/password.ts";
+import { hashPassword, verifyPassword } from "../../src/accounts/password.ts";
 import { writePassword } from "../../src/accounts/users.ts";
 import type { Role, Store } from "../../src/db/index.ts";
 
 /** The password of everybody that {@link enterAs} lets in. */
 export const password = "correct horse battery";
 
-/** Of the one password; each hash costs a core for a while. */
-let hash: Promise<string> | undefined;
+/** Hashes that cost next to nothing: the tests make some hundred, and what one costs is the matter of few. */
+export const cheapPasswords = {
+  hash: (given: string) => hashPassword(given, { N: 2, r: 1, p: 1 }),
+  verify: verifyPassword,
+};
 
 /** The cookie of a session as the gateway signs it. */
 export function sessionCookieOf(token: string, secret: string): string {
@@ -21,8 +24,7 @@ export async function enterAs(
   { accountId, role, temporary = false }: { accountId: string; role: Role; temporary?: boolean },
   now: number,
 ): Promise<string> {
-  hash ??= hashPassword(password);
-  const write = { accountId, hash: await hash, temporary, role };
+  const write = { accountId, hash: await cheapPasswords.hash(password), temporary, role };
   await store.db.transaction().execute((db) => writePassword(db, write, now));
   return (await beginSession(store, accountId, now)).cookie;
 }

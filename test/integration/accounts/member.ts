@@ -1,8 +1,9 @@
 import { expect } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
 import { createSignIn, type SignInOptions } from "../../../src/accounts/sign-in.ts";
-import { setPassword } from "../../../src/accounts/users.ts";
+import { writePassword } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
+import { cheapPasswords as passwords } from "../../support/session-cookie.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };
@@ -17,7 +18,16 @@ export async function fixture(changes: Partial<SignInOptions> = {}) {
   const store = await temporaryStore(undefined, now);
   const failures: unknown[] = [];
   const report = (error: unknown) => failures.push(error);
-  const options = { store, secret, signUp: "closed", now, report, attemptsPerMinuteMax: 50, ...changes } as const;
+  const options = {
+    store,
+    secret,
+    signUp: "closed",
+    now,
+    report,
+    passwords,
+    attemptsPerMinuteMax: 50,
+    ...changes,
+  } as const;
   const signIn = createSignIn(options);
   const accounts = createAccounts({ store, defaults, now });
   const askBy =
@@ -37,7 +47,9 @@ export async function fixture(changes: Partial<SignInOptions> = {}) {
 export async function member(email = "ada@example.org", changes: Partial<SignInOptions> = {}) {
   const parts = await fixture(changes);
   const account = await parts.accounts.create({ email, name: "Ada" });
-  await setPassword(parts.store, { accountId: account.id, password, temporary: false, role: "member" }, parts.now());
+  const hash = await passwords.hash(password);
+  const fields = { accountId: account.id, hash, temporary: false, role: "member" } as const;
+  await parts.store.change((db) => writePassword(db, fields, parts.now()));
   return { ...parts, account };
 }
 

@@ -2,9 +2,10 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
 import { invite } from "../../../src/accounts/invitations.ts";
 import { createSignIn } from "../../../src/accounts/sign-in.ts";
-import { makeTemporaryPassword, setPassword } from "../../../src/accounts/users.ts";
+import { makeTemporaryPassword, setPassword, writePassword } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { codeOf } from "../../support/authenticator.ts";
+import { cheapPasswords } from "../../support/session-cookie.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
 /** Each password costs a core for a while. */
@@ -21,10 +22,24 @@ async function fixture() {
   const store = await temporaryStore(undefined, now);
   const failures: unknown[] = [];
   const report = (error: unknown) => failures.push(error);
-  const options = { store, secret, signUp: "closed", now, report, attemptsPerMinuteMax: 1000 } as const;
+  const options = {
+    store,
+    secret,
+    signUp: "closed",
+    now,
+    report,
+    passwords: cheapPasswords,
+    attemptsPerMinuteMax: 1000,
+  } as const;
   const signIn = createSignIn(options);
   const account = await createAccounts({ store, defaults, now }).create({ email });
-  await setPassword(store, { accountId: account.id, password, temporary: false, role: "member" }, now());
+  const first = {
+    accountId: account.id,
+    hash: await cheapPasswords.hash(password),
+    temporary: false,
+    role: "member",
+  } as const;
+  await store.change((db) => writePassword(db, first, now()));
   const askOf =
     (by: typeof signIn) =>
     (path: string, body: unknown, cookie = "") => {
