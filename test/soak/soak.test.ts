@@ -11,9 +11,9 @@ import { type SoakProvider, startSoakProvider } from "./provider.ts";
 import { type SoakReport, soak } from "./soak.ts";
 
 /** The embedded gateway and the pair are soaked at the same time. */
-const warmUpSeconds = isLong ? 180 : 15;
-const seconds = isLong ? 1800 : 55;
-const callsPerSecond = 100;
+const warmUpSeconds = isLong ? 180 : 10;
+const seconds = isLong ? 1800 : 25;
+const callsPerSecond = isLong ? 100 : 50;
 const testMsMax = (seconds * 1.2 + 300) * 1000;
 /** Of the heap after a collection and, in half an hour, of all memory under traffic. */
 const growthPercentMax = 5;

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { binaryVariable } from "./binary.ts";
 import { freePort } from "./free-port.ts";
 import { expectNoSecret } from "./leaks.ts";
 
@@ -59,7 +60,7 @@ export interface Gateway {
 
 /** The command line of the gateway: from source, or the binary that `MODELGATE_BINARY` names. */
 export function commandLine(): string[] {
-  const binary = process.env.MODELGATE_BINARY;
+  const binary = process.env[binaryVariable];
   return binary ? [binary] : [process.execPath, join(projectRoot, "src/main.ts")];
 }
 

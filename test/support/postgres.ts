@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { freePort } from "./free-port.ts";
+import { runFolder } from "./run-folder.ts";
 
 /** A real PostgreSQL of this test run alone: its own data, a free port of the loopback, fsync on. */
 export interface PostgresServer {
@@ -57,20 +58,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   if (isRoot) await run(["chown", "postgres", folder]);
   const data = join(folder, "data");
   const log = join(folder, "log");
-  await run([
-    ...asUser,
-    join(bin, "initdb"),
-    "-D",
-    data,
-    "-U",
-    "modelgate",
-    "-A",
-    "trust",
-    "-E",
-    "UTF8",
-    "--no-sync",
-    "--locale=C",
-  ]);
+  await makeData(data);
   const port = await freePort();
   let child: Bun.Subprocess | undefined;
   const start = async () => {
@@ -136,6 +124,23 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Makes the data of a new server: for the first of a run by `initdb`, for the others by copying what it made. */
+async function makeData(data: string): Promise<void> {
+  const pristine = runFolder && join(runFolder, "postgres");
+  if (pristine !== undefined && existsSync(pristine)) return run(["cp", "-a", pristine, data]);
+  const initdb = [join(bin as string, "initdb"), "-D", data, "-U", "modelgate", "-A", "trust", "-E", "UTF8"];
+  await run([...asUser, ...initdb, "--no-sync", "--locale=C"]);
+  if (pristine === undefined) return;
+  const copy = `${pristine}-${process.pid}`;
+  await run(["cp", "-a", data, copy]);
+  try {
+    renameSync(copy, pristine);
+  } catch {
+    // Another file of the run was quicker.
+    rmSync(copy, { recursive: true, force: true });
+  }
 }
 
 let shared: Promise<PostgresServer> | undefined;
