@@ -10,7 +10,7 @@ import { startClients } from "./clients.ts";
 import { expectTrueLedger } from "./expect-true-ledger.ts";
 import { startMeteredProvider } from "./metered-provider.ts";
 
-const roundCount = rounds(20, 200);
+const roundCount = rounds(12, 200);
 const clientCount = 8;
 /** A gateway lives for at most so many answers after its start, and sometimes for none, and a moment more. */
 const answersMax = 40;

@@ -13,8 +13,8 @@ import { type Clients, startClients } from "./clients.ts";
 import { expectTrueLedger } from "./expect-true-ledger.ts";
 import { startMeteredProvider } from "./metered-provider.ts";
 
-/** Starting PostgreSQL takes longest, so the short form has fewer of it: 20 in all. */
-const roundCounts = { gateway: rounds(10, 200), redis: rounds(6, 200), postgres: rounds(4, 200) };
+/** Starting PostgreSQL takes longest, so the short form has fewer of it: 13 in all. */
+const roundCounts = { gateway: rounds(6, 200), redis: rounds(4, 200), postgres: rounds(3, 200) };
 const clientCount = 8;
 /** Between two kills. */
 const peaceMsMax = 150;
