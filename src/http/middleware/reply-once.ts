@@ -4,7 +4,6 @@ import { GatewayError, type LimitState } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
-import { countedBytesMin } from "../memory/memory-accountant.ts";
 import { sendReserved } from "../memory/send-bytes.ts";
 import { errorResponse } from "./errors.ts";
 import { type HttpCall, limitHeaders } from "./handle-call.ts";
@@ -62,8 +61,7 @@ async function identify(deps: HttpDeps, call: HttpCall, key: string, body: unkno
   const path = parseUrl(call.httpRequest).pathname.replace(deps.config.basePath, "/v1");
   const { file, ...fields } = body as { file?: unknown };
   const bodyHmac = createHmac("sha256", deps.sealKey);
-  const isLarge = call.memory.request.bytes >= countedBytesMin;
-  await hashText(bodyHmac, isLarge ? await inTurn(() => JSON.stringify(fields)) : JSON.stringify(fields));
+  await hashText(bodyHmac, call.isLarge ? await inTurn(() => JSON.stringify(fields)) : JSON.stringify(fields));
   if (call.asked !== undefined) bodyHmac.update(JSON.stringify({ models: call.asked }));
   if (file instanceof File) await hashFile(bodyHmac.update(JSON.stringify(file.name)), file);
   else bodyHmac.update(JSON.stringify({ file }));
