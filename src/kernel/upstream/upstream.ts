@@ -107,7 +107,8 @@ export class BoundUpstream implements Upstream {
       cancelBody(response);
       throw new UpstreamFault("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
-    return sent.tap(readEvents(readChunks(response, this.#limits(this.#network.bounds.streamBytesMax))));
+    const chunks = readChunks(response, this.#limits(this.#network.bounds.streamBytesMax));
+    return sent.tap(readEvents(chunks), () => this.#signal.aborted || this.#call.cancelReason !== undefined);
   }
 
   async download(url: string): Promise<Download> {
