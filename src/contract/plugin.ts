@@ -108,13 +108,22 @@ export const optionalHandlers = [
   "countMessagesTokens",
 ] as const;
 
+/** Returns a completion, or an iterable of chunks when `call.request.stream` is true. */
+export interface ChatHandler {
+  (call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
+  /**
+   * The request fields that it does not send for a model, beside those in `omit` of the row. A limit of the output that is
+   * not sent bounds nothing, so that more is held.
+   */
+  omits?(model: Model): readonly string[];
+}
+
 /**
  * A plugin's way of serving each capability. A handler translates the request, sends it by `call.upstream` and translates the answer; ids,
  * timestamps, the public model name, tool-call indexes, usage counting, retries and deadlines are the kernel's.
  */
 export interface Handlers {
-  /** Returns a completion, or an iterable of chunks when `call.request.stream` is true. */
-  chat?(call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
+  chat?: ChatHandler;
   embeddings?(call: Call<EmbeddingsRequest>): Promise<Embeddings>;
   images?(call: Call<ImagesRequest>): Promise<GeneratedImages>;
   transcription?(call: Call<TranscriptionRequest>): Promise<Transcript>;

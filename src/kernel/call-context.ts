@@ -195,6 +195,11 @@ export class CallContext<C extends Capability = Capability> {
     );
   }
 
+  /** Whether what came in takes so long to walk through that each walk gets a turn of the event loop of its own. */
+  get isLarge(): boolean {
+    return false;
+  }
+
   /** Aborted when the current attempt or the whole call ends. Every request to a provider carries it. */
   get signal(): AbortSignal {
     return this.#controller.signal;

@@ -67,7 +67,8 @@ export function findCandidates(
   const [first, ...others] = [...found.values()].slice(0, membersMax);
   if (first === undefined) throw refusal;
   const nowMs = kernel.now();
-  const paused = ({ modelEntry }: Candidate) => Number(!modelEntry.routes.some((route) => isReady(route, nowMs)));
+  const paused = ({ modelEntry }: Candidate) =>
+    Number(!modelEntry.routes.some((route) => isReady(route, nowMs, options.caller.accountId)));
   return [first, ...others].sort((a, b) => paused(a) - paused(b)) as [Candidate, ...Candidate[]];
 }
 

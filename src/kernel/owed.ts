@@ -2,7 +2,6 @@ import {
   type Capability,
   type MeterName,
   type Meters,
-  meterNames,
   outputMeters,
   sumOutputTokens,
   sumPromptTokens,
@@ -10,7 +9,7 @@ import {
 } from "../contract/index.ts";
 import type { CallContext } from "./call-context.ts";
 import { contextTokensDefault, getContextTokensMax } from "./normalize/prompt-bounds.ts";
-import { type ServedUsage, UsageMeter } from "./normalize/usage.ts";
+import { addMeters, type ServedUsage, UsageMeter } from "./normalize/usage.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 /** The most tokens of a picture, or of speech, of a model that does not say. */
@@ -56,21 +55,15 @@ export function recordOwed(kernel: Kernel, call: CallContext, error: unknown, is
 function sumServed<C extends Capability>(call: CallContext<C>, handler: CapabilityHandler<C>): ServedUsage {
   const requests = call.owedRequests;
   let meters: Meters | undefined;
-  let open = 0;
-  for (const { usage } of requests) {
+  let [open, cut] = [0, 0];
+  for (const { usage, isWhole } of requests) {
     const report = usage === undefined ? undefined : handler.toReport(call, usage);
-    if (report === undefined) open++;
-    else meters = addMeters(meters ?? {}, report);
+    if (report === undefined) {
+      open++;
+      if (!isWhole) cut++;
+    } else meters = addMeters(meters ?? {}, report);
   }
-  return { requests: requests.length, open, meters };
-}
-
-function addMeters(sum: Meters, part: Meters): Meters {
-  for (const name of meterNames) {
-    const amount = part[name];
-    if (amount !== undefined) sum[name] = (sum[name] ?? 0) + amount;
-  }
-  return sum;
+  return { requests: requests.length, open, cut, meters };
 }
 
 /**

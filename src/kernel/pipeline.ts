@@ -11,6 +11,7 @@ import { formatCallDetail } from "./call-detail.ts";
 import { chatHandler } from "./capabilities/chat.ts";
 import { embeddingsHandler } from "./capabilities/embeddings.ts";
 import { imagesHandler } from "./capabilities/images.ts";
+import { nextTurn } from "./capabilities/iterators.ts";
 import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
@@ -57,10 +58,13 @@ async function runModel<C extends Capability>(
   call.isSuccession = modelEntry !== kernel.registry.byName(name);
   call.model = call.modelEntry.model.id;
   await handler.validate(call, kernel);
+  if (call.isLarge) await nextTurn();
   validateByPlugins(call);
+  if (call.isLarge) await nextTurn();
   await admitOrCount(kernel, call, handler);
   call.usageMeter = createUsageMeter(kernel, call, handler);
   try {
+    if (call.isLarge) await nextTurn();
     // A plugin that ignores its signal, or a client that stops reading, does not keep the call from settling.
     const answer = await call.untilCancelled(handler.execute(kernel, call));
     call.currentRoute?.health.onSuccess();

@@ -1,4 +1,4 @@
-import { Buffer } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 import { GatewayError, getOwn } from "../contract/index.ts";
 import { toBase64 } from "./base64.ts";
 import { badRequest } from "./errors.ts";
@@ -64,15 +64,45 @@ export function readMedia(source: string | DataUrl, mediaTypes: readonly string[
   throw badRequest(`The model does not take ${mediaType}, expected one of ${mediaTypes.join(", ")}`, param);
 }
 
-function percentToBase64(body: string, param: string | undefined): string {
-  try {
-    // The platform takes 10 ns for each character that it decodes, also where none is escaped.
-    return toBase64(Buffer.from(body.includes("%") ? decodeURIComponent(body) : body, "utf8"));
-  } catch (cause) {
-    throw malformed("its data is neither base64 nor percent-encoded text", param, cause);
+const percent = 37;
+const noHex = 255;
+/** The value of a hex digit by its byte. */
+const hexValues = Uint8Array.from({ length: 256 }, (_, byte) => {
+  const value = Number.parseInt(String.fromCharCode(byte), 16);
+  return Number.isNaN(value) ? noHex : value;
+});
+
+/**
+ * The bytes of percent-encoded text; undefined where it is none. Over bytes, because the platform's decoder takes several times
+ * as long.
+ */
+export function decodePercent(text: string): Buffer | undefined {
+  const bytes = Buffer.from(text, "utf8");
+  let length = bytes.indexOf(percent);
+  if (length === -1) return bytes;
+  /** Has a bit above the low four once a digit was none. */
+  let digits = 0;
+  for (let at = length; at < bytes.length; at++) {
+    let byte = bytes[at] as number;
+    if (byte === percent) {
+      const high = hexValues[bytes[at + 1] ?? 0] as number;
+      const low = hexValues[bytes[at + 2] ?? 0] as number;
+      digits |= high | low;
+      byte = (high << 4) | low;
+      at += 2;
+    }
+    bytes[length++] = byte;
   }
+  const decoded = bytes.subarray(0, length);
+  return digits < 16 && isUtf8(decoded) ? decoded : undefined;
 }
 
-function malformed(reason: string, param: string | undefined, cause?: unknown): GatewayError {
-  return new GatewayError("invalid_request", `Cannot read the data URL: ${reason}`, { param, cause });
+function percentToBase64(body: string, param: string | undefined): string {
+  const bytes = decodePercent(body);
+  if (bytes === undefined) throw malformed("its data is neither base64 nor percent-encoded text", param);
+  return toBase64(bytes);
+}
+
+function malformed(reason: string, param: string | undefined): GatewayError {
+  return new GatewayError("invalid_request", `Cannot read the data URL: ${reason}`, { param });
 }

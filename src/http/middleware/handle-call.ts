@@ -7,7 +7,7 @@ import { countedBytesMin } from "../memory/memory-accountant.ts";
 import { sendReserved } from "../memory/send-bytes.ts";
 import { readClientRequestId, readNamesOfBody, readSessionHeader, readTagHeader } from "./client-names.ts";
 import { takeModels } from "./listed-models.ts";
-import { declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
+import { declaredBytes, jsonBytesMax, largeBytesMin, readJson } from "./read-body.ts";
 import type { ResponseHeaders } from "./security-headers.ts";
 
 /** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
@@ -54,6 +54,10 @@ export class HttpCall extends CallContext {
   /** From here on the client is waited for. */
   restoreIdleTimeout(): void {
     this.#server?.timeout(this.httpRequest, idleSecondsMax);
+  }
+
+  override get isLarge(): boolean {
+    return this.memory.request.bytes >= largeBytesMin;
   }
 
   override reserveMemory(bytes: number): void {

@@ -10,7 +10,7 @@ import { checkJsonBounds } from "./json-bounds.ts";
 export const jsonBytesMax = 32 * 1024 * 1024;
 
 /** A larger body takes long enough to be noticed by other requests, in bytes. */
-const largeBytesMin = 1024 * 1024;
+export const largeBytesMin = 1024 * 1024;
 /** So does a shorter one of so many values. */
 const slowWeightMin = 50_000;
 /** Above this average, no client is slowed down by sending its body in chunks. */

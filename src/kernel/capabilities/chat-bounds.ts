@@ -4,7 +4,7 @@ import { largest } from "../growing-hold.ts";
 import { boundPrompt, getContextTokensMax, type PromptBound } from "../normalize/prompt-bounds.ts";
 import { getOutputMeter } from "../normalize/sound.ts";
 import { countTokens } from "../normalize/tokenizer.ts";
-import type { ModelEntry } from "../routing/registry.ts";
+import type { ModelEntry, Route } from "../routing/registry.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { countPrompt } from "./count-prompt.ts";
 import { needsFanOut } from "./fan-out.ts";
@@ -254,10 +254,12 @@ function nameOfLimit({ max_completion_tokens }: ChatRequest) {
   return max_completion_tokens ? "max_completion_tokens" : "max_tokens";
 }
 
-/** Whether the output may be more than the limit says: another name of it may count, or a row leaves it out. */
+/** Whether the output may be more than the limit says: another name of it may count, or a row or plugin leaves it out. */
 function mayExceed(request: ChatRequest, { routes }: ModelEntry): boolean {
   const name = nameOfLimit(request);
-  return mayLengthen(request) || routes.some(({ model }) => model.omit?.includes(name));
+  const isOmitted = ({ plugin, model }: Route) =>
+    model.omit?.includes(name) === true || plugin.handlers.chat?.omits?.(model).includes(name) === true;
+  return mayLengthen(request) || routes.some(isOmitted);
 }
 
 export function getOutputTokensMax(request: ChatRequest, modelEntry: ModelEntry): number {

@@ -26,7 +26,7 @@ import { countSound, estimateAudioTokens, estimateSound, hasAudioPrice, measureA
 import { hasSubstance, StreamNormalizer } from "../normalize/stream.ts";
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
 import { checkCustomTools } from "../normalize/tool-call.ts";
-import { toChatUsage } from "../normalize/usage.ts";
+import { shareOfOpen, toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import { priceOfCall } from "../service-tier.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
@@ -117,7 +117,11 @@ export const chatHandler: CapabilityHandler<"chat"> = {
   async estimate(call, kernel) {
     const { request, usageMeter } = call;
     const { sample, soundLength } = usageMeter.output;
-    const seen = await countTokens(sample.text, sample.length);
+    const owed = call.owedRequests;
+    const open = owed.filter(({ usage }) => usage === undefined).length;
+    // What the others report is not estimated a second time.
+    const share = open > 0 && open < owed.length ? shareOfOpen(usageMeter.output, open) : 1;
+    const seen = Math.ceil(share * (await countTokens(sample.text, sample.length)));
     return {
       ...(await estimatePrompt(kernel, call)),
       outputToken: Math.max(seen, await estimateUnseen(call)),
@@ -217,7 +221,13 @@ async function finishCompletion(
   const meters = toMeters(completion.usage);
   if (meters !== undefined) usageMeter.report(meters);
   // The text is only needed for an estimate.
-  if (!meters?.outputToken) output.sample.add(collectText(completion));
+  if (!meters?.outputToken) {
+    for (const choice of completion.choices) {
+      const text = collectText({ choices: [choice] });
+      output.sample.add(text);
+      output.choices.push({ length: text.length, isFinished: true });
+    }
+  }
   for (const { message } of completion.choices) countSound(usageMeter, message);
   usageMeter.wrote = output.sample.length > 0;
   usageMeter.finish();

@@ -64,7 +64,7 @@ async function ask<Name extends keyof typeof handlerNames>(
 ): Promise<number | undefined> {
   const { network, now, random = Math.random } = kernel;
   const name = handlerNames[protocol];
-  const routes = orderRoutes(call.modelEntry.routes, now(), random);
+  const routes = orderRoutes(call.modelEntry.routes, now(), random, call.caller.accountId);
   const route = routes.find(({ plugin }) => plugin.handlers[name] !== undefined);
   const handler = route?.plugin.handlers[name]?.bind(route.plugin.handlers) as Count | undefined;
   if (route === undefined || handler === undefined) return undefined;
@@ -82,8 +82,10 @@ async function ask<Name extends keyof typeof handlerNames>(
   } catch (error) {
     const kind = error instanceof UpstreamFault ? error.kind : undefined;
     const isOfKey = kind === "auth" || kind === "insufficient_quota" || kind === "rate_limited";
-    if (isOfKey) recordRefusedKey(kernel, route, key, error as UpstreamFault);
-    else key?.circuitBreaker.onSuccess();
+    if (isOfKey) {
+      route.circuitBreaker.onSuccess(call.caller.accountId);
+      recordRefusedKey(kernel, route, key, error as UpstreamFault);
+    } else key?.circuitBreaker.onSuccess();
     if (error instanceof GatewayError || kind === "bad_request" || kind === "context_length") {
       throw toClientError(error, call);
     }

@@ -17,6 +17,7 @@ import { boundText, readText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
+import type { SentRequest } from "../upstream/served.ts";
 import { settleRequests } from "./fan-out.ts";
 
 /** A picture of a model that says nothing of its tokens: more than any takes. */
@@ -34,15 +35,18 @@ export const imagesHandler: CapabilityHandler<"images"> = {
     isByToken(call) ? toTokenMeters(usage, { input: "text_tokens", output: "image_tokens" }) : undefined,
 
   /**
-   * The images that were given out, and those that were asked for by an answer that was cut. By the token, each has as many
-   * as it may have, and each request its prompt.
+   * The images that were given out, and those that were asked for by a request that the gateway or the connection cut, because
+   * its provider goes on and makes them. By the token, each has as many as it may have, and each request its prompt.
    */
   async estimate(call) {
-    const open = call.owedRequests.filter(({ usage }) => usage === undefined);
+    const { owedRequests: owed, usageMeter } = call;
+    const open = owed.filter(({ usage }) => usage === undefined);
     const wanted = getWanted(call.request);
     const each = call.modelEntry.routes.some((route) => needsFanOut(route.plugin, wanted)) ? 1 : wanted;
-    const cut = each * open.filter(({ cutBytes }) => cutBytes > 0).length;
-    const images = Math.min(wanted, Math.max(call.usageMeter.output.length, cut));
+    const given = isByToken(call)
+      ? usageMeter.output.length - each * (owed.length - open.length)
+      : usageMeter.output.length;
+    const images = Math.min(wanted, Math.max(0, given) + each * open.filter(isCut).length);
     if (!isByToken(call)) return { image: images };
     const promptTokens = await countPieces(readText(call.request, ImagesRequest), true);
     const meters = toMeters(call, images, promptTokens);
@@ -66,11 +70,14 @@ export const imagesHandler: CapabilityHandler<"images"> = {
     usageMeter.output.length = answer.images.length;
     const meters = isByToken(call)
       ? toTokenMeters(answer.usage, { input: "text_tokens", output: "image_tokens" })
-      : { image: answer.images.length };
+      : { image: Math.min(getWanted(request), answer.images.length + call.owedRequests.filter(isCut).length) };
     if (meters !== undefined) usageMeter.report(meters);
     return answer;
   },
 };
+
+/** Its answer, or the rest of it, was not waited for. */
+const isCut = ({ cutBytes, isWhole }: SentRequest) => cutBytes > 0 || !isWhole;
 
 const getWanted = ({ n }: ImagesRequest) => n || 1;
 

@@ -80,7 +80,7 @@ export function normalizeLogprobs(logprobs: unknown): unknown {
 }
 
 /** All text of a completion. */
-export function collectText(completion: ChatCompletion): string {
+export function collectText(completion: Pick<ChatCompletion, "choices">): string {
   let text = "";
   for (const { message } of completion.choices) {
     const parts: unknown[] = [message.content, message.reasoning_content, message.refusal];

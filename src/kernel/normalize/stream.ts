@@ -9,7 +9,7 @@ import {
 import { type AnswerHead, makeToolCallId, normalizeLogprobs, toFinishReason } from "./completion.ts";
 import { countSound } from "./sound.ts";
 import { getCallTexts } from "./tool-call.ts";
-import type { UsageMeter } from "./usage.ts";
+import type { ChoiceOutput, UsageMeter } from "./usage.ts";
 
 /** More characters than any answer has. They are held in memory until they are counted. */
 const charactersMax = 64 * 1024 * 1024;
@@ -17,6 +17,7 @@ const charactersMax = 64 * 1024 * 1024;
 /** The state of one choice of a stream. */
 interface ChoiceState {
   begun: boolean;
+  output: ChoiceOutput;
   /** Why it finished; absent until then. */
   finish: string | undefined;
   /** Our tool-call index by the provider's index, as last used. */
@@ -118,16 +119,17 @@ export class StreamNormalizer {
     const { delta } = choice;
     if (!state.begun) this.#begin(state, choice);
     else if (delta.role !== undefined) delete delta.role;
-    this.#onText(delta.content);
-    this.#onText(delta.reasoning_content);
-    this.#onText(delta.refusal);
-    this.#onText(delta.function_call?.arguments);
-    if (delta.audio) this.#onText(countSound(this.#usageMeter, delta));
+    this.#onText(delta.content, state);
+    this.#onText(delta.reasoning_content, state);
+    this.#onText(delta.refusal, state);
+    this.#onText(delta.function_call?.arguments, state);
+    if (delta.audio) this.#onText(countSound(this.#usageMeter, delta), state);
     if (delta.tool_calls) this.#normalizeToolCalls(delta, state);
     choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;
     if (choice.finish_reason) {
       choice.finish_reason = toFinishReason(choice.finish_reason, state.toolCalls > 0);
       state.finish = choice.finish_reason;
+      state.output.isFinished = true;
       this.#usageMeter.produced = true;
       if (hasSubstance(delta)) this.#end(choice);
     } else choice.finish_reason = null;
@@ -154,26 +156,33 @@ export class StreamNormalizer {
     choice.finish_reason = null;
   }
 
-  #onText(text: unknown): void {
+  #onText(text: unknown, { output: choice }: ChoiceState): void {
     if (typeof text !== "string" || text === "") return;
     this.#usageMeter.produced = true;
     this.#usageMeter.wrote = true;
     const { output } = this.#usageMeter;
     output.sample.add(text);
+    choice.length += text.length;
     if (output.sample.length > charactersMax) {
       throw new UpstreamFault("bad_response", "The provider's answer does not end", { isOfRequest: true });
     }
   }
 
   #getState(index: number): ChoiceState {
-    this.#choices[index] ??= {
+    const known = this.#choices[index];
+    if (known !== undefined) return known;
+    const output: ChoiceOutput = { length: 0, isFinished: false };
+    this.#usageMeter.output.choices.push(output);
+    const state: ChoiceState = {
       begun: false,
+      output,
       finish: undefined,
       indexByProvider: new Map(),
       indexById: new Map(),
       toolCalls: 0,
     };
-    return this.#choices[index];
+    this.#choices[index] = state;
+    return state;
   }
 
   #normalizeToolCalls(delta: ChunkChoice["delta"], state: ChoiceState): void {
@@ -182,7 +191,7 @@ export class StreamNormalizer {
       return;
     }
     delta.tool_calls = delta.tool_calls.map((call, position) => {
-      for (const text of getCallTexts(call)) this.#onText(text);
+      for (const text of getCallTexts(call)) this.#onText(text, state);
       return normalizeToolCall(call, position, state);
     });
   }

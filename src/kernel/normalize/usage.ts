@@ -21,9 +21,18 @@ export interface Count {
   source: UsageSource;
 }
 
+/** What came of one choice of a stream. */
+export interface ChoiceOutput {
+  /** Of its text, in characters. */
+  length: number;
+  isFinished: boolean;
+}
+
 /** What has come out so far, for an estimate when no usage is reported. */
 interface Output {
   readonly sample: TextSample;
+  /** The choices that the sample is of; empty for a whole answer. */
+  readonly choices: ChoiceOutput[];
   /** How much came: pictures, characters or tokens of speech. Text is counted by the sample. */
   length: number;
   /** Of its sound, in characters of base64. */
@@ -36,6 +45,8 @@ export interface ServedUsage {
   readonly requests: number;
   /** Those of them without a usable report. */
   readonly open: number;
+  /** Those of them that were not waited for. */
+  readonly cut: number;
   /** The sum of the reports; absent when there is none. */
   readonly meters: Meters | undefined;
 }
@@ -59,7 +70,7 @@ export class UsageMeter {
   reported: Meters | undefined = undefined;
   readonly #estimate: () => Promise<Meters>;
   readonly #options: UsageMeterOptions;
-  readonly output: Output = { sample: new TextSample(), length: 0, soundLength: 0 };
+  readonly output: Output = { sample: new TextSample(), choices: [], length: 0, soundLength: 0 };
   /** A report that was not believed. */
   implausible: Meters | undefined = undefined;
   /** Something reached the caller, or would have: from here on the call costs. */
@@ -109,11 +120,13 @@ export class UsageMeter {
     this.#hasReport = reported !== undefined;
     const isReported = this.complete && reported !== undefined && this.#isUsable(reported);
     if (isReported && this.#options.hasSeveral?.() !== true) return { meters: reported, source: "reported" };
-    const { meters, open = 0, requests = 0 } = this.#options.served?.() ?? {};
+    const { meters, open = 0, cut = 0, requests = 0 } = this.#options.served?.() ?? {};
     this.#hasReport ||= meters !== undefined;
     const isServed = meters !== undefined && open === 0 && this.#isUsable(meters) && !isZero(meters);
     if (isServed && requests > 1) return { meters, source: "reported" };
-    if (isReported) return { meters: reported, source: "reported" };
+    // Those that were given out reported all that they used, and others are still worked on.
+    const isShort = meters !== undefined && cut > 0 && cut === open;
+    if (isReported && !isShort) return { meters: reported, source: "reported" };
     if (!this.produced) return { meters: {}, source: "none" };
     if (isServed) return { meters, source: "reported" };
     // An answer of which the provider says that it used nothing.
@@ -122,7 +135,7 @@ export class UsageMeter {
     }
     const estimated = await this.#estimate();
     if (meters !== undefined && open > 0) {
-      return { meters: withReports(meters, estimated, this.output.sample.length > 0), source: "estimated" };
+      return { meters: addMeters({ ...meters }, estimated), source: "estimated" };
     }
     return { meters: reported === undefined ? estimated : withLargerOutput(reported, estimated), source: "estimated" };
   }
@@ -137,19 +150,25 @@ function isZero(meters: Meters): boolean {
   return meterNames.every((name) => meters[name] === undefined || meters[name] === 0);
 }
 
-/**
- * What some requests reported, and what the others are estimated at. Of output that was seen the estimate counts all, so that
- * the larger figure stands.
- */
-function withReports(reported: Meters, estimated: Meters, isSeen: boolean): Meters {
-  const meters: Meters = { ...reported };
+/** Adds the second to the first, which it returns. */
+export function addMeters(sum: Meters, part: Meters): Meters {
   for (const name of meterNames) {
-    const amount = estimated[name];
-    if (amount === undefined) continue;
-    const known = meters[name] ?? 0;
-    meters[name] = isSeen && outputMeters.includes(name) ? Math.max(known, amount) : known + amount;
+    const amount = part[name];
+    if (amount !== undefined) sum[name] = (sum[name] ?? 0) + amount;
   }
-  return meters;
+  return sum;
+}
+
+/**
+ * The share of the text that came of requests without a report, where others have one: of the choices that did not finish, and
+ * where a finished one has none either, of the longest.
+ */
+export function shareOfOpen({ choices }: Output, open: number): number {
+  const sum = (some: readonly ChoiceOutput[]) => some.reduce((total, { length }) => total + length, 0);
+  const all = sum(choices);
+  const order = (a: ChoiceOutput, b: ChoiceOutput) =>
+    Number(a.isFinished) - Number(b.isFinished) || b.length - a.length;
+  return all === 0 ? 0 : sum(choices.toSorted(order).slice(0, open)) / all;
 }
 
 /** A report from the middle of a broken call may count the prompt but not yet the output: the larger output is taken. */

@@ -1,5 +1,5 @@
 import { compilePrice, type Model, type ProviderPlugin } from "../../contract/index.ts";
-import { CircuitBreaker, type CircuitBreakerOptions, type CircuitState, KeyPool, PluginHealth } from "./health.ts";
+import { type CircuitBreakerOptions, type CircuitState, KeyPool, PluginHealth, RouteCircuit } from "./health.ts";
 import { findOwners, findTakenName } from "./model-names.ts";
 import { getPriority, getWeight, type ModelEntry, Registry, type Route } from "./registry.ts";
 
@@ -24,7 +24,7 @@ interface PluginState {
   readonly keys: KeyPool;
   readonly health: PluginHealth;
   /** By model id. */
-  readonly circuits: ReadonlyMap<string, CircuitBreaker>;
+  readonly circuits: ReadonlyMap<string, RouteCircuit>;
 }
 
 /** What survives a new registry: paused keys, open circuits, and which model each name is for. */
@@ -92,7 +92,7 @@ function addRoutes(
   const baseUrl = (credential?.baseUrl ?? plugin.baseUrl).replace(/\/+$/, "");
   const isBaseUrlGiven = credential?.baseUrl !== undefined;
   for (const model of plugin.models) {
-    const circuitBreaker = circuits.get(model.id) as CircuitBreaker;
+    const circuitBreaker = circuits.get(model.id) as RouteCircuit;
     const route: Route = { plugin, model, baseUrl, isBaseUrlGiven, keys, health, circuitBreaker };
     const known = models.get(model.id);
     if (known === undefined) {
@@ -120,9 +120,9 @@ function recall(memory: RegistryMemory, plugin: ProviderPlugin, keys: readonly s
   return state;
 }
 
-function recallCircuit(modelId: string, before: PluginState | undefined): CircuitBreaker {
+function recallCircuit(modelId: string, before: PluginState | undefined): RouteCircuit {
   const known = before?.circuits.get(modelId);
-  return known === undefined ? new CircuitBreaker(routeCircuitOptions) : known;
+  return known === undefined ? new RouteCircuit(routeCircuitOptions) : known;
 }
 
 function findDisagreement(plugin: ProviderPlugin, model: Model, models: Map<string, ModelEntry>): string | undefined {

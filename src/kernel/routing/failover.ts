@@ -41,10 +41,11 @@ export async function withFailover<Request, Answer>(
   attempt: Attempt<Request, Answer>,
 ): Promise<Answer> {
   const { now, network } = kernel;
+  const { accountId } = call.caller;
   const owner = ownerOf(call);
   const random =
     owner === undefined ? (kernel.random ?? Math.random) : (route: Route) => affinity(owner, route.plugin.name);
-  const routes = orderRoutes(call.modelEntry.routes, now(), random);
+  const routes = orderRoutes(call.modelEntry.routes, now(), random, accountId);
   const { beginMsMax } = network.bounds;
   const longestMs = Math.max(...routes.map(({ model }) => (model.timeoutSeconds ?? 0) * 1000));
   call.setDeadline(network.timeouts, call.startedMs + Math.max(beginMsMax, longestMs));
@@ -61,7 +62,7 @@ export async function withFailover<Request, Answer>(
       call.attempts++;
       call.currentRoute = route;
       call.keyIndex = key?.index;
-      route.circuitBreaker.begin(nowMs);
+      route.circuitBreaker.begin(nowMs, accountId);
       const upstream = new BoundUpstream(network, route, key?.key, call);
       try {
         const answer = await attempt.run(route.plugin, {
@@ -74,7 +75,7 @@ export async function withFailover<Request, Answer>(
         });
         call.route = route.plugin.name;
         call.setDeadline(network.timeouts, call.startedMs + network.bounds.callMsMax);
-        recordSuccess(route, key);
+        recordSuccess(route, key, accountId);
         kernel.observer?.attempted(call, route, nowMs);
         return answer;
       } catch (error) {
@@ -93,18 +94,21 @@ export async function withFailover<Request, Answer>(
         last = fault;
         // A part of what was asked for is paid already, and would be again.
         if (upstream.hasServed && isOfKey(fault)) {
+          route.circuitBreaker.onSuccess(accountId);
           recordRefusedKey(kernel, route, key, fault);
           throw fault;
         }
         if (isFinal(fault)) {
-          recordSuccess(route, key);
+          recordSuccess(route, key, accountId);
           throw fault;
         }
         if (isOfKey(fault)) {
+          // The provider answered, so the route itself works.
+          route.circuitBreaker.onSuccess(accountId);
           if (recordRefusedKey(kernel, route, key, fault)) continue;
           break;
         }
-        recordFailure(kernel, route, fault);
+        recordFailure(kernel, route, fault, accountId);
         if (upstream.hasServed || !maySendAgain(fault, upstream.wasSent)) throw fault;
         if (retries === 0 || fault !== error || !(await waitToRetry(kernel, call, fault))) break;
         retries--;
@@ -115,7 +119,7 @@ export async function withFailover<Request, Answer>(
   throw last;
 }
 
-function recordSuccess(route: Route, key: PoolKey | undefined): void {
-  route.circuitBreaker.onSuccess();
+function recordSuccess(route: Route, key: PoolKey | undefined, accountId: string): void {
+  route.circuitBreaker.onSuccess(accountId);
   key?.circuitBreaker.onSuccess();
 }

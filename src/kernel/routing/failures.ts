@@ -56,10 +56,12 @@ export function recordFailure(
   { log, now }: Kernel,
   { plugin, model, circuitBreaker }: Route,
   { kind, isOfRequest }: UpstreamFault,
+  account: string,
 ): void {
   // The provider answered, and other requests fit.
-  if (isOfRequest || kind === "request_too_large") circuitBreaker.onSuccess();
-  else if (circuitBreaker.onFailure(now())) log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind });
+  if (isOfRequest || kind === "request_too_large") circuitBreaker.onSuccess(account);
+  else if (circuitBreaker.onFailure(now(), account))
+    log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind });
 }
 
 /** Returns whether another key of this route may work. */
@@ -71,8 +73,6 @@ export function recordRefusedKey(
 ): boolean {
   const { kind, status, retryAfterMs } = fault;
   kernel.log.warn("upstream_refused_key", { plugin: route.plugin.name, key: key?.index, kind, status });
-  // The provider answered, so the route itself works.
-  route.circuitBreaker.onSuccess();
   if (key === undefined) return false;
   if (retryAfterMs === undefined) key.circuitBreaker.onFailure(kernel.now());
   else key.circuitBreaker.openUntil(kernel.now() + retryAfterMs);
@@ -124,7 +124,7 @@ export function recordLateFailure(error: unknown, call: CallContext, nowMs: numb
   if (!(error instanceof UpstreamFault)) return currentRoute.health.onFault(nowMs);
   if (error.isOfRequest) return false;
   const isOfRoute = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";
-  return isOfRoute && currentRoute.circuitBreaker.onFailure(nowMs);
+  return isOfRoute && currentRoute.circuitBreaker.onFailure(nowMs, call.caller.accountId);
 }
 
 /** Whether an answer lasted longer than a call may, although its provider was not silent. */

@@ -89,6 +89,11 @@ export class CircuitBreaker {
     if (untilMs > this.#openUntilMs) this.#openUntilMs = untilMs;
   }
 
+  /** Opens it as failures do. */
+  protected openNow(nowMs: number): void {
+    this.#open(nowMs, this.#options.openMs);
+  }
+
   #open(nowMs: number, openMs: number): void {
     this.#opened = true;
     this.#openMs = openMs;
@@ -103,6 +108,97 @@ export class CircuitBreaker {
     this.#failures = 0;
     this.#successes = 0;
     this.#windowEndsMs = 0;
+  }
+}
+
+/** The accounts of which a route remembers failures. */
+const accountsMax = 256;
+
+interface OwnCircuit {
+  readonly circuit: CircuitBreaker;
+  /** Until then it has counted for all. */
+  countedUntilMs: number;
+}
+
+/**
+ * The circuit breaker of a route. What one account does alone closes no route to others: its failures open the circuit for
+ * its own calls. It opens for all once it is open for two, or once so many accounts have failed as failures open one. Nor do
+ * the probes of one account alone keep it open.
+ */
+export class RouteCircuit extends CircuitBreaker {
+  readonly #options: CircuitBreakerOptions;
+  readonly #own = new Map<string, OwnCircuit>();
+  /** Whose probe failed last. */
+  #prober: string | undefined;
+  /** Who succeeded last since a circuit of one account opened. */
+  #succeeded: string | undefined;
+
+  constructor(options: CircuitBreakerOptions) {
+    super(options);
+    this.#options = options;
+  }
+
+  override isReady(nowMs: number, account?: string): boolean {
+    const own = account === undefined ? undefined : this.#own.get(account)?.circuit;
+    return super.isReady(nowMs) && (own === undefined || own.isReady(nowMs));
+  }
+
+  /** The state for all; that of one account where nobody else's calls show that the provider works. */
+  override stateAt(nowMs: number): CircuitState {
+    const state = super.stateAt(nowMs);
+    if (state !== "closed") return state;
+    for (const [account, { circuit }] of this.#own) {
+      const own = circuit.stateAt(nowMs);
+      if (own !== "closed" && (this.#succeeded === undefined || this.#succeeded === account)) return own;
+    }
+    return state;
+  }
+
+  override begin(nowMs: number, account?: string): void {
+    if (account === undefined || account !== this.#prober) super.begin(nowMs);
+    if (account !== undefined) this.#own.get(account)?.circuit.begin(nowMs);
+  }
+
+  override onSuccess(account?: string): void {
+    super.onSuccess();
+    this.#prober = undefined;
+    if (account === undefined || this.#own.size === 0) return;
+    this.#own.get(account)?.circuit.onSuccess();
+    this.#succeeded = account;
+  }
+
+  override onFailure(nowMs: number, account?: string): boolean {
+    if (account === undefined) return super.onFailure(nowMs);
+    const own = this.#ownOf(account);
+    const isOwnOpened = own.circuit.onFailure(nowMs);
+    if (isOwnOpened) this.#succeeded = undefined;
+    if (super.stateAt(nowMs) !== "closed") {
+      if (account === this.#prober || !super.onFailure(nowMs)) return isOwnOpened;
+      this.#prober = account;
+      return true;
+    }
+    let isOpened = false;
+    if (nowMs >= own.countedUntilMs) {
+      own.countedUntilMs = nowMs + this.#options.windowMs;
+      isOpened = super.onFailure(nowMs);
+    }
+    if (!isOpened && isOwnOpened && this.#countOpen(nowMs) > 1) this.openNow(nowMs);
+    return isOpened || isOwnOpened;
+  }
+
+  #countOpen(nowMs: number): number {
+    return [...this.#own.values()].filter(({ circuit }) => circuit.stateAt(nowMs) === "open").length;
+  }
+
+  #ownOf(account: string): OwnCircuit {
+    let own = this.#own.get(account);
+    if (own === undefined) {
+      const [oldest] = this.#own.keys();
+      if (this.#own.size >= accountsMax && oldest !== undefined) this.#own.delete(oldest);
+      own = { circuit: new CircuitBreaker(this.#options), countedUntilMs: 0 };
+      this.#own.set(account, own);
+    }
+    return own;
   }
 }
 

@@ -1,6 +1,6 @@
 import { type CompiledPrice, endpointOf, GatewayError, type Model, type ProviderPlugin } from "../../contract/index.ts";
 import { expectAllowed } from "./allowed-models.ts";
-import type { CircuitBreaker, KeyPool, PluginHealth } from "./health.ts";
+import type { KeyPool, PluginHealth, RouteCircuit } from "./health.ts";
 import { type FindOptions, findSuccessor } from "./succession.ts";
 import type { Speeds, VirtualModel } from "./virtual-models.ts";
 
@@ -15,7 +15,7 @@ export interface Route {
   /** Of the plugin's own code, shared by all its routes. */
   readonly health: PluginHealth;
   /** Of the provider's answers for this model. */
-  readonly circuitBreaker: CircuitBreaker;
+  readonly circuitBreaker: RouteCircuit;
 }
 
 /** A model and the routes that serve it. */
@@ -111,21 +111,26 @@ export function getWeight({ weight }: Model): number {
   return weight ?? 1;
 }
 
-export function isReady({ circuitBreaker, health }: Route, nowMs: number): boolean {
-  return circuitBreaker.isReady(nowMs) && health.openForMs(nowMs) === 0;
+export function isReady({ circuitBreaker, health }: Route, nowMs: number, account?: string): boolean {
+  return circuitBreaker.isReady(nowMs, account) && health.openForMs(nowMs) === 0;
 }
 
 /**
  * The order in which one call tries the routes: by priority, among equals drawn by weight. Routes with an open circuit
  * come last, because a last resort is better than a refusal. `random` gives a number from 0 to 1.
  */
-export function orderRoutes(routes: readonly Route[], nowMs: number, random: (of: Route) => number): readonly Route[] {
+export function orderRoutes(
+  routes: readonly Route[],
+  nowMs: number,
+  random: (of: Route) => number,
+  account?: string,
+): readonly Route[] {
   if (routes.length === 1) return routes;
   const drawn = routes.map((route) => {
     const weight = getWeight(route.model);
     // Each place is drawn with the chance weight / sum of the weights left (Efraimidis and Spirakis, 2006).
     const draw = weight === 0 ? Number.NEGATIVE_INFINITY : Math.log(random(route)) / weight;
-    return { route, draw, ready: isReady(route, nowMs), priority: getPriority(route.model) };
+    return { route, draw, ready: isReady(route, nowMs, account), priority: getPriority(route.model) };
   });
   drawn.sort((a, b) => {
     if (a.ready !== b.ready) return a.ready ? -1 : 1;

@@ -55,22 +55,29 @@ export class SentRequest {
     else this.cutText = "";
   }
 
-  async *tap(events: AsyncIterable<ServerEvent>): AsyncGenerator<ServerEvent> {
-    let hasFailed = false;
-    for await (const event of events) {
-      const { data } = event;
-      // Events that say only that the request was taken are no answer where a failure follows them.
-      if (data.includes('"error"') && !data.includes('"error":null') && isError(parseJson(data))) hasFailed = true;
-      this.isAnswered = !hasFailed && (this.isAnswered || (data !== "" && event.event !== "raw"));
-      if (data === "[DONE]") this.isWhole = true;
-      if (data.includes('"usage') && !data.includes('"usage":null')) {
-        if (this.#first === undefined) this.#first = data;
-        else this.#last = data;
-        this.#afterReport = 0;
-      } else if (data !== "[DONE]") this.#afterReport++;
-      yield event;
+  /** @param isCut Whether the gateway has ended the request; else a reader that leaves early has read all that it needs. */
+  async *tap(events: AsyncIterable<ServerEvent>, isCut: () => boolean = () => false): AsyncGenerator<ServerEvent> {
+    let [hasFailed, isBroken] = [false, false];
+    try {
+      for await (const event of events) {
+        const { data } = event;
+        // Events that say only that the request was taken are no answer where a failure follows them.
+        if (data.includes('"error"') && !data.includes('"error":null') && isError(parseJson(data))) hasFailed = true;
+        this.isAnswered = !hasFailed && (this.isAnswered || (data !== "" && event.event !== "raw"));
+        if (data === "[DONE]") this.isWhole = true;
+        if (data.includes('"usage') && !data.includes('"usage":null')) {
+          if (this.#first === undefined) this.#first = data;
+          else this.#last = data;
+          this.#afterReport = 0;
+        } else if (data !== "[DONE]") this.#afterReport++;
+        yield event;
+      }
+    } catch (error) {
+      isBroken = true;
+      throw error;
+    } finally {
+      if (!isBroken && !isCut()) this.isWhole = true;
     }
-    this.isWhole = true;
   }
 
   /** What the provider reported, if that is final. */

@@ -9,6 +9,7 @@ import {
 } from "../../contract/index.ts";
 import { readEvents } from "../../sdk/sse.ts";
 import type { CallContext } from "../call-context.ts";
+import { nextTurn } from "../capabilities/iterators.ts";
 import type { Route } from "../routing/registry.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { containsText, type Download, downloadPublic } from "./download.ts";
@@ -73,6 +74,8 @@ export class BoundUpstream implements Upstream {
   async json<T>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T> {
     const held = this.#holdAll();
     if (held !== undefined) await held;
+    const rest = this.#rest();
+    if (rest !== undefined) await rest;
     return (await this.#readJson(...(await this.#post(path, toJsonText(body), init)))) as T;
   }
 
@@ -85,6 +88,8 @@ export class BoundUpstream implements Upstream {
   async bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes> {
     const held = this.#holdAll();
     if (held !== undefined) await held;
+    const rest = this.#rest();
+    if (rest !== undefined) await rest;
     const [response, sent] = await this.#post(path, toJsonText(body), init);
     const { streamBytesMax } = this.#network.bounds;
     return {
@@ -94,13 +99,16 @@ export class BoundUpstream implements Upstream {
   }
 
   async events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>> {
+    const rest = this.#rest();
+    if (rest !== undefined) await rest;
     const [response, sent] = await this.#post(path, toJsonText(body), init);
     const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
     if (mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
       cancelBody(response);
       throw new UpstreamFault("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
-    return sent.tap(readEvents(readChunks(response, this.#limits(this.#network.bounds.streamBytesMax))));
+    const chunks = readChunks(response, this.#limits(this.#network.bounds.streamBytesMax));
+    return sent.tap(readEvents(chunks), () => this.#signal.aborted || this.#call.cancelReason !== undefined);
   }
 
   async download(url: string): Promise<Download> {
@@ -110,6 +118,11 @@ export class BoundUpstream implements Upstream {
     }
     const reserve = (bytes: number) => this.#call.reserveMemory(bytes);
     return downloadPublic(this.#network.publicGet, url, this.#signal, reserve);
+  }
+
+  /** A large request was translated in this turn of the event loop. */
+  #rest(): Promise<void> | undefined {
+    return this.#call.isLarge ? nextTurn() : undefined;
   }
 
   /** A whole answer cannot be stopped halfway, so that all of it is held before it is asked for, also for a stream. */

@@ -186,6 +186,35 @@ describe("a provider that is silent for too long", () => {
   });
 });
 
+describe("a provider that is silent for too long over pictures", () => {
+  const hung = { ...jsonReply({}), fault: { kind: "hang" } } as const;
+
+  test.each([
+    ["by the piece", "gemini", "famB-3-pro-image-preview", 3],
+    ["by the token", "openai", "gpt-image-2", 1],
+  ])("is owed those that it was asked for, which it goes on to make: %s", async (_, provider, model, requests) => {
+    const body = { model, prompt: "A cat", n: 3 };
+    const replies = Array.from({ length: requests }, () => hung);
+    const { status, call } = await askAs({ provider, path: "/images/generations", body }, ...replies);
+    expect(status).toBeGreaterThanOrEqual(500);
+    expect(call).toMatchObject({ state: "settled", usage_source: "estimated", error_code: "upstream_timeout" });
+    if (provider === "gemini") expect(call).toMatchObject({ images: 3 });
+    else expect(call.image_output_tokens).toBeGreaterThan(3 * 1000);
+  });
+
+  test("is owed one that it was asked for beside others that came", async () => {
+    const part = { inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } };
+    const picture = jsonReply(geminiAnswer("STOP", 10, 0, [part]));
+    const body = { model: "famB-3-pro-image-preview", prompt: "A cat", n: 3 };
+    const { status, text, call } = await askAs(
+      { provider: "gemini", path: "/images/generations", body },
+      ...[picture, hung, picture],
+    );
+    expect([status, (JSON.parse(text) as { data: unknown[] }).data.length]).toEqual([200, 2]);
+    expect(call).toMatchObject({ state: "settled", images: 3 });
+  });
+});
+
 describe("a report that no call can have", () => {
   test.each(names)("is not believed: %s", async (name) => {
     const { call } = await ask(name, odd(name, 8_000_000_000, 500));
@@ -231,6 +260,36 @@ describe("of several requests that serve one call", () => {
     expect(status).toBe(200);
     expect((JSON.parse(text) as { usage: object }).usage).toMatchObject({ prompt_tokens: 120, completion_tokens: 13 });
     expect(call).toMatchObject({ input_tokens: 120, output_tokens: 13, usage_source: "reported" });
+  });
+
+  test("one that is silent for too long is owed its prompt beside those that were given out", async () => {
+    const hung = { ...busy, fault: { kind: "hang" } } as const;
+    const { status, text, call } = await askAs(groq, choice("one"), hung, choice("three"));
+    expect([status, (JSON.parse(text) as { choices: unknown[] }).choices.length]).toEqual([200, 2]);
+    expect(call).toMatchObject({ output_tokens: 6, usage_source: "estimated" });
+    expect(call.input_tokens ?? 0).toBeGreaterThan(20);
+    expect(call.charged_nanodollars ?? 0).toBeLessThanOrEqual(call.hold_nanodollars);
+  });
+
+  test("a streamed one that breaks off is estimated beside what the finished ones reported, their thoughts too", async () => {
+    const usage = { input_tokens: 10, output_tokens: 900, total_tokens: 910 };
+    const finished = eventsReply(
+      { type: "response.output_text.delta", output_index: 0, content_index: 0, delta: "Yes" },
+      { type: "response.completed", response: { status: "completed", output: [], usage } },
+    );
+    const begun = eventsReply({
+      ...{ type: "response.output_text.delta", output_index: 0, content_index: 0 },
+      delta: "one two three four five six seven eight nine ten ".repeat(10),
+    });
+    const broken = { ...begun, fault: { kind: "cutAfter", bytes: begun.body.length } } as const;
+    const body = { model: "gpt-5.3-codex", n: 2, stream: true, messages };
+    const asked = { provider: "openai", path: "/chat/completions", body };
+    const { call } = await askAs(asked, finished, broken);
+    expect(call).toMatchObject({ state: "settled", usage_source: "estimated" });
+    // A word of the broken one is a token; those of the finished one are in its report.
+    expect(call.output_tokens).toBeGreaterThanOrEqual(900 + 100);
+    expect(call.output_tokens).toBeLessThanOrEqual(900 + 102);
+    expect(call.input_tokens ?? 0).toBeGreaterThan(10);
   });
 
   test("nothing is sent again where one was served and none can be given out", async () => {

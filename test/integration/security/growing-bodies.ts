@@ -11,6 +11,8 @@ export interface Axis {
   /** The least of the sizes; the greatest is sixteen times as much. */
   size: number;
   grow: Grow;
+  /** It is sent with an `Idempotency-Key`. */
+  isRepeatable?: boolean;
 }
 
 const list = <Member>(size: number, make: (index: number) => Member): Member[] =>
@@ -357,6 +359,8 @@ const soundOf = (data: string) => ({ type: "input_audio", input_audio: { format:
 /** Parts of chat with as much data as a body may have. */
 const files: Readonly<Record<string, () => object>> = {
   "a file of plain text": () => fileOf(`data:text/plain,${"a".repeat(31_000_000)}`),
+  "a file of plain text that is all escaped": () => fileOf(`data:text/plain,${"%41".repeat(10_300_000)}`),
+  "a file of plain text that has an escape": () => fileOf(`data:text/plain,%41${"a".repeat(31_000_000)}`),
   "a file of text in base64": () => fileOf(`data:text/plain;base64,${"QUFB".repeat(7_800_000)}`),
   sound: () => soundOf("AAAA".repeat(7_800_000)),
   "sound with a stranger at its end": () => soundOf(`${"AAAA".repeat(7_800_000)}A*AA`),
@@ -388,6 +392,25 @@ export const largest: readonly Omit<Axis, "size">[] = [
     ...{ name, path: "/chat/completions", models: ["gpt-5.6", "gpt-audio", "gemini-3.5-flash"] },
     grow: () => ({ messages: [user([part()])] }),
   })),
+  ...(
+    [
+      ["a text", 2_800_000],
+      ["a text without spaces", 31_000_000],
+    ] as const
+  ).map(([name, size]) => ({
+    ...{ name: `${name}, to be repeated`, path: "/chat/completions", models: ["gpt-5.6"], isRepeatable: true },
+    grow: () => (chats[name] as (typeof chats)[string])[1](size),
+  })),
+  {
+    ...{ name: "a text of two bytes a character, to be repeated", path: "/chat/completions", models: ["gpt-5.6"] },
+    isRepeatable: true,
+    grow: () => ({ messages: [user("\u0101".repeat(15_500_000))] }),
+  },
+  {
+    ...{ name: "a file of sound, to be repeated", path: "/audio/transcriptions", models: ["whisper-1"] },
+    isRepeatable: true,
+    grow: () => form({}, 24_000_000),
+  },
   {
     ...{ name: "many lists in a body that is read at once", path: "/chat/completions", models: ["gpt-5.6"] },
     grow: () => ({ messages: [user()], extra: list(1000, () => list(450, () => 1)) }),

@@ -1,9 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { type Call, type ChatCompletion, type ChatRequest, UpstreamFault } from "../../../src/contract/index.ts";
+import {
+  type Call,
+  type Caller,
+  type ChatCompletion,
+  type ChatRequest,
+  UpstreamFault,
+} from "../../../src/contract/index.ts";
 import { describeRoutes, runCall } from "../../../src/kernel/index.ts";
 import { failedBy, fetchOf, json, refused, settled, silence } from "./fake-fetch.ts";
 import { completionOf, Sink } from "./streams.ts";
-import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
+import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
 
 const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
 const acme = createPlugin({ chat });
@@ -194,4 +200,80 @@ test("a stream of a model that reasons, cut before a word of it came, owes what 
     await done;
     expect(ledger.settlement).toMatchObject({ usageSource: "estimated", meters: { outputToken: tokens } });
   }
+});
+
+describe("a route on which the calls of one account fail", () => {
+  const empty = json({});
+  const of = (accountId: string): Caller => ({ ...caller, accountId });
+  const [anna, ben, cleo] = [of("acc_a"), of("acc_b"), of("acc_c")];
+
+  /** The provider refuses or answers nothing to whom it is told to. */
+  function bench(failing: Set<string>, failure: () => Response) {
+    let asking = "";
+    const fetch = fetchOf(({ url }) =>
+      url.includes("acme") && failing.has(asking) ? failure() : (good.clone() as Response),
+    );
+    const { kernel, clock, log } = createBench([acme, backup], { fetch });
+    const ask = async (by: Caller) => {
+      fetch.asked.length = 0;
+      asking = by.accountId;
+      await runCall(kernel, chatCall({}, { caller: by })).catch(() => undefined);
+      return hostsOf(fetch)[0];
+    };
+    const state = () => describeRoutes(kernel.registry.byName("chat-1")!, clock.nowMs)[0]?.state;
+    return { ask, state, clock, log };
+  }
+
+  test.each([
+    ["a 500", () => refused(500)],
+    ["an answer that is empty", () => empty.clone() as Response],
+  ])("by %s is closed to that account, and to nobody else", async (_, failure) => {
+    const { ask, state, clock } = bench(new Set(["acc_a"]), failure);
+    await ask(ben);
+    for (let call = 0; call < 5; call++) expect(await ask(anna)).toBe("acme");
+    expect(await ask(anna)).toBe("backup");
+    expect(await ask(ben)).toBe("acme");
+    expect(state()).toBe("closed");
+    for (let probe = 0; probe < 4; probe++) {
+      clock.pass(240_000);
+      expect(await ask(anna)).toBe("acme");
+      expect(await ask(cleo)).toBe("acme");
+    }
+  });
+
+  test("is closed to all once it is for two, and opens by the success of any", async () => {
+    const failing = new Set(["acc_a", "acc_b"]);
+    const { ask, state, clock } = bench(failing, () => refused(500));
+    for (const by of [anna, ben]) for (let call = 0; call < 5; call++) await ask(by);
+    expect([await ask(cleo), state()]).toEqual(["backup", "open"]);
+    clock.pass(15_000);
+    expect([await ask(cleo), state()]).toEqual(["acme", "closed"]);
+    expect(await ask(cleo)).toBe("acme");
+  });
+
+  test("is closed to all once as many accounts have failed as failures close it", async () => {
+    const many = ["acc_1", "acc_2", "acc_3", "acc_4", "acc_5"];
+    const { ask } = bench(new Set(many), () => refused(500));
+    for (const accountId of many) expect(await ask(of(accountId))).toBe("acme");
+    expect(await ask(cleo)).toBe("backup");
+  });
+
+  test("is not kept closed to others by the probes of that account alone", async () => {
+    const failing = new Set(["acc_a", "acc_b"]);
+    const { ask, clock } = bench(failing, () => refused(500));
+    for (const by of [anna, ben]) for (let call = 0; call < 5; call++) await ask(by);
+    failing.delete("acc_b");
+    clock.pass(15_000);
+    await ask(anna);
+    clock.pass(30_000);
+    await ask(anna);
+    expect(await ask(cleo)).toBe("acme");
+  });
+
+  test("is shown as closed where the installation has no other account", async () => {
+    const { ask, state, log } = bench(new Set(["acc_a"]), () => refused(500));
+    for (let call = 0; call < 5; call++) await ask(anna);
+    expect([await ask(anna), state()]).toEqual(["backup", "open"]);
+    expect(log.lines.filter(({ event }) => event === "circuit_opened")).toHaveLength(1);
+  });
 });

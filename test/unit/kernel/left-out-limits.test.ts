@@ -19,11 +19,26 @@ test("a limit that the row of a model leaves out bounds neither what is held, at
   expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters: { outputToken: 900 } });
 });
 
-test("a limit that the plugin leaves out bounds nothing of what is charged", async () => {
-  const plugin = createPlugin(openai({ chat: { omit: ["max_tokens"] } }));
+test.each([
+  ["in all its requests", createPlugin(openai({ chat: { omit: ["max_tokens"] } }))],
+  [
+    "by the options of a row",
+    createPlugin(openai({ chat: {} }), { models: [{ ...chatModel, options: { omit: ["max_tokens"] } }] }),
+  ],
+])("a limit that the plugin leaves out %s bounds neither what is held nor what is charged", async (_, plugin) => {
   const { kernel, ledger } = createBench([plugin], { fetch: fetch() });
   await runCall(kernel, asked());
+  const [claim] = ledger.claims;
+  expect(claim?.holdNanodollars).toBeGreaterThanOrEqual(1000 * 2000);
+  expect(claim?.minNanodollars).toBe(claim?.holdNanodollars as number);
   expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters: { outputToken: 900 } });
+});
+
+test("a limit under its other name is held by where the plugin leaves out the first alone", async () => {
+  const plugin = createPlugin(openai({ chat: { omit: ["max_tokens"] } }));
+  const { kernel, ledger } = createBench([plugin], { fetch: fetch() });
+  await runCall(kernel, chatCall({ max_completion_tokens: 1 }));
+  expect(ledger.claims[0]?.holdNanodollars).toBeLessThan(1000 * 2000);
 });
 
 test("a limit that is sent still bounds what is believed", async () => {

@@ -1,15 +1,16 @@
-import type { Handlers } from "../../../contract/index.ts";
+import type { Handlers, Model } from "../../../contract/index.ts";
 import { chatHandler } from "./chat.ts";
 import { countChatTokens, withResponsesEndpoint } from "./chat-by-responses.ts";
 import { embeddingsHandler } from "./embeddings.ts";
 import { imagesHandler } from "./images.ts";
-import type {
-  ChatOptions,
-  EmbeddingsOptions,
-  ImagesOptions,
-  ResponsesOptions,
-  SpeechOptions,
-  TranscriptionOptions,
+import {
+  type ChatOptions,
+  type EmbeddingsOptions,
+  type ImagesOptions,
+  type ResponsesOptions,
+  resolveOptions,
+  type SpeechOptions,
+  type TranscriptionOptions,
 } from "./options.ts";
 import { responsesHandlers } from "./responses.ts";
 import { speechHandler } from "./speech.ts";
@@ -37,7 +38,11 @@ export interface OpenaiOptions {
 export function openai(options: OpenaiOptions): Handlers {
   const { chat, responses, embeddings, images, transcription, speech } = options;
   return {
-    ...(chat && { chat: withResponsesEndpoint(chatHandler(chat), chat, responses !== undefined) }),
+    ...(chat && {
+      chat: Object.assign(withResponsesEndpoint(chatHandler(chat), chat, responses !== undefined), {
+        omits: (model: Model) => resolveOptions(chat, model).omit ?? [],
+      }),
+    }),
     ...(responses && responsesHandlers(responses)),
     ...(chat && responses?.inputTokens && { countChatTokens: countChatTokens(chat) }),
     ...(embeddings && { embeddings: embeddingsHandler(embeddings) }),

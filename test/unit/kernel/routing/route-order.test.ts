@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { routeCircuitOptions } from "../../../../src/kernel/routing/build-registry.ts";
-import { CircuitBreaker, KeyPool, PluginHealth } from "../../../../src/kernel/routing/health.ts";
+import { KeyPool, PluginHealth, RouteCircuit } from "../../../../src/kernel/routing/health.ts";
 import { orderRoutes, type Route } from "../../../../src/kernel/routing/registry.ts";
 import { randomBelow } from "../../../support/random.ts";
 import { chatModel, createPlugin } from "../support.ts";
@@ -9,7 +9,7 @@ const plugin = createPlugin({ chat: () => Promise.reject(new Error("not asked"))
 
 function routeOf(id: string, changes: { priority?: number; weight?: number; rests?: boolean } = {}): Route {
   const { rests, ...row } = changes;
-  const circuitBreaker = new CircuitBreaker(routeCircuitOptions);
+  const circuitBreaker = new RouteCircuit(routeCircuitOptions);
   if (rests) circuitBreaker.openUntil(1000);
   const model = { ...chatModel, ...row, id };
   return { plugin, model, baseUrl: plugin.baseUrl, keys: new KeyPool([]), health: new PluginHealth(), circuitBreaker };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { routeCircuitOptions } from "../../../../src/kernel/routing/build-registry.ts";
-import { CircuitBreaker, KeyPool, PluginHealth } from "../../../../src/kernel/routing/health.ts";
+import { KeyPool, PluginHealth, RouteCircuit } from "../../../../src/kernel/routing/health.ts";
 import type { Route } from "../../../../src/kernel/routing/registry.ts";
 import { SsrfGuard } from "../../../../src/kernel/upstream/ssrf-guard.ts";
 import { chatModel, createPlugin } from "../support.ts";
@@ -29,7 +29,7 @@ function routeOf(pluginUrl: string, { hosts = [] as string[], given = undefined 
     isBaseUrlGiven: given !== undefined,
     keys: new KeyPool([]),
     health: new PluginHealth(),
-    circuitBreaker: new CircuitBreaker(routeCircuitOptions),
+    circuitBreaker: new RouteCircuit(routeCircuitOptions),
   };
 }
 
