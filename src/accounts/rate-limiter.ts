@@ -6,7 +6,8 @@ const minuteMs = 60_000;
 
 /** Limits attempts a minute in this process, before they cost anything. */
 export class RateLimiter {
-  readonly #attempts = new LRUCache<string, { count: number; endsAt: number }>({ max: trackedMax });
+  /** Made at the first attempt, because it takes its full size at once and most limiters are never asked. */
+  #attempts: LRUCache<string, { count: number; endsAt: number }> | undefined;
   readonly #max: number;
   readonly #now: () => number;
   readonly #what: string;
@@ -21,6 +22,7 @@ export class RateLimiter {
   /** Counts an attempt of a client or another key, which may have a bound of its own. @throws {GatewayError} `rate_limit_exceeded` */
   take(key: string, max: number = this.#max): void {
     const now = this.#now();
+    this.#attempts ??= new LRUCache({ max: trackedMax });
     const known = this.#attempts.get(key);
     if (known === undefined || known.endsAt <= now) {
       this.#attempts.set(key, { count: 1, endsAt: now + minuteMs });

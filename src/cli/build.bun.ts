@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { buildPage } from "../dashboard/build-page.bun.ts";
 import { buildTypes } from "./plugin-new/build-types.bun.ts";
@@ -23,42 +22,39 @@ interface Built {
 /** Builds one self-contained executable. @throws {Error} With the messages of the bundler. */
 async function buildBinary(outfile: string, foreign?: Foreign): Promise<Built> {
   const commit = readCommit(root);
-  const pageFolder = mkdtempSync(join(tmpdir(), "modelgate-page-"));
-  try {
-    // The last part of the path becomes a name in the bundle, so it is the same each time.
-    const pageModule = await writePage(join(pageFolder, "page"));
-    const typesModule = `export const builtTypes = ${JSON.stringify(await buildTypes())};`;
-    const built = await Bun.build({
-      entrypoints: [join(root, "src/main.ts")],
-      // Bytecode halves the startup time. Identifiers are kept so that stack traces are readable.
-      bytecode: true,
-      format: "esm",
-      minify: { whitespace: true, syntax: true, identifiers: false },
-      plugins: [
-        {
-          name: "embedded files",
-          setup: (build) => {
-            build.onLoad({ filter: /\/built-page\.bun\.ts$/ }, () => ({ contents: pageModule, loader: "ts" }));
-            build.onLoad({ filter: /\/built-types\.bun\.ts$/ }, () => ({ contents: typesModule, loader: "ts" }));
-            // Only needed in a checkout; the binary does not contain the compiler.
-            build.onLoad({ filter: /\/build-types\.bun\.ts$/ }, () => ({ contents: "export {};", loader: "ts" }));
-          },
+  // Its path in the checkout becomes part of names in the bundle, so it is the same each time.
+  const pageModule = await writePage(join(root, "dist/page"));
+  const typesModule = `export const builtTypes = ${JSON.stringify(await buildTypes())};`;
+  const built = await Bun.build({
+    entrypoints: [join(root, "src/main.ts")],
+    // Bytecode halves the startup time. Identifiers are kept so that stack traces are readable.
+    bytecode: true,
+    format: "esm",
+    // What is imported when it is first needed then is a part of its own, which a start does not read.
+    splitting: true,
+    minify: { whitespace: true, syntax: true, identifiers: false },
+    plugins: [
+      {
+        name: "embedded files",
+        setup: (build) => {
+          build.onLoad({ filter: /\/built-page\.bun\.ts$/ }, () => ({ contents: pageModule, loader: "ts" }));
+          build.onLoad({ filter: /\/built-types\.bun\.ts$/ }, () => ({ contents: typesModule, loader: "ts" }));
+          // Only needed in a checkout; the binary does not contain the compiler.
+          build.onLoad({ filter: /\/build-types\.bun\.ts$/ }, () => ({ contents: "export {};", loader: "ts" }));
         },
-      ],
-      define: {
-        // Of CommonJS packages, which would otherwise name the folder of this checkout.
-        __dirname: '"/"',
-        ...(commit !== undefined && { MODELGATE_COMMIT: JSON.stringify(commit) }),
       },
-      // A bunfig.toml in the working directory could make the binary load foreign code.
-      compile: { outfile, autoloadBunfig: false, ...foreign },
-      throw: false,
-    });
-    if (!built.success) throw new Error(`Cannot build ${outfile}: ${built.logs.join("\n")}`);
-    return { outfile, bytes: statSync(outfile).size, commit };
-  } finally {
-    rmSync(pageFolder, { recursive: true, force: true });
-  }
+    ],
+    define: {
+      // Of CommonJS packages, which would otherwise name the folder of this checkout.
+      __dirname: '"/"',
+      ...(commit !== undefined && { MODELGATE_COMMIT: JSON.stringify(commit) }),
+    },
+    // A bunfig.toml in the working directory could make the binary load foreign code.
+    compile: { outfile, autoloadBunfig: false, ...foreign },
+    throw: false,
+  });
+  if (!built.success) throw new Error(`Cannot build ${outfile}: ${built.logs.join("\n")}`);
+  return { outfile, bytes: statSync(outfile).size, commit };
 }
 
 /** Bundles the dashboard into `folder`, and returns the module that embeds its files. */

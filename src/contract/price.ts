@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { type Static, type TOptional, Type } from "@sinclair/typebox";
 import type { Capability } from "./capability.ts";
 import { type CompiledPrice, costNanodollars, findTable, nanodollarsPerUsd, type RateTable } from "./cost.ts";
@@ -152,11 +153,7 @@ function gcd(a: bigint, b: bigint): bigint {
   return b === 0n ? (a === 0n ? 1n : a) : gcd(b, a % b);
 }
 
-/** FNV-1a over 64 bits as hex: a short name for the rates, not a secret. */
+/** A short name for the rates. */
 function fingerprint(text: string): string {
-  let hash = 0xcbf29ce484222325n;
-  for (let i = 0; i < text.length; i++) {
-    hash = BigInt.asUintN(64, (hash ^ BigInt(text.charCodeAt(i))) * 0x100000001b3n);
-  }
-  return hash.toString(16).padStart(16, "0");
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
 }

@@ -41,7 +41,7 @@ export function createHttp(deps: HttpDeps) {
   if (deps.site !== undefined) app.use(staticAssetsController(deps.site));
   for (const mount of mounts)
     app.group(mount, (group) => group.use(cors(deps.config.corsOrigins ?? [])).use(api(deps, shared)));
-  app.use(docs(deps));
+  app.use(docs(deps, () => app.routes));
   routes.push(...app.routes);
   return app;
 }

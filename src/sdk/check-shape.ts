@@ -1,6 +1,5 @@
 import { type TSchema, TypeGuard } from "@sinclair/typebox";
-import { TypeCompiler } from "@sinclair/typebox/compiler";
-import { type ValueError, ValueErrorType } from "@sinclair/typebox/value";
+import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value";
 import { quoteValue } from "../contract/index.ts";
 import { suggestName } from "./did-you-mean.ts";
 
@@ -13,15 +12,15 @@ export interface ShapeFault {
 }
 
 /**
- * Prepares a check of values that people write.
+ * Prepares a check of values that people write. The schema is not compiled: for the catalogue's rows that takes longer than
+ * to check all of them, and a start waits for it.
  *
  * @returns A function that says what is wrong with a value, `undefined` when nothing is.
  */
 export function shapeChecker(schema: TSchema): (value: unknown) => ShapeFault | undefined {
-  const check = TypeCompiler.Compile(schema);
   return (value) => {
-    if (check.Check(value)) return undefined;
-    const [first] = [...check.Errors(value)].sort(byUse);
+    if (Value.Check(schema, value)) return undefined;
+    const [first] = [...Value.Errors(schema, value)].sort(byUse);
     const error = first && findInner(first);
     if (error === undefined) return { path: "", reason: "it has another shape" };
     return { path: error.path.replace(/\/(\d+)/g, "[$1]").replaceAll("/", "."), reason: describeError(error) };

@@ -9,17 +9,20 @@ import { LRUCache } from "lru-cache";
  * [thoughts.get("a"), thoughts.get("c")]; // => [undefined, "of c"]
  */
 export class LruMap<Value extends {}> {
-  readonly #entries: LRUCache<string, Value>;
+  /** Made for the first entry, because it takes its full size at once. */
+  #entries: LRUCache<string, Value> | undefined;
+  readonly #countMax: number;
 
   constructor(countMax: number) {
-    this.#entries = new LRUCache({ max: countMax });
+    this.#countMax = countMax;
   }
 
   get(key: string): Value | undefined {
-    return this.#entries.get(key);
+    return this.#entries?.get(key);
   }
 
   set(key: string, value: Value): void {
+    this.#entries ??= new LRUCache({ max: this.#countMax });
     this.#entries.set(key, value);
   }
 }

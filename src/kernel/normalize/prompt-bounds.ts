@@ -8,7 +8,7 @@
  * address, a part of an unknown kind) can fill the model's context, which is also the most that a provider can bill.
  */
 import { Buffer, isUtf8 } from "node:buffer";
-import { type TObject, type TSchema, Type, TypeGuard } from "@sinclair/typebox";
+import { KindGuard, type TObject, type TSchema, Type } from "@sinclair/typebox";
 import { ChatRequest, MessagesRequest, type Meters, type Model, ResponsesRequest } from "../../contract/index.ts";
 import { decodePercent } from "../../sdk/data-url.ts";
 import { isRecord } from "../../sdk/json.ts";
@@ -136,8 +136,8 @@ function visitRequest(request: object, { properties }: TObject, visitor: PromptV
 const nameCharactersMax = 200;
 
 function isShort(schema: TSchema | undefined): boolean {
-  if (TypeGuard.IsUnion(schema)) return schema.anyOf.every(isShort);
-  if (!TypeGuard.IsString(schema)) return isScalar(schema);
+  if (KindGuard.IsUnion(schema)) return schema.anyOf.every(isShort);
+  if (!KindGuard.IsString(schema)) return isScalar(schema);
   return schema.pattern !== undefined || (schema.maxLength ?? Number.POSITIVE_INFINITY) <= nameCharactersMax;
 }
 
@@ -239,9 +239,9 @@ function scalarsOf(properties: Readonly<Record<string, TSchema>>): ReadonlySet<s
 }
 
 function isScalar(schema: TSchema | undefined): boolean {
-  if (TypeGuard.IsUnion(schema)) return schema.anyOf.every(isScalar);
-  if (TypeGuard.IsLiteral(schema) || TypeGuard.IsNull(schema)) return true;
-  return TypeGuard.IsNumber(schema) || TypeGuard.IsInteger(schema) || TypeGuard.IsBoolean(schema);
+  if (KindGuard.IsUnion(schema)) return schema.anyOf.every(isScalar);
+  if (KindGuard.IsLiteral(schema) || KindGuard.IsNull(schema)) return true;
+  return KindGuard.IsNumber(schema) || KindGuard.IsInteger(schema) || KindGuard.IsBoolean(schema);
 }
 
 function walkPrompt(body: object, protocol: PromptProtocol, visitor: PromptVisitor): void {

@@ -81,7 +81,7 @@ describe("the commands of the documentation", () => {
   });
 
   test("begin with the two of the README, which .ci/run runs on a fresh clone", async () => {
-    expect(readPage("README.md")).toContain("npx bun install && npm start");
+    expect(readPage("README.md")).toContain("npx bun install --production && npm start");
     expect(readPage("README.md")).toContain("npx bun install && npm test");
     expect(await Bun.file(join(root, ".ci/run")).text()).toContain("npx bun install && npm test");
   });

@@ -176,7 +176,6 @@ const rows: Record<string, Row> = {
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
   ...providerRoutes(admin, (body) => send("POST /dashboard/api/admin/providers", "admin", body)),
   "PUT /dashboard/api/admin/catalogue/files": admin(200, { body: { revision: "*", files: {} } }),
-  "GET /docs/routes.json": open(200),
   "GET /openapi.json": open(200),
   "GET /assets/:file": open(200, { id: () => "page.js" }),
   "GET /admin/*": open(200, { id: () => "accounts" }),
