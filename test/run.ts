@@ -20,7 +20,9 @@ if (startsGateways && env[binaryVariable] === undefined) {
   buildBinary(env[binaryVariable]);
 }
 // Many start gateways, databases and browsers of their own and wait for them: on two cores a third worker uses that time.
-const suite = Bun.spawn([process.execPath, "test", "--timeout", "30000", "--parallel=3", ...given], {
+// The slowest files begin first; `--update-timings` writes anew which those are.
+const order = "--timings=test/timings.json";
+const suite = Bun.spawn([process.execPath, "test", "--timeout", "30000", "--parallel=3", order, ...given], {
   env,
   stdio: ["inherit", "inherit", "inherit"],
 });
