@@ -60,8 +60,8 @@ export interface Database extends AlertTables, ContentTables, StatisticsTables {
   settings: { name: string; value: string };
   providers: ProvidersTable;
   provider_keys: ProviderKeysTable;
-  /** Migrations that have run. */
-  schema_versions: { version: number; applied_at: number };
+  /** Migrations that have run; `hash` is that of their text. */
+  schema_versions: { version: number; hash: string; applied_at: number };
 }
 
 /** Account holders. A limit that is null is the one of the configuration. */
@@ -156,8 +156,6 @@ interface CallsTable extends MeterColumns<number | null>, Tagged {
   duration_ms: number | null;
   /** The first day of the period whose key budget pays; null: the key has no budget. */
   budget_month: number | null;
-  /** Written by version 0.1 only. */
-  partial: number | null;
   /** The client's own name of its session; null: it sent none. */
   session: string | null;
   /** What the client spoke; null for what is not chat. */

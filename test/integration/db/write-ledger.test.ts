@@ -115,7 +115,6 @@ describe("writeLedger", () => {
         first_byte_ms: 11,
         duration_ms: 22,
         budget_month: null,
-        partial: null,
         session: "s-1",
         tag: "t-1",
         protocol: "messages",

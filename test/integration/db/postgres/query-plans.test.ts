@@ -20,7 +20,7 @@ beforeAll(async () => {
   );
   await queryPostgres(
     url,
-    `insert into usage_hours select 'acc_' || account, hour, 'm', 1, 0, ${Array(11).fill("1").join(", ")}
+    `insert into usage_hours select 'acc_' || account, hour, 'm', 1, 0, ${Array(15).fill("1").join(", ")}
      from generate_series(1, 20) as account, generate_series(1, 8760) as hour`,
   );
   await queryPostgres(url, "analyze");
@@ -45,7 +45,7 @@ postgresTest.each([
   [
     "a year of an account's usage",
     "select day, model, requests from usage_days where account_id = 'acc_7' and day >= 0 and day <= 364",
-    "usage_days_key",
+    "usage_days_pkey",
   ],
 ])("%s is found by an index", async (_what, query, index) => {
   const rows = await queryPostgres<Record<string, string>>(url, `explain ${query}`);
