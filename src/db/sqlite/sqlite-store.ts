@@ -43,11 +43,18 @@ export function createSqliteStore({ database, connection, db, now, takeLock, log
     get revision() {
       return revision;
     },
-    async writeLedger(batch: readonly LedgerWrite[]) {
+    async writeLedger(batch: readonly LedgerWrite[], onCommitted?: () => void) {
       // Between the end of one transaction of Kysely's and this turn the next may have begun.
       while (database.isOpen && database.isTransaction) await connection.free();
-      if (log === undefined) writeBatch(database, statements, batch);
-      else await log.syncAfter(() => writeBatch(database, statements, batch));
+      if (log === undefined) {
+        writeBatch(database, statements, batch);
+        return undefined;
+      }
+      log.leaveUnsynced(() => writeBatch(database, statements, batch));
+      if (batch.some(({ kind }) => kind === "end")) {
+        onCommitted?.();
+        await log.sync();
+      }
       return undefined;
     },
     abandonCalls: (at) => abandonAll(db, at),
