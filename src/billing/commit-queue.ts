@@ -42,7 +42,7 @@ type HoldWrite = Exclude<LedgerWrite, CallEnded>;
  * Group commit: what is queued in one turn of the event loop is written as one transaction. Holds are written as soon as
  * they are committed, ends once they are on the disk; while ends wait for it, the next ends collect and the next holds are
  * committed by themselves. Ends of calls whose write fails are kept until they are written; there are never more of them
- * than calls were open when the store failed.
+ * than calls were open when the store failed, because no call begins meanwhile.
  */
 export class CommitQueue {
   readonly #store: Store;
@@ -57,6 +57,8 @@ export class CommitQueue {
   /** What is being written stands, and its ends wait for the disk. */
   #isSyncing = false;
   #isWritingHolds = false;
+  #isFailing = false;
+  #retrying: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
 
   /**
@@ -77,6 +79,23 @@ export class CommitQueue {
   /** Ends of calls that could not be written so far. */
   get unwritten(): ReadonlySet<CallEnded> {
     return this.#unwritten;
+  }
+
+  /** Whether the last ends could not be written. */
+  get isFailing(): boolean {
+    return this.#isFailing;
+  }
+
+  /**
+   * Whether the store takes no ends of calls, tried once more: a disk may have room for holds alone, and charges that cannot
+   * be written must not collect.
+   */
+  async refusesEnds(): Promise<boolean> {
+    this.#retrying ??= this.flush().finally(() => {
+      this.#retrying = undefined;
+    });
+    await this.#retrying;
+    return this.#isFailing;
   }
 
   /** Resolves when the batch of this write has been tried; never rejects. */
@@ -149,6 +168,12 @@ export class CommitQueue {
     this.#isWriting = false;
     this.#isSyncing = false;
     if (!isCommitted) this.#keepUnknown(holds, outcome);
+    // A write that the schema refuses is no sign of the disk.
+    if (ends !== undefined) {
+      this.#isFailing = ends.writes.some(
+        (end) => outcome?.failures.has(end) && !isConstraintError(outcome.failures.get(end)),
+      );
+    }
     for (const end of ends?.writes ?? []) {
       if (outcome?.failures.has(end)) this.#unwritten.add(end);
       else this.#onEndWritten(end, this.#unwritten.delete(end));

@@ -84,32 +84,55 @@ create trigger usage_days_of_new_hours after insert on usage_hours
 create trigger usage_days_of_hours after update on usage_hours
   referencing old table as before_hours new table as after_hours for each statement execute function count_hours();
 
--- The ends of calls. A call that has ended is left as it is: the first end counts.
-create function end_calls(ends json) returns void language plpgsql as $$
+create index open_calls_of_account on open_calls (account_id);
+
+-- The ends of calls. A call that has ended is left as it is: the first end counts, except that one which was taken for
+-- abandoned is settled after all. A hold may have been lost with the last moments before a crash of the server, so that an
+-- end needs none, unless it is only to take back a hold that may have been written.
+create function end_calls(node text, ends json) returns void language plpgsql as $$
 begin
   with given as materialized (
-    select * from json_to_recordset(ends) as given (
-      id text, state text, usage_source text, route text, error_code text, tag text, protocol text,
-        client_request_id text, detail text, settled_at bigint, cost_nanodollars bigint, charged_nanodollars bigint,
-        quota_tokens bigint, status bigint, first_byte_ms bigint, duration_ms bigint, input_tokens bigint,
-        cache_read_tokens bigint, cache_write_tokens bigint, cache_write_1h_tokens bigint, output_tokens bigint,
-        audio_input_tokens bigint, audio_output_tokens bigint, image_output_tokens bigint, images bigint,
-        audio_ms bigint, characters bigint, call_units bigint)
+    select * from json_to_recordset(ends) as given (unmade boolean,
+      id text, account_id text, key_id text, model text, capability text, premium bigint, opened_at bigint,
+      quota_day bigint, budget_month bigint, hold_nanodollars bigint, hold_tokens bigint, price_version text,
+      session text, state text, settled_at bigint, input_tokens bigint, audio_input_tokens bigint,
+      cache_read_tokens bigint, cache_write_tokens bigint, cache_write_1h_tokens bigint, output_tokens bigint,
+      audio_output_tokens bigint, image_output_tokens bigint, images bigint, audio_ms bigint, characters bigint,
+      call_units bigint, usage_source text, cost_nanodollars bigint, charged_nanodollars bigint, quota_tokens bigint,
+      route text, status bigint, error_code text, first_byte_ms bigint, duration_ms bigint, protocol text,
+      client_request_id text, detail text, tag text)
+  ), closed as (
+    delete from open_calls where id = any (array(select id from given)) returning id
   ), ended as (
-    update calls set state = given.state, usage_source = given.usage_source, route = given.route,
-      error_code = given.error_code, tag = given.tag, protocol = given.protocol,
-      client_request_id = given.client_request_id, detail = given.detail, settled_at = given.settled_at,
-      cost_nanodollars = given.cost_nanodollars, charged_nanodollars = given.charged_nanodollars,
-      quota_tokens = given.quota_tokens, status = given.status, first_byte_ms = given.first_byte_ms,
-      duration_ms = given.duration_ms, input_tokens = given.input_tokens,
-      cache_read_tokens = given.cache_read_tokens, cache_write_tokens = given.cache_write_tokens,
-      cache_write_1h_tokens = given.cache_write_1h_tokens, output_tokens = given.output_tokens,
-      audio_input_tokens = given.audio_input_tokens, audio_output_tokens = given.audio_output_tokens,
-      image_output_tokens = given.image_output_tokens, images = given.images, audio_ms = given.audio_ms,
-      characters = given.characters, call_units = given.call_units
-    from given where calls.id = any (array(select id from given)) and calls.id = given.id
-      and calls.state in ('open', 'abandoned')
-    returning calls.*
+    insert into calls (node_id,
+      id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
+      hold_tokens, price_version, session, state, settled_at, input_tokens, audio_input_tokens, cache_read_tokens,
+      cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_output_tokens, image_output_tokens, images,
+      audio_ms, characters, call_units, usage_source, cost_nanodollars, charged_nanodollars, quota_tokens, route,
+      status, error_code, first_byte_ms, duration_ms, protocol, client_request_id, detail, tag)
+    select node,
+      id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
+      hold_tokens, price_version, session, state, settled_at, input_tokens, audio_input_tokens, cache_read_tokens,
+      cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_output_tokens, image_output_tokens, images,
+      audio_ms, characters, call_units, usage_source, cost_nanodollars, charged_nanodollars, quota_tokens, route,
+      status, error_code, first_byte_ms, duration_ms, protocol, client_request_id, detail, tag
+    from given where unmade is not true or id in (select id from closed)
+    on conflict (id) do update set
+      quota_day = excluded.quota_day, budget_month = excluded.budget_month,
+      hold_nanodollars = excluded.hold_nanodollars, hold_tokens = excluded.hold_tokens, state = excluded.state,
+      settled_at = excluded.settled_at, input_tokens = excluded.input_tokens,
+      audio_input_tokens = excluded.audio_input_tokens, cache_read_tokens = excluded.cache_read_tokens,
+      cache_write_tokens = excluded.cache_write_tokens, cache_write_1h_tokens = excluded.cache_write_1h_tokens,
+      output_tokens = excluded.output_tokens, audio_output_tokens = excluded.audio_output_tokens,
+      image_output_tokens = excluded.image_output_tokens, images = excluded.images, audio_ms = excluded.audio_ms,
+      characters = excluded.characters, call_units = excluded.call_units, usage_source = excluded.usage_source,
+      cost_nanodollars = excluded.cost_nanodollars, charged_nanodollars = excluded.charged_nanodollars,
+      quota_tokens = excluded.quota_tokens, route = excluded.route, status = excluded.status,
+      error_code = excluded.error_code, first_byte_ms = excluded.first_byte_ms, duration_ms = excluded.duration_ms,
+      protocol = excluded.protocol, client_request_id = excluded.client_request_id, detail = excluded.detail,
+      tag = excluded.tag
+    where calls.state = 'abandoned'
+    returning *
   ), charges as (
     insert into entries (id, account_id, kind, amount_nanodollars, at)
     select id, account_id, 'charge', -charged_nanodollars, settled_at from ended where charged_nanodollars <> 0
@@ -213,20 +236,19 @@ begin
           ,
             coalesce((select sum(charged_nanodollars) from usage_days where account_id = account and day >= spent_from),
             0)
-          into wallet, wallet_held, account_spent from calls where account_id = account and state = 'open';
+          into wallet, wallet_held, account_spent from open_calls where account_id = account;
       end if;
       available := wallet - wallet_held;
       account_left := given.account_limit - account_spent - wallet_held;
       if given.budget_limit is not null then
         of_month := greatest(given.budget_month,
           (select max(month) from key_budget_usage where account_id = account and key_id = given.key_id),
-          (select max(budget_month) from calls
-            where account_id = account and state = 'open' and key_id = given.key_id));
+          (select max(budget_month) from open_calls where account_id = account and key_id = given.key_id));
         select coalesce((select spent_nanodollars from key_budget_usage
             where account_id = account and key_id = given.key_id and month = of_month), 0),
           coalesce(sum(hold_nanodollars), 0)
-          into budget_spent, budget_held from calls where account_id = account
-          and state = 'open' and key_id = given.key_id and budget_month = of_month;
+          into budget_spent, budget_held from open_calls where account_id = account
+          and key_id = given.key_id and budget_month = of_month;
         budget_left := given.budget_limit - budget_spent - budget_held;
       end if;
       -- least() ignores nulls: without a budget the wallet alone decides.
@@ -251,12 +273,12 @@ begin
       if quota_account is distinct from given.account_id then
         quota_account := given.account_id;
         of_day := greatest(given.quota_day, (select max(day) from daily_quota_usage where account_id = quota_account),
-          (select max(quota_day) from calls where account_id = quota_account and state = 'open'));
+          (select max(quota_day) from open_calls where account_id = quota_account));
         select coalesce((select used_tokens from daily_quota_usage where account_id = quota_account and day = of_day),
           0),
           coalesce(sum(hold_tokens), 0)
           into quota_used, quota_held
-          from calls where account_id = quota_account and state = 'open' and quota_day = of_day;
+          from open_calls where account_id = quota_account and quota_day = of_day;
       end if;
       available := given.quota_limit - quota_used - quota_held;
       hold := least(available, given.hold_tokens);
@@ -265,13 +287,14 @@ begin
       held := quota_held;
     end if;
     if refusal is null then
-      insert into calls (state, node_id, id, account_id, key_id, model, capability, price_version, session, premium,
-        opened_at, quota_day, hold_nanodollars, hold_tokens, budget_month) values ('open', node, given.id,
-        given.account_id, given.key_id,
-        given.model, given.capability, given.price_version, given.session, given.premium, given.opened_at,
-        case when given.premium = 1 then null else of_day end,
+      insert into open_calls (node_id,
+        id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
+        hold_tokens, price_version, session)
+      values (node,
+        given.id, given.account_id, given.key_id, given.model, given.capability, given.premium, given.opened_at,
+        case when given.premium = 1 then null else of_day end, of_month,
         case when given.premium = 1 then hold else 0 end, case when given.premium = 1 then 0 else hold end,
-        of_month);
+        given.price_version, given.session);
       if given.premium = 1 then wallet_held := wallet_held + hold;
       else quota_held := quota_held + hold;
       end if;
@@ -283,22 +306,27 @@ begin
 end $$;
 
 -- A batch in one round trip. The ends come first, because they free what the holds may need; a call that begins and ends in
--- one batch is late.
-create function record_calls(node text, ends json, decided json, undecided json,
-  late json) returns json language plpgsql as $$
+-- one batch is late. A batch without ends does not wait for the disk.
+create function record_calls(node text, ends json, decided json, undecided json, late json) returns json
+language plpgsql as $$
 declare
   decisions json;
 begin
-  if ends is not null then perform end_calls(ends); end if;
+  if ends is null and late is null then perform set_config('synchronous_commit', 'off', true); end if;
+  if ends is not null then perform end_calls(node, ends); end if;
   if decided is not null then
-    insert into calls (state, node_id, id, account_id, key_id, model, capability, price_version, session, premium,
-      opened_at, quota_day, hold_nanodollars, hold_tokens, budget_month)
-    select 'open', node, id, account_id, key_id, model, capability, price_version, session, premium, opened_at,
-      quota_day, hold_nanodollars, hold_tokens, budget_month from json_to_recordset(decided) as given (id text,
-      account_id text, key_id text, model text, capability text, price_version text, session text, premium bigint,
-      opened_at bigint, quota_day bigint, hold_nanodollars bigint, hold_tokens bigint, budget_month bigint);
+    insert into open_calls (node_id,
+      id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
+      hold_tokens, price_version, session)
+    select node,
+      id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
+      hold_tokens, price_version, session
+    from json_to_recordset(decided) as given (
+      id text, account_id text, key_id text, model text, capability text, premium bigint, opened_at bigint,
+      quota_day bigint, budget_month bigint, hold_nanodollars bigint, hold_tokens bigint, price_version text,
+      session text);
   end if;
   if undecided is not null then decisions := decide_holds(node, undecided); end if;
-  if late is not null then perform end_calls(late); end if;
+  if late is not null then perform end_calls(node, late); end if;
   return decisions;
 end $$;

@@ -42,6 +42,23 @@ create index keys_of_account on keys (account_id);
 
 create index keys_revoked on keys (revoked_at) where revoked_at is not null;
 
+create table open_calls (
+  id text not null primary key,
+  account_id text not null,
+  key_id text not null,
+  model text not null,
+  capability text not null,
+  premium bigint not null,
+  opened_at bigint not null,
+  quota_day bigint,
+  budget_month bigint,
+  hold_nanodollars bigint not null,
+  hold_tokens bigint not null,
+  price_version text,
+  session text,
+  node_id text
+) without rowid;
+
 create table calls (
   id text not null primary key,
   account_id text not null,
@@ -49,12 +66,16 @@ create table calls (
   model text not null,
   capability text not null,
   premium bigint not null,
-  state text not null,
   opened_at bigint not null,
-  settled_at bigint,
   quota_day bigint,
+  budget_month bigint,
   hold_nanodollars bigint not null,
   hold_tokens bigint not null,
+  price_version text,
+  session text,
+  node_id text,
+  state text not null,
+  settled_at bigint not null,
   input_tokens bigint,
   audio_input_tokens bigint,
   cache_read_tokens bigint,
@@ -71,15 +92,11 @@ create table calls (
   cost_nanodollars bigint,
   charged_nanodollars bigint,
   quota_tokens bigint,
-  price_version text,
   route text,
   status bigint,
   error_code text,
   first_byte_ms bigint,
   duration_ms bigint,
-  node_id text,
-  budget_month bigint,
-  session text,
   protocol text,
   client_request_id text,
   detail text,
@@ -88,8 +105,6 @@ create table calls (
 
 -- Of indexes that serve a query equally well, SQLite takes the one that was made last.
 create index calls_of_account on calls (account_id, opened_at);
-
-create index calls_open on calls (account_id) where state = 'open';
 
 create index calls_failed on calls (opened_at) where error_code is not null;
 

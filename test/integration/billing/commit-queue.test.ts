@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { createBilling, verifyLedger } from "../../../src/billing/index.ts";
 import type { Store } from "../../../src/db/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
-import { addAccount, createAdmission, createSettlement } from "./fixture.ts";
+import { addAccount, createAdmission, createSettlement, statesOf } from "./fixture.ts";
 
 /** A store whose disk takes as long as a test wants to sync what is committed. */
 function onSlowDisk(store: Store) {
@@ -43,8 +43,7 @@ test("while a charge waits for the disk, holds are written at once and the next 
   await untilSyncs(disk, 1);
   const two = settle(second);
   await admit(3);
-  const rows = await store.db.selectFrom("calls").select(["id", "state"]).orderBy("id").execute();
-  expect(Object.fromEntries(rows.map(({ id, state }) => [id, state]))).toEqual({
+  expect(await statesOf(store)).toEqual({
     [first]: "settled",
     [second]: "open",
     [third]: "open",

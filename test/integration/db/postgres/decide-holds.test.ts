@@ -46,7 +46,7 @@ postgresTest(
     ]);
     expect(said?.has(judged)).toBe(false);
     const rows = await store.db
-      .selectFrom("calls")
+      .selectFrom("open_calls")
       .select(["id", "hold_nanodollars", "session"])
       .orderBy("id")
       .execute();
