@@ -23,8 +23,8 @@ export function readIdSecret(store: Store): Promise<string> {
 }
 
 /**
- * Whether an id was made here. Imported keys, keys of version 0.1 and made-up ids have no checksum of this store, and
- * only a look-up tells them apart.
+ * Whether an id was made here. Imported keys and made-up ids have no checksum of this store, and only a look-up
+ * tells them apart.
  */
 export function hasChecksum(id: string, idSecret: string): boolean {
   if (id.length !== randomLength + checksumLength) return false;

@@ -14,7 +14,7 @@ import { type CallEnded, type CallOpened, isEmbedded, type Store } from "../db/i
 import { type CallLimits, type CountedCall, narrowerCalls, ProcessLimits } from "./call-limits.ts";
 import { assertEnded, toCallEnded, unmadeCallEnd, validateAdmission } from "./call-record.ts";
 import { CommitQueue, type OnCommit } from "./commit-queue.ts";
-import { type CallHolds, EmbeddedHolds, type OpenedCall } from "./embedded-holds.ts";
+import { type CallHolds, EmbeddedHolds, holdNotWritten, type OpenedCall } from "./embedded-holds.ts";
 import { billingUnavailable } from "./limit-errors.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
 import { type Recovery, recoverCalls } from "./recover-calls.ts";
@@ -121,6 +121,7 @@ class StoreBilling implements Billing {
     };
     this.#calls.set(callId, call);
     try {
+      if (this.#queue.isFailing && (await this.#queue.refusesEnds())) throw holdNotWritten(undefined);
       const now = this.#now();
       const counting = this.#limits.take(admission, now);
       // Awaited only if needed: in memory, limits and hold are checked without a pause.

@@ -86,6 +86,7 @@ export function unmadeCallEnd(open: CallOpened): CallEnded {
   return {
     kind: "end",
     open,
+    unmade: true,
     state: "released",
     settledAt: open.openedAt,
     meters: {},
@@ -113,8 +114,11 @@ export function additionalTokens({ limitTokens }: AdmissionRequest, { state, met
 
 /** @throws {Error} When the store does not know the call: settling it is a fault of the program. */
 export async function assertEnded(store: Store, callId: string): Promise<void> {
-  const [row] = await store.ask(store.db.selectFrom("calls").select("state").where("id", "=", callId).compile());
-  if (row === undefined) throw new Error(`Cannot settle call ${callId}: it was never admitted`);
+  for (const table of ["open_calls", "calls"] as const) {
+    const [row] = await store.ask(store.db.selectFrom(table).select("id").where("id", "=", callId).compile());
+    if (row !== undefined) return;
+  }
+  throw new Error(`Cannot settle call ${callId}: it was never admitted`);
 }
 
 function checkAmounts({ callId, costNanodollars, quotaTokens, meters }: Settlement): void {

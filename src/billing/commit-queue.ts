@@ -30,22 +30,35 @@ const none: BatchResult = { failures: new Map(), decisions: new Map() };
 /** Called after each attempted transaction with its writes, its duration and the ends of calls that still wait. */
 export type OnCommit = (writes: number, ms: number, unwritten: number) => void;
 
-interface Batch {
-  readonly writes: LedgerWrite[];
+interface Batch<Write extends LedgerWrite> {
+  readonly writes: Write[];
   readonly done: PromiseWithResolvers<BatchOutcome>;
 }
 
+/** What a hold is written by. */
+type HoldWrite = Exclude<LedgerWrite, CallEnded>;
+
 /**
- * Group commit: what is queued in one turn of the event loop is written as one transaction. Ends of calls whose write
- * fails are kept until they are written; there are never more of them than calls were open when the store failed.
+ * Group commit: what is queued in one turn of the event loop is written as one transaction. Holds are written as soon as
+ * they are committed, ends once they are on the disk; while ends wait for it, the next ends collect and the next holds are
+ * committed by themselves. Ends of calls whose write fails are kept until they are written; there are never more of them
+ * than calls were open when the store failed, because no call begins meanwhile.
  */
 export class CommitQueue {
   readonly #store: Store;
   readonly #onEndWritten: (end: CallEnded, wasRetried: boolean) => void;
   readonly #onCommit: OnCommit | undefined;
   readonly #unwritten = new Set<CallEnded>();
-  #next: Batch | undefined;
-  #writing: Batch | undefined;
+  #holds: Batch<HoldWrite> | undefined;
+  #ends: Batch<CallEnded> | undefined;
+  /** Transactions under way: at most one that may have ends, and one of holds beside it. */
+  readonly #underWay = new Set<Promise<void>>();
+  #isWriting = false;
+  /** What is being written stands, and its ends wait for the disk. */
+  #isSyncing = false;
+  #isWritingHolds = false;
+  #isFailing = false;
+  #retrying: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
 
   /**
@@ -58,9 +71,9 @@ export class CommitQueue {
     this.#onCommit = onCommit;
   }
 
-  /** Whether a transaction is under way. */
+  /** Whether a transaction is under way that may have charges in it. */
   get writing(): boolean {
-    return this.#writing !== undefined;
+    return this.#isWriting;
   }
 
   /** Ends of calls that could not be written so far. */
@@ -68,16 +81,39 @@ export class CommitQueue {
     return this.#unwritten;
   }
 
+  /** Whether the last ends could not be written. */
+  get isFailing(): boolean {
+    return this.#isFailing;
+  }
+
+  /**
+   * Whether the store takes no ends of calls, tried once more: a disk may have room for holds alone, and charges that cannot
+   * be written must not collect.
+   */
+  async refusesEnds(): Promise<boolean> {
+    this.#retrying ??= this.flush().finally(() => {
+      this.#retrying = undefined;
+    });
+    await this.#retrying;
+    return this.#isFailing;
+  }
+
   /** Resolves when the batch of this write has been tried; never rejects. */
   add(write: LedgerWrite): Promise<BatchOutcome> {
-    let batch = this.#next;
-    if (batch === undefined) {
-      batch = { writes: [], done: Promise.withResolvers() };
-      this.#next = batch;
-      if (this.#writing === undefined) this.#schedule();
+    const isFirst = this.#holds === undefined && this.#ends === undefined;
+    if (write.kind === "end") {
+      this.#ends ??= newBatch();
+      this.#ends.writes.push(write);
+      if (isFirst && !this.#isWriting) this.#schedule();
+      return this.#ends.done.promise;
     }
-    batch.writes.push(write);
-    return batch.done.promise;
+    const isFirstHold = this.#holds === undefined;
+    this.#holds ??= newBatch();
+    this.#holds.writes.push(write);
+    if (this.#isWriting) {
+      if (isFirstHold && this.#isSyncing && !this.#isWritingHolds) this.#scheduleHolds();
+    } else if (isFirst) this.#schedule();
+    return this.#holds.done.promise;
   }
 
   /** Tries again what could not be written, and waits for all that is queued by now. */
@@ -88,44 +124,97 @@ export class CommitQueue {
 
   /** Waits until all that is queued by now was tried. */
   async tried(): Promise<void> {
-    await Promise.all([this.#writing?.done.promise, this.#next?.done.promise]);
+    await Promise.all([...this.#underWay, this.#holds?.done.promise, this.#ends?.done.promise]);
   }
 
   /** Waits on while each turn brings more: under load that halves the transactions, and at rest it costs nothing. */
   #schedule(seen = 1): void {
     setImmediate(() => {
-      const written = this.#next?.writes.length ?? 0;
+      const written = this.#waiting();
       if (written > seen && written < writesEnough) this.#schedule(written);
-      else void this.#commit();
+      else if (written > 0 && !this.#isWriting) this.#track(this.#commit());
     });
   }
 
+  #waiting(): number {
+    return (this.#holds?.writes.length ?? 0) + (this.#ends?.writes.length ?? 0);
+  }
+
+  /** Holds that came while ends wait for the disk. By their turn that may be over, and they are written with the rest. */
+  #scheduleHolds(): void {
+    setImmediate(() => {
+      if (this.#holds !== undefined && this.#isSyncing && !this.#isWritingHolds) this.#track(this.#commitHolds());
+    });
+  }
+
+  #track(transaction: Promise<void>): void {
+    this.#underWay.add(transaction);
+    void transaction.then(() => this.#underWay.delete(transaction));
+  }
+
   async #commit(): Promise<void> {
-    const batch = this.#next as Batch;
-    this.#next = undefined;
-    this.#writing = batch;
-    const startedMs = this.#onCommit === undefined ? 0 : performance.now();
-    const outcome = await this.#write(batch.writes);
-    const failures = outcome?.failures;
-    this.#writing = undefined;
-    for (const write of batch.writes) {
-      // The end of the call carries it too.
-      if (write.kind === "extend") continue;
-      if (write.kind === "open") {
-        if (isOutcomeUnknown(failures?.get(write))) this.#unwritten.add(unmadeCallEnd(write));
-        continue;
-      }
-      if (failures?.has(write)) {
-        this.#unwritten.add(write);
-      } else {
-        const wasRetried = this.#unwritten.delete(write);
-        this.#onEndWritten(write, wasRetried);
+    const [holds, ends] = [this.#holds, this.#ends];
+    this.#holds = undefined;
+    this.#ends = undefined;
+    this.#isWriting = true;
+    let isCommitted = false;
+    const startedMs = this.#now();
+    const outcome = await this.#write([...(holds?.writes ?? []), ...(ends?.writes ?? [])], () => {
+      isCommitted = true;
+      this.#isSyncing = true;
+      holds?.done.resolve(undefined);
+      if (this.#holds !== undefined) this.#scheduleHolds();
+    });
+    this.#isWriting = false;
+    this.#isSyncing = false;
+    if (!isCommitted) this.#keepUnknown(holds, outcome);
+    // A write that the schema refuses is no sign of the disk.
+    if (ends !== undefined) {
+      this.#isFailing = ends.writes.some(
+        (end) => outcome?.failures.has(end) && !isConstraintError(outcome.failures.get(end)),
+      );
+    }
+    for (const end of ends?.writes ?? []) {
+      if (outcome?.failures.has(end)) this.#unwritten.add(end);
+      else this.#onEndWritten(end, this.#unwritten.delete(end));
+    }
+    this.#report((holds?.writes.length ?? 0) + (ends?.writes.length ?? 0), startedMs);
+    if (this.#waiting() > 0) this.#schedule();
+    holds?.done.resolve(outcome);
+    ends?.done.resolve(outcome);
+  }
+
+  async #commitHolds(): Promise<void> {
+    const holds = this.#holds as Batch<HoldWrite>;
+    this.#holds = undefined;
+    this.#isWritingHolds = true;
+    const startedMs = this.#now();
+    const outcome = await this.#write(holds.writes);
+    this.#isWritingHolds = false;
+    this.#keepUnknown(holds, outcome);
+    this.#report(holds.writes.length, startedMs);
+    if (this.#holds !== undefined && this.#isSyncing) this.#scheduleHolds();
+    holds.done.resolve(outcome);
+  }
+
+  /** A hold of which it is unknown whether it was written is refused, and what may stand of it is ended. */
+  #keepUnknown(holds: Batch<HoldWrite> | undefined, outcome: BatchOutcome): void {
+    if (outcome === undefined || holds === undefined) return;
+    for (const write of holds.writes) {
+      // The end of the call carries an extension too.
+      if (write.kind === "open" && isOutcomeUnknown(outcome.failures.get(write))) {
+        this.#unwritten.add(unmadeCallEnd(write));
       }
     }
-    this.#onCommit?.(batch.writes.length, performance.now() - startedMs, this.#unwritten.size);
+  }
+
+  #now(): number {
+    return this.#onCommit === undefined ? 0 : performance.now();
+  }
+
+  #report(writes: number, startedMs: number): void {
+    this.#onCommit?.(writes, performance.now() - startedMs, this.#unwritten.size);
     if (this.#unwritten.size > 0) this.#scheduleRetry();
-    if (this.#next !== undefined) this.#schedule();
-    batch.done.resolve(outcome);
   }
 
   /** Does not keep the process alive: what is unwritten when it ends is found open at the next start. */
@@ -139,9 +228,9 @@ export class CommitQueue {
   }
 
   /** A write that the schema refuses must not take the others of its batch with it. */
-  async #write(writes: readonly LedgerWrite[]): Promise<BatchOutcome> {
+  async #write(writes: readonly LedgerWrite[], onCommitted?: () => void): Promise<BatchOutcome> {
     try {
-      const decisions = await this.#store.writeLedger(writes);
+      const decisions = await this.#store.writeLedger(writes, onCommitted);
       return decisions === undefined ? undefined : { ...none, decisions };
     } catch (error) {
       if (writes.length === 1 || !isConstraintError(error)) {
@@ -157,4 +246,8 @@ export class CommitQueue {
     }
     return { failures, decisions };
   }
+}
+
+function newBatch<Write extends LedgerWrite>(): Batch<Write> {
+  return { writes: [], done: Promise.withResolvers() };
 }

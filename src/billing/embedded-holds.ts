@@ -75,7 +75,7 @@ export class EmbeddedHolds implements CallHolds {
    */
   extend(open: CallOpened, admission: AdmissionRequest, _quota: Held | undefined, now: number): CallOpened {
     const { available: _, ...held } = this.#getPayer(admission, now).extend(open, admission, now);
-    const extended: CallOpened = { ...open, ...held, extended: true };
+    const extended: CallOpened = { ...open, ...held };
     void this.#queue.add({ kind: "extend", open: extended });
     return extended;
   }

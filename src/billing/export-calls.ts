@@ -4,7 +4,7 @@ import type { Database, Store } from "../db/index.ts";
 /** A call as it is written. */
 export type WrittenCall = Selectable<Database["calls"]>;
 
-/** Which calls are meant: those that began from `from` until before `until`, milliseconds since 1970. */
+/** Which calls are meant: those that have ended, and began from `from` until before `until`, milliseconds since 1970. */
 export interface CallsWanted {
   from: number;
   until: number;
@@ -17,7 +17,7 @@ const pageRows = 500;
 
 /**
  * Reads calls page by page, one account after the other and each by time. It holds no transaction, so a running gateway
- * is not kept from anything, and a call that ends meanwhile may be exported as open.
+ * is not kept from anything.
  */
 export async function* exportCalls(store: Store, wanted: CallsWanted): AsyncGenerator<WrittenCall[]> {
   if (wanted.accountId !== undefined) {

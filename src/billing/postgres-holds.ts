@@ -61,7 +61,7 @@ export class PostgresHolds implements CallHolds {
     if (decision === undefined) throw new TypeError("A shared store extends holds");
     if ("refused" in decision) throw toGatewayError(decision, admission, now);
     const { available: _, ...held } = decision;
-    return { ...open, ...held, extended: true };
+    return { ...open, ...held };
   }
 
   /** Nothing is cached, so there is nothing to update. */

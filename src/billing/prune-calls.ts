@@ -67,8 +67,7 @@ function oldCalls(db: Kysely<Database>, accountId: string, beforeDay: number) {
     .where("opened_at", "<", before)
     .where("settled_at", "<", before)
     .where((where) => where.or([where("quota_day", "is", null), where("quota_day", "<", beforeDay)]))
-    .where((where) => where.or([where("budget_month", "is", null), where("budget_month", "<", beforeDay)]))
-    .where("state", "<>", "open");
+    .where((where) => where.or([where("budget_month", "is", null), where("budget_month", "<", beforeDay)]));
 }
 
 async function pruneAccount(

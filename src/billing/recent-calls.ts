@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
-import { type Store, usageColumns } from "../db/index.ts";
+import { type Selectable, sql } from "kysely";
+import { type CallState, type Database, type Store, usageColumns } from "../db/index.ts";
+import { selectColumns } from "./requests/request-columns.ts";
 
 /** Which of the calls. */
 export interface CallsPage {
@@ -8,46 +10,47 @@ export interface CallsPage {
   readonly beforeId?: string | undefined;
 }
 
-/** One of {@link readRecentCalls}. */
-export type RecentCall = Awaited<ReturnType<typeof readRecentCalls>>[number];
+const states = ["id", "state", "opened_at"] as const;
+const columns = [
+  ...[...states, "key_id", "model", "capability", "premium"],
+  ...[...usageColumns, "usage_source", "cost_nanodollars", "charged_nanodollars", "quota_tokens"],
+  ...["route", "status", "error_code", "first_byte_ms", "duration_ms"],
+] as const;
+
+type EndedCall = Selectable<Database["calls"]>;
+
+/** One of {@link readRecentCalls}. Of a call that runs most is null. */
+export type RecentCall = Pick<EndedCall, Exclude<(typeof columns)[number] & keyof EndedCall, "state">> & {
+  state: CallState;
+};
 
 /**
  * The latest calls of an account, newest first; `before` (milliseconds since 1970) goes further back, `beforeId` with it
  * among calls of that very millisecond.
  */
-export function readRecentCalls(
+export function readRecentCalls(store: Store, accountId: string, page: CallsPage): Promise<RecentCall[]> {
+  return readLatest<RecentCall>(store, accountId, page, columns);
+}
+
+async function readLatest<Row extends Pick<RecentCall, (typeof states)[number]>>(
   { db }: Store,
   accountId: string,
   { limit, before = Number.MAX_SAFE_INTEGER, beforeId = "" }: CallsPage,
-) {
-  return db
-    .selectFrom("calls")
-    .select([
-      "id",
-      "key_id",
-      "model",
-      "capability",
-      "premium",
-      "state",
-      "opened_at",
-      ...usageColumns,
-      "usage_source",
-      "cost_nanodollars",
-      "charged_nanodollars",
-      "quota_tokens",
-      "route",
-      "status",
-      "error_code",
-      "first_byte_ms",
-      "duration_ms",
-    ])
-    .where("account_id", "=", accountId)
-    .where("opened_at", "<=", before)
-    .where((where) => where.or([where("opened_at", "<", before), where("id", "<", beforeId)]))
-    .orderBy("opened_at", "desc")
-    .orderBy("id", "desc")
-    .limit(limit)
-    .execute();
+  names: readonly string[],
+): Promise<Row[]> {
+  const read = (table: "calls" | "open_calls") =>
+    sql<Row>`select ${selectColumns(table, names)} from ${sql.table(table)}
+      where account_id = ${accountId} and opened_at <= ${before} and (opened_at < ${before} or id < ${beforeId})
+      order by opened_at desc, id desc limit ${limit}`.execute(db);
+  // Those that run are read first: one that ends meanwhile is then found twice, and not missed.
+  const open = await read("open_calls");
+  const ended = await read("calls");
+  const found = new Map([...open.rows, ...ended.rows].map((row) => [row.id, row]));
+  return [...found.values()].sort(newestFirst).slice(0, limit);
+}
+
+function newestFirst(one: Pick<RecentCall, "id" | "opened_at">, other: Pick<RecentCall, "id" | "opened_at">): number {
+  return other.opened_at - one.opened_at || (one.id < other.id ? 1 : -1);
 }
 
 /** The latest calls of an account, newest first. */
@@ -69,18 +72,11 @@ export async function readLatestCalls(
   return { calls, stamp: hashCalls(calls) };
 }
 
-function readStates({ db }: Store, accountId: string, limit: number) {
-  return db
-    .selectFrom("calls")
-    .select(["id", "state"])
-    .where("account_id", "=", accountId)
-    .orderBy("opened_at", "desc")
-    .orderBy("id", "desc")
-    .limit(limit)
-    .execute();
+function readStates(store: Store, accountId: string, limit: number) {
+  return readLatest<Pick<RecentCall, (typeof states)[number]>>(store, accountId, { limit }, states);
 }
 
-/** A call's row changes with its state alone. */
+/** What is shown of a call changes with its state alone. */
 function hashCalls(calls: readonly Pick<RecentCall, "id" | "state">[]): string {
   const text = calls.map(({ id, state }) => `${id} ${state}\n`).join("");
   return createHash("sha256").update(text).digest("base64url").slice(0, 22);

@@ -1,5 +1,5 @@
 import type { Capability } from "../contract/index.ts";
-import { isOpen, isSeen, type Store } from "../db/index.ts";
+import { isSeen, type Store } from "../db/index.ts";
 import { withTimeout } from "./with-timeout.ts";
 
 /** A call that another process runs. */
@@ -53,10 +53,9 @@ async function readElsewhere(store: Store): Promise<RemoteCalls> {
 
 export function openElsewhere({ db, nodeId }: Store) {
   return db
-    .selectFrom("calls")
+    .selectFrom("open_calls")
     .select(["id", "account_id", "key_id", "model", "capability", "opened_at", "hold_nanodollars"])
     .select((select) => select.fn.countAll<number>().over().as("count"))
-    .where(isOpen)
     .where("node_id", "in", (select) => select.selectFrom("nodes").select("id").where("id", "<>", nodeId).where(isSeen))
     .orderBy("opened_at")
     .orderBy("id")

@@ -62,7 +62,7 @@ const chargeEntries: SumsQuery = {
 };
 const settled: SumsQuery = {
   columns: ["charged_nanodollars"],
-  from: sql`select id as subject, charged_nanodollars from calls where settled_at is not null`,
+  from: sql`select id as subject, charged_nanodollars from calls`,
 };
 
 /** The billing rule, restated: only a settled premium call pays, its price or, if unknown, its hold. */
@@ -142,8 +142,8 @@ async function count({ db }: Store): Promise<Verification["counts"]> {
   const { rows } = await sql<Verification["counts"]>`select
     (select count(*) from wallets) as wallets,
     (select count(*) from entries) as entries,
-    (select count(*) from calls) as calls,
-    (select count(*) from calls where state = 'open') as open,
+    (select count(*) from calls) + (select count(*) from open_calls) as calls,
+    (select count(*) from open_calls) as open,
     (select count(*) from calls where state = 'abandoned') as abandoned,
     (select coalesce(sum(calls), 0) from opening_balances) as pruned`.execute(db);
   const [counts] = rows;

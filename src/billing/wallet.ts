@@ -1,6 +1,6 @@
 import type { Transaction } from "kysely";
 import { formatUsd, GatewayError, type WalletState } from "../contract/index.ts";
-import { type Database, isOpen, moveWallet, type Store, type TransactionScope } from "../db/index.ts";
+import { type Database, moveWallet, type Store, type TransactionScope } from "../db/index.ts";
 
 /** A movement of a wallet made by hand. */
 export interface Credit {
@@ -68,10 +68,9 @@ export async function readWalletState(store: Store, accountId: string): Promise<
     .selectNoFrom((select) => [
       select.selectFrom("wallets").select("balance_nanodollars").where("account_id", "=", accountId).as("balance"),
       select
-        .selectFrom("calls")
+        .selectFrom("open_calls")
         .select((call) => call.fn.sum<number | null>("hold_nanodollars").as("held"))
         .where("account_id", "=", accountId)
-        .where(isOpen)
         .as("held"),
     ])
     .executeTakeFirstOrThrow();

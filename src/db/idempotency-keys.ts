@@ -1,4 +1,4 @@
-import { type Kysely, sql, type Transaction } from "kysely";
+import { type Kysely, type SqlBool, sql, type Transaction } from "kysely";
 import type { Database } from "./schema.ts";
 
 /** How long a repeated request gets the answer of the first. */
@@ -166,17 +166,13 @@ async function takeOver(
   nodeId: string,
 ): Promise<Claim> {
   // A call that was served by a fallback has rows with a number behind its id.
-  const rows = await db
-    .selectFrom("calls")
-    .select("state")
-    .where("id", ">=", deadCallId)
-    .where("id", "<", `${deadCallId}.`)
-    .execute();
-  const hasState = (state: string) => rows.some((row) => row.state === state);
+  const isOfRequest = sql<SqlBool>`id >= ${deadCallId} and id < ${`${deadCallId}.`}`;
+  const open = await db.selectFrom("open_calls").select("id").where(isOfRequest).executeTakeFirst();
   // It is recovered within seconds.
-  if (hasState("open")) return { state: "running" };
+  if (open !== undefined) return { state: "running" };
   const dead = { ...request, callId: deadCallId };
-  if (hasState("settled")) {
+  const settled = db.selectFrom("calls").select("id").where(isOfRequest).where("state", "=", "settled");
+  if ((await settled.executeTakeFirst()) !== undefined) {
     await own(db.updateTable("idempotency_keys").set({ state: "done" }), dead).execute();
     return { state: "done", callId: deadCallId, answerBytes: undefined };
   }

@@ -11,7 +11,7 @@ export { oneNodeAtATime } from "./migrate.ts";
 export { openStore } from "./open-store.ts";
 export { insertRefusals, pruneRefusals, refusalsOfAccountMax } from "./refusals.ts";
 export type { RefusalsTable } from "./refusals-table.ts";
-export { type CallState, type Database, isOpen, isSeen, meterColumns, type Role } from "./schema.ts";
+export { type CallState, type Database, isSeen, meterColumns, type Role } from "./schema.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export {
   addStatistics,

@@ -1,6 +1,6 @@
 import type { Capability, Meters, UsageSource } from "../contract/index.ts";
 
-/** A hold to be written: the call's row, still open. */
+/** A hold to be written: the row of an open call. */
 export interface CallOpened {
   readonly kind: "open";
   readonly callId: string;
@@ -17,8 +17,6 @@ export interface CallOpened {
   readonly holdNanodollars: number;
   readonly holdTokens: number;
   readonly priceVersion: string | null;
-  /** The hold was raised since it was first written; the day or the month that pays may be a later one. */
-  readonly extended?: true | undefined;
   /** The client's own name of its session. */
   readonly session?: string | undefined;
   /**
@@ -56,12 +54,15 @@ export type HoldDecision =
   | { readonly refused: "quota"; readonly usedTokens: number; readonly heldTokens: number; readonly day: number };
 
 /**
- * The end of a call: its row completed, its charge entered, wallet, quota and roll-ups moved. A call that has already
+ * The end of a call: its row written, its charge entered, wallet, quota and roll-ups moved. A call that has already
  * ended is left as it is, so writing one twice is harmless.
  */
 export interface CallEnded {
   readonly kind: "end";
+  /** With its hold as it was last extended. */
   readonly open: CallOpened;
+  /** It was refused and is written only if its hold was, of which that is unknown. */
+  readonly unmade?: true | undefined;
   readonly state: "settled" | "released";
   readonly settledAt: number;
   readonly meters: Meters;

@@ -1,38 +1,27 @@
 import { type Kysely, sql } from "kysely";
 import { StoreError } from "./errors.ts";
 import { migrations } from "./migrations/index.ts";
-import type { Engine } from "./migrations/migration.ts";
+import { type Engine, hashOf, type Migration, statementsOf } from "./migrations/migration.ts";
 import type { Database } from "./schema.ts";
 import type { Store } from "./store.ts";
 
 /**
  * Brings the schema to the newest version, forward only. Processes that start at once are safe: a transaction takes a
- * lock at its begin (SQLite's of the file, PostgreSQL's of this schema), and the version is read again inside it.
+ * lock at its begin (SQLite's of the file, PostgreSQL's of this schema), and the versions are read again inside it.
  *
- * @throws {StoreError} When the schema is newer than this program knows.
+ * @throws {StoreError} When the schema is newer than this program knows, or was made by other migrations.
  */
 export async function migrate(db: Kysely<Database>, engine: Engine, now: () => number): Promise<void> {
-  const newest = migrations.at(-1)?.version ?? 0;
-  const found = await readVersion(db, engine);
-  if (found === newest) return;
-  refuseNewer(found, newest);
-  const numeric = engine === "sqlite" ? "integer" : "bigint";
+  if ((await missingFrom(db, engine)).length === 0) return;
   await db.transaction().execute(async (transaction) => {
     if (engine === "postgres") await lockSchema(transaction);
-    await transaction.schema
-      .createTable("schema_versions")
-      .ifNotExists()
-      .addColumn("version", numeric, (column) => column.primaryKey().notNull())
-      .addColumn("applied_at", numeric, (column) => column.notNull())
-      .execute();
-    const locked = await readVersion(transaction, engine);
-    refuseNewer(locked, newest);
-    for (const migration of migrations) {
-      if (migration.version <= locked) continue;
-      await migration.up(transaction as unknown as Kysely<unknown>, engine);
+    const missing = await missingFrom(transaction, engine);
+    if (missing[0]?.version === 1) await createVersions(transaction);
+    for (const migration of missing) {
+      for (const statement of statementsOf(migration, engine)) await sql.raw(statement).execute(transaction);
       await transaction
         .insertInto("schema_versions")
-        .values({ version: migration.version, applied_at: now() })
+        .values({ version: migration.version, hash: hashOf(migration, engine), applied_at: now() })
         .execute();
     }
   });
@@ -54,21 +43,39 @@ async function lockSchema(db: Kysely<Database>): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended('modelgate ' || current_schema(), 0))`.execute(db);
 }
 
-async function readVersion(db: Kysely<Database>, engine: Engine): Promise<number> {
+function createVersions(db: Kysely<Database>): Promise<void> {
+  return db.schema
+    .createTable("schema_versions")
+    .addColumn("version", "bigint", (column) => column.primaryKey().notNull())
+    .addColumn("hash", "text", (column) => column.notNull())
+    .addColumn("applied_at", "bigint", (column) => column.notNull())
+    .execute();
+}
+
+/** The migrations that are still to be run. */
+async function missingFrom(db: Kysely<Database>, engine: Engine): Promise<readonly Migration[]> {
   const names = await tablesOf(db, engine);
+  const [foreign] = names;
+  if (foreign === undefined) return migrations;
+  const advice = engine === "sqlite" ? "name another file" : "name an empty one in DATABASE_URL";
   if (!names.includes("schema_versions")) {
-    const [foreign] = names;
-    if (foreign === undefined) return 0;
-    const advice = engine === "sqlite" ? "name another file" : "name an empty one in DATABASE_URL";
     throw new StoreError(
       `The database is not one of modelgate's: it has a table ${foreign} and no schema_versions; ${advice}`,
     );
   }
-  const row = await db
-    .selectFrom("schema_versions")
-    .select((select) => select.fn.max("version").as("version"))
-    .executeTakeFirst();
-  return row?.version ?? 0;
+  // All columns: an unreleased build may have had others.
+  const found = await db.selectFrom("schema_versions").selectAll().orderBy("version").execute();
+  const isOurs = found.every(({ version, hash }, place) => {
+    const migration = migrations[place];
+    return migration === undefined || (migration.version === version && hashOf(migration, engine) === hash);
+  });
+  if (!isOurs) {
+    throw new StoreError(
+      `The database was made by an unreleased build of modelgate, whose tables are not those of this one; ${advice}`,
+    );
+  }
+  refuseNewer(found.at(-1)?.version ?? 0);
+  return migrations.slice(found.length);
 }
 
 async function tablesOf(db: Kysely<Database>, engine: Engine): Promise<string[]> {
@@ -80,7 +87,8 @@ async function tablesOf(db: Kysely<Database>, engine: Engine): Promise<string[]>
   return rows.map((row) => row.name);
 }
 
-function refuseNewer(found: number, newest: number): void {
+function refuseNewer(found: number): void {
+  const newest = migrations.at(-1)?.version ?? 0;
   if (found <= newest) return;
   throw new StoreError(
     `The database has schema version ${found} and this modelgate knows up to ${newest}: start the newer modelgate that wrote it, or restore a backup from before its upgrade`,

@@ -20,6 +20,7 @@ import type {
 export interface Database extends AlertTables, ContentTables, StatisticsTables {
   accounts: AccountsTable;
   keys: KeysTable;
+  open_calls: OpenCallsTable;
   calls: CallsTable;
   refusals: RefusalsTable;
   entries: EntriesTable;
@@ -60,8 +61,8 @@ export interface Database extends AlertTables, ContentTables, StatisticsTables {
   settings: { name: string; value: string };
   providers: ProvidersTable;
   provider_keys: ProviderKeysTable;
-  /** Migrations that have run. */
-  schema_versions: { version: number; applied_at: number };
+  /** Migrations that have run; `hash` is that of their text. */
+  schema_versions: { version: number; hash: string; applied_at: number };
 }
 
 /** Account holders. A limit that is null is the one of the configuration. */
@@ -121,11 +122,11 @@ type MeterColumns<Amount> = Record<(typeof meterColumns)[MeterName], Amount>;
  */
 export type CallState = "open" | "settled" | "released" | "abandoned";
 
-/** A literal instead of a parameter, which SQLite could not match with the partial index of open calls. */
-export const isOpen = sql<SqlBool>`state = 'open'`;
-
-/** One row per call, written when it is admitted and completed when it ends. */
-interface CallsTable extends MeterColumns<number | null>, Tagged {
+/**
+ * One row for each call that runs, with its hold: inserted when it is admitted, changed when the hold is extended, deleted
+ * when it ends.
+ */
+interface OpenCallsTable {
   /** Sorts by time; the response's `x-request-id`. */
   id: string;
   account_id: string;
@@ -134,13 +135,27 @@ interface CallsTable extends MeterColumns<number | null>, Tagged {
   capability: Capability;
   /** 1: paid from the wallet; 0: drawn from the daily free quota. */
   premium: number;
-  state: CallState;
   opened_at: number;
-  settled_at: number | null;
   /** The day whose quota the call draws on; null for a premium call. */
   quota_day: number | null;
+  /** The first day of the period whose key budget pays; null: the key has no budget. */
+  budget_month: number | null;
   hold_nanodollars: number;
   hold_tokens: number;
+  price_version: string | null;
+  /** The client's own name of its session; null: it sent none. */
+  session: string | null;
+  /** The process that runs the call; null in the embedded store. */
+  node_id: string | null;
+}
+
+/**
+ * One row for each call that has ended, inserted when it ends. It is never updated, with one exception: a call that was
+ * taken for abandoned is settled once if its process lives after all.
+ */
+interface CallsTable extends OpenCallsTable, MeterColumns<number | null>, Tagged {
+  state: Exclude<CallState, "open">;
+  settled_at: number;
   usage_source: UsageSource | null;
   /** List price of the usage; null: unknown. */
   cost_nanodollars: number | null;
@@ -148,25 +163,16 @@ interface CallsTable extends MeterColumns<number | null>, Tagged {
   charged_nanodollars: number | null;
   /** Drawn from the free quota. */
   quota_tokens: number | null;
-  price_version: string | null;
   route: string | null;
   status: number | null;
   error_code: string | null;
   first_byte_ms: number | null;
   duration_ms: number | null;
-  /** The first day of the period whose key budget pays; null: the key has no budget. */
-  budget_month: number | null;
-  /** Written by version 0.1 only. */
-  partial: number | null;
-  /** The client's own name of its session; null: it sent none. */
-  session: string | null;
   /** What the client spoke; null for what is not chat. */
   protocol: string | null;
   client_request_id: string | null;
   /** JSON of a `CallDetail` of the kernel; null: nothing to tell. */
   detail: string | null;
-  /** The process that runs the call; null in the embedded store. */
-  node_id: string | null;
 }
 
 /** Transactions of wallets, append-only: a wallet's balance is the sum of its entries. */

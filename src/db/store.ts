@@ -29,16 +29,21 @@ export interface Store {
    */
   readonly revision: number;
   /**
-   * Writes to the ledger in one transaction: all of it or nothing. When it resolves, it is committed and, except
-   * with {@link Synchronous} `normal`, on the disk. Each kind of write may be repeated safely but an {@link LedgerWrite}
-   * that opens a call whose id is taken.
+   * Writes to the ledger in one transaction: all of it or nothing. When it resolves, it is committed and, if it has ends of
+   * calls, on the disk, except with {@link Synchronous} `normal`. Each kind of write may be repeated safely but an
+   * {@link LedgerWrite} that opens a call whose id is taken.
    *
+   * @param onCommitted Called once it is committed and only the disk is still waited for, which holds need not do: an open
+   * call that a power failure loses costs as little as one that is found. Never called by a shared store.
    * @returns The decision about each hold with `guard` in a shared store: what it grants and has written, or why it
    * refuses; undefined when there was none. Everything else is written.
    * @throws {Error} The engine's error. {@link isConstraintError} tells a bad write from a bad disk; nothing is written
    * then, unless {@link isOutcomeUnknown}.
    */
-  writeLedger(batch: readonly LedgerWrite[]): Promise<ReadonlyMap<CallOpened, HoldDecision> | undefined>;
+  writeLedger(
+    batch: readonly LedgerWrite[],
+    onCommitted?: () => void,
+  ): Promise<ReadonlyMap<CallOpened, HoldDecision> | undefined>;
   /**
    * Raises the hold of an open call in a shared store to what `open` asks, or to what is left if that is no less than the
    * minimum of its `guard`; without a guard it is only written. A call that has ended is left as it is.
@@ -94,7 +99,8 @@ export interface Store {
 }
 
 /**
- * When the embedded store syncs a commit to disk: `full` before it is confirmed, so that it survives a power failure;
+ * When the embedded store syncs a commit to disk: `full` before it is confirmed, so that it survives a power failure (holds
+ * of calls excepted);
  * `normal` later, so that it outlives the end of the process and a power failure may take the last moments.
  */
 export type Synchronous = "full" | "normal";

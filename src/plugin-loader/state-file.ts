@@ -5,8 +5,8 @@ import type { PluginState } from "./plugin-state.ts";
 interface StateFile {
   readonly pid: number;
   readonly plugins: readonly PluginState[];
-  /** One sentence per problem; absent in a file of an earlier version. */
-  readonly warnings?: readonly string[];
+  /** One sentence per problem. */
+  readonly warnings: readonly string[];
 }
 
 /** Writes the state of a server's plugins; a reader never sees a half-written file. */

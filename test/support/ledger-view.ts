@@ -50,15 +50,23 @@ export interface LedgerView {
 export function openCliStore(home: string): LedgerView {
   const database = new DatabaseSync(join(home, "modelgate.db"), { readOnly: true });
   database.exec("pragma busy_timeout = 5000");
+  const openById = database.prepare("select *, 'open' as state from open_calls where id = ?");
   const byId = database.prepare("select * from calls where id = ?");
-  const newest = database.prepare("select * from calls order by opened_at desc, id desc limit 1");
-  const counted = database.prepare("select count(*) as calls, coalesce(sum(state = 'open'), 0) as open from calls");
-  const call = (id: string) => (byId.get(id) ?? undefined) as CallRow | undefined;
+  const newest = database.prepare(
+    "select id from (select id, opened_at from calls union all select id, opened_at from open_calls) order by opened_at desc, id desc limit 1",
+  );
+  const counted = database.prepare(
+    "select (select count(*) from calls) + open as calls, open from (select count(*) as open from open_calls)",
+  );
+  const call = (id: string) => (openById.get(id) ?? byId.get(id) ?? undefined) as CallRow | undefined;
   const counts = () => counted.get() as { calls: number; open: number };
   return {
     call,
     counts,
-    latest: () => (newest.get() ?? undefined) as CallRow | undefined,
+    latest() {
+      const id = newest.get()?.id;
+      return id === undefined ? undefined : call(String(id));
+    },
     callOf(response) {
       const id = response.headers.get("x-request-id");
       if (id === null) throw new Error(`No x-request-id on the answer of ${response.url}`);

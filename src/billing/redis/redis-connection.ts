@@ -6,8 +6,6 @@ import { admitScript, extendScript, formatScript, renewScript, settleScript } fr
 
 /** The format of what we keep; a newer one gets another number. */
 const format = "modelgate-limits 1";
-/** What versions before kept under other keys, which expire. */
-const formatsBefore = ["modelgate-ledger 1"];
 const formatKey = "modelgate:format";
 
 const connectMsMax = 1000;
@@ -161,9 +159,7 @@ export class RedisConnection {
     const { answerMsMax, onRecovered } = this.#options;
     const infos = await withTimeout(serversOf(this.#client), answerMsMax);
     if (!this.#client.isCluster && clusterMode.test(infos[0] as string)) throw oneOfCluster();
-    const found = await this.#guarded((client) =>
-      (client as unknown as Scripted).checkFormat(formatKey, format, ...formatsBefore),
-    );
+    const found = await this.#guarded((client) => (client as unknown as Scripted).checkFormat(formatKey, format));
     if (found !== format) throw foreign(String(found));
     await onRecovered();
     this.#isHealthy = !this.#isClosed;

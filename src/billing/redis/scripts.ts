@@ -205,15 +205,13 @@ return { 'ok' }
 `;
 
 /**
- * Checks that this Redis belongs to modelgate, and that it accepts writes. Key: the format. Arguments: the format, and
- * older formats that may be replaced. Returns the format found.
+ * Checks that this Redis belongs to modelgate, and that it accepts writes. Key: where the format stands. Argument: the
+ * format. Returns the format found.
  */
 export const formatScript = `
 local kind = redis.call('TYPE', KEYS[1]).ok
 local found = kind == 'string' and redis.call('GET', KEYS[1]) or kind
-local isOurs = found == 'none'
-for at = 1, #ARGV do isOurs = isOurs or found == ARGV[at] end
-if not isOurs then return found end
+if found ~= 'none' and found ~= ARGV[1] then return found end
 redis.call('SET', KEYS[1], ARGV[1])
 return ARGV[1]
 `;

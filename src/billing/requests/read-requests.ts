@@ -1,7 +1,14 @@
 import { type RawBuilder, sql } from "kysely";
 import { callIdPrefix } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
-import { detailColumns, type LoggedRequest, listColumns, type RequestDetail } from "./request-columns.ts";
+import {
+  detailColumns,
+  hasColumn,
+  type LoggedRequest,
+  type LogTable,
+  listColumns,
+  type RequestDetail,
+} from "./request-columns.ts";
 import { isTextFilter, type RequestFilter, toConditions } from "./request-filter.ts";
 
 /** A place in the log, which is sorted by time and id, newest first. An empty id stands before all of that time. */
@@ -23,7 +30,6 @@ export interface RequestPage {
  */
 const scannedMax = 5000;
 
-type Table = "calls" | "refusals";
 type LogStore = Pick<Store, "db">;
 
 interface PageOptions {
@@ -39,15 +45,14 @@ export async function readRequests(
 ): Promise<RequestPage> {
   const tables = toTables(filter);
   if (isTextFilter(filter) && before === undefined) {
-    const found = await Promise.all(tables.map((table) => readNamed(store, table, filter, limit)));
-    if (found.some(({ length }) => length > 0)) return { requests: found.flat().sort(byPlace).slice(0, limit) };
+    const found = await inOrder(tables, (table) => readNamed(store, table, filter, limit));
+    if (found.some(({ length }) => length > 0)) return { requests: once(found.flat()).sort(byPlace).slice(0, limit) };
   }
   // One more than is shown tells whether there is a next page.
-  const reads = await Promise.all(tables.map((table) => readTable(store, table, filter, { limit: limit + 1, before })));
+  const reads = await inOrder(tables, (table) => readTable(store, table, filter, { limit: limit + 1, before }));
   // All tables are known only down to the newest of the places at which a search ended.
   const [end] = reads.flatMap(({ searchedTo }) => searchedTo ?? []).sort((one, other) => compare(one, other));
-  const found = reads
-    .flatMap(({ rows }) => rows)
+  const found = once(reads.flatMap(({ rows }) => rows))
     .filter((row) => end === undefined || compare(toCursor(row), end) <= 0)
     .sort(byPlace);
   const requests = found.slice(0, limit);
@@ -62,7 +67,7 @@ export async function readRequest(
   accountId: string | undefined,
 ): Promise<RequestDetail | undefined> {
   const owner = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
-  for (const table of ["calls", "refusals"] as const) {
+  for (const table of ["open_calls", "calls", "refusals"] as const) {
     const { rows } = await sql<RequestDetail>`
       select ${detailColumns(table)} from ${sql.table(table)} where id = ${id} ${owner}`.execute(db);
     if (rows[0] !== undefined) return rows[0];
@@ -70,17 +75,37 @@ export async function readRequest(
   return undefined;
 }
 
-function toTables({ status, route }: RequestFilter): Table[] {
+/** Those that may have what is asked for. */
+function toTables({ status, route, protocol, tag }: RequestFilter): LogTable[] {
   if (status === "refused") return ["refusals"];
-  // No plugin answered what was refused.
-  return status === "ok" || status === "running" || route !== undefined ? ["calls"] : ["calls", "refusals"];
+  const asked = { route, protocol, tag, status: status === "running" ? undefined : status };
+  const columns = Object.entries(asked).flatMap(([column, value]) => (value === undefined ? [] : [column]));
+  const tables: LogTable[] = status === "running" ? ["open_calls"] : ["open_calls", "calls", "refusals"];
+  return tables.filter(
+    (table) => columns.every((column) => hasColumn(table, column)) && !(table === "refusals" && status === "ok"),
+  );
+}
+
+/** Calls that run are read before the others: one that ends meanwhile is then found twice, and not missed. */
+async function inOrder<Result>(
+  tables: readonly LogTable[],
+  read: (table: LogTable) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (const table of tables) results.push(await read(table));
+  return results;
+}
+
+/** Each request once, as it was read last. */
+function once(requests: readonly LoggedRequest[]): LoggedRequest[] {
+  return [...new Map(requests.map((request) => [request.id, request])).values()];
 }
 
 /** Requests with exactly this id, or this id of their client, however old. */
-async function readNamed(store: LogStore, table: Table, { text, ...filter }: RequestFilter, limit: number) {
+async function readNamed(store: LogStore, table: LogTable, { text, ...filter }: RequestFilter, limit: number) {
   const { found, others } = toConditions(table, filter);
   const named = [[sql`id = ${text}`], [sql`client_request_id is not null`, sql`client_request_id = ${text}`]];
-  const reads = named.map((name) =>
+  const reads = (hasColumn(table, "client_request_id") ? named : named.slice(0, 1)).map((name) =>
     readScanned(store, table, {
       found: [...name, ...toSpan(filter)],
       others: [...found, ...others],
@@ -91,7 +116,7 @@ async function readNamed(store: LogStore, table: Table, { text, ...filter }: Req
   return (await Promise.all(reads)).flatMap(({ rows }) => rows);
 }
 
-function readTable(store: LogStore, table: Table, filter: RequestFilter, { limit, before }: PageOptions) {
+function readTable(store: LogStore, table: LogTable, filter: RequestFilter, { limit, before }: PageOptions) {
   const { found, others } = toConditions(table, filter);
   // No index has the time of all calls, and their ids sort by time.
   if (table === "calls" && found.length === 0) {
@@ -117,7 +142,7 @@ const byTime = sql`opened_at desc, id desc`;
  */
 async function readScanned(
   { db }: LogStore,
-  table: Table,
+  table: LogTable,
   { found, others, order, limit }: Scan,
 ): Promise<{ rows: readonly LoggedRequest[]; searchedTo?: LogCursor | undefined }> {
   const from = sql`from ${sql.table(table)} where ${and(found)} order by ${order}`;

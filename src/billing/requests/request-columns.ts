@@ -1,5 +1,5 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
-import type { Database } from "../../db/index.ts";
+import type { CallState, Database } from "../../db/index.ts";
 
 type Calls = Selectable<Database["calls"]>;
 type Refusals = Selectable<Database["refusals"]>;
@@ -24,29 +24,48 @@ type Columns<Table, Name> = { [Column in Name & keyof Table]: Table[Column] | nu
 
 /** A row of the log. A column that its table does not have is null: a refused request has no `state`. */
 export type LoggedRequest = Pick<Calls, "id" | "account_id" | "key_id" | "opened_at"> &
-  Columns<Calls, (typeof common)[number] | (typeof listed)[number]> &
-  Columns<Refusals, (typeof ofRefusals)[number]>;
+  Columns<Calls, (typeof common)[number] | Exclude<(typeof listed)[number], "state">> & {
+    state: CallState | null;
+  } & Columns<Refusals, (typeof ofRefusals)[number]>;
 
 /** All that is known of a request. */
 export type RequestDetail = LoggedRequest &
   Columns<Calls, (typeof detailed)[number]> &
   Columns<Refusals, (typeof detailOfRefusals)[number]>;
 
-export function listColumns(table: "calls" | "refusals"): RawBuilder<unknown> {
-  return select(table, { calls: listed, refusals: ofRefusals });
+/** The tables of the log: calls that have ended, those that run, and requests that never became calls. */
+export type LogTable = "calls" | "open_calls" | "refusals";
+
+const list = [...common, ...listed, ...ofRefusals];
+const detail = [...list, ...detailed, ...detailOfRefusals];
+const there: Readonly<Record<LogTable, ReadonlySet<string>>> = {
+  calls: new Set([...common, ...listed, ...detailed]),
+  open_calls: new Set([
+    ...["id", "account_id", "key_id", "opened_at", "model", "capability", "session", "premium"],
+    ...["hold_nanodollars", "hold_tokens", "price_version", "node_id"],
+  ]),
+  refusals: new Set([...common, ...ofRefusals, ...detailOfRefusals]),
+};
+
+export function listColumns(table: LogTable): RawBuilder<unknown> {
+  return selectColumns(table, list);
 }
 
-export function detailColumns(table: "calls" | "refusals"): RawBuilder<unknown> {
-  return select(table, { calls: [...listed, ...detailed], refusals: [...ofRefusals, ...detailOfRefusals] });
+export function detailColumns(table: LogTable): RawBuilder<unknown> {
+  return selectColumns(table, detail);
 }
 
-function select(
-  table: "calls" | "refusals",
-  columns: { readonly calls: readonly string[]; readonly refusals: readonly string[] },
-): RawBuilder<unknown> {
-  const other = columns[table === "calls" ? "refusals" : "calls"];
-  return sql.join([
-    ...[...common, ...columns[table]].map((name) => sql.ref(name)),
-    ...other.map((name) => sql`null as ${sql.ref(name)}`),
-  ]);
+/** Whether a row of a table may have something in this column. */
+export function hasColumn(table: LogTable, column: string): boolean {
+  return there[table].has(column);
+}
+
+/** Columns of a table by these names, null where it has none. */
+export function selectColumns(table: LogTable, columns: readonly string[]): RawBuilder<unknown> {
+  return sql.join(
+    columns.map((name) => {
+      if (name === "state" && table === "open_calls") return sql`'open' as state`;
+      return hasColumn(table, name) ? sql.ref(name) : sql`null as ${sql.ref(name)}`;
+    }),
+  );
 }

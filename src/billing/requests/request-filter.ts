@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { isOpen } from "../../db/index.ts";
+import { hasColumn, type LogTable } from "./request-columns.ts";
 
 /** Which requests are meant; times in milliseconds since 1970. What is absent does not matter. */
 export interface RequestFilter {
@@ -32,7 +32,7 @@ export function isTextFilter({ text }: RequestFilter): boolean {
  * the most selective ones; `others` are looked at row by row.
  */
 export function toConditions(
-  table: "calls" | "refusals",
+  table: LogTable,
   filter: RequestFilter,
 ): { found: readonly Condition[]; others: readonly Condition[] } {
   const { accountId, keyId, session, tag, status } = filter;
@@ -43,17 +43,16 @@ export function toConditions(
   // Unlike a session, a tag is often that of many accounts.
   const tagged = tag === undefined ? [] : [sql`tag is not null`, ...equals("tag", tag), ...account];
   const failed = table === "calls" && isFailure(status) ? [sql`error_code is not null`, ...account] : [];
-  const running = table === "calls" && status === "running" ? [isOpen] : [];
-  const indexed = table === "calls" ? [running, ofSession, tagged, failed, account] : [account];
+  const indexed = table === "calls" ? [ofSession, tagged, failed, account] : [account];
   const found = indexed.find((conditions) => conditions.length > 0) ?? [];
   const others = [
     // Each condition once: a page that needs no others is read without a search.
-    ...[running, ofSession, tagged, failed, key, account].flat().filter((condition) => !found.includes(condition)),
+    ...[ofSession, tagged, failed, key, account].flat().filter((condition) => !found.includes(condition)),
     ...equals("model", filter.model),
     ...equals("protocol", filter.protocol),
     ...equals("route", filter.route),
     ...toStatus(status),
-    ...toText(filter.text),
+    ...toText(table, filter.text),
   ];
   return { found, others };
 }
@@ -68,8 +67,14 @@ function toStatus(status: StatusFilter | undefined): Condition[] {
   return [];
 }
 
-function toText(text: string | undefined): Condition[] {
+function toText(table: LogTable, text: string | undefined): Condition[] {
   if (text === undefined) return [];
   const pattern = `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
-  return [sql`(id like ${pattern} escape '\\' or client_request_id like ${pattern} escape '\\')`];
+  const columns = ["id", "client_request_id"].filter((column) => hasColumn(table, column));
+  return [
+    sql`(${sql.join(
+      columns.map((column) => sql`${sql.ref(column)} like ${pattern} escape '\\'`),
+      sql` or `,
+    )})`,
+  ];
 }

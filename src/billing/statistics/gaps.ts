@@ -72,7 +72,7 @@ async function beginGap({ db }: Store, names: Names): Promise<GapProgress | unde
 /** Whether a call was counted by the flush that wrote this. */
 function createTest({ settled_from: from, exceptions }: Pick<Gap, "settled_from" | "exceptions">) {
   const ids = new Set<string>(JSON.parse(exceptions));
-  return ({ id, settled_at: settledAt }: Call) => (settledAt ?? 0) < from !== ids.has(id);
+  return ({ id, settled_at: settledAt }: Call) => settledAt < from !== ids.has(id);
 }
 
 function readCalls({ db }: Store, { gap, at }: GapProgress): Promise<Call[]> {

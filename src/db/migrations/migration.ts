@@ -1,11 +1,20 @@
-import type { Kysely } from "kysely";
+import { createHash } from "node:crypto";
 
 /** The two SQL engines. */
 export type Engine = "sqlite" | "postgres";
 
-/** One step of the schema. A step that was released never changes; a mistake is fixed by the next one. */
+/** One step of the schema. One that was released never changes; a mistake is fixed by the next one. */
 export interface Migration {
-  version: number;
-  /** Runs inside the transaction that also records the version. The types of its time are not those of today. */
-  up(db: Kysely<unknown>, engine: Engine): Promise<void>;
+  readonly version: number;
+  /** Of each engine. An empty line ends a statement. */
+  readonly sql: Readonly<Record<Engine, string>>;
+}
+
+export function statementsOf(migration: Migration, engine: Engine): string[] {
+  return migration.sql[engine].split(/\n\s*\n/).filter((text) => /^(?!--|\s*$)/m.test(text));
+}
+
+/** Stands in a database beside the version, so that what another migration of this version made is not taken for ours. */
+export function hashOf(migration: Migration, engine: Engine): string {
+  return createHash("sha256").update(migration.sql[engine]).digest("hex");
 }

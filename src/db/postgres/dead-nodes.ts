@@ -1,6 +1,6 @@
 import { type Kysely, sql } from "kysely";
+import { insertAbandoned } from "../open-calls.ts";
 import type { Database } from "../schema.ts";
-import { isOpen } from "../schema.ts";
 import type { AbandonedCall } from "../store.ts";
 
 /**
@@ -45,18 +45,13 @@ export class DeadNodes {
   /** If such a node is alive after all, its settlements still charge its calls, once. */
   async abandonCalls(at: number): Promise<AbandonedCall[]> {
     await this.#remove(await this.#findDead());
-    return this.#db
-      .updateTable("calls")
-      .set({ state: "abandoned", settled_at: at })
-      .where(isOpen)
-      .where((where) =>
-        where.or([
-          where("node_id", "is", null),
-          where.not(where.exists(where.selectFrom("nodes").select("id").whereRef("nodes.id", "=", "calls.node_id"))),
-        ]),
-      )
-      .returning(["id", "hold_nanodollars", "hold_tokens"])
-      .execute();
+    const { rows } = await sql<AbandonedCall>`
+      with gone as (
+        delete from open_calls where node_id is null
+          or not exists (select from nodes where nodes.id = open_calls.node_id) returning *
+      ), abandoned as (${insertAbandoned(sql`gone`, at)})
+      select id, hold_nanodollars, hold_tokens from gone`.execute(this.#db);
+    return rows;
   }
 
   async #findDead(): Promise<NodeRow[]> {

@@ -1,21 +1,27 @@
 import pg from "pg";
 import type { CallOpened, HoldDecision } from "../ledger-write.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
-import { type DecisionRow, toDecision } from "./write-batch.ts";
+import { type DecisionRow, toDecision, writeBatch } from "./write-batch.ts";
 
 /**
  * Raises the hold of an open call, by the rules of `decide_holds`. The lock of the account and the decision are two
  * statements of one message, which is one transaction, because a statement sees only what was committed before it began.
- * Such a message takes no parameters.
+ * Such a message takes no parameters. A hold that a crash of the server has lost is taken anew.
  */
-export async function extendHold(connection: OrderedConnection, open: CallOpened): Promise<HoldDecision> {
+export async function extendHold(
+  connection: OrderedConnection,
+  nodeId: string,
+  open: CallOpened,
+): Promise<HoldDecision> {
   if (open.guard === undefined) return writeHold(connection, open);
   const lock = `select pg_advisory_xact_lock(hashtextextended(${text(open.accountId)}, 0))`;
   const answers: unknown = await connection.query({
     text: `${lock}; ${open.premium ? ofWallet(open) : ofQuota(open)}`,
   });
   const [, decided] = answers as [unknown, { rows: DecisionRow[] }];
-  return toDecision(open, decided.rows[0]);
+  if (decided.rows[0] !== undefined) return toDecision(open, decided.rows[0]);
+  const decisions = await writeBatch(connection, nodeId, [open]);
+  return decisions?.get(open) as HoldDecision;
 }
 
 /** Of a hold that Redis has decided. */
@@ -23,7 +29,7 @@ async function writeHold(connection: OrderedConnection, open: CallOpened): Promi
   const { callId, quotaDay, budgetMonth, holdNanodollars, holdTokens } = open;
   await connection.query({
     name: "write_hold",
-    text: "update calls set hold_tokens = $2, quota_day = $3 where id = $1 and state = 'open'",
+    text: "update open_calls set hold_tokens = $2, quota_day = $3 where id = $1",
     values: [callId, holdTokens, quotaDay],
   });
   return { quotaDay, budgetMonth, holdNanodollars, holdTokens, available: holdTokens };
@@ -52,8 +58,8 @@ function ofWallet(open: CallOpened): string {
     lateral (${latest(month)}) as paying,
     lateral (select coalesce(sum(spent_nanodollars), 0) as spent from key_budget_usage
       where account_id = given.account_id and key_id = given.key_id and key_budget_usage.month = paying.month) as paid,
-    lateral (select coalesce(sum(hold_nanodollars), 0) as reserved from calls where account_id = given.account_id
-      and state = 'open' and id <> given.id and key_id = given.key_id and budget_month = paying.month) as running`;
+    lateral (select coalesce(sum(hold_nanodollars), 0) as reserved from open_calls where account_id = given.account_id
+      and id <> given.id and key_id = given.key_id and budget_month = paying.month) as running`;
   const left = {
     available: "there - held",
     budget: `${guard?.budgetLimit ?? "null::bigint"} - spent - reserved`,
@@ -89,21 +95,21 @@ function decide({ callId, guard, premium }: CallOpened, { figures, left, column,
         when account <= 0 or account < available then 'account_budget' else 'balance' end`
     : "'quota'";
   // least() ignores nulls: without a budget the wallet alone decides.
-  return `with given as (select * from calls where id = ${text(callId)} and state = 'open'),
+  return `with given as (select * from open_calls where id = ${text(callId)}),
     figures as (${figures}),
     amounts as (select *, ${left.available} as available, ${left.budget} as budget,
       ${left.account} as account from figures),
     decided as (select *, least(available, budget, account, ${wanted}) as hold,
       case when least(available, budget, account) <= 0 or least(available, budget, account, ${wanted}) < ${guard?.minHold} then ${reason} end as refused from amounts),
-    extended as (update calls set ${column} = hold, quota_day = day, budget_month = month
-      from decided where calls.id = decided.id and refused is null and state = 'open')
+    extended as (update open_calls set ${column} = hold, quota_day = day, budget_month = month
+      from decided where open_calls.id = decided.id and refused is null)
     select id, refused, hold, day, month, case refused when 'budget' then spent when 'account_budget' then of_account else there end as there,
       case refused when 'budget' then reserved else held end as held from decided`;
 }
 
 const sumOfOthers = (column: string, callId: string) =>
-  `select coalesce(sum(${column}), 0) as held from calls
-    where account_id = given.account_id and state = 'open' and id <> ${text(callId)}`;
+  `select coalesce(sum(${column}), 0) as held from open_calls
+    where account_id = given.account_id and id <> ${text(callId)}`;
 
 interface Period {
   /** Column of calls. */
@@ -119,7 +125,7 @@ function latest({ held, table, column, asked, condition = "" }: Period): string 
   if (asked === null) return `select null::bigint as ${column}`;
   return `select greatest(${asked}::bigint,
     (select max(${column}) from ${table} where account_id = given.account_id ${condition}),
-    (select max(${held}) from calls where account_id = given.account_id and state = 'open' ${condition})) as ${column}`;
+    (select max(${held}) from open_calls where account_id = given.account_id ${condition})) as ${column}`;
 }
 
 const text = (value: string) => pg.escapeLiteral(value);

@@ -126,7 +126,7 @@ function createStore(parts: Parts, now: () => number): Store {
       return changes.revision;
     },
     writeLedger: (batch) => writeBatch(writes, nodeId, batch),
-    extendHold: (open) => extendHold(writes, open),
+    extendHold: (open) => extendHold(writes, nodeId, open),
     readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
     readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),
     ask: (query) => ask(reads, query),

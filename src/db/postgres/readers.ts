@@ -15,8 +15,8 @@ const balanceText = `select
   left join (
     select sum(hold_nanodollars) as nanodollars, max(quota_day) as quota_day,
       sum(hold_tokens) filter (where quota_day = (
-        select max(quota_day) from calls where account_id = $1 and state = 'open')) as tokens
-    from calls where account_id = $1 and state = 'open'
+        select max(quota_day) from open_calls where account_id = $1)) as tokens
+    from open_calls where account_id = $1
   ) as held on true`;
 
 /** The same, with what a key's budget has paid from a month on. */
@@ -25,8 +25,8 @@ const budgetText = balanceText
   .concat(`
   left join (select month, spent_nanodollars as spent from key_budget_usage
     where account_id = $1 and key_id = $2 and month >= $3 order by month desc limit 1) as paid on true
-  left join lateral (select sum(hold_nanodollars) as reserved from calls
-    where account_id = $1 and state = 'open' and key_id = $2
+  left join lateral (select sum(hold_nanodollars) as reserved from open_calls
+    where account_id = $1 and key_id = $2
     and budget_month = coalesce(paid.month, $3)) as running on true`);
 
 interface AccountBalanceRow {

@@ -99,9 +99,9 @@ function openRow(open: CallOpened) {
     quota_day: open.quotaDay,
     hold_nanodollars: open.holdNanodollars,
     hold_tokens: open.holdTokens,
-    quota_limit: open.guard?.quotaLimit,
     // `undefined` is left out of the JSON.
     budget_month: open.budgetMonth ?? undefined,
+    quota_limit: open.guard?.quotaLimit,
     budget_limit: open.guard?.budgetLimit,
     account_limit: open.guard?.accountLimit,
     account_from: open.guard?.accountFrom,
@@ -111,7 +111,8 @@ function openRow(open: CallOpened) {
 
 function endRow({ open, meters, ...end }: CallEnded) {
   return {
-    id: open.callId,
+    ...openRow(open),
+    unmade: end.unmade,
     state: end.state,
     usage_source: end.usageSource,
     route: end.route,

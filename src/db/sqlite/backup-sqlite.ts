@@ -2,7 +2,6 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { StoreError } from "../errors.ts";
-import { refuseJournal } from "./open-sqlite.ts";
 
 /** Reading only waits while another process recovers the log after a crash. */
 const lockWaitMs = 10_000;
@@ -17,7 +16,6 @@ const lockWaitMs = 10_000;
 export function backupSqlite(file: string, target: string): number {
   if (!existsSync(file)) throw new StoreError(`Cannot back up ${file}: there is no database yet`);
   refuseExisting(target);
-  refuseJournal(file);
   const partial = `${target}.${crypto.randomUUID()}.partial`;
   try {
     // SQLite takes an empty file for the copy, and would make one that others can read.

@@ -23,18 +23,22 @@ export class LogFile {
     this.#sync = sync;
   }
 
-  /**
-   * Runs a transaction that SQLite itself does not sync, and resolves once it is on the disk. SQLite syncs all others.
-   *
-   * @throws {NotSynced} When the transaction stands but the disk refused.
-   */
-  async syncAfter(transact: () => void): Promise<void> {
+  /** Runs a transaction that SQLite does not sync: a killed process leaves it, and a power failure may lose it. */
+  leaveUnsynced(transact: () => void): void {
     this.#database.exec("pragma synchronous = normal");
     try {
       transact();
     } finally {
       this.#database.exec("pragma synchronous = full");
     }
+  }
+
+  /**
+   * Resolves once all transactions until now are on the disk. SQLite syncs those itself that were not left unsynced.
+   *
+   * @throws {NotSynced} When the disk refused; the transactions stand.
+   */
+  async sync(): Promise<void> {
     // SQLite locks the database and its shared memory, never the log: a second descriptor of it can be closed safely.
     this.#fd ??= openSync(this.#path, "r+");
     this.#syncing = this.#sync(this.#fd);

@@ -1,4 +1,4 @@
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { Kysely } from "kysely";
 import { StoreError } from "../errors.ts";
@@ -28,7 +28,6 @@ export async function openSqlite({
   lockWaitMs = lockWaitMsDefault,
   synchronous = "full",
 }: SqliteOptions): Promise<Store> {
-  refuseJournal(file);
   const database = openDatabase(file);
   const connection = new KyselyConnection(database);
   const db = new Kysely<Database>({ dialect: new PlannedOnceDialect({ database: connection }) });
@@ -52,21 +51,6 @@ export async function openSqlite({
     connection.close();
     throw error instanceof StoreError ? error : cannotOpen(file, error);
   }
-}
-
-/**
- * Up to version 0.1 calls went through a file of their own beside the database, and what a crash left in it is in no
- * table.
- *
- * @throws {StoreError} When there is such a file with something in it.
- */
-export function refuseJournal(file: string): void {
-  const journal = `${withoutExtension(file)}.journal`;
-  const size = statSync(journal, { throwIfNoEntry: false })?.size;
-  if (size === undefined || size === 0) return;
-  throw new StoreError(
-    `Cannot open the database ${file}: ${journal} holds calls of an older modelgate that are not in it; start and stop that modelgate once, which brings them in`,
-  );
 }
 
 function withoutExtension(file: string): string {

@@ -1,9 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { createBlobs } from "../blobs.ts";
 import { createIdempotencyKeys } from "../idempotency-keys.ts";
 import type { LedgerWrite } from "../ledger-write.ts";
-import { type Database, isOpen } from "../schema.ts";
+import { insertAbandoned } from "../open-calls.ts";
+import type { Database } from "../schema.ts";
 import { type AbandonedCall, readSetting, type Store } from "../store.ts";
 import type { KyselyConnection } from "./kysely-connection.ts";
 import type { LogFile } from "./log-file.ts";
@@ -43,11 +44,18 @@ export function createSqliteStore({ database, connection, db, now, takeLock, log
     get revision() {
       return revision;
     },
-    async writeLedger(batch: readonly LedgerWrite[]) {
+    async writeLedger(batch: readonly LedgerWrite[], onCommitted?: () => void) {
       // Between the end of one transaction of Kysely's and this turn the next may have begun.
       while (database.isOpen && database.isTransaction) await connection.free();
-      if (log === undefined) writeBatch(database, statements, batch);
-      else await log.syncAfter(() => writeBatch(database, statements, batch));
+      if (log === undefined) {
+        writeBatch(database, statements, batch);
+        return undefined;
+      }
+      log.leaveUnsynced(() => writeBatch(database, statements, batch));
+      if (batch.some(({ kind }) => kind === "end")) {
+        onCommitted?.();
+        await log.sync();
+      }
       return undefined;
     },
     abandonCalls: (at) => abandonAll(db, at),
@@ -93,10 +101,8 @@ export function createSqliteStore({ database, connection, db, now, takeLock, log
 
 /** One process alone writes calls, so at its start every open one is a dead process's. */
 function abandonAll(db: Kysely<Database>, now: number): Promise<AbandonedCall[]> {
-  return db
-    .updateTable("calls")
-    .set({ state: "abandoned", settled_at: now })
-    .where(isOpen)
-    .returning(["id", "hold_nanodollars", "hold_tokens"])
-    .execute();
+  return db.transaction().execute(async (transaction) => {
+    await insertAbandoned(sql`open_calls`, now).execute(transaction);
+    return transaction.deleteFrom("open_calls").returning(["id", "hold_nanodollars", "hold_tokens"]).execute();
+  });
 }

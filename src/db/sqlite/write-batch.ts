@@ -23,7 +23,6 @@ const openColumns: Columns<CallOpened> = {
   model: (open) => open.model,
   capability: (open) => open.capability,
   premium: (open) => (open.premium ? 1 : 0),
-  state: () => "open",
   opened_at: (open) => open.openedAt,
   price_version: (open) => open.priceVersion,
   ...extensionColumns,
@@ -31,6 +30,9 @@ const openColumns: Columns<CallOpened> = {
 };
 
 const endColumns: Columns<CallEnded> = {
+  ...Object.fromEntries(
+    Object.entries(openColumns).map(([column, read]) => [column, ({ open }: CallEnded) => read(open)]),
+  ),
   state: (end) => end.state,
   settled_at: (end) => end.settledAt,
   ...ofMeters((end: CallEnded, name) => end.meters[name] ?? null),
@@ -80,15 +82,18 @@ const usageValues = createReader(usageColumns);
 export type LedgerStatements = ReturnType<typeof prepareLedgerStatements>;
 
 export function prepareLedgerStatements(database: DatabaseSync) {
-  const ended = Object.keys(endColumns).map((column) => `${column} = ?`);
   const extended = Object.keys(extensionColumns).map((column) => `${column} = ?`);
   return {
     begin: database.prepare("begin immediate"),
     commit: database.prepare("commit"),
-    openCall: database.prepare(insert("calls", Object.keys(openColumns))),
-    extendCall: database.prepare(`update calls set ${extended} where id = ? and state in ('open', 'abandoned')`),
-    // An abandoned call can still be settled if its process turns out to be alive.
-    endCall: database.prepare(`update calls set ${ended} where id = ? and state in ('open', 'abandoned')`),
+    openCall: database.prepare(insert("open_calls", Object.keys(openColumns))),
+    extendCall: database.prepare(`update open_calls set ${extended} where id = ?`),
+    closeCall: database.prepare("delete from open_calls where id = ?"),
+    // One that was taken for abandoned is settled after all if its process turns out to be alive.
+    endCall: database.prepare(
+      `${insert("calls", Object.keys(endColumns))} on conflict (id) do update
+        set ${Object.keys(endColumns).map((column) => `${column} = excluded.${column}`)} where calls.state = 'abandoned'`,
+    ),
     insertCharge: database.prepare(
       "insert into entries (id, account_id, amount_nanodollars, at, kind) values (?, ?, ?, ?, 'charge')",
     ),
@@ -121,9 +126,9 @@ export function writeBatch(database: DatabaseSync, statements: LedgerStatements,
 /** Returns whether the call was still to be ended. */
 function writeEnd(statements: LedgerStatements, end: CallEnded): boolean {
   const { open, chargedNanodollars, settledAt } = end;
-  // The write of the extension may have failed.
-  if (open.extended) extendCall(statements, open);
-  if (statements.endCall.run(...endValues(end), open.callId).changes === 0) return false;
+  const wasOpen = statements.closeCall.run(open.callId).changes > 0;
+  if (end.unmade && !wasOpen) return false;
+  if (statements.endCall.run(...endValues(end)).changes === 0) return false;
   if (chargedNanodollars !== 0) {
     statements.insertCharge.run(open.callId, open.accountId, -chargedNanodollars, settledAt);
   }

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { openStore } from "../../../src/db/index.ts";
 import { commandLine } from "../../support/gateway.ts";
 import { newDatabase, queryPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
@@ -69,14 +70,15 @@ describe("a gateway is not started, with one sentence and exit code 2, and nothi
 
   test("on a database of a newer schema", async () => {
     const home = newHome();
-    const database = new DatabaseSync(join(home, "modelgate.db"));
-    database.exec("create table schema_versions (version integer primary key, applied_at integer not null)");
-    database.exec("insert into schema_versions values (99, 1)");
+    const file = join(home, "modelgate.db");
+    await (await openStore({ file })).close();
+    const database = new DatabaseSync(file);
+    database.exec("insert into schema_versions (version, hash, applied_at) values (99, 'x', 1)");
     const { code, stdout, stderr } = await startRefused(home);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toStartWith("The database has schema version 99 and this modelgate knows up to ");
     expect(stderr).not.toContain("\n");
-    expect(database.prepare("select name from sqlite_master where type = 'table'").all()).toHaveLength(1);
+    expect(peopleIn(home)).toBe(0);
     database.close();
   }, 40_000);
 

@@ -50,9 +50,8 @@ test(
     const store = await openStore({ file: join(home, "modelgate.db") });
     const { settled, unpaid } = await expectTrueLedger(store, { provider, clients });
     const { count } = await store.db
-      .selectFrom("calls")
+      .selectFrom("open_calls")
       .select((select) => select.fn.countAll<number>().as("count"))
-      .where("state", "=", "open")
       .executeTakeFirstOrThrow();
     expect(count).toBe(0);
     await store.close();

@@ -170,6 +170,6 @@ async function openCalls({ db }: Store, ofLiving = false): Promise<{ id: string 
     .selectFrom("nodes")
     .select("id")
     .where("seen_at", ">", Date.now() - seenMsMax);
-  const open = db.selectFrom("calls").select("id").where("state", "=", "open");
+  const open = db.selectFrom("open_calls").select("id");
   return await (ofLiving ? open.where("node_id", "in", living) : open).execute();
 }

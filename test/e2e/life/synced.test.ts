@@ -13,7 +13,7 @@ if (whyNoTrace !== undefined) console.warn(`The order of commits, requests and a
 const receives: ReadonlySet<string> = new Set(["read", "readv", "recvfrom", "recvmsg"]);
 const sends: ReadonlySet<string> = new Set(["write", "writev", "sendto", "sendmsg"]);
 
-describe.skipIf(whyNoTrace !== undefined)("a synced commit comes", () => {
+describe.skipIf(whyNoTrace !== undefined)("of a call alone", () => {
   const provider = startProvider();
   const gateways: Partial<Record<"full" | "normal", Gateway>> = {};
   beforeAll(async () => {
@@ -32,21 +32,23 @@ describe.skipIf(whyNoTrace !== undefined)("a synced commit comes", () => {
     ["an answer", false],
     ["a stream", true],
   ])(
-    "before the request of %s goes to the provider, and before the last byte goes to the client",
+    "the hold is written before the request of %s goes to the provider, the charge is written and synced before the last byte goes to the client, and that is the only sync",
     async (_, stream) => {
-      const { hold, charge } = await commitsOf(gateways.full as Gateway, stream);
-      expect(hold).toEqual({ written: true, synced: true });
+      const { hold, charge, syncs } = await commitsOf(gateways.full as Gateway, stream);
+      expect(hold).toEqual({ written: true, synced: false });
       expect(charge).toEqual({ written: true, synced: true });
+      expect(syncs).toBe(1);
     },
     testMsMax,
   );
 
   test(
-    "not with SQLITE_SYNCHRONOUS=normal, where it is written and not synced",
+    "nothing is synced with SQLITE_SYNCHRONOUS=normal, and all is written in time",
     async () => {
-      const { hold, charge } = await commitsOf(gateways.normal as Gateway, true);
+      const { hold, charge, syncs } = await commitsOf(gateways.normal as Gateway, true);
       expect(hold).toEqual({ written: true, synced: false });
       expect(charge).toEqual({ written: true, synced: false });
+      expect(syncs).toBe(0);
     },
     testMsMax,
   );
@@ -59,10 +61,20 @@ interface Commit {
   readonly synced: boolean;
 }
 
+interface Commits {
+  readonly hold: Commit;
+  readonly charge: Commit;
+  /** How often the log was synced between the request's last byte in and the answer's last byte out. */
+  readonly syncs: number;
+}
+
 /** Makes one call while the gateway is traced. */
-async function commitsOf(gateway: Gateway, stream: boolean): Promise<{ hold: Commit; charge: Commit }> {
-  const trace = await traceProcess(gateway.pid);
+async function commitsOf(gateway: Gateway, stream: boolean): Promise<Commits> {
   const body = { model: "famA-4.1", stream, max_tokens: 20, messages: [{ role: "user", content: "Hello" }] };
+  // What a first call writes beside its own, such as the time at which its key was last used, is not looked at.
+  await (await gateway.post("/chat/completions", body)).text();
+  await Bun.sleep(1000);
+  const trace = await traceProcess(gateway.pid);
   const response = await gateway.post("/chat/completions", body);
   const text = await response.text();
   const calls = await trace.stop();
@@ -76,18 +88,25 @@ async function commitsOf(gateway: Gateway, stream: boolean): Promise<{ hold: Com
   return {
     hold: commitBetween(calls, callId, asked.returned, asks.begun),
     charge: commitBetween(calls, callId, answered.returned, answers.begun),
+    syncs: ofLogBetween(calls, asked.returned, answers.begun).filter(isSync).length,
   };
 }
 
 function commitBetween(calls: readonly SystemCall[], callId: string, from: number, until: number): Commit {
-  const withTimeout = calls.filter(({ begun, returned }) => begun > from && returned < until);
-  const ofLog = withTimeout.filter(({ text }) => /^\d+<[^>]*modelgate\.db-wal>/.test(text));
+  const ofLog = ofLogBetween(calls, from, until);
   const written = ofLog.findLast(({ name, text }) => name.startsWith("pwrite") && text.includes(callId));
   if (written === undefined) return { written: false, synced: false };
-  const synced = ofLog.some(
-    ({ name, text, begun }) => /^f(data)?sync$/.test(name) && / = 0$/.test(text) && begun > written.returned,
-  );
-  return { written: true, synced };
+  return { written: true, synced: ofLog.some((call) => isSync(call) && call.begun > written.returned) };
+}
+
+/** The calls of SQLite's log that began after one event and had returned before another. */
+function ofLogBetween(calls: readonly SystemCall[], from: number, until: number): SystemCall[] {
+  const between = calls.filter(({ begun, returned }) => begun > from && returned < until);
+  return between.filter(({ text }) => /^\d+<[^>]*modelgate\.db-wal>/.test(text));
+}
+
+function isSync({ name, text }: SystemCall): boolean {
+  return /^f(data)?sync$/.test(name) && / = 0$/.test(text);
 }
 
 function first(calls: readonly SystemCall[], names: ReadonlySet<string>, text: string): SystemCall {

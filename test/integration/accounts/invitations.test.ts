@@ -59,7 +59,7 @@ describe("an invitation", () => {
     const { store, account, now } = await member();
     const links = await Promise.all([1, 2, 3].map(() => invite(store, { accountId: account.id, by: "cli" }, now())));
     expect(await store.db.selectFrom("invitations").selectAll().execute()).toHaveLength(1);
-    // As version 0.1 left them: each was valid.
+    // Several rows, each of them valid.
     const row = await store.db.selectFrom("invitations").selectAll().executeTakeFirstOrThrow();
     const old = links.map(({ token }) => ({ ...row, token_hash: createHash("sha256").update(token).digest("hex") }));
     await store.db.deleteFrom("invitations").execute();

@@ -72,16 +72,15 @@ describe("when the disk takes no writes", () => {
   });
 });
 
-test("a call whose id the ledger has already takes no other call of its batch with it", async () => {
+test("a call whose id another running call has takes no other call of its batch with it", async () => {
   const { store, ledger } = await ledgerFixture();
   await addAccount(store, "acc_1", 100);
   const taken = createAdmission();
-  await ledger.admit(taken);
-  await ledger.settle(createSettlement(taken.callId));
+  await createBilling({ store }).admit(taken);
   const others = [createAdmission(), createAdmission()];
   const outcomes = await Promise.allSettled([taken, ...others].map((admission) => ledger.admit(admission)));
   expect(outcomes.map((outcome) => outcome.status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
-  expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 20 });
+  expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 20 });
 });
 
 test("a closed ledger admits nothing and still settles what runs", async () => {

@@ -1,5 +1,5 @@
 import { type Billing, createBilling, creditWallet } from "../../../src/billing/index.ts";
-import type { Store } from "../../../src/db/index.ts";
+import type { CallState, Store } from "../../../src/db/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { newYear } from "./admissions.ts";
 import type { MakeLedger } from "./engines.ts";
@@ -35,4 +35,12 @@ export async function addAccount(store: Store, id: string, nanodollars = 0): Pro
     .values({ id, email: `${id}@test`, name: null, created_at: 0, ...limits })
     .execute();
   if (nanodollars !== 0) await creditWallet(store, { accountId: id, nanodollars, note: "start" });
+}
+
+/** The state of each call, running or ended, by id. */
+export async function statesOf({ db }: Pick<Store, "db">): Promise<Record<string, CallState>> {
+  const open = await db.selectFrom("open_calls").select("id").execute();
+  const ended = await db.selectFrom("calls").select(["id", "state"]).execute();
+  const all = [...open.map(({ id }) => ({ id, state: "open" as const })), ...ended];
+  return Object.fromEntries(all.sort((a, b) => (a.id < b.id ? -1 : 1)).map(({ id, state }) => [id, state]));
 }

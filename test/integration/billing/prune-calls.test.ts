@@ -68,7 +68,7 @@ test("calls older than the retention go, whole days of them, and the ledger stil
   // Of the first day: four calls. The one that ended after midnight, and the one that runs, stay.
   expect(await pruneAll(fixture, newYear + 91 * dayMs)).toBe(4);
   expect(await pruneAll(fixture, newYear + 91 * dayMs)).toBe(0);
-  expect(await idsOf(fixture)).toBe(14);
+  expect(await idsOf(fixture)).toBe(13);
   expect(await pruneAll(fixture, newYear + 93 * dayMs)).toBe(9);
   expect((await verifyLedger(fixture.store)).counts).toMatchObject({ calls: 5, pruned: 13, open: 1 });
   expect(await readWalletState(fixture.store, "acc_1")).toMatchObject({ balanceNanodollars: 950, heldNanodollars: 10 });
@@ -129,14 +129,20 @@ test("a large account is pruned in cuts", async () => {
 
 test("a pass over all accounts takes many short steps, and rests for an hour when it is through", async () => {
   const fixture = await ledgerFixture();
-  for (let i = 0; i < 60; i++) {
-    await fixture.ledger.admit(createAdmission({ callId: `c${i}`, accountId: `acc_${i}`, premium: false }));
-    if (i === 55) await fixture.ledger.settle(createSettlement("c55"));
-  }
   const clock = { time: newYear + 200 * dayMs };
+  const end = async (callId: string, at: number) => {
+    fixture.clock.time = at;
+    await fixture.ledger.settle(createSettlement(callId));
+  };
+  for (let i = 0; i < 60; i++) {
+    const openedAt = i === 1 || i === 55 ? newYear : clock.time;
+    await fixture.ledger.admit(createAdmission({ callId: `c${i}`, accountId: `acc_${i}`, premium: false, openedAt }));
+    if (i !== 1) await end(`c${i}`, openedAt);
+    fixture.clock.time = newYear;
+  }
   const step = createPruner({ store: fixture.store, retentionDays: 90, now: () => clock.time });
   expect([await step(), await step()]).toEqual([0, 1]);
-  await fixture.ledger.settle(createSettlement("c1"));
+  await end("c1", newYear);
   expect([await step(), await step()]).toEqual([0, 0]);
   clock.time += 3_600_000;
   expect(await step()).toBe(1);

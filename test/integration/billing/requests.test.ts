@@ -126,9 +126,9 @@ describe("the request log", () => {
   test("ends a page after 5000 rows that do not fit, and goes on from there", async () => {
     const store = await temporaryStore();
     await store.writeLedger(callOf("old", 5, { model: "rare" }));
-    await sql`insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, hold_nanodollars, hold_tokens)
+    await sql`insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, hold_nanodollars, hold_tokens)
       with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 8000)
-      select 'n' || (100000 + n), 'acc_1', 'key1', 'usual', 'chat', 0, 'settled', 10 + n / 2, 0, 0 from numbers`.execute(
+      select 'n' || (100000 + n), 'acc_1', 'key1', 'usual', 'chat', 0, 'settled', 10 + n / 2, 0, 0, 0 from numbers`.execute(
       store.db,
     );
     const filter = { accountId: "acc_1", model: "rare" };

@@ -4,7 +4,7 @@ import { type Caller, type ChatChunk, GatewayError, type Model, makeCallId } fro
 import { CallContext, runCall } from "../../../src/kernel/index.ts";
 import { chatModel, createBench, createPlugin, startMs } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
-import { addAccount, type BillingFixture, ledgerFixture, newYear } from "./fixture.ts";
+import { addAccount, type BillingFixture, ledgerFixture, newYear, statesOf } from "./fixture.ts";
 
 const engines = useEngines();
 const cent = 10_000_000;
@@ -61,8 +61,7 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
     );
     expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
     expect((await verifyLedger(fixture.store)).differences).toEqual([]);
-    const rows = await fixture.store.db.selectFrom("calls").select(["state", "hold_nanodollars"]).execute();
-    expect(rows.filter(({ state }) => state === "open")).toEqual([]);
+    expect(Object.values(await statesOf(fixture.store))).not.toContain("open");
     expect((await fixture.ledger.readWalletState("acc_1")).heldNanodollars).toBe(0);
     return outcomes;
   }

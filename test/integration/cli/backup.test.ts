@@ -88,15 +88,6 @@ describe("modelgate backup", () => {
     expect(readdirSync(bench.home)).toEqual([]);
   });
 
-  test("of a home with an older modelgate's journal is refused: the copy would lack its calls", async () => {
-    const { bench, folder, target, store } = await homeWithCall();
-    await store.close();
-    writeFileSync(getDatabaseFile(bench).replace(/db$/, "journal"), "0123abcd 1 []\n");
-    const { code, stderr } = await bench.run("backup", target);
-    expect([code, stderr.includes("holds calls of an older modelgate")]).toEqual([2, true]);
-    expect(readdirSync(folder)).toEqual([]);
-  });
-
   test("over PostgreSQL names pg_dump", async () => {
     const { bench, target } = makeHome({ DATABASE_URL: "postgres://a:b@127.0.0.1:1/c" });
     expect(await bench.run("backup", target)).toEqual({

@@ -123,7 +123,7 @@ describe("a database", () => {
   test.each(commands.map((argv) => [argv]))("of a newer schema is left as it is by %j", async (argv) => {
     await ledger();
     const database = new DatabaseSync(getDatabaseFile(bench));
-    database.exec("insert into schema_versions (version, applied_at) values (99, 1)");
+    database.exec("insert into schema_versions (version, hash, applied_at) values (99, 'x', 1)");
     database.close();
     const before = written();
     expectRefused(await bench.run(...argv), "The database has schema version 99 and this modelgate knows up to ");
@@ -153,7 +153,7 @@ describe("a database", () => {
     "of a newer schema is left as it is in PostgreSQL too",
     async () => {
       const url = await migratedPostgres();
-      await queryPostgres(url, "insert into schema_versions (version, applied_at) values (99, 1)");
+      await queryPostgres(url, "insert into schema_versions (version, hash, applied_at) values (99, 'x', 1)");
       const newer = makeBench({ env: { DATABASE_URL: url } });
       expectRefused(await newer.run("account", "create", "--email", email), "The database has schema version 99");
       newer.remove();

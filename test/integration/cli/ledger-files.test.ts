@@ -119,6 +119,7 @@ describe("ledger export", () => {
         ),
       ),
     );
+    await Promise.all(ids.map((callId) => ledger.settle(createSettlement(callId))));
     await store.close();
     const { stdout } = await long.run("ledger", "export", ...span);
     expect(

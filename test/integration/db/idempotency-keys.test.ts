@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
+import { sql } from "kysely";
 import { createBilling } from "../../../src/billing/index.ts";
 import { createIdempotencyKeys, type KeyedRequest, type Store } from "../../../src/db/index.ts";
+import { insertAbandoned } from "../../../src/db/open-calls.ts";
 import { createAdmission, createSettlement } from "../billing/admissions.ts";
 import { engine, temporaryStore } from "./temporary-store.ts";
 
@@ -100,7 +102,8 @@ test("the request of a dead process runs anew, once, unless its call was charged
   expect((await again("never admitted", "call_a")).state).toBe("claimed");
   expect((await again("never admitted", "call_b")).state).toBe("running");
   expect((await again(open.callId, "call_c")).state).toBe("running");
-  await store.db.updateTable("calls").set({ state: "abandoned" }).where("id", "=", open.callId).execute();
+  await insertAbandoned(sql`open_calls`, 0).execute(store.db);
+  await store.db.deleteFrom("open_calls").execute();
   expect((await again(open.callId, "call_c")).state).toBe("claimed");
   expect(await again(settled.callId, "call_d")).toEqual({
     state: "done",

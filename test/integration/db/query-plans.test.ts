@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { DatabaseSync } from "node:sqlite";
-import { isOpen } from "../../../src/db/index.ts";
 import { temporaryFile, temporaryStore } from "./temporary-store.ts";
 
 test.each([
@@ -91,12 +90,6 @@ test.each([
     "select hour, model, requests from usage_hours where account_id = ? and hour >= ? and hour < ?",
     "usage_hours USING PRIMARY KEY",
   ],
-  ["the open calls", "select * from calls where state = 'open'", "calls_open"],
-  [
-    "what open calls of an account hold",
-    "select sum(hold_nanodollars) from calls where account_id = ? and state = 'open'",
-    "calls_open",
-  ],
   [
     "movements made by hand",
     "select * from entries where account_id = ? and kind <> 'charge' order by at",
@@ -156,20 +149,4 @@ test.each([
   const detail = plan.map((step) => step.detail).join("; ");
   expect(detail).toContain(index);
   expect(detail).not.toContain("TEMP B-TREE");
-});
-
-test("the open calls are found by their index also in the words of a query that is built", async () => {
-  const file = temporaryFile();
-  const { db } = await temporaryStore(file);
-  const queries = [
-    db.selectFrom("calls").select("id").where(isOpen),
-    db.updateTable("calls").set({ state: "abandoned", settled_at: 1 }).where(isOpen),
-  ];
-  const database = new DatabaseSync(file, { readOnly: true });
-  for (const query of queries) {
-    const { sql, parameters } = query.compile();
-    const plan = database.prepare(`explain query plan ${sql}`).all(...(parameters as string[]));
-    expect(plan.map((step) => step.detail).join("; ")).toContain("calls_open");
-  }
-  database.close();
 });

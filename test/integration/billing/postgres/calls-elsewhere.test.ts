@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { createBilling, remoteCalls, remoteCallsMax } from "../../../../src/billing/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
 import { node, postgresTest, until } from "../../db/postgres/fixture.ts";
-import { addAccount, createAdmission, createSettlement, newYear } from "../fixture.ts";
+import { addAccount, createAdmission, createSettlement, newYear, statesOf } from "../fixture.ts";
 
 /** Two nodes on one database, each with a ledger. */
 async function twoNodes() {
@@ -83,7 +83,7 @@ postgresTest(
     expect((await look()).count).toBe(1);
     await other.close();
     expect(await look()).toEqual({ count: 0, calls: [] });
-    expect(await store.db.selectFrom("calls").select("state").execute()).toEqual([{ state: "open" }]);
+    expect(Object.values(await statesOf(store))).toEqual(["open"]);
   },
 );
 
@@ -95,7 +95,7 @@ postgresTest("a store that hangs is given up in time, and asked one question at 
   const release = Promise.withResolvers<void>();
   const locked = Promise.withResolvers<void>();
   const holding = other.db.transaction().execute(async (db) => {
-    await sql`lock table calls in access exclusive mode`.execute(db);
+    await sql`lock table open_calls in access exclusive mode`.execute(db);
     locked.resolve();
     await release.promise;
   });

@@ -42,8 +42,8 @@ const say = (url: string, id: string) =>
 const openCall = (url: string, node: string, holdNanodollars: number) =>
   queryPostgres(
     url,
-    `insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, hold_nanodollars, hold_tokens, node_id)
-     values ('of ${node}', 'acc_1', 'key_1', 'model-1', 'chat', 1, 'open', 0, ${holdNanodollars}, 0, '${node}')`,
+    `insert into open_calls (id, account_id, key_id, model, capability, premium, opened_at, hold_nanodollars, hold_tokens, node_id)
+     values ('of ${node}', 'acc_1', 'key_1', 'model-1', 'chat', 1, 0, ${holdNanodollars}, 0, '${node}')`,
   );
 
 postgresTest(

@@ -170,7 +170,7 @@ describe("PostgreSQL", () => {
       const parts = await fixture();
       const { store, ledger } = parts;
       await store.db.transaction().execute(async (db) => {
-        await sql`lock table calls in access exclusive mode`.execute(db);
+        await sql`lock table open_calls in access exclusive mode`.execute(db);
         await expectRefusals(ledger);
       });
       await expectWhole(parts);

@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { creditWallet, readWalletState, verifyLedger } from "../../../../src/billing/index.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import { node as databaseNode } from "../../db/postgres/fixture.ts";
-import { type AdmissionFields, addAccount, createAdmission, createSettlement } from "../fixture.ts";
+import { type AdmissionFields, addAccount, createAdmission, createSettlement, statesOf } from "../fixture.ts";
 import { canShare, type Node, startNode, startNodes, until, useNodes } from "./fixture.ts";
 
 useNodes();
@@ -151,8 +151,7 @@ describe.skipIf(!canShare)("two nodes", () => {
     expect(await third.ledger.admit(createAdmission(most)).catch((error) => error.message)).toStartWith(
       "Concurrency limit",
     );
-    const rows = await third.store.db.selectFrom("calls").select(["id", "state"]).orderBy("id").execute();
-    expect(rows.map(({ id, state }) => [id, state])).toEqual([
+    expect(Object.entries(await statesOf(third.store))).toEqual([
       [lost.callId, "abandoned"],
       [kept.callId, "open"],
       [next.callId, "open"],

@@ -1,6 +1,5 @@
 import { expect } from "bun:test";
 import type { CallOpened, Store } from "../../../../src/db/index.ts";
-import { queryPostgres } from "../../../support/postgres.ts";
 import { node, postgresTest } from "./fixture.ts";
 
 const guard = { quotaLimit: 100, minHold: 20 };
@@ -47,7 +46,7 @@ postgresTest(
     ]);
     expect(said?.has(judged)).toBe(false);
     const rows = await store.db
-      .selectFrom("calls")
+      .selectFrom("open_calls")
       .select(["id", "hold_nanodollars", "session"])
       .orderBy("id")
       .execute();
@@ -87,55 +86,3 @@ postgresTest("a budget, a quota and a wallet of one batch are each their own, ex
     { refused: "quota", usedTokens: 0, heldTokens: 100, day: 7 },
   ]);
 });
-
-postgresTest(
-  "a gateway of the version before still ends its calls and has holds judged; what its Redis has judged is refused",
-  async () => {
-    const { store, url } = await node();
-    await setWallet(store, 100);
-    const open = (id: string, guarded: boolean, hold: number) =>
-      JSON.stringify([
-        {
-          ...{
-            id,
-            account_id: "acc_1",
-            key_id: "key_1",
-            model: "m",
-            capability: "transcribe",
-            premium: 1,
-            opened_at: 0,
-          },
-          ...{ hold_nanodollars: hold, hold_tokens: 0, guarded, quota_limit: 100 },
-        },
-      ]);
-    const write = async (ends: string, opens: string) => {
-      const [row] = await queryPostgres<{ refused: string[] | null }>(
-        url,
-        `select write_books('before', ${ends}, ${opens}, null) as refused`,
-      );
-      return row?.refused ?? null;
-    };
-    expect(await write("null", `'${open("guarded", true, 60)}'`)).toBeNull();
-    expect(await write("null", `'${open("too much", true, 60)}'`)).toEqual(["too much"]);
-    expect(await write("null", `'${open("by Redis", false, 60)}'`)).toEqual(["by Redis"]);
-    const end = {
-      id: "guarded",
-      state: "settled",
-      settled_at: 1,
-      charged_nanodollars: 50,
-      quota_tokens: 0,
-      status: 200,
-      duration_ms: 1,
-    };
-    expect(await write(`'${JSON.stringify([end])}'`, "null")).toBeNull();
-    expect(await queryPostgres<object>(url, "select id, state, capability from calls")).toEqual([
-      { id: "guarded", state: "settled", capability: "transcription" },
-    ]);
-    expect(await queryPostgres<object>(url, "select balance_nanodollars::int as balance from wallets")).toEqual([
-      { balance: 50 },
-    ]);
-    for (const table of ["quota_days", "key_months", "openings"]) {
-      expect(await queryPostgres<object>(url, `select * from ${table}`)).toEqual([]);
-    }
-  },
-);

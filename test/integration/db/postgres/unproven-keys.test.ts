@@ -35,7 +35,7 @@ async function statusOf(accounts: Accounts, key: string): Promise<number> {
   }
 }
 
-/** A node behind a slow network, with twenty keys that it has not seen yet and one key of version 0.1. */
+/** A node behind a slow network, with twenty keys that it has not seen yet and one imported key. */
 async function slowNode() {
   const { url, store: near } = await node();
   const making = createAccounts({ store: near, defaults });
@@ -43,7 +43,7 @@ async function slowNode() {
   const keys: string[] = [];
   for (let made = 0; made < 20; made++) keys.push((await making.createKey({ accountId, name: `key ${made}` })).key);
   const old = `sk-mg-Abcd1234Efgh-${"f".repeat(48)}`;
-  await making.createKey({ accountId, name: "of version 0.1", key: old });
+  await making.createKey({ accountId, name: "imported", key: old });
   const proxy = await startSlowProxy(Number(new URL(url).port));
   proxy.delayMs = delayMs;
   const { store } = await node(url.replace(/:\d+\//, `:${proxy.port}/`), { timeoutMs });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { existsSync, statSync, writeFileSync } from "node:fs";
+import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { openStore } from "../../../../src/db/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
@@ -85,23 +85,5 @@ describe("the claim to serve", () => {
     await second.writeLedger(chargeOf("c1"));
     await first.close();
     expect(second.lockForServing?.()).toBe(true);
-  });
-});
-
-describe("a journal of an older modelgate", () => {
-  test("with something in it is refused in one sentence, and nothing is made", async () => {
-    const file = temporaryFile();
-    const journal = file.replace(/db$/, "journal");
-    writeFileSync(journal, "0123abcd 1 []\n");
-    expect((await errorOf(openStore({ file }))).message).toBe(
-      `Cannot open the database ${file}: ${journal} holds calls of an older modelgate that are not in it; start and stop that modelgate once, which brings them in`,
-    );
-    expect(existsSync(file)).toBe(false);
-  });
-
-  test("that is empty is no hindrance", async () => {
-    const file = temporaryFile();
-    writeFileSync(file.replace(/db$/, "journal"), "");
-    await temporaryStore(file);
   });
 });

@@ -1,0 +1,332 @@
+-- Rows that two nodes touch are written in the order of their keys, so that no two wait for each other. No function has an
+-- empty line in it: one ends a statement.
+
+-- Days are the sums of hours.
+
+create function count_new_hours() returns trigger language plpgsql as $$
+begin
+  -- Each insert that meets a conflict is an update as well, often of no row.
+  if not exists (select from after_hours) then return null; end if;
+  insert into usage_days (account_id, day, model,
+    requests, failures, input_tokens, audio_input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens,
+    output_tokens, audio_output_tokens, image_output_tokens, images, audio_ms, characters, call_units, cost_nanodollars,
+    charged_nanodollars, quota_tokens)
+  select account_id, hour / 24, model,
+    sum(requests), sum(failures), sum(input_tokens), sum(audio_input_tokens), sum(cache_read_tokens),
+    sum(cache_write_tokens), sum(cache_write_1h_tokens), sum(output_tokens), sum(audio_output_tokens),
+    sum(image_output_tokens), sum(images), sum(audio_ms), sum(characters), sum(call_units), sum(cost_nanodollars),
+    sum(charged_nanodollars), sum(quota_tokens)
+  from after_hours group by account_id, hour / 24, model order by account_id, hour / 24, model
+  on conflict (account_id, day, model) do update set
+    requests = usage_days.requests + excluded.requests, failures = usage_days.failures + excluded.failures,
+    input_tokens = usage_days.input_tokens + excluded.input_tokens,
+    audio_input_tokens = usage_days.audio_input_tokens + excluded.audio_input_tokens,
+    cache_read_tokens = usage_days.cache_read_tokens + excluded.cache_read_tokens,
+    cache_write_tokens = usage_days.cache_write_tokens + excluded.cache_write_tokens,
+    cache_write_1h_tokens = usage_days.cache_write_1h_tokens + excluded.cache_write_1h_tokens,
+    output_tokens = usage_days.output_tokens + excluded.output_tokens,
+    audio_output_tokens = usage_days.audio_output_tokens + excluded.audio_output_tokens,
+    image_output_tokens = usage_days.image_output_tokens + excluded.image_output_tokens,
+    images = usage_days.images + excluded.images, audio_ms = usage_days.audio_ms + excluded.audio_ms,
+    characters = usage_days.characters + excluded.characters, call_units = usage_days.call_units + excluded.call_units,
+    cost_nanodollars = usage_days.cost_nanodollars + excluded.cost_nanodollars,
+    charged_nanodollars = usage_days.charged_nanodollars + excluded.charged_nanodollars,
+    quota_tokens = usage_days.quota_tokens + excluded.quota_tokens;
+  return null;
+end $$;
+
+create function count_hours() returns trigger language plpgsql as $$
+begin
+  -- Each insert that meets a conflict is an update as well, often of no row.
+  if not exists (select from after_hours) then return null; end if;
+  insert into usage_days (account_id, day, model,
+    requests, failures, input_tokens, audio_input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens,
+    output_tokens, audio_output_tokens, image_output_tokens, images, audio_ms, characters, call_units, cost_nanodollars,
+    charged_nanodollars, quota_tokens)
+  select account_id, hour / 24, model,
+    sum(after_hours.requests - before_hours.requests), sum(after_hours.failures - before_hours.failures),
+    sum(after_hours.input_tokens - before_hours.input_tokens),
+    sum(after_hours.audio_input_tokens - before_hours.audio_input_tokens),
+    sum(after_hours.cache_read_tokens - before_hours.cache_read_tokens),
+    sum(after_hours.cache_write_tokens - before_hours.cache_write_tokens),
+    sum(after_hours.cache_write_1h_tokens - before_hours.cache_write_1h_tokens),
+    sum(after_hours.output_tokens - before_hours.output_tokens),
+    sum(after_hours.audio_output_tokens - before_hours.audio_output_tokens),
+    sum(after_hours.image_output_tokens - before_hours.image_output_tokens),
+    sum(after_hours.images - before_hours.images), sum(after_hours.audio_ms - before_hours.audio_ms),
+    sum(after_hours.characters - before_hours.characters), sum(after_hours.call_units - before_hours.call_units),
+    sum(after_hours.cost_nanodollars - before_hours.cost_nanodollars),
+    sum(after_hours.charged_nanodollars - before_hours.charged_nanodollars),
+    sum(after_hours.quota_tokens - before_hours.quota_tokens)
+  from after_hours join before_hours using (account_id, hour, model)
+  group by account_id, hour / 24, model order by account_id, hour / 24, model
+  on conflict (account_id, day, model) do update set
+    requests = usage_days.requests + excluded.requests, failures = usage_days.failures + excluded.failures,
+    input_tokens = usage_days.input_tokens + excluded.input_tokens,
+    audio_input_tokens = usage_days.audio_input_tokens + excluded.audio_input_tokens,
+    cache_read_tokens = usage_days.cache_read_tokens + excluded.cache_read_tokens,
+    cache_write_tokens = usage_days.cache_write_tokens + excluded.cache_write_tokens,
+    cache_write_1h_tokens = usage_days.cache_write_1h_tokens + excluded.cache_write_1h_tokens,
+    output_tokens = usage_days.output_tokens + excluded.output_tokens,
+    audio_output_tokens = usage_days.audio_output_tokens + excluded.audio_output_tokens,
+    image_output_tokens = usage_days.image_output_tokens + excluded.image_output_tokens,
+    images = usage_days.images + excluded.images, audio_ms = usage_days.audio_ms + excluded.audio_ms,
+    characters = usage_days.characters + excluded.characters, call_units = usage_days.call_units + excluded.call_units,
+    cost_nanodollars = usage_days.cost_nanodollars + excluded.cost_nanodollars,
+    charged_nanodollars = usage_days.charged_nanodollars + excluded.charged_nanodollars,
+    quota_tokens = usage_days.quota_tokens + excluded.quota_tokens;
+  return null;
+end $$;
+
+create trigger usage_days_of_new_hours after insert on usage_hours
+  referencing new table as after_hours for each statement execute function count_new_hours();
+
+create trigger usage_days_of_hours after update on usage_hours
+  referencing old table as before_hours new table as after_hours for each statement execute function count_hours();
+
+create index open_calls_of_account on open_calls (account_id);
+
+-- The ends of calls. A call that has ended is left as it is: the first end counts, except that one which was taken for
+-- abandoned is settled after all. A hold may have been lost with the last moments before a crash of the server, so that an
+-- end needs none, unless it is only to take back a hold that may have been written.
+create function end_calls(node text, ends json) returns void language plpgsql as $$
+begin
+  with given as materialized (
+    select * from json_to_recordset(ends) as given (unmade boolean,
+      id text, account_id text, key_id text, model text, capability text, premium bigint, opened_at bigint,
+      quota_day bigint, budget_month bigint, hold_nanodollars bigint, hold_tokens bigint, price_version text,
+      session text, state text, settled_at bigint, input_tokens bigint, audio_input_tokens bigint,
+      cache_read_tokens bigint, cache_write_tokens bigint, cache_write_1h_tokens bigint, output_tokens bigint,
+      audio_output_tokens bigint, image_output_tokens bigint, images bigint, audio_ms bigint, characters bigint,
+      call_units bigint, usage_source text, cost_nanodollars bigint, charged_nanodollars bigint, quota_tokens bigint,
+      route text, status bigint, error_code text, first_byte_ms bigint, duration_ms bigint, protocol text,
+      client_request_id text, detail text, tag text)
+  ), closed as (
+    delete from open_calls where id = any (array(select id from given)) returning id
+  ), ended as (
+    insert into calls (node_id,
+      id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
+      hold_tokens, price_version, session, state, settled_at, input_tokens, audio_input_tokens, cache_read_tokens,
+      cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_output_tokens, image_output_tokens, images,
+      audio_ms, characters, call_units, usage_source, cost_nanodollars, charged_nanodollars, quota_tokens, route,
+      status, error_code, first_byte_ms, duration_ms, protocol, client_request_id, detail, tag)
+    select node,
+      id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
+      hold_tokens, price_version, session, state, settled_at, input_tokens, audio_input_tokens, cache_read_tokens,
+      cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_output_tokens, image_output_tokens, images,
+      audio_ms, characters, call_units, usage_source, cost_nanodollars, charged_nanodollars, quota_tokens, route,
+      status, error_code, first_byte_ms, duration_ms, protocol, client_request_id, detail, tag
+    from given where unmade is not true or id in (select id from closed)
+    on conflict (id) do update set
+      quota_day = excluded.quota_day, budget_month = excluded.budget_month,
+      hold_nanodollars = excluded.hold_nanodollars, hold_tokens = excluded.hold_tokens, state = excluded.state,
+      settled_at = excluded.settled_at, input_tokens = excluded.input_tokens,
+      audio_input_tokens = excluded.audio_input_tokens, cache_read_tokens = excluded.cache_read_tokens,
+      cache_write_tokens = excluded.cache_write_tokens, cache_write_1h_tokens = excluded.cache_write_1h_tokens,
+      output_tokens = excluded.output_tokens, audio_output_tokens = excluded.audio_output_tokens,
+      image_output_tokens = excluded.image_output_tokens, images = excluded.images, audio_ms = excluded.audio_ms,
+      characters = excluded.characters, call_units = excluded.call_units, usage_source = excluded.usage_source,
+      cost_nanodollars = excluded.cost_nanodollars, charged_nanodollars = excluded.charged_nanodollars,
+      quota_tokens = excluded.quota_tokens, route = excluded.route, status = excluded.status,
+      error_code = excluded.error_code, first_byte_ms = excluded.first_byte_ms, duration_ms = excluded.duration_ms,
+      protocol = excluded.protocol, client_request_id = excluded.client_request_id, detail = excluded.detail,
+      tag = excluded.tag
+    where calls.state = 'abandoned'
+    returning *
+  ), charges as (
+    insert into entries (id, account_id, kind, amount_nanodollars, at)
+    select id, account_id, 'charge', -charged_nanodollars, settled_at from ended where charged_nanodollars <> 0
+  ), moves as (
+    insert into wallets (account_id, balance_nanodollars)
+    select account_id, -sum(charged_nanodollars) from ended where charged_nanodollars <> 0
+    group by account_id order by account_id
+    on conflict (account_id) do update
+    set balance_nanodollars = wallets.balance_nanodollars + excluded.balance_nanodollars
+  ), draws as (
+    insert into daily_quota_usage (account_id, day, used_tokens)
+    select account_id, quota_day, sum(quota_tokens) from ended where quota_day is not null and quota_tokens <> 0
+    group by account_id, quota_day order by account_id, quota_day
+    on conflict (account_id, day) do update set used_tokens = daily_quota_usage.used_tokens + excluded.used_tokens
+  ), spends as (
+    insert into key_budget_usage (account_id, key_id, month, spent_nanodollars)
+    select account_id, key_id, budget_month, sum(charged_nanodollars) from ended
+    where budget_month is not null and charged_nanodollars <> 0
+    group by account_id, key_id, budget_month order by account_id, key_id, budget_month
+    on conflict (account_id, key_id, month) do update
+    set spent_nanodollars = key_budget_usage.spent_nanodollars + excluded.spent_nanodollars
+  )
+  insert into usage_hours (account_id, hour, model, requests, failures, input_tokens, cache_read_tokens,
+    cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_input_tokens, audio_output_tokens,
+    image_output_tokens, images, audio_ms, characters, call_units, cost_nanodollars, charged_nanodollars,
+    quota_tokens)
+  select account_id, opened_at / 3600000, model,
+    count(*) filter (where state = 'settled'), count(*) filter (where state = 'released'),
+    coalesce(sum(input_tokens), 0), coalesce(sum(cache_read_tokens), 0), coalesce(sum(cache_write_tokens), 0),
+      coalesce(sum(cache_write_1h_tokens), 0), coalesce(sum(output_tokens), 0), coalesce(sum(audio_input_tokens), 0), coalesce(sum(audio_output_tokens), 0), coalesce(sum(image_output_tokens), 0), coalesce(sum(images), 0),
+      coalesce(sum(audio_ms), 0), coalesce(sum(characters), 0), coalesce(sum(call_units), 0),
+      coalesce(sum(cost_nanodollars), 0), coalesce(sum(charged_nanodollars), 0), coalesce(sum(quota_tokens), 0)
+  from ended group by account_id, opened_at / 3600000, model
+  order by account_id, opened_at / 3600000, model
+  on conflict (account_id, hour, model) do update set
+    requests = usage_hours.requests + excluded.requests, failures = usage_hours.failures + excluded.failures,
+      input_tokens = usage_hours.input_tokens + excluded.input_tokens,
+      cache_read_tokens = usage_hours.cache_read_tokens + excluded.cache_read_tokens,
+      cache_write_tokens = usage_hours.cache_write_tokens + excluded.cache_write_tokens,
+      cache_write_1h_tokens = usage_hours.cache_write_1h_tokens + excluded.cache_write_1h_tokens,
+      output_tokens = usage_hours.output_tokens + excluded.output_tokens,
+      audio_input_tokens = usage_hours.audio_input_tokens + excluded.audio_input_tokens,
+      audio_output_tokens = usage_hours.audio_output_tokens + excluded.audio_output_tokens,
+      image_output_tokens = usage_hours.image_output_tokens + excluded.image_output_tokens,
+      images = usage_hours.images + excluded.images, audio_ms = usage_hours.audio_ms + excluded.audio_ms,
+      characters = usage_hours.characters + excluded.characters,
+      call_units = usage_hours.call_units + excluded.call_units,
+      cost_nanodollars = usage_hours.cost_nanodollars + excluded.cost_nanodollars,
+      charged_nanodollars = usage_hours.charged_nanodollars + excluded.charged_nanodollars,
+      quota_tokens = usage_hours.quota_tokens + excluded.quota_tokens;
+end $$;
+
+-- Decides holds one after another and writes those that it grants. Nodes judge one after another too: the lock of an account
+-- is held until the transaction ends, and a statement of a function sees what was committed before it began.
+create function decide_holds(node text, undecided json) returns json language plpgsql as $$
+declare
+  decisions json[] := '{}';
+  given record;
+  account text;
+  wallet bigint;
+  wallet_held numeric;
+  spent_from bigint;
+  account_spent numeric;
+  account_left numeric;
+  quota_account text;
+  of_day bigint;
+  quota_used bigint;
+  quota_held numeric;
+  of_month bigint;
+  budget_spent bigint;
+  budget_held numeric;
+  budget_left numeric;
+  there bigint;
+  held numeric;
+  available numeric;
+  hold numeric;
+  refusal text;
+begin
+  perform pg_advisory_xact_lock(lock) from (
+    select distinct hashtextextended(account_id, 0) as lock
+    from json_to_recordset(undecided) as asked (account_id text) order by lock
+  ) as locks;
+  for given in
+    select * from rows from (json_to_recordset(undecided) as (id text, account_id text, key_id text, model text,
+      capability text, price_version text, session text, premium bigint, opened_at bigint, quota_day bigint,
+      hold_nanodollars bigint, hold_tokens bigint, budget_month bigint, quota_limit bigint, budget_limit bigint,
+      min_hold bigint, account_limit bigint, account_from bigint))
+      with ordinality as asked (id, account_id, key_id, model, capability, price_version, session, premium, opened_at,
+        quota_day, hold_nanodollars, hold_tokens, budget_month, quota_limit, budget_limit, min_hold, account_limit,
+        account_from, place) order by account_id, place
+  loop
+    refusal := null;
+    of_month := null;
+    budget_left := null;
+    if given.premium = 1 then
+      if account is distinct from given.account_id or spent_from is distinct from given.account_from then
+        account := given.account_id;
+        spent_from := given.account_from;
+        select coalesce((select balance_nanodollars from wallets where account_id = account), 0),
+          coalesce(sum(hold_nanodollars), 0)
+          ,
+            coalesce((select sum(charged_nanodollars) from usage_days where account_id = account and day >= spent_from),
+            0)
+          into wallet, wallet_held, account_spent from open_calls where account_id = account;
+      end if;
+      available := wallet - wallet_held;
+      account_left := given.account_limit - account_spent - wallet_held;
+      if given.budget_limit is not null then
+        of_month := greatest(given.budget_month,
+          (select max(month) from key_budget_usage where account_id = account and key_id = given.key_id),
+          (select max(budget_month) from open_calls where account_id = account and key_id = given.key_id));
+        select coalesce((select spent_nanodollars from key_budget_usage
+            where account_id = account and key_id = given.key_id and month = of_month), 0),
+          coalesce(sum(hold_nanodollars), 0)
+          into budget_spent, budget_held from open_calls where account_id = account
+          and key_id = given.key_id and budget_month = of_month;
+        budget_left := given.budget_limit - budget_spent - budget_held;
+      end if;
+      -- least() ignores nulls: without a budget the wallet alone decides.
+      hold := least(available, budget_left, account_left, given.hold_nanodollars);
+      if least(available, budget_left, account_left) <= 0 or hold < given.min_hold then
+        refusal := case
+          when (budget_left <= 0 or budget_left < available) and (account_left is null or budget_left <= account_left)
+            then 'budget'
+          when account_left <= 0 or account_left < available then 'account_budget' else 'balance' end;
+      end if;
+      if refusal = 'budget' then
+        there := budget_spent;
+        held := budget_held;
+      elsif refusal = 'account_budget' then
+        there := account_spent;
+        held := wallet_held;
+      else
+        there := wallet;
+        held := wallet_held;
+      end if;
+    else
+      if quota_account is distinct from given.account_id then
+        quota_account := given.account_id;
+        of_day := greatest(given.quota_day, (select max(day) from daily_quota_usage where account_id = quota_account),
+          (select max(quota_day) from open_calls where account_id = quota_account));
+        select coalesce((select used_tokens from daily_quota_usage where account_id = quota_account and day = of_day),
+          0),
+          coalesce(sum(hold_tokens), 0)
+          into quota_used, quota_held
+          from open_calls where account_id = quota_account and quota_day = of_day;
+      end if;
+      available := given.quota_limit - quota_used - quota_held;
+      hold := least(available, given.hold_tokens);
+      if available <= 0 or hold < given.min_hold then refusal := 'quota'; end if;
+      there := quota_used;
+      held := quota_held;
+    end if;
+    if refusal is null then
+      insert into open_calls (node_id,
+        id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
+        hold_tokens, price_version, session)
+      values (node,
+        given.id, given.account_id, given.key_id, given.model, given.capability, given.premium, given.opened_at,
+        case when given.premium = 1 then null else of_day end, of_month,
+        case when given.premium = 1 then hold else 0 end, case when given.premium = 1 then 0 else hold end,
+        given.price_version, given.session);
+      if given.premium = 1 then wallet_held := wallet_held + hold;
+      else quota_held := quota_held + hold;
+      end if;
+    end if;
+    decisions := array_append(decisions, json_build_object('id', given.id, 'refused', refusal, 'there', there,
+      'held', held, 'hold', hold, 'day', of_day, 'month', of_month));
+  end loop;
+  return array_to_json(decisions);
+end $$;
+
+-- A batch in one round trip. The ends come first, because they free what the holds may need; a call that begins and ends in
+-- one batch is late. A batch without ends does not wait for the disk.
+create function record_calls(node text, ends json, decided json, undecided json, late json) returns json
+language plpgsql as $$
+declare
+  decisions json;
+begin
+  if ends is null and late is null then perform set_config('synchronous_commit', 'off', true); end if;
+  if ends is not null then perform end_calls(node, ends); end if;
+  if decided is not null then
+    insert into open_calls (node_id,
+      id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
+      hold_tokens, price_version, session)
+    select node,
+      id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
+      hold_tokens, price_version, session
+    from json_to_recordset(decided) as given (
+      id text, account_id text, key_id text, model text, capability text, premium bigint, opened_at bigint,
+      quota_day bigint, budget_month bigint, hold_nanodollars bigint, hold_tokens bigint, price_version text,
+      session text);
+  end if;
+  if undecided is not null then decisions := decide_holds(node, undecided); end if;
+  if late is not null then perform end_calls(node, late); end if;
+  return decisions;
+end $$;

@@ -1,0 +1,593 @@
+-- The tables of both engines. "without rowid" and "blob" are SQLite's words, which PostgreSQL gets in its own. An empty line
+-- ends a statement. What the columns mean is in src/db/schema.ts.
+
+create table accounts (
+  id text not null primary key,
+  email text not null unique,
+  name text,
+  free_tokens_per_day bigint,
+  requests_per_minute bigint,
+  tokens_per_minute bigint,
+  budget_nanodollars bigint,
+  budget_period text,
+  allowed_models text,
+  created_at bigint not null,
+  disabled_at bigint,
+  founded_by text
+) without rowid;
+
+create index accounts_of_founder on accounts (founded_by) where founded_by is not null;
+
+create table keys (
+  id text not null primary key,
+  account_id text not null references accounts (id),
+  name text not null,
+  secret_hash text not null,
+  allowed_models text,
+  requests_per_minute bigint,
+  tokens_per_minute bigint,
+  concurrent_calls bigint,
+  budget_nanodollars bigint,
+  budget_period text,
+  created_at bigint not null,
+  created_by text,
+  expires_at bigint,
+  revoked_at bigint,
+  last_used_at bigint
+) without rowid;
+
+create index keys_expiring on keys (expires_at) where expires_at is not null;
+
+create index keys_of_account on keys (account_id);
+
+create index keys_revoked on keys (revoked_at) where revoked_at is not null;
+
+create table open_calls (
+  id text not null primary key,
+  account_id text not null,
+  key_id text not null,
+  model text not null,
+  capability text not null,
+  premium bigint not null,
+  opened_at bigint not null,
+  quota_day bigint,
+  budget_month bigint,
+  hold_nanodollars bigint not null,
+  hold_tokens bigint not null,
+  price_version text,
+  session text,
+  node_id text
+) without rowid;
+
+create table calls (
+  id text not null primary key,
+  account_id text not null,
+  key_id text not null,
+  model text not null,
+  capability text not null,
+  premium bigint not null,
+  opened_at bigint not null,
+  quota_day bigint,
+  budget_month bigint,
+  hold_nanodollars bigint not null,
+  hold_tokens bigint not null,
+  price_version text,
+  session text,
+  node_id text,
+  state text not null,
+  settled_at bigint not null,
+  input_tokens bigint,
+  audio_input_tokens bigint,
+  cache_read_tokens bigint,
+  cache_write_tokens bigint,
+  cache_write_1h_tokens bigint,
+  output_tokens bigint,
+  audio_output_tokens bigint,
+  image_output_tokens bigint,
+  images bigint,
+  audio_ms bigint,
+  characters bigint,
+  call_units bigint,
+  usage_source text,
+  cost_nanodollars bigint,
+  charged_nanodollars bigint,
+  quota_tokens bigint,
+  route text,
+  status bigint,
+  error_code text,
+  first_byte_ms bigint,
+  duration_ms bigint,
+  protocol text,
+  client_request_id text,
+  detail text,
+  tag text
+) without rowid;
+
+-- Of indexes that serve a query equally well, SQLite takes the one that was made last.
+create index calls_of_account on calls (account_id, opened_at);
+
+create index calls_failed on calls (opened_at) where error_code is not null;
+
+create index calls_failed_of_account on calls (account_id, opened_at) where error_code is not null;
+
+create index calls_by_client_id on calls (client_request_id, opened_at) where client_request_id is not null;
+
+create index calls_of_session on calls (session, opened_at) where session is not null;
+
+create index calls_of_tag on calls (tag, opened_at) where tag is not null;
+
+create index calls_of_tag_of_account on calls (account_id, tag, opened_at) where tag is not null;
+
+create table refusals (
+  id text not null primary key,
+  account_id text not null,
+  key_id text not null,
+  opened_at bigint not null,
+  endpoint text not null,
+  capability text,
+  model text,
+  protocol text,
+  status bigint not null,
+  error_code text not null,
+  message text not null,
+  session text,
+  client_request_id text,
+  duration_ms bigint not null,
+  requests bigint not null,
+  tag text
+) without rowid;
+
+create index refusals_by_time on refusals (opened_at);
+
+create index refusals_of_account on refusals (account_id, opened_at);
+
+create table entries (
+  id text not null primary key,
+  account_id text not null,
+  kind text not null,
+  amount_nanodollars bigint not null,
+  note text,
+  at bigint not null
+) without rowid;
+
+create index entries_by_hand on entries (account_id, at) where kind <> 'charge';
+
+create table wallets (
+  account_id text not null primary key,
+  balance_nanodollars bigint not null
+) without rowid;
+
+create table daily_quota_usage (
+  account_id text not null,
+  day bigint not null,
+  used_tokens bigint not null,
+  primary key (account_id, day)
+) without rowid;
+
+create table key_budget_usage (
+  account_id text not null,
+  key_id text not null,
+  month bigint not null,
+  spent_nanodollars bigint not null,
+  primary key (account_id, key_id, month)
+) without rowid;
+
+create index key_budget_usage_of_account on key_budget_usage (account_id, month);
+
+create table usage_hours (
+  account_id text not null,
+  hour bigint not null,
+  model text not null,
+  requests bigint not null,
+  failures bigint not null,
+  input_tokens bigint not null,
+  audio_input_tokens bigint not null,
+  cache_read_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  cache_write_1h_tokens bigint not null,
+  output_tokens bigint not null,
+  audio_output_tokens bigint not null,
+  image_output_tokens bigint not null,
+  images bigint not null,
+  audio_ms bigint not null,
+  characters bigint not null,
+  call_units bigint not null,
+  cost_nanodollars bigint not null,
+  charged_nanodollars bigint not null,
+  quota_tokens bigint not null,
+  primary key (account_id, hour, model)
+) without rowid;
+
+create table usage_days (
+  account_id text not null,
+  day bigint not null,
+  model text not null,
+  requests bigint not null,
+  failures bigint not null,
+  input_tokens bigint not null,
+  audio_input_tokens bigint not null,
+  cache_read_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  cache_write_1h_tokens bigint not null,
+  output_tokens bigint not null,
+  audio_output_tokens bigint not null,
+  image_output_tokens bigint not null,
+  images bigint not null,
+  audio_ms bigint not null,
+  characters bigint not null,
+  call_units bigint not null,
+  cost_nanodollars bigint not null,
+  charged_nanodollars bigint not null,
+  quota_tokens bigint not null,
+  primary key (account_id, day, model)
+) without rowid;
+
+create table opening_balances (
+  account_id text not null primary key,
+  before_day bigint not null,
+  calls bigint not null,
+  requests bigint not null,
+  failures bigint not null,
+  charged_nanodollars bigint not null,
+  quota_tokens bigint not null,
+  input_tokens bigint not null,
+  audio_input_tokens bigint not null,
+  cache_read_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  cache_write_1h_tokens bigint not null,
+  output_tokens bigint not null,
+  audio_output_tokens bigint not null,
+  image_output_tokens bigint not null,
+  images bigint not null,
+  audio_ms bigint not null,
+  characters bigint not null,
+  call_units bigint not null,
+  cost_nanodollars bigint not null,
+  budget_nanodollars bigint not null
+) without rowid;
+
+create table statistics (
+  hours bigint not null,
+  kind text not null,
+  hour bigint not null,
+  account_id text not null,
+  key_id text not null,
+  model text not null,
+  plugin text not null,
+  status bigint not null,
+  name text not null,
+  requests bigint not null,
+  failures bigint not null,
+  refused bigint not null,
+  failed bigint not null,
+  input_tokens bigint not null,
+  audio_input_tokens bigint not null,
+  cache_read_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  cache_write_1h_tokens bigint not null,
+  output_tokens bigint not null,
+  audio_output_tokens bigint not null,
+  image_output_tokens bigint not null,
+  images bigint not null,
+  audio_ms bigint not null,
+  characters bigint not null,
+  call_units bigint not null,
+  cost_nanodollars bigint not null,
+  charged_nanodollars bigint not null,
+  quota_tokens bigint not null,
+  f0 bigint not null, f1 bigint not null, f2 bigint not null, f3 bigint not null, f4 bigint not null, f5 bigint not null,
+  f6 bigint not null, f7 bigint not null, f8 bigint not null, f9 bigint not null, f10 bigint not null, f11 bigint not null,
+  f12 bigint not null, f13 bigint not null, f14 bigint not null, f15 bigint not null, f16 bigint not null, f17 bigint not null,
+  f18 bigint not null, f19 bigint not null, f20 bigint not null, f21 bigint not null, f22 bigint not null, f23 bigint not null,
+  d0 bigint not null, d1 bigint not null, d2 bigint not null, d3 bigint not null, d4 bigint not null, d5 bigint not null,
+  d6 bigint not null, d7 bigint not null, d8 bigint not null, d9 bigint not null, d10 bigint not null, d11 bigint not null,
+  d12 bigint not null, d13 bigint not null, d14 bigint not null, d15 bigint not null, d16 bigint not null, d17 bigint not null,
+  d18 bigint not null, d19 bigint not null, d20 bigint not null, d21 bigint not null, d22 bigint not null, d23 bigint not null,
+  primary key (hours, kind, hour, account_id, key_id, model, plugin, status, name)
+) without rowid;
+
+create table statistics_gaps (
+  id text not null primary key,
+  node_id text,
+  from_id text not null,
+  until_id text,
+  settled_from bigint not null,
+  exceptions text not null,
+  partial text
+);
+
+create table nodes (
+  id text not null primary key,
+  seen_at bigint not null
+);
+
+create table revisions (
+  name text not null primary key,
+  revision bigint not null
+);
+
+create table users (
+  id text not null primary key,
+  account_id text not null unique references accounts (id),
+  email text not null unique,
+  name text not null,
+  role text not null,
+  password_is_temporary bigint not null,
+  email_verified bigint not null,
+  two_factor_enabled bigint not null default 0,
+  image text,
+  current_account_id text,
+  created_at text not null,
+  updated_at text not null
+) without rowid;
+
+create table credentials (
+  id text not null primary key,
+  user_id text not null references users (id),
+  provider_id text not null,
+  provider_account_id text not null,
+  password_hash text,
+  access_token text,
+  refresh_token text,
+  id_token text,
+  access_token_expires_at text,
+  refresh_token_expires_at text,
+  scope text,
+  created_at text not null,
+  updated_at text not null,
+  unique (provider_id, provider_account_id)
+) without rowid;
+
+create index credentials_of_user on credentials (user_id);
+
+create table two_factors (
+  id text not null primary key,
+  user_id text not null unique references users (id),
+  secret text not null,
+  backup_codes text not null,
+  verified bigint not null
+) without rowid;
+
+create table sessions (
+  id text not null primary key,
+  token text not null unique,
+  user_id text not null references users (id),
+  expires_at text not null,
+  ip_address text,
+  user_agent text,
+  created_at text not null,
+  updated_at text not null,
+  last_used_at bigint,
+  account_id text
+) without rowid;
+
+create index sessions_by_expiry on sessions (expires_at);
+
+create index sessions_of_user on sessions (user_id);
+
+create table verifications (
+  id text not null primary key,
+  identifier text not null,
+  value text not null,
+  expires_at text not null,
+  created_at text not null,
+  updated_at text not null
+) without rowid;
+
+create index verifications_by_expiry on verifications (expires_at);
+
+create index verifications_by_identifier on verifications (identifier);
+
+create table email_verifications (
+  user_id text not null primary key references users (id),
+  token_hash text not null,
+  email text not null,
+  expires_at bigint not null
+);
+
+create table invitations (
+  token_hash text not null primary key,
+  account_id text not null references accounts (id),
+  created_at bigint not null,
+  expires_at bigint not null,
+  used_at bigint,
+  created_by text
+) without rowid;
+
+create index invitations_by_expiry on invitations (expires_at);
+
+create table memberships (
+  account_id text not null references accounts (id),
+  user_id text not null references users (id),
+  role text not null,
+  joined_at bigint not null,
+  primary key (account_id, user_id)
+);
+
+create index memberships_of_user on memberships (user_id);
+
+create table team_invitations (
+  id text not null primary key,
+  token_hash text not null unique,
+  account_id text not null references accounts (id),
+  role text not null,
+  email text,
+  created_by text not null,
+  created_at bigint not null,
+  expires_at bigint not null,
+  used_by text
+);
+
+create index team_invitations_of_account on team_invitations (account_id);
+
+create table sign_in_attempts (
+  key text not null primary key,
+  attempts bigint not null,
+  ends_at bigint not null
+) without rowid;
+
+create index sign_in_attempts_by_expiry on sign_in_attempts (ends_at);
+
+create table vouchers (
+  id text not null primary key,
+  code_hash text not null unique,
+  amount_nanodollars bigint not null,
+  created_at bigint not null,
+  expires_at bigint,
+  voided_at bigint,
+  redeemed_at bigint,
+  redeemed_by text references accounts (id)
+) without rowid;
+
+create index vouchers_of_account on vouchers (redeemed_by, redeemed_at);
+
+create table audit (
+  id text not null primary key,
+  at bigint not null,
+  account_id text not null,
+  action text not null,
+  subject text not null,
+  detail text not null
+) without rowid;
+
+create index audit_by_time on audit (at);
+
+create table blobs (
+  id text not null primary key,
+  media_type text not null,
+  bytes blob not null,
+  expires_at bigint not null
+);
+
+create index blobs_by_expiry on blobs (expires_at);
+
+create table stored_responses (
+  account_id text not null,
+  id text not null,
+  response_id text not null,
+  body blob not null,
+  bytes bigint not null,
+  expires_at bigint not null,
+  primary key (account_id, id)
+);
+
+create index stored_responses_by_expiry on stored_responses (expires_at);
+
+create index stored_responses_by_response on stored_responses (account_id, response_id);
+
+create index stored_responses_of_account on stored_responses (account_id, expires_at, id, bytes);
+
+create table idempotency_keys (
+  id text not null primary key,
+  account_id text not null,
+  call_id text not null,
+  body_hash text not null,
+  node_id text not null,
+  state text not null,
+  answer blob,
+  position bigint,
+  expires_at bigint not null
+);
+
+create index idempotency_keys_by_expiry on idempotency_keys (expires_at);
+
+create index idempotency_keys_by_position on idempotency_keys (account_id, position);
+
+create table contents (
+  id text not null primary key,
+  account_id text not null,
+  at bigint not null,
+  body blob not null,
+  secrets_id text not null,
+  bytes bigint not null,
+  position bigint not null
+);
+
+create index contents_by_time on contents (at);
+
+create index contents_of_account on contents (account_id, position, bytes);
+
+create table content_switches (
+  subject text not null primary key,
+  account_id text not null,
+  set_by text not null,
+  set_at bigint not null
+);
+
+create index content_switches_of_account on content_switches (account_id);
+
+create table providers (
+  name text not null primary key,
+  enabled bigint not null,
+  priority bigint,
+  weight bigint,
+  manifest text,
+  removed_at bigint
+);
+
+create table provider_keys (
+  id text not null primary key,
+  provider text not null,
+  secret blob not null,
+  secrets_id text not null,
+  last4 text not null,
+  set_by text not null,
+  set_at bigint not null
+);
+
+create table alert_rules (
+  owner text not null,
+  rule text not null,
+  enabled bigint not null,
+  threshold bigint,
+  primary key (owner, rule)
+);
+
+create table alerts (
+  id text not null primary key,
+  owner text not null,
+  rule text not null,
+  text text not null,
+  level bigint not null,
+  since_at bigint not null,
+  seen_at bigint not null,
+  notified_at bigint,
+  notified_level bigint
+);
+
+create table alert_channels (
+  id text not null primary key,
+  owner text not null,
+  kind text not null,
+  label text not null,
+  target blob not null,
+  created_at bigint not null,
+  sent_at bigint,
+  error text,
+  error_at bigint,
+  secrets_id text not null
+);
+
+create index alert_channels_of_owner on alert_channels (owner);
+
+create table alert_messages (
+  id text not null primary key,
+  channel_id text not null,
+  body text not null,
+  attempts bigint not null,
+  next_at bigint not null
+);
+
+create index alert_messages_by_time on alert_messages (next_at);
+
+create table alert_turns (
+  name text not null primary key,
+  next_at bigint not null
+);
+
+create table settings (
+  name text not null primary key,
+  value text not null
+);
+
+insert into revisions (name, revision) values ('copies', 0);

@@ -1,0 +1,5 @@
+/** The text of the file, which is part of the built program. */
+declare module "*.sql" {
+  const text: string;
+  export default text;
+}

@@ -1,0 +1,63 @@
+import { expect } from "bun:test";
+import pg from "pg";
+import { node, postgresTest } from "./fixture.ts";
+
+postgresTest("a batch of holds does not wait for the disk of PostgreSQL, and one with an end does", async () => {
+  const { url } = await node();
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const call = { account_id: "a", key_id: "k", model: "m", capability: "chat", premium: 1, opened_at: 0 };
+  const open = { ...call, id: "c1", hold_nanodollars: 1, hold_tokens: 0 };
+  const end = { ...open, state: "settled", settled_at: 1, charged_nanodollars: 0, quota_tokens: 0, status: 200 };
+  /** What PostgreSQL goes by when the transaction of a batch is committed. */
+  const waitsForDisk = async (holds: object[] | null, ends: object[] | null) => {
+    const [decided, late] = [holds, ends].map((rows) => rows && JSON.stringify(rows));
+    await client.query("begin");
+    await client.query("select record_calls('n', null, $1, null, $2)", [decided, late]);
+    const { rows } = await client.query("show synchronous_commit");
+    await client.query("commit");
+    return rows[0].synchronous_commit;
+  };
+  expect(await waitsForDisk([open], null)).toBe("off");
+  expect(await waitsForDisk(null, [end])).toBe("on");
+  expect(await waitsForDisk([{ ...open, id: "c2" }], [{ ...end, id: "c2" }])).toBe("on");
+  const { rows } = await client.query("select id, state from calls order by id");
+  expect(rows).toEqual([
+    { id: "c1", state: "settled" },
+    { id: "c2", state: "settled" },
+  ]);
+  await client.end();
+});
+
+postgresTest("a hold that a crash of PostgreSQL has lost is taken anew when it is extended", async () => {
+  const { store } = await node();
+  const { open, extended } = holdOf();
+  await store.db.insertInto("wallets").values({ account_id: "acc_1", balance_nanodollars: 100 }).execute();
+  await store.writeLedger([open]);
+  await store.db.deleteFrom("open_calls").execute();
+  expect(await store.extendHold?.(extended)).toMatchObject({ holdNanodollars: 30, available: 100 });
+  expect(await store.db.selectFrom("open_calls").select(["id", "hold_nanodollars", "node_id"]).execute()).toEqual([
+    { id: "c1", hold_nanodollars: 30, node_id: store.nodeId },
+  ]);
+});
+
+function holdOf() {
+  const guard = { quotaLimit: 0, minHold: 1 };
+  const open = {
+    kind: "open" as const,
+    callId: "c1",
+    accountId: "acc_1",
+    keyId: "key_1",
+    model: "m",
+    capability: "chat" as const,
+    premium: true,
+    openedAt: 0,
+    quotaDay: null,
+    budgetMonth: null,
+    holdNanodollars: 10,
+    holdTokens: 0,
+    priceVersion: null,
+    guard,
+  };
+  return { open, extended: { ...open, holdNanodollars: 30 } };
+}
