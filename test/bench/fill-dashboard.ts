@@ -20,11 +20,12 @@ export async function fillOverview(home: string): Promise<void> {
   database.exec(`
     pragma synchronous = off;
     begin;
-    insert into usage_hours (account_id, hour, model, requests, failures, input_tokens, cache_read_tokens,
-      cache_write_tokens, output_tokens, images, audio_ms, characters, call_units, cost_nanodollars, charged_nanodollars, quota_tokens)
+    insert into usage_hours (account_id, hour, model, requests, failures, input_tokens, audio_input_tokens,
+      cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_output_tokens,
+      image_output_tokens, images, audio_ms, characters, call_units, cost_nanodollars, charged_nanodollars, quota_tokens)
       with recursive h(n) as (values (1) union all select n + 1 from h where n < ${hours}),
         m(k) as (values (1) union all select k + 1 from m where k < ${models})
-      select 'scale0000001', ${from} + n, 'model-' || k, 40, 1, 14000, 0, 0, 4800, 0, 0, 0, 0, 3300000, 0, 18800 from h, m;
+      select 'scale0000001', ${from} + n, 'model-' || k, 40, 1, 14000, 0, 0, 0, 0, 4800, 0, 0, 0, 0, 0, 0, 3300000, 0, 18800 from h, m;
     insert into wallets (account_id, balance_nanodollars) values ('scale0000001', 0);
     commit;
     pragma wal_checkpoint(truncate);`);

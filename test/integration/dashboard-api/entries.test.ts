@@ -27,9 +27,10 @@ test("reads entries with a running balance in pages and as CSV without formulas"
   ]);
   expect(await (await ben.get(`${api}/entries`)).json()).toMatchObject({ data: [] });
 
-  await sql`insert into usage_hours (account_id, hour, model, requests, failures, input_tokens, cache_read_tokens,
-    cache_write_tokens, output_tokens, images, audio_ms, characters, call_units, cost_nanodollars, charged_nanodollars,
-    quota_tokens) values (${accountId}, 1, 'm', 1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 500000000, 500000000, 0)`.execute(
+  await sql`insert into usage_hours (account_id, hour, model, requests, failures, input_tokens,
+    audio_input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_output_tokens,
+    image_output_tokens, images, audio_ms, characters, call_units, cost_nanodollars, charged_nanodollars,
+    quota_tokens) values (${accountId}, 1, 'm', 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 500000000, 500000000, 0)`.execute(
     store.db,
   );
   const [, newest] = (await (await ada.get(`${api}/entries.csv`)).text()).split("\r\n");
