@@ -6,6 +6,7 @@ import type { Role, Store } from "../../db/index.ts";
 import { newAccountRow } from "../account-admin.ts";
 import { toSignInAddress } from "../auth-http.ts";
 import { type AuthOptions, authOptions, recordSignIns } from "../better-auth.ts";
+import { shareFreeQuota } from "../mailbox.ts";
 import { identityProvider } from "../roles.ts";
 import { isInvited } from "../teams/team-invitations.ts";
 import { createUser, findUser, giveToHolder } from "../users.ts";
@@ -116,7 +117,11 @@ async function admitIdentity(
   const isClaimed = account !== undefined && (await findUser(store, account.id))?.emailVerified === false;
   if ((account === undefined || isClaimed) && isClosed && !(await isInvited(store, email, now))) return;
   if (isClaimed) {
-    await store.change((db) => giveToHolder(db, { accountId: account.id, by: identityProvider.accountId }, now));
+    const { id: accountId } = account;
+    await store.change(async (db) => {
+      await giveToHolder(db, { accountId, by: identityProvider.accountId }, now);
+      await shareFreeQuota(db, { accountId, shared: store.shared }, now);
+    });
     return;
   }
   await store.db.transaction().execute(async (db) => {
@@ -128,5 +133,6 @@ async function admitIdentity(
     }
     // A user who exists is not changed.
     await createUser(db, { accountId, role: "member", emailVerified: true }, now);
+    if (account === undefined) await shareFreeQuota(db, { accountId, shared: store.shared }, now);
   });
 }
