@@ -1,5 +1,5 @@
 import { sql, type Transaction } from "kysely";
-import type { Database, Store } from "../db/index.ts";
+import { type Database, lockName, type Store } from "../db/index.ts";
 import { recordAudit } from "./record-audit.ts";
 
 interface Verified {
@@ -25,8 +25,8 @@ export async function shareFreeQuota(
     .executeTakeFirst();
   if (account === undefined || account.free_tokens_per_day !== null) return;
   const mailbox = toMailbox(account.email);
-  // Those that are verified at the same time see each other. A transaction of SQLite is alone anyway.
-  if (shared) await sql`select pg_advisory_xact_lock(hashtextextended(${`mailbox ${mailbox}`}, 0))`.execute(db);
+  // Those that are verified at the same time see each other.
+  await lockName(db, `mailbox ${mailbox}`, shared);
   const at = mailbox.lastIndexOf("@");
   const pattern = `${toPattern(mailbox.slice(0, at))}+%${toPattern(mailbox.slice(at))}`;
   const other = await db

@@ -1,6 +1,5 @@
-import { sql } from "kysely";
 import { GatewayError } from "../contract/index.ts";
-import type { Database, Store } from "../db/index.ts";
+import { type Database, lockName, type Store } from "../db/index.ts";
 import { type SecretBox, sealSecret } from "../providers/index.ts";
 import { DeliveryError } from "./message.ts";
 
@@ -53,10 +52,8 @@ export async function addChannel(
   const { owner, kind, target } = fields;
   const id = `ach_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
   return await db.transaction().execute(async (transaction) => {
-    // Those that are added at the same time count each other. A transaction of SQLite is alone anyway.
-    if (shared) {
-      await sql`select pg_advisory_xact_lock(hashtextextended(${`alert_channels ${owner}`}, 0))`.execute(transaction);
-    }
+    // Those that are added at the same time count each other.
+    await lockName(transaction, `alert_channels ${owner}`, shared);
     const { count } = await transaction
       .selectFrom("alert_channels")
       .select((select) => select.fn.countAll().as("count"))
