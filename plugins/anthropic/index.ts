@@ -21,7 +21,11 @@ export default definePlugin({
   baseUrl: "https://api.anthropic.com/v1",
   authorize: (key) => ({ "x-api-key": key, ...headers }),
   models: readModels([...rows.models, ...current.models]),
-  handlers: { chat: withFunctionsAsTools(chat), countChatTokens, ...messagesHandlers({ headers, toUsage }) },
+  handlers: {
+    chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }),
+    countChatTokens,
+    ...messagesHandlers({ headers, toUsage }),
+  },
   checks: { chat: precheckMultimodal((request, { model, warn }) => toMessages(request, model, warn)) },
   maxChoices: { chat: 1 },
   readFault,

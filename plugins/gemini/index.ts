@@ -24,7 +24,14 @@ export default definePlugin({
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   authorize: (key) => ({ "x-goog-api-key": key }),
   models: readModels([...rows.models, ...current.models]),
-  handlers: { chat: withFunctionsAsTools(chat), countChatTokens, embeddings, images, speech, transcription },
+  handlers: {
+    chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }),
+    countChatTokens,
+    embeddings,
+    images,
+    speech,
+    transcription,
+  },
   checks: { chat: precheckMultimodal((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
   maxChoices: { chat: 8, images: 1 }, // The bound of `candidateCount`, and a picture a request.
   readUsage: readAnswerUsage,

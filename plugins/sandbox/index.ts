@@ -29,7 +29,13 @@ export function sandbox(models: readonly Model[]): ProviderPlugin {
     baseUrl: "http://sandbox.invalid",
     credential: "none",
     models: withoutDuplicates(models),
-    handlers: { chat: withFunctionsAsTools(chat), embeddings, images: image, transcription, speech },
+    handlers: {
+      chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }),
+      embeddings,
+      images: image,
+      transcription,
+      speech,
+    },
   });
 }
 

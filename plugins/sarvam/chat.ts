@@ -10,6 +10,9 @@ import {
 /** sarvam-m writes its thoughts into the content; later models have `reasoning_content`, which passes as it is. */
 const dialect = openai({ chat: { think: true, systemRole: "system" } });
 
+/** What the dialect leaves out, for the handler here sends what it does. */
+export const omits = dialect.chat?.omits;
+
 /** Chat in OpenAI's dialect. Only it stands below `/v1`: https://docs.sarvam.ai/api-reference-docs/chat */
 export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
   if (dialect.chat === undefined) throw new TypeError("The dialect has no chat");

@@ -1,7 +1,7 @@
 import { definePlugin, readModels } from "modelgate/plugin";
 import current from "../../catalogue/current/sarvam.json" with { type: "json" };
 import rows from "../../catalogue/sarvam.json" with { type: "json" };
-import { chat } from "./chat.ts";
+import { chat, omits } from "./chat.ts";
 import { speech, toSpeechBody } from "./speech.ts";
 import { transcription } from "./transcription.ts";
 
@@ -10,6 +10,6 @@ export default definePlugin({
   baseUrl: "https://api.sarvam.ai",
   authorize: (key) => ({ "api-subscription-key": key }),
   models: readModels([...rows.models, ...current.models]),
-  handlers: { chat, transcription, speech },
+  handlers: { chat: Object.assign(chat, { omits }), transcription, speech },
   checks: { speech: (asked) => void toSpeechBody({ ...asked, warn: () => undefined }) },
 });

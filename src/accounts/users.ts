@@ -171,6 +171,30 @@ export async function writePassword(
   return { email };
 }
 
+/**
+ * Gives an account whose e-mail was only claimed to who has proved to hold that e-mail. What the claimer made ends, and their
+ * password, sessions, trusted devices and second factor. Call it by `Store.change`.
+ */
+export async function giveToHolder(
+  db: Transaction<Database>,
+  { accountId, by }: { accountId: string; by: string },
+  now: number,
+): Promise<void> {
+  await lockAccount(db, accountId);
+  const user = await findUser({ db }, accountId);
+  if (user === undefined || user.emailVerified) return;
+  await endClaims(db, { accountId, userId: user.id, by }, now);
+  await db
+    .updateTable("users")
+    .set({ email_verified: 1, password_is_temporary: 0 })
+    .where("id", "=", user.id)
+    .execute();
+  await removeSecondFactor(db, user.id);
+  await db.deleteFrom("credentials").where("user_id", "=", user.id).execute();
+  await db.deleteFrom("sessions").where("user_id", "=", user.id).execute();
+  await endOtherAccess(db, { accountId, userId: user.id });
+}
+
 interface PasswordHash extends Omit<NewPassword, "password"> {
   readonly hash: string;
   /** Set at sign-up, where the e-mail is not verified; otherwise the operator vouches for it. */

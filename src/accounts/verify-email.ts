@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { GatewayError } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
+import { shareFreeQuota } from "./mailbox.ts";
 import { recordAudit } from "./record-audit.ts";
 import type { SessionUser } from "./sessions.ts";
 
@@ -35,7 +36,7 @@ export async function createEmailVerification(
  * @throws {GatewayError} `not_found` for a token that is unknown, expired, of another user or of another e-mail.
  */
 export async function verifyEmail(
-  store: Pick<Store, "change">,
+  store: Pick<Store, "change" | "shared">,
   { userId, ownAccountId, email }: SessionUser,
   token: string,
   now: number,
@@ -54,6 +55,7 @@ export async function verifyEmail(
       throw new GatewayError("not_found", sentence);
     }
     await db.updateTable("users").set({ email_verified: 1 }).where("id", "=", userId).execute();
+    await shareFreeQuota(db, { accountId: ownAccountId, shared: store.shared }, now);
     const entry = { accountId: ownAccountId, action: "user.email_verified", subject: ownAccountId, detail: { email } };
     await recordAudit({ db }, entry, now);
   });

@@ -1,5 +1,5 @@
 import { GatewayError } from "../contract/index.ts";
-import type { Database, Store } from "../db/index.ts";
+import { type Database, lockName, type Store } from "../db/index.ts";
 import { type SecretBox, sealSecret } from "../providers/index.ts";
 import { DeliveryError } from "./message.ts";
 
@@ -46,26 +46,30 @@ export async function listChannels({ db }: Pick<Store, "db">, owner: string): Pr
  * cannot encrypt it as the others can.
  */
 export async function addChannel(
-  { db }: Pick<Store, "db">,
+  { db, shared }: Pick<Store, "db" | "shared">,
   { box, now, ...fields }: { box: SecretBox; now: number; owner: string; kind: Channel["kind"]; target: Target },
 ): Promise<Channel> {
   const { owner, kind, target } = fields;
-  const { count } = await db
-    .selectFrom("alert_channels")
-    .select((select) => select.fn.countAll().as("count"))
-    .where("owner", "=", owner)
-    .executeTakeFirstOrThrow();
-  if (Number(count) >= channelsMax) {
-    throw new GatewayError("invalid_request", `There are ${channelsMax} channels already: delete one first`);
-  }
   const id = `ach_${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`;
-  const sealed = await sealSecret(box, db, { owner: aadOf(id), content: JSON.stringify(target) });
-  const row = {
-    ...{ id, owner, kind, label: toLabel(kind, target), created_at: now, sent_at: null, error: null, error_at: null },
-    ...{ target: sealed.secret, secrets_id: sealed.secrets_id },
-  };
-  await db.insertInto("alert_channels").values(row).execute();
-  return toChannel(row);
+  return await db.transaction().execute(async (transaction) => {
+    // Those that are added at the same time count each other.
+    await lockName(transaction, `alert_channels ${owner}`, shared);
+    const { count } = await transaction
+      .selectFrom("alert_channels")
+      .select((select) => select.fn.countAll().as("count"))
+      .where("owner", "=", owner)
+      .executeTakeFirstOrThrow();
+    if (Number(count) >= channelsMax) {
+      throw new GatewayError("invalid_request", `There are ${channelsMax} channels already: delete one first`);
+    }
+    const sealed = await sealSecret(box, transaction, { owner: aadOf(id), content: JSON.stringify(target) });
+    const row = {
+      ...{ id, owner, kind, label: toLabel(kind, target), created_at: now, sent_at: null, error: null, error_at: null },
+      ...{ target: sealed.secret, secrets_id: sealed.secrets_id },
+    };
+    await transaction.insertInto("alert_channels").values(row).execute();
+    return toChannel(row);
+  });
 }
 
 /** @throws {GatewayError} `not_found` */

@@ -20,7 +20,7 @@ export async function readNodeState(registry: Registry, nowMs: number, folder: s
   const pools = new Map(routes.map(({ plugin, keys }) => [plugin.name, keys]));
   return {
     routes: routes.map(({ plugin, model, circuitBreaker, health }) => {
-      const isOpen = health.openForMs(nowMs) > 0 || circuitBreaker.stateAt(nowMs) !== "closed";
+      const isOpen = health.stateAt(nowMs) === "open" || circuitBreaker.stateAt(nowMs) !== "closed";
       return { plugin: plugin.name, model: model.id, isOpen, isImplausible: health.isImplausible(nowMs) };
     }),
     keys: [...pools].map(([plugin, keys]) => ({ plugin, total: keys.size, paused: keys.size - keys.readyAt(nowMs) })),

@@ -113,9 +113,9 @@ export interface ChatHandler {
   (call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
   /**
    * The request fields that it does not send for a model, beside those in `omit` of the row. A limit of the output that is
-   * not sent bounds nothing, so that more is held.
+   * not sent bounds nothing, so that more is held. Without it nothing is known to be sent, and the most of the model is held.
    */
-  omits?(model: Model): readonly string[];
+  omits?: ((model: Model) => readonly string[]) | undefined;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { sql } from "kysely";
+import { lockName } from "./lock-name.ts";
 import type { Store } from "./store.ts";
 
 /** The content of one call, encrypted. */
@@ -56,8 +56,7 @@ export function createContents({ db, shared }: Pick<Store, "db" | "shared">): Co
   return {
     async put(accountId, rows, accountBytesMax) {
       const end = await db.transaction().execute(async (transaction) => {
-        if (shared)
-          await sql`select pg_advisory_xact_lock(hashtextextended(${`contents ${accountId}`}, 0))`.execute(transaction);
+        await lockName(transaction, `contents ${accountId}`, shared);
         const last = await transaction
           .selectFrom("contents")
           .select(["position", "bytes"])

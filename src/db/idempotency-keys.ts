@@ -1,4 +1,5 @@
 import { type Kysely, type SqlBool, sql, type Transaction } from "kysely";
+import { lockName } from "./lock-name.ts";
 import type { Database } from "./schema.ts";
 
 /** How long a repeated request gets the answer of the first. */
@@ -191,8 +192,7 @@ interface KeptAnswer {
 /** Positions count the stored bytes of an account, so those that must go are the ones so far behind the newest. */
 async function keep(db: Transaction<Database>, { isShared, request, answer, bytesMax }: KeptAnswer): Promise<void> {
   const { accountId } = request;
-  if (isShared)
-    await sql`select pg_advisory_xact_lock(hashtextextended(${`idempotency_keys ${accountId}`}, 0))`.execute(db);
+  await lockName(db, `idempotency_keys ${accountId}`, isShared);
   const newest = await db
     .selectFrom("idempotency_keys")
     .select("position")

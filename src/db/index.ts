@@ -6,6 +6,7 @@ export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
 export type { KeyRecord } from "./key-query.ts";
 export type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
+export { lockName } from "./lock-name.ts";
 export { usageColumns } from "./meter-columns.ts";
 export { oneNodeAtATime } from "./migrate.ts";
 export { openStore } from "./open-store.ts";

@@ -67,7 +67,7 @@ async function runModel<C extends Capability>(
     if (call.isLarge) await nextTurn();
     // A plugin that ignores its signal, or a client that stops reading, does not keep the call from settling.
     const answer = await call.untilCancelled(handler.execute(kernel, call));
-    call.currentRoute?.health.onSuccess();
+    call.currentRoute?.health.onSuccess(call.caller.accountId);
     if (call.clientLeft) recordDisconnect(call);
     return answer;
   } catch (error) {

@@ -1,7 +1,7 @@
 import type {
-  Call,
   ChatChunk,
   ChatCompletion,
+  ChatHandler,
   ChatRequest,
   ChunkChoice,
   GatewayError,
@@ -133,8 +133,6 @@ export function readArguments(call: ToolCall, param: string): Record<string, unk
   throw badRequest(`The arguments of ${name} are not a JSON object`, `${param}.function.arguments`);
 }
 
-type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
-
 /**
  * Makes a chat handler take the deprecated `functions` and `function_call` without knowing of them: they reach it as
  * `tools` and `tool_choice`, and a call it answers with goes back as `function_call`. Requests without them pass as
@@ -145,8 +143,8 @@ type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<
  * const answer = await chat({ request: { messages: [], functions: [{ name: "weather" }] } });
  * answer.tools; // => [{ type: "function", function: { name: "weather" } }]
  */
-export function withFunctionsAsTools(chat: Chat): Chat {
-  return async (call) => {
+export function withFunctionsAsTools(chat: ChatHandler): ChatHandler {
+  const converting: ChatHandler = async (call) => {
     const { functions } = call.request;
     const hasFunctions = Array.isArray(functions) && functions.length > 0;
     if (!hasFunctions && !call.request.messages.some(isLegacy)) return chat(call);
@@ -154,6 +152,7 @@ export function withFunctionsAsTools(chat: Chat): Chat {
     if (!hasFunctions) return answer;
     return Symbol.asyncIterator in answer ? toLegacyChunks(answer) : toLegacyCompletion(answer);
   };
+  return chat.omits === undefined ? converting : Object.assign(converting, { omits: chat.omits });
 }
 
 function isLegacy(message: Message): boolean {

@@ -6,8 +6,10 @@ import type { Role, Store } from "../../db/index.ts";
 import { newAccountRow } from "../account-admin.ts";
 import { toSignInAddress } from "../auth-http.ts";
 import { type AuthOptions, authOptions, recordSignIns } from "../better-auth.ts";
+import { shareFreeQuota } from "../mailbox.ts";
+import { identityProvider } from "../roles.ts";
 import { isInvited } from "../teams/team-invitations.ts";
-import { createUser } from "../users.ts";
+import { createUser, findUser, giveToHolder } from "../users.ts";
 import { type Identity, type OidcOptions, readIdentity } from "./identity-provider.ts";
 import { changeRoleAtSignIn } from "./role-claim.ts";
 
@@ -94,7 +96,8 @@ async function mayLink(store: Store, { id, email }: Identity, issuer: string): P
 
 /**
  * Creates the user of a verified e-mail where there is none: for the account of that e-mail, or for a new account where
- * sign-up is open or a team has invited the address. Otherwise there is no user, and better-auth refuses the sign-in.
+ * sign-up is open or a team has invited the address. Otherwise there is no user, and better-auth refuses the sign-in. An
+ * account whose e-mail was only claimed at a sign-up gives way: it keeps nobody out, and lets nobody in who could not have one.
  */
 async function admitIdentity(
   store: Store,
@@ -111,7 +114,16 @@ async function admitIdentity(
   if (known !== undefined) return;
   const account = await store.db.selectFrom("accounts").select("id").where("email", "=", email).executeTakeFirst();
   const isClosed = signUp === "closed";
-  if (account === undefined && isClosed && !(await isInvited(store, email, now))) return;
+  const isClaimed = account !== undefined && (await findUser(store, account.id))?.emailVerified === false;
+  if ((account === undefined || isClaimed) && isClosed && !(await isInvited(store, email, now))) return;
+  if (isClaimed) {
+    const { id: accountId } = account;
+    await store.change(async (db) => {
+      await giveToHolder(db, { accountId, by: identityProvider.accountId }, now);
+      await shareFreeQuota(db, { accountId, shared: store.shared }, now);
+    });
+    return;
+  }
   await store.db.transaction().execute(async (db) => {
     let accountId = account?.id;
     if (accountId === undefined) {
@@ -119,7 +131,8 @@ async function admitIdentity(
       await db.insertInto("accounts").values(row).execute();
       accountId = row.id;
     }
-    // A user who exists is not changed: an e-mail that was only claimed at a sign-up does not become verified by this.
+    // A user who exists is not changed.
     await createUser(db, { accountId, role: "member", emailVerified: true }, now);
+    if (account === undefined) await shareFreeQuota(db, { accountId, shared: store.shared }, now);
   });
 }

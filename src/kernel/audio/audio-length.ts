@@ -1,4 +1,4 @@
-import { ByteReader, readTag } from "./byte-reader.ts";
+import { type AudioFile, ByteReader, readTag } from "./byte-reader.ts";
 import { measureFlac } from "./flac.ts";
 import { measureMatroska } from "./matroska.ts";
 import { measureMp4 } from "./mp4.ts";
@@ -29,7 +29,7 @@ const boxNames = ["ftyp", "moov", "mdat", "free", "skip", "wide"];
  * a few bytes of silence: only what is counted bounds the length. The work is bounded by {@link chunksMax} and
  * {@link framesMax}, whatever is in the file.
  */
-export async function readAudioLength(file: Blob): Promise<AudioLength> {
+export async function readAudioLength(file: AudioFile): Promise<AudioLength> {
   const { ms, msMax, audioBytes = file.size, bytesPerMsMax } = (await measure(file)).found ?? unknown;
   const isSensible = ms !== undefined && ms > 0 && ms < Number.MAX_SAFE_INTEGER;
   const audioMs = isSensible ? Math.ceil(ms) : undefined;
@@ -45,7 +45,7 @@ export async function readAudioLength(file: Blob): Promise<AudioLength> {
 const unknown: Measure = { bytesPerMsMax: anyBytesPerMs };
 
 /** What the bytes of a file say, and the reader that counted the work. */
-export async function measure(file: Blob): Promise<{ found: Measure | undefined; reader: ByteReader }> {
+export async function measure(file: AudioFile): Promise<{ found: Measure | undefined; reader: ByteReader }> {
   const head = new DataView(await file.slice(0, 12).arrayBuffer());
   const measureFormat = head.byteLength < 12 ? undefined : chooseFormat(head);
   const reader = new ByteReader(

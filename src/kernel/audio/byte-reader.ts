@@ -1,5 +1,18 @@
 import { Buffer } from "node:buffer";
 
+/** What is read of a `Blob`. Bytes that are in memory already are read in place: a `Blob` of them would be a copy. */
+export interface AudioFile {
+  readonly size: number;
+  slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> };
+}
+
+export function fileOfBytes(bytes: Uint8Array<ArrayBuffer>): AudioFile {
+  return {
+    size: bytes.length,
+    slice: (start, end) => ({ arrayBuffer: async () => bytes.slice(start, end).buffer }),
+  };
+}
+
 /**
  * Reads a file in windows and counts the work, so that a hostile file cannot cost more than a good one.
  * Once {@link visitsMax} places were visited, the rest of the file counts as unreadable.
@@ -10,12 +23,12 @@ export class ByteReader {
   visits = 0;
   /** Bytes copied from the file. */
   bytesRead = 0;
-  readonly #file: Blob;
+  readonly #file: AudioFile;
   readonly #visitsMax: number;
   #window = new Uint8Array(0);
   #windowStart = 0;
 
-  constructor(file: Blob, visitsMax: number) {
+  constructor(file: AudioFile, visitsMax: number) {
     this.#file = file;
     this.#visitsMax = visitsMax;
     this.size = file.size;

@@ -254,11 +254,14 @@ function nameOfLimit({ max_completion_tokens }: ChatRequest) {
   return max_completion_tokens ? "max_completion_tokens" : "max_tokens";
 }
 
-/** Whether the output may be more than the limit says: another name of it may count, or a row or plugin leaves it out. */
+/**
+ * Whether the output may be more than the limit says: another name of it may count, a row or plugin leaves it out, or a plugin
+ * does not say that it sends it.
+ */
 function mayExceed(request: ChatRequest, { routes }: ModelEntry): boolean {
   const name = nameOfLimit(request);
   const isOmitted = ({ plugin, model }: Route) =>
-    model.omit?.includes(name) === true || plugin.handlers.chat?.omits?.(model).includes(name) === true;
+    model.omit?.includes(name) === true || plugin.handlers.chat?.omits?.(model).includes(name) !== false;
   return mayLengthen(request) || routes.some(isOmitted);
 }
 

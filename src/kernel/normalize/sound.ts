@@ -43,12 +43,15 @@ function readPlain(text: string): Uint8Array<ArrayBuffer> | undefined {
 }
 
 async function measure(audios: readonly InputAudio["input_audio"][]): Promise<void> {
-  const { readAudioLength } = await import("../audio/audio-length.ts");
+  const [{ readAudioLength }, { fileOfBytes }] = await Promise.all([
+    import("../audio/audio-length.ts"),
+    import("../audio/byte-reader.ts"),
+  ]);
   for (const audio of audios) {
     const bytes = readPlain(audio.data);
     if (bytes === undefined) continue;
     if (bytes.length > largeBytesMin) await nextTurn();
-    const { audioMsMax } = await readAudioLength(new Blob([bytes]));
+    const { audioMsMax } = await readAudioLength(fileOfBytes(bytes));
     if (audioMsMax !== undefined) lengths.set(audio, audioMsMax);
   }
 }

@@ -148,7 +148,7 @@ export interface RouteState {
 export function describeRoutes({ routes }: ModelEntry, nowMs: number): RouteState[] {
   return routes.map(({ plugin, model, circuitBreaker, health, keys }) => {
     const isWithoutKey = keys.size > 0 && keys.readyAt(nowMs) === 0;
-    const state = health.openForMs(nowMs) > 0 || isWithoutKey ? "open" : circuitBreaker.stateAt(nowMs);
+    const state = health.stateAt(nowMs) === "open" || isWithoutKey ? "open" : circuitBreaker.stateAt(nowMs);
     return { plugin: plugin.name, priority: getPriority(model), weight: getWeight(model), state };
   });
 }

@@ -27,7 +27,7 @@ export function toFault(kernel: Kernel, route: Route, call: CallContext, error: 
   if (error instanceof UpstreamFault) return error;
   const { name } = route.plugin;
   kernel.log.error("plugin_failed", { call: call.id, plugin: name, error });
-  if (route.health.onFault(kernel.now())) kernel.log.error("circuit_opened", { plugin: name });
+  if (route.health.onFailure(kernel.now(), call.caller.accountId)) kernel.log.error("circuit_opened", { plugin: name });
   return new UpstreamFault("bad_response", "The provider's answer could not be read", { cause: error });
 }
 
@@ -121,10 +121,11 @@ export function recordLateFailure(error: unknown, call: CallContext, nowMs: numb
   if (cancelReason !== undefined && cancelReason !== "timeout") return false;
   if (route === undefined && cancelReason !== "timeout") return false;
   if (isOverlong(call)) return false;
-  if (!(error instanceof UpstreamFault)) return currentRoute.health.onFault(nowMs);
+  const { accountId } = call.caller;
+  if (!(error instanceof UpstreamFault)) return currentRoute.health.onFailure(nowMs, accountId);
   if (error.isOfRequest) return false;
   const isOfRoute = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";
-  return isOfRoute && currentRoute.circuitBreaker.onFailure(nowMs, call.caller.accountId);
+  return isOfRoute && currentRoute.circuitBreaker.onFailure(nowMs, accountId);
 }
 
 /** Whether an answer lasted longer than a call may, although its provider was not silent. */

@@ -111,7 +111,7 @@ export class CircuitBreaker {
   }
 }
 
-/** The accounts of which a route remembers failures. */
+/** The accounts of which a route or a plugin remembers failures. */
 const accountsMax = 256;
 
 interface OwnCircuit {
@@ -121,7 +121,7 @@ interface OwnCircuit {
 }
 
 /**
- * The circuit breaker of a route. What one account does alone closes no route to others: its failures open the circuit for
+ * The circuit breaker of a route or a plugin. What one account does alone closes none to others: its failures open the circuit for
  * its own calls. It opens for all once it is open for two, or once so many accounts have failed as failures open one. Nor do
  * the probes of one account alone keep it open.
  */
@@ -277,27 +277,26 @@ export class KeyPool {
   }
 }
 
-const pluginFaultsMax = 5;
-const pluginWindowMs = 60_000;
-const pluginOpenMs = 30_000;
+/** A paused plugin is paused for half a minute each time: it asks nobody, and may be repaired at any moment. */
+const pluginCircuitOptions: CircuitBreakerOptions = {
+  failuresMin: 5,
+  windowMs: 60_000,
+  openMs: 30_000,
+  openMsMax: 30_000,
+};
 const implausibleMs = 3_600_000;
 
 /**
- * The circuit breaker of a plugin's own code. Only its own faults count (it threw, returned something that is not an
- * answer, did not end), not a provider that is down or an invalid request. Five faults within a minute without a success
- * open the circuit of all its routes for half a minute; the next fault opens it again.
+ * The circuit breaker of a plugin's own code, for all of its routes. Only its own faults count (it threw, returned something
+ * that is not an answer, did not end), not a provider that is down or an invalid request. As with a route, the odd requests
+ * of one account pause it for that account alone. It is not probed by one call at a time: a call that its provider
+ * refuses says nothing about it.
  */
-export class PluginHealth {
-  #faultsAt: number[] = [];
+export class PluginHealth extends RouteCircuit {
   #implausibleAtMs = Number.NEGATIVE_INFINITY;
-  #openUntilMs = 0;
 
-  /** Returns whether the circuit opens. */
-  onFault(nowMs: number): boolean {
-    this.#faultsAt = [...this.#faultsAt.filter((atMs) => atMs > nowMs - pluginWindowMs), nowMs].slice(-pluginFaultsMax);
-    if (this.#faultsAt.length < pluginFaultsMax) return false;
-    this.#openUntilMs = nowMs + pluginOpenMs;
-    return true;
+  constructor() {
+    super(pluginCircuitOptions);
   }
 
   /** Its provider reported more than a call can have used. */
@@ -308,14 +307,5 @@ export class PluginHealth {
   /** Whether its provider did so in the last hour. */
   isImplausible(nowMs: number): boolean {
     return nowMs - this.#implausibleAtMs < implausibleMs;
-  }
-
-  onSuccess(): void {
-    if (this.#faultsAt.length > 0) this.#faultsAt = [];
-  }
-
-  /** For how many milliseconds the circuit stays open; 0 when it is closed. */
-  openForMs(nowMs: number): number {
-    return Math.max(0, this.#openUntilMs - nowMs);
   }
 }

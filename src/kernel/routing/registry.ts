@@ -112,7 +112,7 @@ export function getWeight({ weight }: Model): number {
 }
 
 export function isReady({ circuitBreaker, health }: Route, nowMs: number, account?: string): boolean {
-  return circuitBreaker.isReady(nowMs, account) && health.openForMs(nowMs) === 0;
+  return circuitBreaker.isReady(nowMs, account) && health.isReady(nowMs, account);
 }
 
 /**

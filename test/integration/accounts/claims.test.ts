@@ -238,6 +238,39 @@ describe("an e-mail that was only claimed", () => {
 describe("a link that verifies an e-mail", () => {
   const tokenIn = (text = "") => /#verify-email=([\w-]+)/.exec(text.replaceAll("=\n", "").replaceAll("=3D", "="))?.[1];
 
+  test("gives one mailbox the free quota once, whatever follows a plus in its name, also at once", async () => {
+    const { signUp, accounts } = await open({ ...mailEnv, FREE_TOKENS_PER_DAY: "1000" });
+    const names = [
+      "ada+1@example.org",
+      "ada@example.org",
+      "ada+2@example.org",
+      "ad%a+1@example.org",
+      "ada+1@example.com",
+    ];
+    const people: { id: string; verify(): Promise<number>; quota(): Promise<number> }[] = [];
+    for (const name of names) {
+      const { id, post, get } = await signUp(name);
+      await post("/email/verification");
+      const token = tokenIn(sink.mails.at(-1)?.text);
+      people.push({
+        id,
+        verify: async () => (await post("/email/verify", { token })).status,
+        quota: async () => ((await get("/me")) as { quota: { limit: number } }).quota.limit,
+      });
+    }
+    const [one, plain, two, ...others] = people as [(typeof people)[0], (typeof people)[0], (typeof people)[0]];
+    expect(await Promise.all([one.verify(), plain.verify()])).toEqual([200, 200]);
+    expect([await one.quota(), await plain.quota()].sort()).toEqual([0, 1000]);
+    await two.verify();
+    expect(await two.quota()).toBe(0);
+    for (const other of others as (typeof people)[0][]) {
+      await other.verify();
+      expect(await other.quota()).toBe(1000);
+    }
+    await accounts.setQuota(two.id, 50);
+    expect(await two.quota()).toBe(50);
+  });
+
   test("is sent to it, is taken in the session of its account alone, and everything made before stays", async () => {
     const { signUp, isGood, store } = await open({ ...mailEnv, FREE_TOKENS_PER_DAY: "1000" });
     const [ada, eve] = [await signUp("ada@example.org"), await signUp("eve@example.org")];

@@ -116,6 +116,17 @@ describe("a webhook", () => {
   });
 });
 
+test("an owner has ten channels at most, however many are added at once, and others have theirs", async () => {
+  const { store, channel } = await fixture();
+  const added = await Promise.allSettled(Array.from({ length: 30 }, () => channel("acc_a")));
+  expect(added.filter(({ status }) => status === "fulfilled")).toHaveLength(10);
+  for (const one of added) {
+    if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "invalid_request" });
+  }
+  expect(await listChannels(store, "acc_a")).toHaveLength(10);
+  await channel("acc_b");
+});
+
 describe("an e-mail", () => {
   test("is sent by the mail server to the account's address, with a subject", async () => {
     const { store, clock, round } = await fixture();

@@ -100,13 +100,18 @@ describe("the claim for roles", () => {
     expect(await credentials.execute()).toHaveLength(1);
   });
 
-  test("gives no role to somebody who only claimed the e-mail at sign-up", async () => {
-    const { comeWith, send, store } = await fixture();
+  test("gives its role to who holds the e-mail, and none to somebody who only claimed it at sign-up", async () => {
+    const { comeWith, send, deps, store } = await fixture();
     const claimed = { email: "ada@example.org", password: "the attacker's password" };
     const headers = { origin, "content-type": "application/json" };
     await send("/api/auth/sign-up/email", { method: "POST", headers, body: JSON.stringify(claimed) });
-    expect(await comeWith(["operators"])).toBeUndefined();
-    expect(await store.db.selectFrom("users").select("role").execute()).toMatchObject([{ role: "member" }]);
+    const cookie = cookieOf(
+      await send("/api/auth/sign-in/email", { method: "POST", headers, body: JSON.stringify(claimed) }),
+    );
+    expect(await deps.signIn.sessionUserOf(cookie)).toMatchObject({ role: "member" });
+    expect(await comeWith(["operators"])).toBe("admin");
+    expect(await deps.signIn.sessionUserOf(cookie)).toBeUndefined();
+    expect(await store.db.selectFrom("users").select("role").execute()).toMatchObject([{ role: "admin" }]);
   });
 });
 

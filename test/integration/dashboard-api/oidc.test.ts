@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { acceptInvitation, invite } from "../../../src/accounts/invitations.ts";
+import { signUp } from "../../../src/accounts/users.ts";
 import { codeOf } from "../../support/authenticator.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { type OidcIssuer, startOidcIssuer } from "../../support/oidc-issuer.ts";
@@ -128,17 +128,56 @@ describe("an OIDC sign-in", () => {
     ]);
   });
 
-  test("does not link an account whose e-mail was never verified until the operator vouches for it", async () => {
-    const { send, signIn, accounts, store, clock } = await fixture({ SIGNUP: "open" });
-    const claimed = { email: "ada@example.org", password: "the attacker's password" };
-    const headers = { origin, "content-type": "application/json" };
-    await send("/api/auth/sign-up/email", { method: "POST", headers, body: JSON.stringify(claimed) });
-    expect(errorOf(await signIn())).toBe("account_not_linked");
-    const account = await accounts.find("ada@example.org");
-    const { token } = await invite(store, { accountId: account?.id as string, by: "cli" }, clock.now());
-    await acceptInvitation(store, { token, password }, clock.now());
-    expect((await signIn()).headers.get("location")).toBe("/");
-  }, 30_000);
+  describe("with an e-mail that somebody else has claimed at a sign-up", () => {
+    const claim = { email: "ada@example.org", password: "the attacker's password" };
+    async function squatted(env: Record<string, string> = {}) {
+      const parts = await fixture({ SIGNUP: "open", ...env });
+      const headers = { origin, "content-type": "application/json" };
+      const post = (path: string, body: object) =>
+        parts.send(path, { method: "POST", headers, body: JSON.stringify(body) }) as Promise<Response>;
+      await post("/api/auth/sign-up/email", claim);
+      const cookie = cookieOf(await post("/api/auth/sign-in/email", claim));
+      const made = await parts.send("/dashboard/api/keys", {
+        method: "POST",
+        headers: { ...headers, cookie },
+        body: JSON.stringify({ name: "planted" }),
+      });
+      const { key } = (await made.json()) as { key: string };
+      expect(await parts.accounts.authenticate(key)).toBeObject();
+      return { ...parts, post, cookie, key };
+    }
+
+    test("gets the account, and everything ends that the other one has made", async () => {
+      const { signIn, deps, accounts, store, post, cookie, key } = await squatted();
+      const response = await signIn();
+      expect(response.headers.get("location")).toBe("/");
+      const { id } = (await accounts.find("ada@example.org")) as { id: string };
+      expect(await deps.signIn.sessionUserOf(cookieOf(response))).toMatchObject({ accountId: id, emailVerified: true });
+      expect(await deps.signIn.sessionUserOf(cookie)).toBeUndefined();
+      expect((await post("/api/auth/sign-in/email", claim)).status).toBe(401);
+      const isGood = async () => (await accounts.authenticate(key)) !== undefined;
+      expect(await isGood().catch(({ code }: { code: string }) => code)).toBe("invalid_api_key");
+      const credentials = await store.db.selectFrom("credentials").select("provider_id").execute();
+      expect(credentials).toEqual([{ provider_id: "oidc" }]);
+      const ends = store.db.selectFrom("audit").selectAll().where("action", "=", "account.claim_end");
+      expect(await ends.execute()).toHaveLength(1);
+    });
+
+    test("takes nothing without the issuer's word that the e-mail is verified", async () => {
+      const { signIn, deps, cookie } = await squatted();
+      issuer.person = { ...ada, email_verified: false };
+      expect(errorOf(await signIn())).toBe("account_not_linked");
+      expect(await deps.signIn.sessionUserOf(cookie)).toMatchObject({ emailVerified: false });
+    });
+
+    test("is not let in by that where sign-up has been closed since, and nothing ends", async () => {
+      const { signIn, store, clock } = await fixture();
+      await signUp({ store, signUp: "open", now: clock.now }, claim);
+      expect(errorOf(await signIn())).toBe("account_not_linked");
+      const credentials = await store.db.selectFrom("credentials").select("provider_id").execute();
+      expect(credentials).toEqual([{ provider_id: "credential" }]);
+    });
+  });
 
   test("is refused for a disabled account", async () => {
     const { accounts, signIn, deps } = await fixture();

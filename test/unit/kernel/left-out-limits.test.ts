@@ -1,6 +1,8 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
+import { builtIns, sandbox } from "../../../plugins/index.ts";
+import type { Handlers } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
-import { openai } from "../../../src/sdk/index.ts";
+import { definePlugin, openai, withFunctionsAsTools } from "../../../src/sdk/index.ts";
 import { fetchOf, json } from "./fake-fetch.ts";
 import { completionOf } from "./streams.ts";
 import { chatCall, chatModel, createBench, createPlugin } from "./support.ts";
@@ -32,6 +34,49 @@ test.each([
   expect(claim?.holdNanodollars).toBeGreaterThanOrEqual(1000 * 2000);
   expect(claim?.minNanodollars).toBe(claim?.holdNanodollars as number);
   expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters: { outputToken: 900 } });
+});
+
+describe("a handler of code", () => {
+  type Chat = NonNullable<Handlers["chat"]>;
+  const withoutLimit: Chat = ({ upstream, model, request }) =>
+    upstream.json("/chat", { model: model.upstreamId, messages: request.messages });
+  const withLimit: Chat = ({ upstream, model, request }) =>
+    upstream.json("/chat", { ...request, model: model.upstreamId });
+  const bench = (chat: Chat) => {
+    const plugin = definePlugin({
+      name: "acme",
+      baseUrl: "https://acme.example/v1",
+      models: [chatModel],
+      handlers: { chat },
+    });
+    return createBench([plugin], { fetch: fetch() });
+  };
+
+  test("that drops the limit and does not say so is held for by the most of the model", async () => {
+    const { kernel, ledger } = bench(withoutLimit);
+    await runCall(kernel, asked());
+    const [claim] = ledger.claims;
+    expect(claim?.holdNanodollars).toBeGreaterThanOrEqual(1000 * 2000);
+    expect(claim?.minNanodollars).toBe(claim?.holdNanodollars as number);
+    expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters: { outputToken: 900 } });
+  });
+
+  test("that says what it sends is held for by the limit, wrapped or not", async () => {
+    const saying = Object.assign(withLimit, { omits: () => [] });
+    for (const chat of [saying, withFunctionsAsTools(saying)]) {
+      const { kernel, ledger } = bench(chat);
+      await runCall(kernel, asked());
+      expect(ledger.claims[0]?.holdNanodollars).toBeLessThan(1000 * 2000);
+    }
+  });
+});
+
+test("every plugin of chat that comes with the gateway says what it sends of a limit", () => {
+  const chats = [...builtIns, sandbox([chatModel])].filter(({ handlers }) => handlers.chat !== undefined);
+  expect(chats.length).toBeGreaterThan(5);
+  for (const { handlers, models } of chats) {
+    for (const model of models) expect(handlers.chat?.omits?.(model)).toBeArray();
+  }
 });
 
 test("a limit under its other name is held by where the plugin leaves out the first alone", async () => {

@@ -154,8 +154,9 @@ export const chatModel: Model = {
   price: { inputToken: { usd: "1", per: million }, outputToken: { usd: "2", per: million } },
 };
 
-/** A plugin of one model, `chat-1` unless told otherwise. */
+/** A plugin of one model, `chat-1` unless told otherwise. It says that its chat sends all fields, unless that says more. */
 export function createPlugin(handlers: Handlers, changes: Partial<PluginDefinition> = {}): ProviderPlugin {
+  if (handlers.chat !== undefined) handlers.chat.omits ??= () => [];
   const baseUrl = `https://${changes.name ?? "acme"}.example/v1`;
   return definePlugin({ name: "acme", baseUrl, models: [chatModel], handlers, ...changes });
 }
