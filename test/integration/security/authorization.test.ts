@@ -3,7 +3,7 @@ import { hookMsMax } from "../../support/gateway.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 import { beginSession, password } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
-import { chargeOf } from "../db/facts.ts";
+import { endOf, openOf } from "../db/facts.ts";
 import { addDeadChannel, alertRows } from "./alert-rows.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
 import { addContent, contentRows } from "./content-rows.ts";
@@ -75,8 +75,8 @@ const statusOf = (caller: Caller, statuses: Statuses) =>
 
 const newKey = async () => (await gateway.app.accounts.createKey({ accountId: ids.member, name: "a key" })).id;
 const newRequest = async () => {
-  const [open, end] = chargeOf(`req_${crypto.randomUUID()}`);
-  await gateway.store.writeLedger([{ ...open, accountId: ids.member, premium: false }, end]);
+  const open = openOf(`req_${crypto.randomUUID()}`, { accountId: ids.member, premium: false });
+  await gateway.store.writeLedger([open, endOf(open)]);
   return open.callId;
 };
 const newContent = async () => addContent(gateway, ids.member, await newRequest());
