@@ -76,7 +76,7 @@ const statusOf = (caller: Caller, statuses: Statuses) =>
 const newKey = async () => (await gateway.app.accounts.createKey({ accountId: ids.member, name: "a key" })).id;
 const newRequest = async () => {
   const open = openOf(`req_${crypto.randomUUID()}`, { accountId: ids.member, premium: false });
-  await gateway.store.writeLedger([open, endOf(open)]);
+  await gateway.store.writeLedger([open, endOf(open, { costNanodollars: 0, chargedNanodollars: 0 })]);
   return open.callId;
 };
 const newContent = async () => addContent(gateway, ids.member, await newRequest());

@@ -21,6 +21,8 @@ const compareNone: Readonly<Record<string, string>> = {
   "accounts/vouchers.ts": "a voucher is found by its code's hash, in an index",
   "http/middleware/reply-once.ts": "a repeated request is found by its hash, in an index",
   "http/dashboard-api/static-assets.ts": "a file's version",
+  "contract/price.ts": "the version of a price",
+  "db/migrations/migration.ts": "the version of a migration",
   "billing/recent-calls.ts": "a list's version",
   "db/blobs.ts": "the files of an account are counted by a hash of its id",
   "plugin-loader/find-sources.ts": "a file's version",
