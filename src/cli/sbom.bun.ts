@@ -30,11 +30,13 @@ export async function createSbom(): Promise<string> {
     if (key === undefined) return undefined;
     const known = components.get(key);
     if (known !== undefined) return known;
+    // bunfig.toml has no peers installed but those that package.json names.
+    if (!existsSync(packageFile(key)) && !platformPackages.test(key)) return undefined;
     const [id, , needs, checksum] = lock.packages[key] as Locked;
     const component = toComponent(id, checksum);
     component.licenses.add(toLicence(await readLicence(key)));
     components.set(key, component);
-    for (const next of Object.keys({ ...needs.dependencies, ...needs.optionalDependencies, ...peersOf(needs) })) {
+    for (const next of [...namesOf(needs.dependencies), ...namesOf(needs.optionalDependencies), ...peersOf(needs)]) {
       const dependency = await add(next, key);
       if (dependency !== undefined) component.dependencies.add(dependency.bomRef);
     }
@@ -66,8 +68,17 @@ function partsOf(key: string): string[] {
   return key.match(/@[^/]+\/[^/]+|[^/]+/g) ?? [];
 }
 
-function peersOf({ peerDependencies = {}, optionalPeers = [] }: Locked[2]): Names {
-  return Object.fromEntries(Object.entries(peerDependencies).filter(([name]) => !optionalPeers.includes(name)));
+function namesOf(packages: Names = {}): string[] {
+  return Object.keys(packages);
+}
+
+function peersOf({ peerDependencies, optionalPeers = [] }: Locked[2]): string[] {
+  return namesOf(peerDependencies).filter((name) => !optionalPeers.includes(name));
+}
+
+/** Where the manifest of a package is, once it is installed. */
+function packageFile(key: string): string {
+  return join(root, ...partsOf(key).flatMap((part) => ["node_modules", part]), "package.json");
 }
 
 function toComponent(id: string, checksum: string): Models.Component {
@@ -88,7 +99,7 @@ function toLicence(text: string): Models.SpdxLicense | Models.LicenseExpression 
 
 /** The licence that an installed package names. The Bun of another platform is not installed here; it has that of `bun`. */
 async function readLicence(key: string): Promise<string> {
-  const own = join(root, ...partsOf(key).flatMap((part) => ["node_modules", part]), "package.json");
+  const own = packageFile(key);
   const file = !existsSync(own) && platformPackages.test(key) ? join(root, "node_modules/bun/package.json") : own;
   const { license, licenses } = await Bun.file(file).json();
   return typeof license === "string" ? license : (license ?? licenses[0]).type;
