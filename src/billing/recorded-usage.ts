@@ -34,7 +34,7 @@ export async function recordedUsage(
       union all
       select opened_at / ${dayMs} as day, model, 1 as requests,
       ${sql.join(summed.map((column) => sql`coalesce(${sql.ref(column)}, 0) as ${sql.ref(column)}`))}
-      from calls, usage_progress where ${isUncounted} and state = 'settled' ${of("route")}
+      from calls where ${isUncounted} and state = 'settled' ${of("route")}
       and opened_at >= ${fromDay} * ${dayMs} and opened_at < ${toDay + 1} * ${dayMs}
     ) as recorded group by day, model having sum(requests) > 0`.execute(store.db);
   return rows;

@@ -39,7 +39,7 @@ export const openingComparisons: readonly Comparison[] = [
     found: {
       columns,
       from: sql`select ${subject}, ${sql.join(refs("opening_balances"))} from opening_balances
-        union all select ${subject}, ${leftOver} from usage_progress, calls
+        union all select ${subject}, ${leftOver} from calls
         join opening_balances on opening_balances.account_id = calls.account_id
         where opened_at < before_day * ${dayMs} and state <> 'abandoned' and not (${isUncounted})`,
     },

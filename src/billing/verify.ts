@@ -123,7 +123,7 @@ const callSum = sql.join([
   sql`sum(case when state = 'released' then 1 else 0 end) as failures`,
   ...summed.map((column) => sql`coalesce(sum(${sql.ref(`calls.${column}`)}), 0) as ${sql.ref(column)}`),
 ]);
-/** Those that the roll-up has, beside the row of its progress. */
+/** Those that the roll-up has. */
 const counted = sql`calls.state <> 'abandoned' and not (${isUncounted})`;
 const onDay = sql`calls.account_id || ' on day ' || (opened_at / ${dayMs}) || ' of ' || calls.model`;
 const inHour = sql`calls.account_id || ' in hour ' || (opened_at / ${hourMs}) || ' of ' || calls.model`;
@@ -139,10 +139,10 @@ const usageDays: SumsQuery = {
 const usageCalls: SumsQuery = {
   columns: usageColumns,
   from: sql`select ${onDay} as subject, ${callSum}
-    from usage_progress, calls ${opening} calls.account_id
+    from calls ${opening} calls.account_id
     where ${counted} and (before_day is null or opened_at >= before_day * ${dayMs})
     group by calls.account_id, opened_at / ${dayMs}, calls.model`,
-  calls: sql`select ${onDay} as subject, id from usage_progress, calls where ${counted}`,
+  calls: sql`select ${onDay} as subject, id from calls where ${counted}`,
 };
 
 /** Hours are deleted from the oldest on, all of one at once. */
@@ -158,11 +158,11 @@ const usageHours: SumsQuery = {
 const callsByHour: SumsQuery = {
   columns: usageColumns,
   from: sql`select ${inHour} as subject, ${callSum}
-    from usage_progress, calls ${opening} calls.account_id
+    from calls ${opening} calls.account_id
     where ${counted} and (before_day is null or opened_at >= before_day * ${dayMs})
       and opened_at >= ${firstHour} * ${hourMs}
     group by calls.account_id, opened_at / ${hourMs}, calls.model`,
-  calls: sql`select ${inHour} as subject, id from usage_progress, calls where ${counted}`,
+  calls: sql`select ${inHour} as subject, id from calls where ${counted}`,
 };
 
 const usageOfAll: SumsQuery = {

@@ -59,10 +59,12 @@ function byKey(one: readonly (string | number)[], other: readonly (string | numb
 }
 
 /**
- * The conditions on a row of `calls` that is not in the sums yet, beside one of `usage_progress`. An abandoned call never is.
+ * Whether a row of `calls` is not in the sums yet. An abandoned call never is. Both engines find such rows by their `seq`,
+ * because what it is compared with is known before the first row is read.
  */
-export const isUncounted: RawBuilder<boolean> = sql`calls.seq > usage_progress.seq
-  and (until_seq is null or calls.seq > until_seq or calls.account_id > upto) and calls.state <> 'abandoned'`;
+export const isUncounted: RawBuilder<boolean> = sql`calls.seq > (select seq from usage_progress)
+  and (calls.seq > (select coalesce(until_seq, 0) from usage_progress)
+    or calls.account_id > (select coalesce(upto, '') from usage_progress)) and calls.state <> 'abandoned'`;
 
 const lockWaitMs = 50;
 /** PostgreSQL's code of a lock that was not to be had in this time. */

@@ -195,12 +195,12 @@ function readProgress({ db }: Store): Promise<Progress> {
 async function* readUncounted({ db }: Store, from: number, until: number): AsyncGenerator<CountedCall> {
   for (let seq = from; seq < until; ) {
     const rows = await db
-      .selectFrom(["calls", "usage_progress"])
-      .select(["calls.seq", ...countedColumns.map((column) => `calls.${column}` as const)])
-      .where("calls.seq", ">", seq)
-      .where("calls.seq", "<=", until)
+      .selectFrom("calls")
+      .select(["seq", ...countedColumns])
+      .where("seq", ">", seq)
+      .where("seq", "<=", until)
       .where(isUncounted)
-      .orderBy("calls.seq")
+      .orderBy("seq")
       .limit(rowsAtOnce)
       .execute();
     yield* rows;

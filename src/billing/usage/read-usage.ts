@@ -57,7 +57,7 @@ function uncounted(accountId: string, hours: number, { startDay, endDay }: DaySp
   });
   const bucket = sql.lit(hours * hourMs);
   return sql`select (opened_at / ${bucket}) * ${sql.lit(hours)} as hour, model, ${sql.join(figures)}
-    from (select calls.* from calls, usage_progress where ${isUncounted} order by calls.seq limit ${sql.lit(uncountedMax)})
+    from (select * from calls where ${isUncounted} order by calls.seq limit ${sql.lit(uncountedMax)})
     as recent where account_id = ${accountId}
     and opened_at >= ${sql.lit(startDay * hoursOfDay * hourMs)} and opened_at < ${sql.lit((endDay + 1) * hoursOfDay * hourMs)}`;
 }
