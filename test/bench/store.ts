@@ -1,0 +1,83 @@
+/**
+ * What the embedded store costs a call: `bun test/bench/store.ts` writes calls as a busy gateway does, the holds of a batch
+ * together with the ends of the batch before, and prints CPU µs a call and the bytes of a call on the disk, without what
+ * reaches it later (the roll-up). Commits are not synced, so that the disk does not matter.
+ */
+import { mkdtempSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { callIdPrefix } from "../../src/contract/index.ts";
+import { type CallEnded, type CallOpened, openStore } from "../../src/db/index.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "modelgate-store-"));
+const file = join(folder, "modelgate.db");
+const store = await openStore({ file, synchronous: "normal" });
+const from = Date.now();
+let made = 0;
+
+function createCall(accounts: number): { open: CallOpened; end: CallEnded } {
+  made += 1;
+  const accountId = `0f8fad5b-d9cb-469f-a165-${String((made * 7919) % accounts).padStart(12, "0")}`;
+  const open: CallOpened = {
+    kind: "open",
+    callId: `${callIdPrefix(from + made)}${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`,
+    accountId,
+    keyId: accountId.slice(-12),
+    model: "famA-4.1-nano",
+    capability: "chat",
+    premium: true,
+    openedAt: from + made,
+    quotaDay: null,
+    holdNanodollars: 15_000,
+    holdTokens: 0,
+    priceVersion: "2026-11-01",
+    budgetMonth: null,
+  };
+  const end: CallEnded = {
+    kind: "end",
+    open,
+    state: "settled",
+    settledAt: from + made + 500,
+    meters: { inputToken: 300, outputToken: 40 },
+    usageSource: "reported",
+    costNanodollars: 46_000,
+    chargedNanodollars: 46_000,
+    quotaTokens: 0,
+    route: "openai",
+    status: 200,
+    errorCode: null,
+    firstByteMs: 180,
+    durationMs: 500,
+  };
+  return { open, end };
+}
+
+/** Returns CPU µs a call. */
+async function measure(size: number, accounts: number, calls: number): Promise<number> {
+  let ends: CallEnded[] = [];
+  const before = process.cpuUsage();
+  for (let written = 0; written < calls; written += size) {
+    const batch = Array.from({ length: size }, () => createCall(accounts));
+    await store.writeLedger([...ends, ...batch.map(({ open }) => open)]);
+    ends = batch.map(({ end }) => end);
+  }
+  await store.writeLedger(ends);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / calls;
+}
+
+await measure(11, 1000, 5500);
+for (let round = 0; round < 3; round++) {
+  for (const [size, accounts, calls] of [
+    [11, 1, 33_000],
+    [11, 1000, 33_000],
+    [1, 1000, 10_000],
+  ] as const) {
+    const perCall = await measure(size, accounts, calls);
+    process.stdout.write(`batches of ${size}, accounts: ${accounts}, CPU µs a call: ${perCall.toFixed(1)}\n`);
+  }
+}
+await store.close();
+process.stdout.write(`bytes a call: ${(statSync(file).size / made).toFixed(0)}\n`);
+rmSync(folder, { recursive: true });
+process.exit(0);
