@@ -19,7 +19,7 @@ const headers = { "anthropic-version": "2023-06-01" };
 export default definePlugin({
   name: "anthropic",
   baseUrl: "https://api.anthropic.com/v1",
-  authorize: (key) => ({ "x-api-key": key, ...headers }),
+  authorize: (_, { key }) => ({ "x-api-key": key, ...headers }),
   models: readModels([...rows.models, ...current.models]),
   handlers: {
     chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }),

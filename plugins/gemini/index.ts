@@ -22,7 +22,7 @@ const signatures: Signatures = new LruMap(10_000);
 export default definePlugin({
   name: "gemini",
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
-  authorize: (key) => ({ "x-goog-api-key": key }),
+  authorize: (_, { key }) => ({ "x-goog-api-key": key }),
   models: readModels([...rows.models, ...current.models]),
   handlers: {
     chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }),

@@ -8,7 +8,7 @@ import { transcription } from "./transcription.ts";
 export default definePlugin({
   name: "sarvam",
   baseUrl: "https://api.sarvam.ai",
-  authorize: (key) => ({ "api-subscription-key": key }),
+  authorize: (_, { key }) => ({ "api-subscription-key": key }),
   models: readModels([...rows.models, ...current.models]),
   handlers: { chat: Object.assign(chat, { omits }), transcription, speech },
   checks: { speech: (asked) => void toSpeechBody({ ...asked, warn: () => undefined }) },

@@ -5,6 +5,7 @@ export * from "./capability.ts";
 export * from "./chat.ts";
 export * from "./completions.ts";
 export * from "./cost.ts";
+export * from "./credential.ts";
 export * from "./embeddings.ts";
 export * from "./encryption.ts";
 export * from "./error.ts";

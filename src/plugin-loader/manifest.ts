@@ -141,5 +141,6 @@ function authorizeBy(headers: Record<string, string>): ProviderPlugin["authorize
   if (!templates.some(([, template]) => template.includes("{key}"))) {
     throw new PluginError('authorize has no {key}; write where the key stands, such as { "x-api-key": "{key}" }');
   }
-  return (key) => Object.fromEntries(templates.map(([name, template]) => [name, template.split("{key}").join(key)]));
+  return (_, { key }) =>
+    Object.fromEntries(templates.map(([name, template]) => [name, template.split("{key}").join(key)]));
 }

@@ -28,7 +28,7 @@ export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models
 
 const findUnlistedError = shapeChecker(Unlisted);
 const knownFields =
-  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices takes readFault readUsage unlisted".split(
+  "name contractVersion baseUrl hosts credential authorize models modelOptions handlers checks maxChoices takes readFault readUsage unlisted".split(
     " ",
   );
 
@@ -69,7 +69,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
   const { contractVersion: version = contractVersion, credential = "key", maxChoices = {}, takes } = definition;
   const mismatch = contractMismatch(version);
   if (mismatch !== undefined) fail(name, mismatch);
-  if (credential !== "key" && credential !== "none") fail(name, 'credential must be "key" or "none"');
+  if (credential !== "key" && credential !== "none") checkForm(name, credential, definition.authorize);
   const handlers = checkHandlers(name, definition.handlers, "handlers");
   const checks = definition.checks && checkHandlers(name, definition.checks as Handlers, "checks");
   const plugin: ProviderPlugin = {
@@ -78,7 +78,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     baseUrl: checkUrl(name, definition.baseUrl),
     hosts: checkHosts(name, definition.hosts ?? []),
     credential,
-    authorize: checkFunction(name, "authorize", definition.authorize ?? bearer),
+    authorize: checkFunction(name, "authorize", definition.authorize ?? ((_, { key }) => bearer(key))),
     models: checkModels(name, definition.models, handlers),
     ...(definition.unlisted !== undefined && { unlisted: checkUnlisted(name, definition.unlisted, handlers) }),
     handlers,
@@ -112,12 +112,34 @@ function checkUrl(plugin: string, text: unknown): string {
 function checkHosts(plugin: string, hosts: unknown): readonly string[] {
   if (!Array.isArray(hosts)) fail(plugin, "hosts must be an array of host names");
   for (const host of hosts) {
-    if (typeof host !== "string" || !/^[a-z0-9.-]+(:\d+)?$/.test(host)) {
+    if (typeof host !== "string" || !/^(\*\.)?[a-z0-9.-]+(:\d+)?$/.test(host)) {
       const expected = "expected a host name such as files.example.com, without scheme or path";
       fail(plugin, `hosts has ${JSON.stringify(host)}; ${expected}`);
     }
   }
   return hosts;
+}
+
+/** @param authorize A credential with fields has no usual header. */
+function checkForm(plugin: string, form: unknown, authorize: unknown): void {
+  const expected = '"key", "none", or { fields: [{ name, label, secret }], sets: [[name, …]] }';
+  if (!isRecord(form) || !Array.isArray(form.fields) || !Array.isArray(form.sets)) {
+    fail(plugin, `credential is ${JSON.stringify(form)}; expected ${expected}`);
+  }
+  const names: unknown[] = form.fields.map((field) => (isRecord(field) ? field.name : undefined));
+  const odd = names.find((name) => typeof name !== "string" || !/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(name));
+  if (odd !== undefined || new Set(names).size < names.length || names.includes(undefined)) {
+    fail(
+      plugin,
+      `credential.fields has the name ${JSON.stringify(odd)}; expected each once, in small letters such as access_key_id`,
+    );
+  }
+  const unknown = form.sets.flat().find((name) => !names.includes(name));
+  if (unknown !== undefined || form.sets.length === 0 || form.sets.some((set) => !Array.isArray(set))) {
+    fail(plugin, `credential.sets names ${JSON.stringify(unknown)}; expected lists of the names of its fields`);
+  }
+  if (typeof authorize !== "function")
+    fail(plugin, "a credential with fields needs authorize, which makes headers of them");
 }
 
 function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "checks"): Handlers {

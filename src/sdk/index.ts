@@ -1,5 +1,6 @@
 export {
   type AnswerUsage,
+  type AuthorizedRequest,
   type Call,
   type Capability,
   type ChatChunk,
@@ -9,6 +10,9 @@ export {
   type CheckInput,
   type ChunkChoice,
   type ContentPart,
+  type CredentialField,
+  type CredentialFields,
+  type CredentialForm,
   contractVersion,
   type Embeddings,
   type EmbeddingsRequest,
@@ -21,17 +25,22 @@ export {
   type GeneratedImages,
   getOwn,
   type Handlers,
+  type HttpMethod,
   type ImagesRequest,
   type Message,
   type Model,
+  type ModelOptions,
   type NativeAnswer,
   type NativeRequest,
+  type OptionKind,
+  type ProviderCredential,
   type ProviderPlugin,
   type RefusedResponse,
   type ResponseFormat,
   type ServerEvent,
   type Speech,
   type SpeechRequest,
+  type TokenResponse,
   type Tool,
   type ToolCall,
   type ToolCallDelta,
@@ -72,7 +81,9 @@ export type {
 } from "./dialects/openai/options.ts";
 export { nearestEffort } from "./dialects/openai/reasoning.ts";
 export { badRequest, PluginError } from "./errors.ts";
+export { type EventMessage, EventStreamReader } from "./event-stream.ts";
 export { classifyError, classifyFault } from "./fault.ts";
+export { fetchToken, type TokenRequest } from "./fetch-token.ts";
 export { isRecord, parseJson } from "./json.ts";
 export {
   jsonSchemaSubset,

@@ -61,7 +61,7 @@ export function buildRegistry(
   const models = new Map<string, ModelEntry>();
   const refused: Refusal[] = [];
   const names = new Set<string>();
-  const hasKeys = ({ name, credential }: ProviderPlugin) => credential !== "key" || !!credentialOf(name)?.keys.length;
+  const hasKeys = ({ name, credential }: ProviderPlugin) => credential === "none" || !!credentialOf(name)?.keys.length;
   const owners = findOwners(plugins.filter(hasKeys), (name) => memory.registry?.byName(name)?.model.id);
   for (const plugin of plugins) {
     if (names.has(plugin.name)) {
