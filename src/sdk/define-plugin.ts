@@ -2,12 +2,16 @@ import {
   type Checks,
   capabilities,
   contractVersion,
+  getOwn,
   type Handlers,
   type Model,
+  type ModelOptions,
   type NativeForm,
   nativeForms,
+  type OptionKind,
   optionalHandlers,
   type ProviderPlugin,
+  quoteValue,
   Unlisted,
 } from "../contract/index.ts";
 import { shapeChecker } from "./check-shape.ts";
@@ -79,7 +83,8 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     hosts: checkHosts(name, definition.hosts ?? []),
     credential,
     authorize: checkFunction(name, "authorize", definition.authorize ?? ((_, { key }) => bearer(key))),
-    models: checkModels(name, definition.models, handlers),
+    models: checkModels(name, definition.models, { handlers, modelOptions: definition.modelOptions }),
+    ...(definition.modelOptions && { modelOptions: definition.modelOptions }),
     ...(definition.unlisted !== undefined && { unlisted: checkUnlisted(name, definition.unlisted, handlers) }),
     handlers,
     ...(checks && { checks: checks as Checks }),
@@ -154,7 +159,11 @@ function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "c
   return handlers as Handlers;
 }
 
-function checkModels(plugin: string, models: unknown, handlers: Handlers): readonly Model[] {
+function checkModels(
+  plugin: string,
+  models: unknown,
+  { handlers, modelOptions }: Pick<PluginDefinition, "handlers" | "modelOptions">,
+): readonly Model[] {
   let rows: readonly Model[];
   try {
     rows = readModelsOnce(models as readonly Model[]);
@@ -162,7 +171,9 @@ function checkModels(plugin: string, models: unknown, handlers: Handlers): reado
     if (error instanceof PluginError) fail(plugin, error.message);
     throw error;
   }
-  for (const { id, capability, endpoint } of rows) {
+  for (const { id, capability, endpoint, options } of rows) {
+    const fault = modelOptions && findOptionError(options ?? {}, modelOptions);
+    if (fault !== undefined) fail(plugin, `model ${id} has options.${fault}`);
     if (handlers[capability] === undefined) {
       fail(plugin, `model ${id} can ${capability}, but there is no handlers.${capability}; add it or remove the row`);
     }
@@ -172,6 +183,38 @@ function checkModels(plugin: string, models: unknown, handlers: Handlers): reado
     }
   }
   return rows;
+}
+
+/** What is wrong with the `options` of a row: the rest of a sentence that begins with the option. */
+function findOptionError(options: Readonly<Record<string, unknown>>, known: ModelOptions): string | undefined {
+  for (const [name, value] of Object.entries(options)) {
+    const kind = getOwn(known, name);
+    if (kind === undefined) {
+      const names = Object.keys(known);
+      const hint = suggestName(name, names) || (names.length === 0 ? "; it has none" : `; it has ${names.join(", ")}`);
+      return `${name}, which this plugin does not know${hint}`;
+    }
+    if (!isOfKind(value, kind)) {
+      const expected = typeof kind === "string" ? kindNames[kind] : `one of ${kind.join(", ")}`;
+      return `${name} as ${quoteValue(value)}, expected ${expected}`;
+    }
+  }
+  return undefined;
+}
+
+const kindNames = {
+  text: "a text",
+  texts: "a list of texts",
+  number: "a number",
+  boolean: "true or false",
+  object: "an object",
+};
+
+function isOfKind(value: unknown, kind: OptionKind): boolean {
+  if (typeof kind !== "string") return kind.includes(value as string);
+  if (kind === "text") return typeof value === "string" && value !== "";
+  if (kind === "texts") return Array.isArray(value) && value.every((one) => typeof one === "string");
+  return kind === "object" ? isRecord(value) : typeof value === kind;
 }
 
 function checkUnlisted(plugin: string, unlisted: unknown, handlers: Handlers): Unlisted {

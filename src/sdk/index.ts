@@ -57,6 +57,8 @@ export {
 export { base64ToFloats, floatsToBase64, fromBase64, readBase64, toBase64 } from "./base64.ts";
 export { type DataUrl, readDataUrl, readMedia } from "./data-url.ts";
 export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
+export { anthropic, type DialectParts } from "./dialects/anthropic/index.ts";
+export { gemini } from "./dialects/gemini/index.ts";
 export type { GeneratedSoFar } from "./dialects/generate-content/answer.ts";
 export { type GenerateContentReader, generateContent } from "./dialects/generate-content/index.ts";
 export type {
@@ -70,6 +72,7 @@ export type {
 } from "./dialects/generate-content/wire.ts";
 export { type MessagesOptions, messagesHandlers } from "./dialects/messages.ts";
 export { type OpenaiOptions, openai } from "./dialects/openai/index.ts";
+export { openaiModelOptions } from "./dialects/openai/model-options.ts";
 export type {
   ChatOptions,
   EmbeddingsOptions,
@@ -94,6 +97,7 @@ export {
   strictSubset,
 } from "./json-schema.ts";
 export { LruMap } from "./lru-map.ts";
+export { mapRequests, type RequestMap } from "./map-requests.ts";
 export { fetchImages, placeholderImages, precheckMultimodal } from "./multimodal.ts";
 export { type ParsedShape, parseShape, type Shape } from "./parse-shape.ts";
 export { readModels } from "./read-models.ts";

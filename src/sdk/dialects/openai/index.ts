@@ -3,29 +3,13 @@ import { chatHandler } from "./chat.ts";
 import { countChatTokens, withResponsesEndpoint } from "./chat-by-responses.ts";
 import { embeddingsHandler } from "./embeddings.ts";
 import { imagesHandler } from "./images.ts";
-import {
-  type ChatOptions,
-  type EmbeddingsOptions,
-  type ImagesOptions,
-  type ResponsesOptions,
-  resolveOptions,
-  type SpeechOptions,
-  type TranscriptionOptions,
-} from "./options.ts";
+import { type OpenaiOptions, resolveOptions } from "./options.ts";
+import { withPaths } from "./paths.ts";
 import { responsesHandlers } from "./responses.ts";
 import { speechHandler } from "./speech.ts";
 import { transcriptionHandler } from "./transcription.ts";
 
-/** Which capabilities a provider has in OpenAI's dialect, each with what it does differently (`{}`: nothing). */
-export interface OpenaiOptions {
-  chat?: ChatOptions;
-  /** The Responses protocol, where the provider speaks it beside chat. */
-  responses?: ResponsesOptions;
-  embeddings?: EmbeddingsOptions;
-  images?: ImagesOptions;
-  transcription?: TranscriptionOptions;
-  speech?: SpeechOptions;
-}
+export type { OpenaiOptions };
 
 /**
  * The handlers of a provider that speaks OpenAI's wire format. A capability that is not named has no handler. A model
@@ -37,7 +21,7 @@ export interface OpenaiOptions {
  */
 export function openai(options: OpenaiOptions): Handlers {
   const { chat, responses, embeddings, images, transcription, speech } = options;
-  return {
+  const handlers: Handlers = {
     ...(chat && {
       chat: Object.assign(withResponsesEndpoint(chatHandler(chat), chat, responses !== undefined), {
         omits: (model: Model) => resolveOptions(chat, model).omit ?? [],
@@ -50,4 +34,5 @@ export function openai(options: OpenaiOptions): Handlers {
     ...(transcription && { transcription: transcriptionHandler(transcription) }),
     ...(speech && { speech: speechHandler(speech) }),
   };
+  return withPaths(handlers, options);
 }

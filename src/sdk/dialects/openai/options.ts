@@ -3,6 +3,8 @@ import { isRecord } from "../../json.ts";
 
 /** How the requests of a provider differ from OpenAI's. All of it is data; a model row's `options` may have the same fields. */
 export interface RequestOptions {
+  /** Where its endpoint is, below the base URL. `{model}` is the model's name there. Default: OpenAI's path. */
+  path?: string;
   /** Request fields the provider rejects: left out, and noted in the log. */
   omit?: readonly string[];
   /** Request fields it knows by another name. If the request has a field of that name too, that one is sent. */
@@ -75,6 +77,17 @@ export interface TranscriptionOptions extends RequestOptions {
 export interface SpeechOptions extends RequestOptions {
   /** Whether it can send the sound in events, the last of which tells the tokens. Default false. */
   events?: boolean;
+}
+
+/** Which capabilities a provider has in OpenAI's dialect, each with what it does differently (`{}`: nothing). */
+export interface OpenaiOptions {
+  chat?: ChatOptions;
+  /** The Responses protocol, where the provider speaks it beside chat. */
+  responses?: ResponsesOptions;
+  embeddings?: EmbeddingsOptions;
+  images?: ImagesOptions;
+  transcription?: TranscriptionOptions;
+  speech?: SpeechOptions;
 }
 
 const merged = new WeakMap<object, WeakMap<Model, unknown>>();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readFault } from "../../../../plugins/anthropic/fault.ts";
 import anthropic from "../../../../plugins/anthropic/index.ts";
+import { readFault } from "../../../../src/sdk/dialects/anthropic/fault.ts";
 import { headersOf } from "../../../support/authorize.ts";
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 

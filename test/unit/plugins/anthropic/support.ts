@@ -1,8 +1,8 @@
 import type { ChatChunk, ChatCompletion, ChatRequest, Model, ServerEvent, ToolCall } from "modelgate/plugin";
 import { readEvents } from "modelgate/plugin";
 import anthropic from "../../../../plugins/anthropic/index.ts";
-import { toMessages } from "../../../../plugins/anthropic/to-messages.ts";
-import type { Reading } from "../../../../plugins/anthropic/wire.ts";
+import { toMessages } from "../../../../src/sdk/dialects/anthropic/to-messages.ts";
+import type { Reading } from "../../../../src/sdk/dialects/anthropic/wire.ts";
 
 /** How a plain answer is read. */
 export const plain: Reading = {};

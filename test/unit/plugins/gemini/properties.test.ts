@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { GenerateAnswer, GeneratePart } from "modelgate/plugin";
 import { LruMap, type Message, UpstreamFault } from "modelgate/plugin";
-import { fromCandidates, fromEvents } from "../../../../plugins/gemini/answer.ts";
-import { toContents } from "../../../../plugins/gemini/to-contents.ts";
+import { fromCandidates, fromEvents } from "../../../../src/sdk/dialects/gemini/answer.ts";
+import { toContents } from "../../../../src/sdk/dialects/gemini/to-contents.ts";
 import { drain } from "../../sdk/fake-call.ts";
 import { assemble, counting, modelAt } from "./support.ts";
 

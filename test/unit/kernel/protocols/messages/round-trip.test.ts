@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { readEvents, type ServerEvent, UpstreamFault } from "modelgate/plugin";
-import { fromEvents } from "../../../../../plugins/anthropic/from-events.ts";
-import { fromMessage } from "../../../../../plugins/anthropic/from-message.ts";
-import { toMessages } from "../../../../../plugins/anthropic/to-messages.ts";
 import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../../src/contract/index.ts";
 import { StreamNormalizer } from "../../../../../src/kernel/normalize/stream.ts";
 import { UsageMeter } from "../../../../../src/kernel/normalize/usage.ts";
 import { MessagesStream, toMessagesAnswer } from "../../../../../src/kernel/protocols/messages/index.ts";
+import { fromEvents } from "../../../../../src/sdk/dialects/anthropic/from-events.ts";
+import { fromMessage } from "../../../../../src/sdk/dialects/anthropic/from-message.ts";
+import { toMessages } from "../../../../../src/sdk/dialects/anthropic/to-messages.ts";
 import roundTrips from "../../../../fixtures/messages/round-trips.json" with { type: "json" };
 import { recordingsMissing, recordingsOf } from "../../../../support/recordings.ts";
 import { modelOf } from "../../../plugins/anthropic/support.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { fromEvents } from "../../../../../plugins/anthropic/from-events.ts";
-import type { AnswerBlock, Turn } from "../../../../../plugins/anthropic/wire.ts";
 import type { ResponseItem, ResponseObject } from "../../../../../src/contract/index.ts";
 import { createReasoningSeal, type ResponseEvent } from "../../../../../src/kernel/protocols/responses/index.ts";
+import { fromEvents } from "../../../../../src/sdk/dialects/anthropic/from-events.ts";
+import type { AnswerBlock, Turn } from "../../../../../src/sdk/dialects/anthropic/wire.ts";
 import { streamOf } from "../../../plugins/anthropic/stream-of.ts";
 import { drain, eventsFrom, modelOf, plain, translated } from "../../../plugins/anthropic/support.ts";
 import { eventsOf, translate } from "./support.ts";

@@ -1,24 +1,12 @@
-import {
-  badRequest,
-  type ChatRequest,
-  type ContentPart,
-  type DataUrl,
-  type GenerateBody,
-  type GeneratePart,
-  type GenerateTurn,
-  getToolResults,
-  isRecord,
-  type Message,
-  type Model,
-  parseJson,
-  pickSupportedFields,
-  readArguments,
-  readMedia,
-  resultWithoutCall,
-  SchemaBudget,
-  type ToolCall,
-  toServiceTier,
-} from "modelgate/plugin";
+import type { ChatRequest, ContentPart, Message, Model, ToolCall } from "../../../contract/index.ts";
+import { type DataUrl, readMedia } from "../../data-url.ts";
+import { badRequest } from "../../errors.ts";
+import { isRecord, parseJson } from "../../json.ts";
+import { SchemaBudget } from "../../schema-budget.ts";
+import { toServiceTier } from "../../service-tier.ts";
+import { pickSupportedFields } from "../../supported-fields.ts";
+import { getToolResults, readArguments, resultWithoutCall } from "../../tools.ts";
+import type { GenerateBody, GeneratePart, GenerateTurn } from "../generate-content/wire.ts";
 import { jsonInstruction, toConfig } from "./to-config.ts";
 import { eachOnce, getSignature, type Signatures, toTools, type Warn } from "./tools.ts";
 

@@ -1,4 +1,5 @@
-import { classifyFault, type RefusedResponse, UpstreamFault } from "modelgate/plugin";
+import { type RefusedResponse, UpstreamFault } from "../../../contract/index.ts";
+import { classifyFault } from "../../fault.ts";
 
 /** The fields that a sentence of the provider can begin with (`tools.0.name: …`), by the names callers know them by. */
 const sameParams = ["max_tokens", "messages", "model", "temperature", "tool_choice", "tools", "top_p"];

@@ -1,15 +1,8 @@
-import {
-  badRequest,
-  type ChatRequest,
-  getToolResults,
-  type Message,
-  type Model,
-  pickSupportedFields,
-  readArguments,
-  resultWithoutCall,
-  SchemaBudget,
-  type ToolCall,
-} from "modelgate/plugin";
+import type { ChatRequest, Message, Model, ToolCall } from "../../../contract/index.ts";
+import { badRequest } from "../../errors.ts";
+import { SchemaBudget } from "../../schema-budget.ts";
+import { pickSupportedFields } from "../../supported-fields.ts";
+import { getToolResults, readArguments, resultWithoutCall } from "../../tools.ts";
 import { cacheMark, shortenMarks, toBlocks } from "./parts.ts";
 import { findObstacle, readDetails, toEffort } from "./reasoning.ts";
 import { strictSchema, type ToolPlan, toTools } from "./tools.ts";

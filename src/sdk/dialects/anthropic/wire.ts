@@ -1,4 +1,4 @@
-import type { ParsedShape } from "modelgate/plugin";
+import type { ParsedShape } from "../../parse-shape.ts";
 
 /** A block of a message, ours or the provider's: each kind has some of these. https://platform.claude.com/docs/en/api/messages */
 export interface Block {

@@ -1,13 +1,10 @@
-import type {
-  Call,
-  GenerateAnswer,
-  GenerateBody,
-  GeneratedCandidate,
-  ServerEvent,
-  Speech,
-  SpeechRequest,
-} from "modelgate/plugin";
-import { generateContent, readBase64, UpstreamFault, warnOfOthers, writeWavHead } from "modelgate/plugin";
+import type { Call, ServerEvent, Speech, SpeechRequest } from "../../../contract/index.ts";
+import { UpstreamFault } from "../../../contract/index.ts";
+import { readBase64 } from "../../base64.ts";
+import { warnOfOthers } from "../../supported-fields.ts";
+import { writeWavHead } from "../../wav.ts";
+import { generateContent } from "../generate-content/index.ts";
+import type { GenerateAnswer, GenerateBody, GeneratedCandidate } from "../generate-content/wire.ts";
 import type { Warn } from "./tools.ts";
 
 const { endedEarly, expectAllowed, readCandidates, readEvent, readTokenUsage } = generateContent;

@@ -1,4 +1,5 @@
-import { type ChatRequest, type Message, type Model, nearestEffort } from "modelgate/plugin";
+import type { ChatRequest, Message, Model } from "../../../contract/index.ts";
+import { nearestEffort } from "../openai/reasoning.ts";
 import type { AnswerBlock, Block, Warn } from "./wire.ts";
 
 const format = "anthropic-claude-v1";

@@ -1,4 +1,7 @@
-import { badRequest, type ContentPart, isRecord, type Message, readDataUrl } from "modelgate/plugin";
+import type { ContentPart, Message } from "../../../contract/index.ts";
+import { readDataUrl } from "../../data-url.ts";
+import { badRequest } from "../../errors.ts";
+import { isRecord } from "../../json.ts";
 import type { Block } from "./wire.ts";
 
 const imageTypes = ["image/jpeg", "image/png", "image/gif", "image/webp"];

@@ -3,17 +3,15 @@ import {
   type ChatChunk,
   type ChatCompletion,
   type ChunkChoice,
-  classifyError,
-  type GenerateAnswer,
-  type GeneratedCandidate,
-  type GeneratedLogprob,
-  type GeneratedSoFar,
-  generateContent,
-  isRecord,
   type ServerEvent,
-  toCompletion,
   UpstreamFault,
-} from "modelgate/plugin";
+} from "../../../contract/index.ts";
+import { classifyError } from "../../fault.ts";
+import { isRecord } from "../../json.ts";
+import { toCompletion } from "../../to-completion.ts";
+import type { GeneratedSoFar } from "../generate-content/answer.ts";
+import { generateContent } from "../generate-content/index.ts";
+import type { GenerateAnswer, GeneratedCandidate, GeneratedLogprob } from "../generate-content/wire.ts";
 import { type CallReading, toToolCall } from "./tools.ts";
 
 const { endedEarly, readCandidates, readEvent, readServiceTier, readTokenUsage, readUsage, toFinish } = generateContent;

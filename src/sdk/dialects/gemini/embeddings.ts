@@ -1,4 +1,5 @@
-import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault, warnOfOthers } from "modelgate/plugin";
+import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault } from "../../../contract/index.ts";
+import { warnOfOthers } from "../../supported-fields.ts";
 
 /** How many texts one request takes, and how many requests go at once. https://ai.google.dev/api/embeddings */
 const [textsMax, requestsAtOnceMax] = [100, 4] as const;

@@ -1,5 +1,8 @@
-import type { GenerateAnswer, GenerateBody, GeneratedImages, ImagesRequest, Model } from "modelgate/plugin";
-import { GatewayError, generateContent, UpstreamFault, warnOfOthers } from "modelgate/plugin";
+import type { GeneratedImages, ImagesRequest, Model } from "../../../contract/index.ts";
+import { GatewayError, UpstreamFault } from "../../../contract/index.ts";
+import { warnOfOthers } from "../../supported-fields.ts";
+import { generateContent } from "../generate-content/index.ts";
+import type { GenerateAnswer, GenerateBody } from "../generate-content/wire.ts";
 import type { Warn } from "./tools.ts";
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;

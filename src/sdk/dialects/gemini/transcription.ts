@@ -1,5 +1,9 @@
-import type { Call, GenerateAnswer, Transcript, TranscriptionRequest } from "modelgate/plugin";
-import { generateContent, getOwn, toBase64, warnOfOthers } from "modelgate/plugin";
+import type { Call, Transcript, TranscriptionRequest } from "../../../contract/index.ts";
+import { getOwn } from "../../../contract/index.ts";
+import { toBase64 } from "../../base64.ts";
+import { warnOfOthers } from "../../supported-fields.ts";
+import { generateContent } from "../generate-content/index.ts";
+import type { GenerateAnswer } from "../generate-content/wire.ts";
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;
 /** What is asked for, what the kernel measured, and what the endpoint does itself. */

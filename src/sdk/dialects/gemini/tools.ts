@@ -1,18 +1,11 @@
-import {
-  badRequest,
-  type Call,
-  type ChatRequest,
-  type GenerateBody,
-  type GeneratedPart,
-  isRecord,
-  type LruMap,
-  openApiSubset,
-  readToolChoice,
-  reduceSchema,
-  type SchemaBudget,
-  type Tool,
-  type ToolCall,
-} from "modelgate/plugin";
+import type { Call, ChatRequest, Tool, ToolCall } from "../../../contract/index.ts";
+import { badRequest } from "../../errors.ts";
+import { isRecord } from "../../json.ts";
+import { openApiSubset, reduceSchema } from "../../json-schema.ts";
+import type { LruMap } from "../../lru-map.ts";
+import type { SchemaBudget } from "../../schema-budget.ts";
+import { readToolChoice } from "../../tools.ts";
+import type { GenerateBody, GeneratedPart } from "../generate-content/wire.ts";
 
 export type Warn = Call<unknown>["warn"];
 

@@ -1,12 +1,7 @@
-import {
-  type ChatChunk,
-  type ChunkChoice,
-  classifyError,
-  parseJson,
-  parseShape,
-  type ServerEvent,
-  UpstreamFault,
-} from "modelgate/plugin";
+import { type ChatChunk, type ChunkChoice, type ServerEvent, UpstreamFault } from "../../../contract/index.ts";
+import { classifyError } from "../../fault.ts";
+import { parseJson } from "../../json.ts";
+import { parseShape } from "../../parse-shape.ts";
 import { FenceStripper } from "./fences.ts";
 import { toFinishReason, toRefusal, toUsage } from "./from-message.ts";
 import { toDetail } from "./reasoning.ts";

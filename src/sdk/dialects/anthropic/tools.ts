@@ -1,13 +1,7 @@
-import {
-  type ChatRequest,
-  type Model,
-  readToolChoice,
-  reduceSchema,
-  type SchemaBudget,
-  strictSubset,
-  type Tool,
-  type ToolDecision,
-} from "modelgate/plugin";
+import type { ChatRequest, Model, Tool } from "../../../contract/index.ts";
+import { reduceSchema, strictSubset } from "../../json-schema.ts";
+import type { SchemaBudget } from "../../schema-budget.ts";
+import { readToolChoice, type ToolDecision } from "../../tools.ts";
 import { cacheMark } from "./parts.ts";
 import type { Warn } from "./wire.ts";
 

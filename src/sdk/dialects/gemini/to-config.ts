@@ -1,13 +1,7 @@
-import {
-  type ChatRequest,
-  getOwn,
-  jsonSchemaSubset,
-  type Model,
-  nearestEffort,
-  openApiSubset,
-  reduceSchema,
-  type SchemaBudget,
-} from "modelgate/plugin";
+import { type ChatRequest, getOwn, type Model } from "../../../contract/index.ts";
+import { jsonSchemaSubset, openApiSubset, reduceSchema } from "../../json-schema.ts";
+import type { SchemaBudget } from "../../schema-budget.ts";
+import { nearestEffort } from "../openai/reasoning.ts";
 import type { Warn } from "./tools.ts";
 
 type Config = Record<string, unknown>;

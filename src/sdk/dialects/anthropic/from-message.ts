@@ -3,11 +3,11 @@ import {
   type ChatCompletion,
   type ChatUsage,
   type FinishReason,
-  isRecord,
-  parseShape,
   type ToolCall,
   UpstreamFault,
-} from "modelgate/plugin";
+} from "../../../contract/index.ts";
+import { isRecord } from "../../json.ts";
+import { parseShape } from "../../parse-shape.ts";
 import { FenceStripper } from "./fences.ts";
 import { toDetail } from "./reasoning.ts";
 import type { MessageAnswer } from "./wire.ts";
