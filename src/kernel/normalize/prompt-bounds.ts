@@ -158,6 +158,8 @@ abstract class PromptVisitor {
 
   /** Text where the protocol has text. */
   abstract text(text: string): void;
+  /** The kind of a part: a word of a fixed list, which no tokenizer is asked for. */
+  abstract word(text: string): void;
   /** A value inside of a value of a free form, which reaches the model as JSON, with so many characters of punctuation. */
   abstract inJson(text: string, punctuation: number): void;
   /** Punctuation alone. */
@@ -172,6 +174,10 @@ abstract class PromptVisitor {
 
 class BoundVisitor extends PromptVisitor {
   text(text: string): void {
+    this.tokens += Buffer.byteLength(text);
+  }
+
+  word(text: string): void {
     this.tokens += Buffer.byteLength(text);
   }
 
@@ -203,6 +209,8 @@ class TextVisitor extends PromptVisitor {
   text(text: string): void {
     if (text !== "") this.pieces.push(text);
   }
+
+  word(): void {}
 
   inJson(text: string): void {
     this.text(text);
@@ -329,8 +337,8 @@ const envelopeNames: ReadonlySet<string> = new Set([
 function visitField(name: string, value: unknown, visitor: PromptVisitor): void {
   if (!envelopeNames.has(name)) visitMember(name, value, visitor);
   else if (typeof value !== "string") visitValue(value, visitor);
-  // A role and a kind are words of a fixed list, which the tokens of their message cover.
-  else if ((name !== "role" && name !== "type") || !isWord(value)) visitor.text(value);
+  else if ((name === "role" || name === "type") && isWord(value)) visitor.word(value);
+  else visitor.text(value);
 }
 
 /** The longest word that a protocol has for a kind: `code_execution_tool_result_error` and the like. */
@@ -371,6 +379,8 @@ function visitMembersOfItem(item: Record<string, unknown>, protocol: PromptProto
   for (const name in item) {
     const value = item[name];
     if (value === null || value === undefined) continue;
+    // A role and a kind are words of a fixed list, which the tokens of their message cover.
+    if ((name === "role" || name === "type") && isWord(value)) continue;
     if (isPartsMember(name, protocol)) visitParts(value, protocol, visitor);
     else if (name === "tool_calls" && Array.isArray(value)) for (const call of value) visitCall(call, visitor);
     else if (typeof value === "string" && isSealed(item.type, name)) visitor.sealed(value);

@@ -312,7 +312,8 @@ test.each(endpoints)(
         const held = ledger.claims.reduce((sum, { holdNanodollars }) => sum + holdNanodollars, 0);
         expect(held / nanodollarsPerToken).toBeGreaterThanOrEqual(most);
         const charged = ledger.settlements.reduce((sum, { costNanodollars = 0 }) => sum + costNanodollars, 0);
-        expect(ledger.settlements.map(({ usageSource }) => usageSource)).toEqual(sent.map(() => "estimated"));
+        // A long text of speech is sent in several requests, which are one call.
+        expect([...new Set(ledger.settlements.map(({ usageSource }) => usageSource))]).toEqual(["estimated"]);
         expect(charged / nanodollarsPerToken).toBeGreaterThanOrEqual(0.9 * usual);
       },
     );

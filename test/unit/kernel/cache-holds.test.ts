@@ -20,7 +20,8 @@ function benchWriting(written: number, hourly: number) {
   ]);
 }
 const content = "x".repeat(1000 - 6);
-const part = { type: "text", text: content };
+/** The word for its kind counts too. */
+const part = { type: "text", text: content.slice("text".length) };
 
 test.each<[string, Record<string, unknown>, number]>([
   ["no mark", { messages: [{ role: "user", content }] }, 1250],
