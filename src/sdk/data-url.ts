@@ -1,7 +1,6 @@
 import { Buffer, isUtf8 } from "node:buffer";
-import { GatewayError, getOwn } from "../contract/index.ts";
+import { badRequest, GatewayError, getOwn } from "../contract/index.ts";
 import { toBase64 } from "./base64.ts";
-import { badRequest } from "./errors.ts";
 
 /** The parts of a `data:` URL. */
 export interface DataUrl {

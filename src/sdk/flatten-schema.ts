@@ -1,5 +1,5 @@
-import { decodePercent, type GatewayError } from "../contract/index.ts";
-import { badRequest } from "./errors.ts";
+import { badRequest, decodePercent, type GatewayError } from "../contract/index.ts";
+
 import { isRecord } from "./json.ts";
 import type { SchemaBudget } from "./schema-budget.ts";
 

@@ -1,5 +1,6 @@
 export {
   type AnswerUsage,
+  badRequest,
   type Call,
   type Capability,
   type ChatChunk,
@@ -71,7 +72,7 @@ export type {
   TranscriptionOptions,
 } from "./dialects/openai/options.ts";
 export { nearestEffort } from "./dialects/openai/reasoning.ts";
-export { badRequest, PluginError } from "./errors.ts";
+export { PluginError } from "./errors.ts";
 export { classifyError, classifyFault } from "./fault.ts";
 export { isRecord, parseJson } from "./json.ts";
 export {

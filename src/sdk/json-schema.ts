@@ -1,5 +1,5 @@
-import { GatewayError, getOwn } from "../contract/index.ts";
-import { badRequest } from "./errors.ts";
+import { badRequest, GatewayError, getOwn } from "../contract/index.ts";
+
 import {
   type FlatSchema,
   type Pieces,

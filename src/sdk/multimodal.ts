@@ -1,7 +1,13 @@
-import { type ChatRequest, type CheckInput, GatewayError, type Message, type Upstream } from "../contract/index.ts";
+import {
+  badRequest,
+  type ChatRequest,
+  type CheckInput,
+  GatewayError,
+  type Message,
+  type Upstream,
+} from "../contract/index.ts";
 import { toBase64 } from "./base64.ts";
 import type { DataUrl } from "./data-url.ts";
-import { badRequest } from "./errors.ts";
 
 /** How many pictures one request may have fetched: each has up to 20 MB and is held in memory. */
 const fetchesMax = 16;

@@ -1,4 +1,4 @@
-import { badRequest } from "./errors.ts";
+import { badRequest } from "../contract/index.ts";
 
 const stepsMax = 20_000;
 /** So many characters that are compared or written out take as long as one step. */

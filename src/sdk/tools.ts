@@ -1,14 +1,15 @@
-import type {
-  ChatChunk,
-  ChatCompletion,
-  ChatHandler,
-  ChatRequest,
-  ChunkChoice,
-  GatewayError,
-  Message,
-  ToolCall,
+import {
+  badRequest,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatHandler,
+  type ChatRequest,
+  type ChunkChoice,
+  type GatewayError,
+  type Message,
+  type ToolCall,
 } from "../contract/index.ts";
-import { badRequest } from "./errors.ts";
+
 import { isRecord, parseJson } from "./json.ts";
 
 const allowedToolsParam = "tool_choice.allowed_tools.tools";

@@ -1,5 +1,13 @@
-import type { Call, ChatUsage, Handlers, Model, NativeAnswer, NativeRequest } from "../../contract/index.ts";
-import { badRequest } from "../errors.ts";
+import {
+  badRequest,
+  type Call,
+  type ChatUsage,
+  type Handlers,
+  type Model,
+  type NativeAnswer,
+  type NativeRequest,
+} from "../../contract/index.ts";
+
 import { isRecord, mapChanged } from "../json.ts";
 
 type Warn = Call<NativeRequest>["warn"];

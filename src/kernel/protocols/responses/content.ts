@@ -1,4 +1,5 @@
 import {
+  badRequest,
   type ContentPart,
   getOwn,
   type Message,
@@ -7,7 +8,6 @@ import {
   type ResponseItem,
   type ResponsePart,
 } from "../../../contract/index.ts";
-import { badRequest } from "../../../sdk/index.ts";
 
 type Content = string | readonly { type: string }[];
 

@@ -1,4 +1,5 @@
 import {
+  badRequest,
   type ContentPart,
   type Message,
   type MessageItem,
@@ -7,7 +8,7 @@ import {
   type ToolCall,
   type TypedItem,
 } from "../../../contract/index.ts";
-import { badRequest } from "../../../sdk/index.ts";
+
 import { isMessage, joinText, toContent, toParts } from "./content.ts";
 import type { ReasoningSeal } from "./reasoning-seal.ts";
 import { type ToolSet, toFunctionName } from "./tools.ts";

@@ -1,11 +1,13 @@
-import type {
-  ChatRequest,
-  GatewayError,
-  ResponseFormat,
-  ResponseItem,
-  ResponsesRequest,
+import {
+  badRequest,
+  type ChatRequest,
+  type GatewayError,
+  type ResponseFormat,
+  type ResponseItem,
+  type ResponsesRequest,
 } from "../../../contract/index.ts";
-import { badRequest, isRecord } from "../../../sdk/index.ts";
+import { isRecord } from "../../../sdk/index.ts";
+
 import { Conversation } from "./conversation.ts";
 import { resolveInput, type StoredContext } from "./expand.ts";
 import type { ReasoningSeal } from "./reasoning-seal.ts";

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  badRequest,
   type ChatRequest,
   type CustomTool,
   type FunctionTool,
@@ -11,7 +12,7 @@ import {
   type ToolChoice,
   type ToolSearchTool,
 } from "../../../contract/index.ts";
-import { badRequest, isRecord } from "../../../sdk/index.ts";
+import { isRecord } from "../../../sdk/index.ts";
 
 /** The longest name that every provider takes. */
 const nameCharactersMax = 64;

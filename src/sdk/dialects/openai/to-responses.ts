@@ -1,5 +1,12 @@
-import type { Call, ChatRequest, ContentPart, Message, ResponseFormat } from "../../../contract/index.ts";
-import { badRequest } from "../../errors.ts";
+import {
+  badRequest,
+  type Call,
+  type ChatRequest,
+  type ContentPart,
+  type Message,
+  type ResponseFormat,
+} from "../../../contract/index.ts";
+
 import { isRecord } from "../../json.ts";
 import type { ChatOptions } from "./options.ts";
 import { fitReasoning } from "./reasoning.ts";
