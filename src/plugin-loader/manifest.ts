@@ -1,10 +1,10 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
-import { shapeChecker } from "../sdk/check-shape.ts";
+import { shapeChecker } from "../lib/check-shape.ts";
+import { isRecord } from "../lib/json.ts";
 import {
   type ChatOptions,
   definePlugin,
-  isRecord,
   type OpenaiOptions,
   openai,
   type PluginDefinition,

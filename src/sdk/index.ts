@@ -46,11 +46,26 @@ export {
   UpstreamFault,
   type UpstreamRequestOptions,
 } from "../contract/index.ts";
-export { base64ToFloats, floatsToBase64, fromBase64, readBase64, toBase64 } from "./base64.ts";
-export { type DataUrl, readDataUrl, readMedia } from "./data-url.ts";
-export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
-export type { GeneratedSoFar } from "./dialects/generate-content/answer.ts";
-export { type GenerateContentReader, generateContent } from "./dialects/generate-content/index.ts";
+export { base64ToFloats, floatsToBase64, fromBase64, readBase64, toBase64 } from "../lib/base64.ts";
+export { type DataUrl, readDataUrl, readMedia } from "../lib/data-url.ts";
+export { isRecord, parseJson } from "../lib/json.ts";
+export {
+  jsonSchemaSubset,
+  openApiSubset,
+  type ReducedSchema,
+  reduceSchema,
+  type SchemaSubset,
+  strictSubset,
+} from "../lib/json-schema.ts";
+export { LruMap } from "../lib/lru-map.ts";
+export { type ParsedShape, parseShape, type Shape } from "../lib/parse-shape.ts";
+export { type HeaderReader, readDurationMs, retryAfterMs } from "../lib/retry-after.ts";
+export { SchemaBudget } from "../lib/schema-budget.ts";
+export { eventCharactersMaxDefault, readEvents, SseParser } from "../lib/sse.ts";
+export { joinWav, readWav, type Wav, wavMs, writeWav, writeWavHead } from "../lib/wav.ts";
+export { classifyError, classifyFault } from "../protocols/fault.ts";
+export type { GeneratedSoFar } from "../protocols/generate-content/answer.ts";
+export { type GenerateContentReader, generateContent } from "../protocols/generate-content/index.ts";
 export type {
   GenerateAnswer,
   GenerateBody,
@@ -59,9 +74,9 @@ export type {
   GeneratedPart,
   GeneratePart,
   GenerateTurn,
-} from "./dialects/generate-content/wire.ts";
-export { type MessagesOptions, messagesHandlers } from "./dialects/messages.ts";
-export { type OpenaiOptions, openai } from "./dialects/openai/index.ts";
+} from "../protocols/generate-content/wire.ts";
+export { type MessagesOptions, messagesHandlers } from "../protocols/messages/passthrough.ts";
+export { fetchImages, placeholderImages, precheckMultimodal } from "../protocols/multimodal.ts";
 export type {
   ChatOptions,
   EmbeddingsOptions,
@@ -70,30 +85,12 @@ export type {
   ResponsesOptions,
   SpeechOptions,
   TranscriptionOptions,
-} from "./dialects/openai/options.ts";
-export { nearestEffort } from "./dialects/openai/reasoning.ts";
-export { PluginError } from "./errors.ts";
-export { classifyError, classifyFault } from "./fault.ts";
-export { isRecord, parseJson } from "./json.ts";
-export {
-  jsonSchemaSubset,
-  openApiSubset,
-  type ReducedSchema,
-  reduceSchema,
-  type SchemaSubset,
-  strictSubset,
-} from "./json-schema.ts";
-export { LruMap } from "./lru-map.ts";
-export { fetchImages, placeholderImages, precheckMultimodal } from "./multimodal.ts";
-export { type ParsedShape, parseShape, type Shape } from "./parse-shape.ts";
-export { readModels } from "./read-models.ts";
-export { ReasoningTagSplitter, type SplitText, splitReasoningTags } from "./reasoning-tags.ts";
-export { type HeaderReader, readDurationMs, retryAfterMs } from "./retry-after.ts";
-export { SchemaBudget } from "./schema-budget.ts";
-export { toServiceTier } from "./service-tier.ts";
-export { eventCharactersMaxDefault, readEvents, SseParser } from "./sse.ts";
-export { pickSupportedFields, warnOfOthers } from "./supported-fields.ts";
-export { toCompletion } from "./to-completion.ts";
+} from "../protocols/openai/options.ts";
+export { nearestEffort } from "../protocols/openai/reasoning.ts";
+export { ReasoningTagSplitter, type SplitText, splitReasoningTags } from "../protocols/openai/reasoning-tags.ts";
+export { toServiceTier } from "../protocols/service-tier.ts";
+export { pickSupportedFields, warnOfOthers } from "../protocols/supported-fields.ts";
+export { toCompletion } from "../protocols/to-completion.ts";
 export {
   getToolResults,
   readArguments,
@@ -102,6 +99,9 @@ export {
   type ToolDecision,
   type ToolResult,
   withFunctionsAsTools,
-} from "./tools.ts";
-export { readUsage } from "./usage.ts";
-export { joinWav, readWav, type Wav, wavMs, writeWav, writeWavHead } from "./wav.ts";
+} from "../protocols/tools.ts";
+export { readUsage } from "../protocols/usage.ts";
+export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
+export { PluginError } from "./errors.ts";
+export { type OpenaiOptions, openai } from "./openai.ts";
+export { readModels } from "./read-models.ts";

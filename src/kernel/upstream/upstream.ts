@@ -7,7 +7,7 @@ import {
   UpstreamFault,
   type UpstreamRequestOptions,
 } from "../../contract/index.ts";
-import { readEvents } from "../../sdk/sse.ts";
+import { readEvents } from "../../lib/sse.ts";
 import type { CallContext } from "../call-context.ts";
 import { nextTurn } from "../capabilities/iterators.ts";
 import type { Route } from "../routing/registry.ts";
