@@ -1,6 +1,6 @@
 import type { UpstreamFault } from "../contract/index.ts";
 import { isRecord } from "../lib/json.ts";
-import { classifyError, classifyResponseFailure } from "./fault.ts";
+import { classifyError, classifyResponseFailure } from "./upstream-errors.ts";
 
 /** The JSON of a whole answer or of one event. */
 export type Part = Record<string, unknown>;

@@ -63,7 +63,6 @@ export { type HeaderReader, readDurationMs, retryAfterMs } from "../lib/retry-af
 export { SchemaBudget } from "../lib/schema-budget.ts";
 export { eventCharactersMaxDefault, readEvents, SseParser } from "../lib/sse.ts";
 export { joinWav, readWav, type Wav, wavMs, writeWav, writeWavHead } from "../lib/wav.ts";
-export { classifyError, classifyFault } from "../protocols/fault.ts";
 export type { GeneratedSoFar } from "../protocols/generate-content/answer.ts";
 export { type GenerateContentReader, generateContent } from "../protocols/generate-content/index.ts";
 export type {
@@ -86,8 +85,8 @@ export type {
   SpeechOptions,
   TranscriptionOptions,
 } from "../protocols/openai/options.ts";
-export { nearestEffort } from "../protocols/openai/reasoning.ts";
 export { ReasoningTagSplitter, type SplitText, splitReasoningTags } from "../protocols/openai/reasoning-tags.ts";
+export { nearestEffort } from "../protocols/openai/request.ts";
 export { toServiceTier } from "../protocols/service-tier.ts";
 export { pickSupportedFields, warnOfOthers } from "../protocols/supported-fields.ts";
 export { toCompletion } from "../protocols/to-completion.ts";
@@ -100,6 +99,7 @@ export {
   type ToolResult,
   withFunctionsAsTools,
 } from "../protocols/tools.ts";
+export { classifyError, classifyFault } from "../protocols/upstream-errors.ts";
 export { readUsage } from "../protocols/usage.ts";
 export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
 export { PluginError } from "./errors.ts";

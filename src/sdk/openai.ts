@@ -13,7 +13,7 @@ import {
 } from "../protocols/openai/options.ts";
 import { speechHandler } from "../protocols/openai/speech.ts";
 import { transcriptionHandler } from "../protocols/openai/transcription.ts";
-import { countChatTokens, withResponsesEndpoint } from "../protocols/responses/chat-by-responses.ts";
+import { countChatTokens, withResponsesEndpoint } from "../protocols/responses/outbound.ts";
 import { responsesHandlers } from "../protocols/responses/passthrough.ts";
 
 /** Which capabilities a provider has in OpenAI's dialect, each with what it does differently (`{}`: nothing). */

@@ -8,8 +8,8 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import { classifyError } from "../../protocols/fault.ts";
 import { type NativeProtocol, nativeProtocols, type Part } from "../../protocols/native.ts";
+import { classifyError } from "../../protocols/upstream-errors.ts";
 import type { CallContext } from "../call-context.ts";
 import type { NativeExchange } from "../native-exchange.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";

@@ -1,5 +1,5 @@
 import { isRecord } from "../../lib/json.ts";
-import { effortOfBudget } from "../messages/request.ts";
+import { effortOfBudget } from "../messages/inbound.ts";
 
 /**
  * A chat body in OpenAI's words where clients have brought those of other providers: `tool_choice` `any` (Mistral) and

@@ -8,7 +8,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { parseShape } from "../../lib/parse-shape.ts";
-import { classifyError } from "../fault.ts";
+import { classifyError } from "../upstream-errors.ts";
 import { answerShape, type GenerateAnswer, type GeneratedCandidate } from "./wire.ts";
 
 /** What one choice of an answer has given so far, and why it ended. */

@@ -1,6 +1,6 @@
 import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { classifyError } from "../fault.ts";
+import { classifyError } from "../upstream-errors.ts";
 import { type EmbeddingsOptions, resolveOptions } from "./options.ts";
 import { toBody } from "./request.ts";
 

@@ -9,7 +9,7 @@ import {
 } from "../../contract/index.ts";
 import { readDataUrl } from "../../lib/data-url.ts";
 import { isRecord } from "../../lib/json.ts";
-import { classifyError } from "../fault.ts";
+import { classifyError } from "../upstream-errors.ts";
 import { type ImagesOptions, resolveOptions } from "./options.ts";
 import { toBody } from "./request.ts";
 

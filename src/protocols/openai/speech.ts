@@ -1,7 +1,7 @@
 import { type Call, type ServerEvent, type Speech, type SpeechRequest, UpstreamFault } from "../../contract/index.ts";
 import { readBase64 } from "../../lib/base64.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import { classifyError } from "../fault.ts";
+import { classifyError } from "../upstream-errors.ts";
 import { resolveOptions, type SpeechOptions } from "./options.ts";
 import { toBody } from "./request.ts";
 

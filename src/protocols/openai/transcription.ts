@@ -6,7 +6,7 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { classifyError } from "../fault.ts";
+import { classifyError } from "../upstream-errors.ts";
 import { resolveOptions, type TranscriptionOptions } from "./options.ts";
 
 /** The transcription handler of a provider that speaks OpenAI's dialect. */

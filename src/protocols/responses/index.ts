@@ -1,20 +1,18 @@
-export { getResponseOfInput, toStoredItems } from "./content.ts";
 export { formatNativeFailure, toResponsesError } from "./errors.ts";
 export {
+  checkResponsesRequest,
   expandRequest,
+  getResponseOfInput,
+  isResponsesBody,
   listReferences,
   previousResponseNotFound,
-  type StoredContext,
-} from "./expand.ts";
-export type { ResponseEvent } from "./item-writers.ts";
-export { createReasoningSeal, type ReasoningSeal, removeOwnThoughts } from "./reasoning-seal.ts";
-export {
-  checkResponsesRequest,
-  isResponsesBody,
   type ResponsePlan,
   refuseChatBody,
+  type StoredContext,
   type TranslationOptions,
   toChatRequest,
-} from "./request.ts";
-export { createResponseHead, type ResponseHead } from "./response-object.ts";
-export { formatEvents, ResponseStream, toResponse } from "./stream.ts";
+  toStoredItems,
+} from "./inbound.ts";
+export type { ResponseEvent } from "./inbound-stream.ts";
+export { createResponseHead, formatEvents, type ResponseHead, ResponseStream, toResponse } from "./inbound-stream.ts";
+export { createReasoningSeal, type ReasoningSeal, removeOwnThoughts } from "./reasoning-seal.ts";

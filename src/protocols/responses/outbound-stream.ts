@@ -9,9 +9,11 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import { classifyError, classifyResponseFailure } from "../fault.ts";
-import { toDetail } from "./outbound.ts";
+import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { readResponsesUsage } from "./passthrough.ts";
+
+/** The format of `reasoning_details` that carry the sealed thoughts of this protocol, as OpenRouter names it. */
+export const thoughtFormat = "openai-responses-v1";
 
 type Part = Record<string, unknown>;
 
@@ -208,4 +210,13 @@ class EventReader {
 
 function toDelta(call: ToolCallDelta): Pick<ChunkChoice, "delta"> {
   return { delta: { tool_calls: [call] } };
+}
+
+/** A thought as the answer carries it out, so that the client can bring it back; `undefined` for one that is not sealed. */
+function toDetail(
+  { id, encrypted_content: data }: Record<string, unknown>,
+  index: number,
+): Record<string, unknown> | undefined {
+  if (typeof data !== "string" || data === "") return undefined;
+  return { type: "reasoning.encrypted", id, data, format: thoughtFormat, index };
 }

@@ -3,21 +3,81 @@ import {
   type Call,
   type ChatRequest,
   type ContentPart,
+  type Handlers,
   type Message,
   type ResponseFormat,
 } from "../../contract/index.ts";
-
 import { isRecord } from "../../lib/json.ts";
-import type { ChatOptions } from "../openai/options.ts";
-import { fitReasoning } from "../openai/reasoning.ts";
-import { toBody } from "../openai/request.ts";
+import { getStops, stopChunks, stopCompletion } from "../openai/chat.ts";
+import { type ChatOptions, resolveOptions } from "../openai/options.ts";
+import { fitReasoning, toBody, warnOfTier } from "../openai/request.ts";
+import { withFunctionsAsTools } from "../tools.ts";
+import { fromResponse, fromResponseEvents, thoughtFormat } from "./outbound-stream.ts";
+
+const path = "/responses";
+
+/**
+ * A chat handler that asks for the models by the Responses protocol whose rows have that endpoint, and where the provider has
+ * both for the reasoning that chat does not do.
+ */
+export function withResponsesEndpoint(
+  chat: NonNullable<Handlers["chat"]>,
+  defaults: ChatOptions,
+  hasBoth: boolean,
+): typeof chat {
+  const chatByResponses = withFunctionsAsTools((call) => ask(call, resolveOptions(defaults, call.model)));
+  return (call) => {
+    const isByResponses =
+      call.model.endpoint === "responses" ||
+      (hasBoth && wantsMoreThanChat(call.request, resolveOptions(defaults, call.model)));
+    return isByResponses ? chatByResponses(call) : chat(call);
+  };
+}
+
+/**
+ * Whether reasoning is asked for that the model does not do beside tools in chat. What only chat takes, which is several
+ * choices in one request, sound and a very short answer, stays there.
+ */
+function wantsMoreThanChat(request: ChatRequest, { toolEfforts }: ChatOptions): boolean {
+  const { tools, functions, reasoning_effort: effort, n, messages } = request;
+  if (toolEfforts === undefined || typeof effort !== "string" || toolEfforts.includes(effort)) return false;
+  if (!tools?.length && !functions?.length) return false;
+  const limit = request.max_completion_tokens ?? request.max_tokens;
+  if ((n ?? 1) > 1 || (typeof limit === "number" && limit < outputTokensMin)) return false;
+  return !messages.some(({ content }) => Array.isArray(content) && content.some(({ type }) => type === "input_audio"));
+}
+
+/** A count of the tokens of a chat request, by the count of the Responses protocol. */
+export function countChatTokens(defaults: ChatOptions): NonNullable<Handlers["countChatTokens"]> {
+  return async ({ request, model, upstream }) => {
+    const call = { request, model, warn: () => undefined };
+    const { input, tools, tool_choice, text, reasoning } = toResponsesRequest(call, resolveOptions(defaults, model));
+    const body = { model: model.upstreamId, input, tools, tool_choice, text, reasoning };
+    return (await upstream.json<{ input_tokens: number }>("/responses/input_tokens", body)).input_tokens;
+  };
+}
+
+/** The protocol has no `stop`, and takes tools beside any effort. */
+async function ask(call: Call<ChatRequest>, defaults: ChatOptions) {
+  const { toolEfforts: _, toolEffortDefault: __, ...taken } = defaults;
+  const options: ChatOptions = { ...taken, omit: [...(taken.omit ?? []), "stop"] };
+  const stops = getStops(call.request, options);
+  const asked = stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } };
+  const body = toResponsesRequest(asked, options);
+  const onTier = (tier: unknown) => warnOfTier(tier, call, options);
+  if (body.stream === true) {
+    const chunks = fromResponseEvents(await call.upstream.events(path, body), onTier);
+    return stops.length === 0 ? chunks : stopChunks(chunks, stops);
+  }
+  const answer = await call.upstream.json(path, body);
+  onTier(isRecord(answer) ? answer.service_tier : undefined);
+  return stopCompletion(fromResponse(answer), stops);
+}
 
 type Item = Record<string, unknown>;
 
-/** The format of `reasoning_details` that carry the sealed thoughts of this protocol, as OpenRouter names it. */
-const thoughtFormat = "openai-responses-v1";
 /** The least that the protocol takes. */
-export const outputTokensMin = 16;
+const outputTokensMin = 16;
 
 /** Fields that mean the same in both protocols. */
 const sameFields: ReadonlySet<string> = new Set(
@@ -36,10 +96,7 @@ const otherFields: ReadonlySet<string> = new Set(
  *
  * @throws {GatewayError} `invalid_request` for sound, and for a limit that the protocol does not take.
  */
-export function toResponsesRequest(
-  call: Pick<Call<ChatRequest>, "request" | "model" | "warn">,
-  options: ChatOptions,
-): Item {
+function toResponsesRequest(call: Pick<Call<ChatRequest>, "request" | "model" | "warn">, options: ChatOptions): Item {
   const chat = toBody(call, options);
   fitReasoning(chat, call, options);
   const body: Item = { store: false, input: toInput(call.request.messages, options) };
@@ -180,10 +237,4 @@ function readThoughts({ reasoning_details: details }: Message & { reasoning_deta
     const { id, data } = detail;
     return [{ type: "reasoning", ...(typeof id === "string" && { id }), summary: [], encrypted_content: data }];
   });
-}
-
-/** A thought as the answer carries it out, so that the client can bring it back; `undefined` for one that is not sealed. */
-export function toDetail({ id, encrypted_content: data }: Item, index: number): Item | undefined {
-  if (typeof data !== "string" || data === "") return undefined;
-  return { type: "reasoning.encrypted", id, data, format: thoughtFormat, index };
 }

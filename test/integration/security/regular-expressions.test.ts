@@ -28,7 +28,7 @@ const bounded: Readonly<Record<string, string>> = {
 /** Where one is put together, and whose tests read hostile text by it. */
 const madeIn: Readonly<Record<string, string>> = {
   "src/cli/refresh-catalogue/price-list.ts": "test/unit/cli/refresh-catalogue/build-rows.test.ts",
-  "src/protocols/fault.ts": "test/unit/protocols/fault.test.ts",
+  "src/protocols/upstream-errors.ts": "test/unit/protocols/upstream-errors.test.ts",
 };
 
 /** Every regular expression of the program, and every place where one is put together. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { contractVersion } from "../../../src/contract/index.ts";
-import { classifyFault } from "../../../src/protocols/fault.ts";
+import { classifyFault } from "../../../src/protocols/upstream-errors.ts";
 import { readUsage } from "../../../src/protocols/usage.ts";
 import { bearer, definePlugin, type PluginDefinition } from "../../../src/sdk/define-plugin.ts";
 import { PluginError } from "../../../src/sdk/errors.ts";

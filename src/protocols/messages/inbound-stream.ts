@@ -1,6 +1,6 @@
 import type { ChatChunk, ChatUsage, ChunkChoice, ToolCallDelta } from "../../contract/index.ts";
-import { toEnding, toMessageId, toMessagesUsage } from "./answer.ts";
-import type { MessagesPlan } from "./request.ts";
+import { type MessagesPlan, toEnding, toMessageId, toMessagesUsage } from "./inbound.ts";
+
 import type { MessagesBlock, MessagesEvent } from "./schema.ts";
 import { toSealedDetails, toThinkingBlocks } from "./thoughts.ts";
 

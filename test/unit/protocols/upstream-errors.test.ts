@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type FaultKind, UpstreamFault } from "../../../src/contract/index.ts";
-import { classifyError, classifyFault } from "../../../src/protocols/fault.ts";
+import { classifyError, classifyFault } from "../../../src/protocols/upstream-errors.ts";
 import golden from "../../fixtures/sdk/faults.json" with { type: "json" };
 import recorded from "../../fixtures/sdk/recorded-faults.json" with { type: "json" };
 import { recordingAt, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
