@@ -63,8 +63,9 @@ export { type HeaderReader, readDurationMs, retryAfterMs } from "../lib/retry-af
 export { SchemaBudget } from "../lib/schema-budget.ts";
 export { eventCharactersMaxDefault, readEvents, SseParser } from "../lib/sse.ts";
 export { joinWav, readWav, type Wav, wavMs, writeWav, writeWavHead } from "../lib/wav.ts";
-export type { GeneratedSoFar } from "../protocols/generate-content/answer.ts";
-export { type GenerateContentReader, generateContent } from "../protocols/generate-content/index.ts";
+export { gemini } from "../protocols/generate-content/outbound.ts";
+export type { GeneratedSoFar } from "../protocols/generate-content/outbound-stream.ts";
+export { type GenerateContentReader, generateContent } from "../protocols/generate-content/outbound-stream.ts";
 export type {
   GenerateAnswer,
   GenerateBody,
@@ -73,7 +74,8 @@ export type {
   GeneratedPart,
   GeneratePart,
   GenerateTurn,
-} from "../protocols/generate-content/wire.ts";
+} from "../protocols/generate-content/schema.ts";
+export { type AnthropicOptions, anthropic } from "../protocols/messages/outbound.ts";
 export { type MessagesOptions, messagesHandlers } from "../protocols/messages/passthrough.ts";
 export { fetchImages, placeholderImages, precheckMultimodal } from "../protocols/multimodal.ts";
 export type {

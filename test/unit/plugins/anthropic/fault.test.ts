@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readFault } from "../../../../plugins/anthropic/fault.ts";
 import anthropic from "../../../../plugins/anthropic/index.ts";
+import { readFault } from "../../../../src/protocols/messages/errors.ts";
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 
 const body = (type: string, message: string) =>

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { readEvents, type ServerEvent, UpstreamFault } from "modelgate/plugin";
-import { fromEvents } from "../../../../plugins/anthropic/from-events.ts";
-import { fromMessage } from "../../../../plugins/anthropic/from-message.ts";
-import { toMessages } from "../../../../plugins/anthropic/to-messages.ts";
 import { StreamNormalizer } from "../../../../src/kernel/normalize/stream.ts";
 import { UsageMeter } from "../../../../src/kernel/normalize/usage.ts";
 import { MessagesStream, toMessagesAnswer } from "../../../../src/protocols/messages/index.ts";
+import { toMessages } from "../../../../src/protocols/messages/outbound.ts";
+import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
 import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
 import roundTrips from "../../../fixtures/messages/round-trips.json" with { type: "json" };
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { fromEvents } from "../../../../plugins/anthropic/from-events.ts";
-import type { AnswerBlock, Turn } from "../../../../plugins/anthropic/wire.ts";
+import { fromEvents } from "../../../../src/protocols/messages/outbound-stream.ts";
+import type { AnswerBlock, Turn } from "../../../../src/protocols/messages/schema.ts";
+
 import { createReasoningSeal, type ResponseEvent } from "../../../../src/protocols/responses/index.ts";
 import type { ResponseItem, ResponseObject } from "../../../../src/protocols/responses/schema.ts";
 import { streamOf } from "../../plugins/anthropic/stream-of.ts";

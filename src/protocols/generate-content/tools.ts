@@ -1,18 +1,10 @@
-import {
-  badRequest,
-  type Call,
-  type ChatRequest,
-  type GenerateBody,
-  type GeneratedPart,
-  isRecord,
-  type LruMap,
-  openApiSubset,
-  readToolChoice,
-  reduceSchema,
-  type SchemaBudget,
-  type Tool,
-  type ToolCall,
-} from "modelgate/plugin";
+import { badRequest, type Call, type ChatRequest, type Tool, type ToolCall } from "../../contract/index.ts";
+import { isRecord } from "../../lib/json.ts";
+import { openApiSubset, reduceSchema } from "../../lib/json-schema.ts";
+import type { LruMap } from "../../lib/lru-map.ts";
+import type { SchemaBudget } from "../../lib/schema-budget.ts";
+import { readToolChoice } from "../tools.ts";
+import type { GenerateBody, GeneratedPart } from "./schema.ts";
 
 export type Warn = Call<unknown>["warn"];
 
@@ -102,6 +94,7 @@ export function getSignature(
 ): string | undefined {
   const extra = "extra_content" in call && isRecord(call.extra_content) ? call.extra_content : {};
   const google = isRecord(extra.google) ? extra.google : {};
-  if (typeof google.thought_signature === "string") return google.thought_signature;
+  const { thought_signature: signature } = google;
+  if (typeof signature === "string") return signature;
   return signatures.get(call.id) ?? (isChecked ? unsigned : undefined);
 }
