@@ -1,11 +1,26 @@
-import { definePlugin, gemini, readModels } from "modelgate/plugin";
+import { type Call, definePlugin, gemini, type ImagesRequest, readModels } from "modelgate/plugin";
 import current from "../../catalogue/current/gemini.json" with { type: "json" };
 import rows from "../../catalogue/gemini.json" with { type: "json" };
+import { embeddings } from "./embeddings.ts";
+import { fromImageAnswer, toImageBody } from "./images.ts";
+import { speech } from "./speech.ts";
+import { transcription } from "./transcription.ts";
+
+const chat = gemini();
 
 export default definePlugin({
+  ...chat,
   name: "gemini",
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   authorize: (_, { key }) => ({ "x-goog-api-key": key }),
   models: readModels([...rows.models, ...current.models]),
-  ...gemini(),
+  handlers: { ...chat.handlers, embeddings, images, speech, transcription },
+  // One picture a request.
+  modelOptions: { ...chat.modelOptions, imageSizes: "texts" },
+  maxChoices: { ...chat.maxChoices, images: 1 },
 });
+
+async function images({ request, model, upstream, warn }: Call<ImagesRequest>) {
+  const path = `/models/${model.upstreamId}:generateContent`;
+  return fromImageAnswer(await upstream.json(path, toImageBody(request, model, warn)));
+}

@@ -1,5 +1,5 @@
 import { type AuthorizedRequest, type ProviderPlugin, readCredential } from "../contract/index.ts";
-import { isRecord } from "../sdk/index.ts";
+import { isRecord } from "../lib/json.ts";
 import { getReason } from "./read-files.ts";
 
 const answerBytesMax = 4 * 1024 * 1024;

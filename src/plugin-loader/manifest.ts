@@ -1,12 +1,12 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
-import { shapeChecker } from "../sdk/check-shape.ts";
+import { shapeChecker } from "../lib/check-shape.ts";
+import { isRecord } from "../lib/json.ts";
 import {
   anthropic,
   type ChatOptions,
   definePlugin,
   gemini,
-  isRecord,
   type OpenaiOptions,
   openai,
   openaiModelOptions,
@@ -139,7 +139,7 @@ function fromOpenai(written: object, rows: readonly Model[], unlisted: unknown):
 }
 
 const dialects = {
-  anthropic: { make: anthropic, header: "x-api-key" },
+  anthropic: { make: () => anthropic({ headers: { "anthropic-version": "2023-06-01" } }), header: "x-api-key" },
   gemini: { make: gemini, header: "x-goog-api-key" },
 };
 

@@ -14,14 +14,14 @@ import {
   quoteValue,
   Unlisted,
 } from "../contract/index.ts";
-import { shapeChecker } from "./check-shape.ts";
+import { shapeChecker } from "../lib/check-shape.ts";
+import { suggestName } from "../lib/did-you-mean.ts";
+import { isRecord } from "../lib/json.ts";
+import { classifyFault } from "../protocols/upstream-errors.ts";
+import { readUsage } from "../protocols/usage.ts";
 import { contractMismatch } from "./contract-mismatch.ts";
-import { suggestName } from "./did-you-mean.ts";
 import { PluginError } from "./errors.ts";
-import { classifyFault } from "./fault.ts";
-import { isRecord } from "./json.ts";
 import { findMissingRates, readModelsOnce } from "./read-models.ts";
-import { readUsage } from "./usage.ts";
 
 /** What an author writes: a {@link ProviderPlugin} of which most can be left out. */
 export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> &

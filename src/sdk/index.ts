@@ -1,6 +1,7 @@
 export {
   type AnswerUsage,
   type AuthorizedRequest,
+  badRequest,
   type Call,
   type Capability,
   type ChatChunk,
@@ -54,13 +55,28 @@ export {
   UpstreamFault,
   type UpstreamRequestOptions,
 } from "../contract/index.ts";
-export { base64ToFloats, floatsToBase64, fromBase64, readBase64, toBase64 } from "./base64.ts";
-export { type DataUrl, readDataUrl, readMedia } from "./data-url.ts";
-export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
-export { anthropic, type DialectParts } from "./dialects/anthropic/index.ts";
-export { gemini } from "./dialects/gemini/index.ts";
-export type { GeneratedSoFar } from "./dialects/generate-content/answer.ts";
-export { type GenerateContentReader, generateContent } from "./dialects/generate-content/index.ts";
+export { base64ToFloats, floatsToBase64, fromBase64, readBase64, toBase64 } from "../lib/base64.ts";
+export { type DataUrl, readDataUrl, readMedia } from "../lib/data-url.ts";
+export { type EventMessage, EventStreamReader } from "../lib/event-stream.ts";
+export { isRecord, parseJson } from "../lib/json.ts";
+export {
+  jsonSchemaSubset,
+  openApiSubset,
+  type ReducedSchema,
+  reduceSchema,
+  type SchemaSubset,
+  strictSubset,
+} from "../lib/json-schema.ts";
+export { LruMap } from "../lib/lru-map.ts";
+export { type ParsedShape, parseShape, type Shape } from "../lib/parse-shape.ts";
+export { type HeaderReader, readDurationMs, retryAfterMs } from "../lib/retry-after.ts";
+export { SchemaBudget } from "../lib/schema-budget.ts";
+export { eventCharactersMaxDefault, readEvents, SseParser } from "../lib/sse.ts";
+export { joinWav, readWav, type Wav, wavMs, writeWav, writeWavHead } from "../lib/wav.ts";
+export { fetchToken, type TokenRequest } from "../protocols/fetch-token.ts";
+export { gemini } from "../protocols/generate-content/outbound.ts";
+export type { GeneratedSoFar } from "../protocols/generate-content/outbound-stream.ts";
+export { type GenerateContentReader, generateContent } from "../protocols/generate-content/outbound-stream.ts";
 export type {
   GenerateAnswer,
   GenerateBody,
@@ -69,10 +85,13 @@ export type {
   GeneratedPart,
   GeneratePart,
   GenerateTurn,
-} from "./dialects/generate-content/wire.ts";
-export { type MessagesOptions, messagesHandlers } from "./dialects/messages.ts";
-export { type OpenaiOptions, openai } from "./dialects/openai/index.ts";
-export { openaiModelOptions } from "./dialects/openai/model-options.ts";
+} from "../protocols/generate-content/schema.ts";
+export { mapRequests, type RequestMap } from "../protocols/map-requests.ts";
+export { type AnthropicOptions, anthropic, claudeThoughts } from "../protocols/messages/outbound.ts";
+export { FenceStripper } from "../protocols/messages/outbound-stream.ts";
+export { type MessagesOptions, messagesHandlers } from "../protocols/messages/passthrough.ts";
+export { fetchImages, placeholderImages, precheckMultimodal } from "../protocols/multimodal.ts";
+export { openaiModelOptions } from "../protocols/openai/model-options.ts";
 export type {
   ChatOptions,
   EmbeddingsOptions,
@@ -81,33 +100,12 @@ export type {
   ResponsesOptions,
   SpeechOptions,
   TranscriptionOptions,
-} from "./dialects/openai/options.ts";
-export { nearestEffort } from "./dialects/openai/reasoning.ts";
-export { badRequest, PluginError } from "./errors.ts";
-export { type EventMessage, EventStreamReader } from "./event-stream.ts";
-export { classifyError, classifyFault } from "./fault.ts";
-export { fetchToken, type TokenRequest } from "./fetch-token.ts";
-export { isRecord, parseJson } from "./json.ts";
-export {
-  jsonSchemaSubset,
-  openApiSubset,
-  type ReducedSchema,
-  reduceSchema,
-  type SchemaSubset,
-  strictSubset,
-} from "./json-schema.ts";
-export { LruMap } from "./lru-map.ts";
-export { mapRequests, type RequestMap } from "./map-requests.ts";
-export { fetchImages, placeholderImages, precheckMultimodal } from "./multimodal.ts";
-export { type ParsedShape, parseShape, type Shape } from "./parse-shape.ts";
-export { readModels } from "./read-models.ts";
-export { ReasoningTagSplitter, type SplitText, splitReasoningTags } from "./reasoning-tags.ts";
-export { type HeaderReader, readDurationMs, retryAfterMs } from "./retry-after.ts";
-export { SchemaBudget } from "./schema-budget.ts";
-export { toServiceTier } from "./service-tier.ts";
-export { eventCharactersMaxDefault, readEvents, SseParser } from "./sse.ts";
-export { pickSupportedFields, warnOfOthers } from "./supported-fields.ts";
-export { toCompletion } from "./to-completion.ts";
+} from "../protocols/openai/options.ts";
+export { ReasoningTagSplitter, type SplitText, splitReasoningTags } from "../protocols/openai/reasoning-tags.ts";
+export { nearestEffort } from "../protocols/openai/request.ts";
+export { toServiceTier } from "../protocols/service-tier.ts";
+export { pickSupportedFields, warnOfOthers } from "../protocols/supported-fields.ts";
+export { toCompletion } from "../protocols/to-completion.ts";
 export {
   getToolResults,
   readArguments,
@@ -116,6 +114,10 @@ export {
   type ToolDecision,
   type ToolResult,
   withFunctionsAsTools,
-} from "./tools.ts";
-export { readUsage } from "./usage.ts";
-export { joinWav, readWav, type Wav, wavMs, writeWav, writeWavHead } from "./wav.ts";
+} from "../protocols/tools.ts";
+export { classifyError, classifyFault } from "../protocols/upstream-errors.ts";
+export { readUsage } from "../protocols/usage.ts";
+export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
+export { PluginError } from "./errors.ts";
+export { type OpenaiOptions, openai } from "./openai.ts";
+export { readModels } from "./read-models.ts";

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { capabilities } from "../../contract/index.ts";
-import { shapeChecker } from "../../sdk/check-shape.ts";
+import { shapeChecker } from "../../lib/check-shape.ts";
 import { PluginError } from "../../sdk/index.ts";
 
 /** What a provider answers once. */

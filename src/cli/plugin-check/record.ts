@@ -1,7 +1,7 @@
 import { type GatewayError, mediaTypeOf, type ProviderPlugin, UpstreamFault } from "../../contract/index.ts";
 import { buildRegistry, type Credential, monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
+import { parseJson } from "../../lib/json.ts";
 import { describeFault } from "../../providers/index.ts";
-import { parseJson } from "../../sdk/index.ts";
 import { UsageError } from "../command.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 import { readReply, serveOnce } from "./simulate.ts";

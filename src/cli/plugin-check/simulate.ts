@@ -1,14 +1,15 @@
-import type {
-  AdmissionRequest,
-  Capability,
-  ChatChunk,
-  ChatCompletion,
-  Ledger,
-  LimitState,
-  ProviderPlugin,
-  Settlement,
+import {
+  type AdmissionRequest,
+  type Capability,
+  type ChatChunk,
+  type ChatCompletion,
+  GatewayError,
+  type Ledger,
+  type LimitState,
+  type ProviderPlugin,
+  type Settlement,
 } from "../../contract/index.ts";
-import { GatewayError } from "../../contract/index.ts";
+
 import {
   buildRegistry,
   CallContext,
@@ -20,7 +21,7 @@ import {
   TimeoutScheduler,
 } from "../../kernel/index.ts";
 import { SsrfGuard } from "../../kernel/upstream/ssrf-guard.ts";
-import { parseJson } from "../../sdk/index.ts";
+import { parseJson } from "../../lib/json.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 
 /** The key a plugin is given here; it is to be sent to the provider, and never to be seen by the caller. */

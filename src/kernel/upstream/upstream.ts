@@ -11,9 +11,9 @@ import {
   UpstreamFault,
   type UpstreamRequestOptions,
 } from "../../contract/index.ts";
-import { readEventStream } from "../../sdk/event-stream.ts";
-import { forgetTokens } from "../../sdk/fetch-token.ts";
-import { readEvents } from "../../sdk/sse.ts";
+import { readEventStream } from "../../lib/event-stream.ts";
+import { readEvents } from "../../lib/sse.ts";
+import { forgetTokens } from "../../protocols/fetch-token.ts";
 import type { CallContext } from "../call-context.ts";
 import { nextTurn } from "../capabilities/iterators.ts";
 import type { Route } from "../routing/registry.ts";

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { contractVersion } from "../../../src/contract/index.ts";
+import { classifyFault } from "../../../src/protocols/upstream-errors.ts";
+import { readUsage } from "../../../src/protocols/usage.ts";
 import { definePlugin, type PluginDefinition } from "../../../src/sdk/define-plugin.ts";
-import { openai } from "../../../src/sdk/dialects/openai/index.ts";
 import { PluginError } from "../../../src/sdk/errors.ts";
-import { classifyFault } from "../../../src/sdk/fault.ts";
+import { openai } from "../../../src/sdk/openai.ts";
 import { readModels } from "../../../src/sdk/read-models.ts";
-import { readUsage } from "../../../src/sdk/usage.ts";
 import { headersOf } from "../../support/authorize.ts";
 import { plainModel } from "./fake-call.ts";
 

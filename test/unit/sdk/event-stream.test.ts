@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { EventStreamReader, readEventStream } from "../../../src/sdk/event-stream.ts";
+import { EventStreamReader, readEventStream } from "../../../src/lib/event-stream.ts";
 import file from "../../fixtures/aws/event-streams.json";
 import { drain, piecesOf } from "./fake-call.ts";
 

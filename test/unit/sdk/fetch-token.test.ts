@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
 import { readCredential, type TokenResponse } from "../../../src/contract/index.ts";
-import { fetchToken, forgetTokens, type TokenRequest } from "../../../src/sdk/fetch-token.ts";
+import { fetchToken, forgetTokens, type TokenRequest } from "../../../src/protocols/fetch-token.ts";
 import { errorOf } from "../../support/error-of.ts";
 
 const start = Date.parse("2026-11-24T12:00:00Z");

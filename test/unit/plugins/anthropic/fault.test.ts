@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import anthropic from "../../../../plugins/anthropic/index.ts";
-import { readFault } from "../../../../src/sdk/dialects/anthropic/fault.ts";
+import { readFault } from "../../../../src/protocols/messages/errors.ts";
 import { headersOf } from "../../../support/authorize.ts";
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 

@@ -3,9 +3,9 @@ import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
 import { GatewayError } from "modelgate/plugin";
 import { ChatRequest } from "../../../../src/contract/index.ts";
-import { fromEvents } from "../../../../src/sdk/dialects/anthropic/from-events.ts";
-import { fromMessage } from "../../../../src/sdk/dialects/anthropic/from-message.ts";
-import type { Turn } from "../../../../src/sdk/dialects/anthropic/wire.ts";
+import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
+import type { Turn } from "../../../../src/protocols/messages/schema.ts";
+
 import { streamOf } from "./stream-of.ts";
 import { assemble, drain, eventsFrom, modelOf, plain, translated } from "./support.ts";
 

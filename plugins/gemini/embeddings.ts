@@ -1,0 +1,39 @@
+import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault, warnOfOthers } from "modelgate/plugin";
+
+/** How many texts one request takes, and how many requests go at once. https://ai.google.dev/api/embeddings */
+const [textsMax, requestsAtOnceMax] = [100, 4] as const;
+/** What to ask, and how many vectors each answer is to bring: one text alone, more of them in batches. */
+export function toEmbedOrders({ input, dimensions }: EmbeddingsRequest, upstreamId: string) {
+  const model = `models/${upstreamId}`;
+  const requests = [input].flat().map((text) => {
+    return { model, content: { parts: [{ text }] }, outputDimensionality: dimensions ?? undefined };
+  });
+  if (requests.length === 1) return [{ path: `/${model}:embedContent`, body: { ...requests[0] }, count: 1 }];
+  return Array.from({ length: Math.ceil(requests.length / textsMax) }, (_, index) => {
+    const batch = requests.slice(index * textsMax, (index + 1) * textsMax);
+    return { path: `/${model}:batchEmbedContents`, body: { requests: batch }, count: batch.length };
+  });
+}
+
+/** @throws {UpstreamFault} `bad_response` when there is not one vector for each text. */
+export function fromEmbedAnswer(answer: unknown, count: number): number[][] {
+  type Vector = { values?: number[] } | undefined;
+  const { embedding, embeddings = [embedding] } = (answer ?? {}) as { embedding?: Vector; embeddings?: Vector[] };
+  const vectors = [embeddings].flat().map((vector) => (Array.isArray(vector?.values) ? vector.values : []));
+  if (vectors.length === count && vectors.every((vector) => vector.length > 0)) return vectors;
+  throw new UpstreamFault("bad_response", `The provider did not answer ${count} vectors that are not empty`);
+}
+
+/** The vectors in input order. The provider does not say what they cost in tokens. */
+export async function embeddings({ request, model, upstream, warn }: Call<EmbeddingsRequest>): Promise<Embeddings> {
+  warnOfOthers(request, ["model", "input", "dimensions", "encoding_format"], warn);
+  const orders = toEmbedOrders(request, model.upstreamId);
+  const vectors: number[][] = [];
+  while (orders.length > 0) {
+    const answers = orders.splice(0, requestsAtOnceMax).map(async ({ path, body, count }) => {
+      return fromEmbedAnswer(await upstream.json(path, body), count);
+    });
+    vectors.push(...(await Promise.all(answers)).flat());
+  }
+  return { vectors };
+}

@@ -1,0 +1,76 @@
+import {
+  type Call,
+  GatewayError,
+  type GenerateAnswer,
+  type GenerateBody,
+  type GeneratedImages,
+  generateContent,
+  type ImagesRequest,
+  type Model,
+  UpstreamFault,
+  warnOfOthers,
+} from "modelgate/plugin";
+
+type Warn = Call<unknown>["warn"];
+
+const { expectAllowed, readCandidates, readTokenUsage } = generateContent;
+
+/** Width by height. https://ai.google.dev/gemini-api/docs/image-generation#aspect_ratios */
+const aspectRatios = ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"];
+const imageSizes = { "1K": 1024, "2K": 2048, "4K": 4096 }; // The side of the square, in pixels.
+const proportions = Object.fromEntries(
+  aspectRatios.map((name): [string, number] => [name, Number(name.split(":")[0]) / Number(name.split(":")[1])]),
+);
+
+export function toImageBody(request: ImagesRequest, model: Model, warn: Warn): GenerateBody {
+  const { prompt, size, quality } = request;
+  const imageConfig = toImageConfig(size, quality, model.options?.imageSizes);
+  const side = imageSizes[(imageConfig.imageSize ?? "1K") as keyof typeof imageSizes];
+  const isOther = size && (!/^(auto|(1024|2048|4096)x\2)$/.test(size) || Number.parseInt(size, 10) > side);
+  if (isOther) warn(`Took ${JSON.stringify(imageConfig)} for size ${size}`, "size");
+  if (isFine(quality) && side < 2048) warn("Left out the quality: this model has one size", "quality");
+  warnOfOthers(request, ["model", "prompt", "n", "size", "quality", "response_format"], warn);
+  const maxOutputTokens = model.price?.imageOutputToken && model.outputTokensMax;
+  const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig, maxOutputTokens };
+  return { contents: [{ role: "user", parts: [{ text: prompt }] }], generationConfig };
+}
+
+const isFine = (quality: ImagesRequest["quality"]) => /^(hd|high|xhigh|max)$/.test(quality ?? "");
+
+/** The shape and size nearest to WIDTHxHEIGHT, of those `sold` if given; with `auto` the model chooses, and 2K is `hd`. */
+export function toImageConfig(size: ImagesRequest["size"], quality: ImagesRequest["quality"], sold?: unknown) {
+  const [width = 1, height = 1] = (size === "auto" ? "" : (size ?? "1024x1024")).split("x").map(Number);
+  const nearestSize = size === "auto" ? "1K" : nearest(imageSizes, Math.sqrt(width * height));
+  const imageSize = isFine(quality) && nearestSize === "1K" ? "2K" : nearestSize;
+  return {
+    aspectRatio: size === "auto" ? undefined : nearest(proportions, width / height),
+    imageSize: Array.isArray(sold) && !sold.includes(imageSize) ? sold.at(-1) : imageSize,
+  };
+}
+
+function nearest(choices: Record<string, number>, wanted: number): string {
+  const distance = (name: string) => Math.abs(Math.log((choices[name] as number) / wanted));
+  return Object.keys(choices).reduce((best, name) => (distance(name) < distance(best) ? name : best));
+}
+
+/**
+ * The picture of an answer; drafts among the thoughts are none.
+ * @throws {GatewayError} `invalid_request` when the prompt or the picture was blocked, or the model answered in words, which
+ * are paid for and not given out: pictures are what is sold here.
+ * @throws {UpstreamFault} `bad_response` when it answered nothing.
+ */
+export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
+  const [candidate = {}] = readCandidates(answer);
+  const parts = (candidate.content?.parts ?? []).filter((part) => part.thought !== true);
+  const usage = readTokenUsage(answer.usageMetadata, true);
+  for (const { inlineData: { data = "", mimeType: mediaType = "" } = {} } of parts) {
+    if (data !== "" && /^image\/(png|jpeg|webp)$/.test(mediaType)) return { images: [{ data, mediaType }], usage };
+  }
+  const words = parts.flatMap((part) => part.text ?? []).join("");
+  expectAllowed(candidate, words !== "", "prompt");
+  if (words === "") {
+    throw new UpstreamFault("bad_response", "The provider's answer holds no picture", { isOfRequest: true });
+  }
+  const message = "The model made no picture, it answered in words: ask for a picture";
+  throw new GatewayError("invalid_request", message, { param: "prompt", publicCode: "content_policy_violation" });
+}

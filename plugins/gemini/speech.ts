@@ -1,0 +1,71 @@
+import {
+  type Call,
+  type GenerateAnswer,
+  type GenerateBody,
+  type GeneratedCandidate,
+  generateContent,
+  readBase64,
+  type ServerEvent,
+  type Speech,
+  type SpeechRequest,
+  UpstreamFault,
+  warnOfOthers,
+  writeWavHead,
+} from "modelgate/plugin";
+
+type Warn = Call<unknown>["warn"];
+
+const { endedEarly, expectAllowed, readCandidates, readEvent, readTokenUsage } = generateContent;
+const translated = "model input voice instructions target_language_code response_format stream_format".split(" ");
+
+/** https://ai.google.dev/gemini-api/docs/generate-content/speech-generation */
+export async function speech({ request, model, upstream, warn }: Call<SpeechRequest>): Promise<Speech> {
+  const path = `/models/${model.upstreamId}:streamGenerateContent?alt=sse`;
+  return readSpeech(await upstream.events(path, toSpeechBody(request, warn)));
+}
+
+function toSpeechBody(request: SpeechRequest & { instructions?: unknown }, warn: Warn): GenerateBody {
+  const { input: text, voice, instructions: style, target_language_code: language } = request;
+  warnOfOthers(request, translated, warn);
+  const voiceConfig = { prebuiltVoiceConfig: { voiceName: voice ?? undefined } };
+  const part = { text, ...(typeof style === "string" && style !== "" && { speechMetadata: { style } }) };
+  const speechConfig = { voiceConfig, languageCode: language ?? undefined };
+  return {
+    contents: [{ role: "user", parts: [part] }],
+    generationConfig: { responseModalities: ["AUDIO"], speechConfig },
+  };
+}
+
+/** The samples of a stream as a WAV file, while they come. What goes wrong is thrown where it is read. */
+function readSpeech(events: AsyncIterable<ServerEvent>): Speech {
+  let usage: GenerateAnswer["usageMetadata"];
+  async function* readSound() {
+    let last: GeneratedCandidate = {};
+    let sampleRate: number | undefined;
+    for await (const event of events) {
+      const answer = readEvent(event);
+      usage = answer.usageMetadata ?? usage;
+      for (const candidate of readCandidates(answer)) {
+        if (candidate.finishReason !== undefined) last = candidate;
+        for (const { inlineData: { data, mimeType = "" } = {} } of candidate.content?.parts ?? []) {
+          if (!data) continue;
+          if (sampleRate === undefined) {
+            sampleRate = toSampleRate(mimeType);
+            yield writeWavHead({ sampleRate, channels: 1, bitsPerSample: 16 });
+          }
+          yield readBase64(data);
+        }
+      }
+    }
+    if (last.finishReason === undefined) throw endedEarly();
+    expectAllowed(last, sampleRate !== undefined, "input");
+  }
+  return { wav: readSound(), readUsage: () => readTokenUsage(usage, true) };
+}
+
+/** A stream has samples without a head: `audio/l16; rate=24000; channels=1`. */
+function toSampleRate(mediaType: string): number {
+  const rate = /^audio\/l16\b.*\brate=(\d{4,6})\b/i.exec(mediaType)?.[1];
+  if (rate !== undefined) return Number(rate);
+  throw new UpstreamFault("bad_response", `The provider answered speech with ${mediaType}`);
+}

@@ -1,0 +1,61 @@
+import type { Call, GenerateAnswer, Transcript, TranscriptionRequest } from "modelgate/plugin";
+import { generateContent, getOwn, toBase64, warnOfOthers } from "modelgate/plugin";
+
+const { expectAllowed, readCandidates, readTokenUsage } = generateContent;
+/** What is asked for, what the kernel measured, and what the endpoint does itself. */
+const known = `model file language timestamp_granularities audioMs audioMsMin audioMsMax unknownFields response_format
+  stream`.split(/\s+/);
+const typesOfEndings: Record<string, string> = { mpga: "mp3", mpeg: "mp3" };
+
+/** https://ai.google.dev/gemini-api/docs/generate-content/transcribe */
+export async function transcription(call: Call<TranscriptionRequest>): Promise<Transcript> {
+  const { file, language, timestamp_granularities: granularities } = call.request;
+  warnOfOthers(call.request, known, call.warn);
+  const ending = file.name.split(".").at(-1)?.toLowerCase() as string;
+  const data = toBase64(new Uint8Array(await file.arrayBuffer()));
+  const body = {
+    contents: [
+      {
+        role: "user",
+        parts: [{ inlineData: { mimeType: `audio/${getOwn(typesOfEndings, ending) ?? ending}`, data } }],
+      },
+    ],
+    generationConfig: {
+      audioTranscriptionConfig: {
+        languageCodes: language && [toCode(language)],
+        // Their times cost some accuracy.
+        wordTimestamp: granularities?.includes("word") || undefined,
+      },
+    },
+  };
+  return fromHeard(await call.upstream.json(`/models/${call.model.upstreamId}:generateContent`, body));
+}
+
+/** The provider wants a region beside the language. What is not a language at all it refuses itself. */
+function toCode(code: string): string {
+  if (!/^[a-z]+(-([A-Za-z]{2}|[A-Za-z]{4}))?$/.test(code)) return code;
+  const { language, region } = new Intl.Locale(code).maximize();
+  if (language === "zh") return "cmn-Hans-CN";
+  return region === undefined ? language : `${language}-${region}`;
+}
+
+function fromHeard(answer: GenerateAnswer): Transcript {
+  const [candidate = {}] = readCandidates(answer);
+  const parts = candidate.content?.parts ?? [];
+  const heard = parts.flatMap(({ audioTranscription }) => audioTranscription ?? []);
+  const words = heard
+    .flatMap(({ words = [] }) => words)
+    .map(({ word = "", startOffset = "", endOffset = "" }) => {
+      return { word, start: Number.parseFloat(startOffset), end: Number.parseFloat(endOffset) };
+    });
+  const join = (texts: { text?: string | undefined }[]) => texts.map(({ text = "" }) => text).join("");
+  const text = join(parts) || join(heard) || words.map(({ word }) => word).join(" ");
+  expectAllowed(candidate, text !== "", "file");
+  const isTimed = words.length > 0 && words.every(({ start, end }) => Number.isFinite(start + end));
+  return {
+    text,
+    language: heard[0]?.languageCode,
+    words: isTimed ? words : undefined,
+    usage: readTokenUsage(answer.usageMetadata, false),
+  };
+}
