@@ -23,6 +23,8 @@ export interface CredentialForm {
   readonly sets: readonly (readonly string[])[];
   /** Where the provider is by these fields; `undefined` when they do not say. Without it, at the plugin's `baseUrl`. */
   baseUrl?(fields: CredentialFields): string | undefined;
+  /** What stands between the base URL, wherever that comes from, and the paths: `/projects/PROJECT`. */
+  basePath?(fields: CredentialFields): string;
   /** The addresses, beside the plugin's `hosts`, at which these fields want their tokens to be fetched. */
   tokenUrls?(fields: CredentialFields): readonly string[];
   /**

@@ -219,6 +219,11 @@ export type NativeForm = (typeof nativeForms)[number];
 export type OptionKind = "text" | "texts" | "number" | "boolean" | "object" | readonly string[];
 export type ModelOptions = Readonly<Record<string, OptionKind>>;
 
+/** What of a plugin may differ by the model. */
+export type ModelParts = Partial<
+  Pick<ProviderPlugin, "handlers" | "checks" | "maxChoices" | "takes" | "readFault" | "readUsage">
+>;
+
 /** All that the gateway knows of a provider. Made by `definePlugin`, which fills in what a plugin leaves out. */
 export interface ProviderPlugin {
   /** kebab-case; also the folder, the catalogue file, and the prefix of `<NAME>_API_KEY` and `<NAME>_BASE_URL`. */
@@ -239,6 +244,11 @@ export interface ProviderPlugin {
     credential: ProviderCredential,
   ): Record<string, string> | Promise<Record<string, string>>;
   readonly models: readonly Model[];
+  /**
+   * What serves a model in place of the handlers and the rest below, where a provider speaks several protocols: Azure has
+   * Claude beside OpenAI's models. The same object stands for the same protocol.
+   */
+  forModel?(model: Model): ModelParts | undefined;
   /** What the `options` of its rows may have; a misspelt one is an error. Absent: anything. */
   readonly modelOptions?: ModelOptions | undefined;
   /** Sells every other model that the provider lists, by these terms. */

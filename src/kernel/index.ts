@@ -21,6 +21,7 @@ export {
 export type { ModelEntry, Registry, Route } from "./routing/registry.ts";
 export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";
+export { getBaseUrl } from "./upstream/authorize.ts";
 export { ConnectionError } from "./upstream/connection-error.ts";
 export { createPublicRequest } from "./upstream/download.ts";
 export { isHeaderValue } from "./upstream/http-client.ts";

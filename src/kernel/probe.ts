@@ -52,7 +52,7 @@ export async function probe(network: Network, { plugin, credential, msMax, ...wa
   const request = { model: model.id, ...requests[model.capability] };
   call.setRequest(model.capability, request as never).modelEntry = modelEntry;
   const upstream = new BoundUpstream(network, route, route.keys.take(startedMs)?.credential, call);
-  const handler = plugin.handlers[model.capability] as (input: object) => Promise<unknown>;
+  const handler = route.plugin.handlers[model.capability] as (input: object) => Promise<unknown>;
   const timer = setTimeout(() => call.cancel("timeout"), msMax);
   try {
     const { id, signal } = call;

@@ -1,7 +1,16 @@
 import type { Call, Handlers, Model, Upstream } from "../contract/index.ts";
 
 /** Where a request of a dialect goes instead, and what it says there. A form is not looked into. */
-export type RequestMap = (request: { path: string; body: unknown; model: Model }) => { path: string; body: unknown };
+export type RequestMap = (request: MappedRequest) => Pick<MappedRequest, "path" | "body">;
+
+/** A request as its dialect sends it. */
+export interface MappedRequest {
+  readonly path: string;
+  readonly body: unknown;
+  readonly model: Model;
+  /** Where the path begins. */
+  readonly baseUrl: string;
+}
 
 /**
  * Handlers of a dialect for a provider that has its endpoints elsewhere, or wants something else beside what they send.
@@ -25,7 +34,7 @@ function mapHandler(handler: Handler, map: RequestMap): Handler {
 }
 
 function mapUpstream(upstream: Upstream, model: Model, map: RequestMap): Upstream {
-  const to = (path: string, body: unknown) => map({ path, body, model });
+  const to = (path: string, body: unknown) => map({ path, body, model, baseUrl: upstream.baseUrl });
   return {
     baseUrl: upstream.baseUrl,
     json(path, body, init) {

@@ -32,7 +32,7 @@ export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models
 
 const findUnlistedError = shapeChecker(Unlisted);
 const knownFields =
-  "name contractVersion baseUrl hosts credential authorize models modelOptions handlers checks maxChoices takes readFault readUsage unlisted".split(
+  "name contractVersion baseUrl hosts credential authorize models forModel modelOptions handlers checks maxChoices takes readFault readUsage unlisted".split(
     " ",
   );
 
@@ -84,6 +84,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     credential,
     authorize: checkFunction(name, "authorize", definition.authorize ?? ((_, { key }) => bearer(key))),
     models: checkModels(name, definition.models, { handlers, modelOptions: definition.modelOptions }),
+    ...(definition.forModel && { forModel: checkFunction(name, "forModel", definition.forModel) }),
     ...(definition.modelOptions && { modelOptions: definition.modelOptions }),
     ...(definition.unlisted !== undefined && { unlisted: checkUnlisted(name, definition.unlisted, handlers) }),
     handlers,

@@ -31,6 +31,7 @@ export {
   type Message,
   type Model,
   type ModelOptions,
+  type ModelParts,
   type NativeAnswer,
   type NativeRequest,
   type OptionKind,
@@ -86,7 +87,7 @@ export type {
   GeneratePart,
   GenerateTurn,
 } from "../protocols/generate-content/schema.ts";
-export { mapRequests, type RequestMap } from "../protocols/map-requests.ts";
+export { type MappedRequest, mapRequests, type RequestMap } from "../protocols/map-requests.ts";
 export { type AnthropicOptions, anthropic, claudeThoughts } from "../protocols/messages/outbound.ts";
 export { FenceStripper } from "../protocols/messages/outbound-stream.ts";
 export { type MessagesOptions, messagesHandlers } from "../protocols/messages/passthrough.ts";

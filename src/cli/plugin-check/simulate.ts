@@ -23,6 +23,7 @@ import {
 import { SsrfGuard } from "../../kernel/upstream/ssrf-guard.ts";
 import { parseJson } from "../../lib/json.ts";
 import type { Fixture, Reply } from "./fixture.ts";
+import { sampleCredential } from "./sample-credential.ts";
 
 /** The key a plugin is given here; it is to be sent to the provider, and never to be seen by the caller. */
 export const simulatedKey = "check-key-0123456789abcdef";
@@ -66,6 +67,10 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
   const capability = fixture.capability ?? "chat";
   const requests: ProviderRequest[] = [];
   const fetch = (async (url: string, init: RequestInit) => {
+    // A token is given for what stands for a credential, and carries it.
+    if (new Headers(init.headers).get("content-type") === "application/x-www-form-urlencoded") {
+      return Response.json({ access_token: simulatedKey, expires_in: 3600 });
+    }
     requests.push({
       url,
       headers: new Headers(init.headers),
@@ -75,7 +80,7 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
   }) as unknown as typeof globalThis.fetch;
   const { models } = plugin;
   const row = models.find(({ id }) => id === fixture.model) ?? models.find((model) => model.capability === capability);
-  const { registry } = buildRegistry([plugin], () => ({ keys: [simulatedKey] }));
+  const { registry } = buildRegistry([plugin], () => ({ keys: [sampleCredential(plugin, simulatedKey)] }));
   const now = monotonicNow;
   const network = openNetwork(new TimeoutScheduler(now), now, {
     bounds: { firstByteMsMax: 5000, beginMsMax: 5000, callMsMax: 10_000, idleMsMax: 5000 },

@@ -6,8 +6,10 @@ export function getBaseUrl(
   { plugin, baseUrl, isBaseUrlGiven }: Pick<Route, "plugin" | "baseUrl" | "isBaseUrlGiven">,
   credential: ProviderCredential | undefined,
 ): string {
-  const form = isBaseUrlGiven === true || credential === undefined ? undefined : getForm(plugin.credential);
-  return form?.baseUrl?.((credential as ProviderCredential).fields)?.replace(/\/+$/, "") ?? baseUrl;
+  const form = getForm(plugin.credential);
+  if (form === undefined || credential === undefined) return baseUrl;
+  const own = isBaseUrlGiven === true ? undefined : form.baseUrl?.(credential.fields);
+  return (own ?? baseUrl).replace(/\/+$/, "") + (form.basePath?.(credential.fields) ?? "");
 }
 
 /** So much of a token endpoint's answer is read. */

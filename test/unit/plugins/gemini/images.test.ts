@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { GeneratePart, ImagesRequest } from "modelgate/plugin";
-import gemini from "../../../../plugins/gemini/index.ts";
 import { fromImageAnswer, toImageBody, toImageConfig } from "../../../../plugins/gemini/images.ts";
+import gemini from "../../../../plugins/gemini/index.ts";
 import { fakeCall } from "../../sdk/fake-call.ts";
 import { sent } from "./golden.ts";
 import { modelAt } from "./support.ts";
