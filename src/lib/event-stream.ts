@@ -1,3 +1,4 @@
+import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
 import { type ServerEvent, UpstreamFault } from "../contract/index.ts";
 import { isRecord, parseJson } from "./json.ts";
@@ -91,6 +92,32 @@ function readHeaders(bytes: Uint8Array): Record<string, string> {
     if (type === textType) headers[name] = decoder.decode(bytes.subarray(valueAt, at));
   }
   return headers;
+}
+
+/** Events in that encoding, each of a type and a payload, for simulated answers. */
+export function writeEventStream(
+  events: readonly (readonly [type: string, payload: unknown])[],
+): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(Buffer.concat(events.map(([type, payload]) => writeMessage(type, payload))));
+}
+
+function writeMessage(type: string, payload: unknown): Uint8Array {
+  const encoder = new TextEncoder();
+  const texts = { ":event-type": type, ":content-type": "application/json", ":message-type": "event" };
+  const headers = Object.entries(texts).flatMap(([name, value]) => {
+    const bytes = [name, value].map((text) => encoder.encode(text)) as [Uint8Array, Uint8Array];
+    return [bytes[0].length, ...bytes[0], textType, bytes[1].length >> 8, bytes[1].length & 255, ...bytes[1]];
+  });
+  const body = encoder.encode(JSON.stringify(payload));
+  const message = new Uint8Array(preludeBytes + headers.length + body.length + checksumBytes);
+  const view = new DataView(message.buffer);
+  view.setUint32(0, message.length);
+  view.setUint32(4, headers.length);
+  view.setUint32(8, crc32(message.subarray(0, 8)));
+  message.set(headers, preludeBytes);
+  message.set(body, preludeBytes + headers.length);
+  view.setUint32(message.length - checksumBytes, crc32(message.subarray(0, -checksumBytes)));
+  return message;
 }
 
 /**

@@ -4,7 +4,7 @@ import { binaryReply, type Reply } from "./reply.ts";
 const encoder = new TextEncoder();
 
 /** A message of an AWS event stream, as the provider writes it. */
-export function toEventMessage(headers: Readonly<Record<string, string>>, payload: unknown): Uint8Array<ArrayBuffer> {
+function toEventMessage(headers: Readonly<Record<string, string>>, payload: unknown): Uint8Array<ArrayBuffer> {
   const head = Object.entries(headers).flatMap(([name, value]) => {
     const [nameBytes, valueBytes] = [encoder.encode(name), encoder.encode(value)];
     return [nameBytes.length, ...nameBytes, 7, valueBytes.length >> 8, valueBytes.length & 255, ...valueBytes];

@@ -21,6 +21,7 @@ import {
   TimeoutScheduler,
 } from "../../kernel/index.ts";
 import { SsrfGuard } from "../../kernel/upstream/ssrf-guard.ts";
+import { writeEventStream } from "../../lib/event-stream.ts";
 import { parseJson } from "../../lib/json.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 import { sampleCredential } from "./sample-credential.ts";
@@ -162,7 +163,8 @@ function toRequest(capability: Capability, fields: Record<string, unknown>): unk
 }
 
 /** The bytes of a reply. */
-export function toBytes({ json, text, base64 }: Reply): Uint8Array<ArrayBuffer> {
+export function toBytes({ json, text, base64, awsEvents }: Reply): Uint8Array<ArrayBuffer> {
+  if (awsEvents !== undefined) return writeEventStream(awsEvents);
   if (base64 !== undefined) return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
   return new TextEncoder().encode(text ?? (json === undefined ? "" : JSON.stringify(json)));
 }
@@ -180,7 +182,8 @@ function respond(sent: Sent): Response {
   return new Response(stream, { status, headers: { "content-type": mediaType, ...headers } });
 }
 
-function defaultMediaType({ text, base64 }: Reply): string {
+function defaultMediaType({ text, base64, awsEvents }: Reply): string {
+  if (awsEvents !== undefined) return "application/vnd.amazon.eventstream";
   if (base64 !== undefined) return "application/octet-stream";
   return text === undefined ? "application/json" : text.startsWith("<") ? "text/html" : "text/event-stream";
 }

@@ -30,9 +30,6 @@ export function isDeclaredHost(hosts: readonly string[], { host, protocol }: URL
 }
 
 /** The token endpoints that a credential names itself. */
-export function getTokenUrls(
-  plugin: Pick<ProviderPlugin, "credential">,
-  { fields }: ProviderCredential,
-): readonly string[] {
+function getTokenUrls(plugin: Pick<ProviderPlugin, "credential">, { fields }: ProviderCredential): readonly string[] {
   return getForm(plugin.credential)?.tokenUrls?.(fields) ?? [];
 }
