@@ -15,7 +15,7 @@ import {
   RefusalLog,
   readOverdrawn,
   remoteCalls,
-  Statistics,
+  UsageRollup,
 } from "./billing/index.ts";
 import { type Config, getCatalogueFolder, getOidcOptions, getPublicOrigin, getVariablePrefix } from "./config/index.ts";
 import { type ContentLog, openContentLog } from "./content-log/index.ts";
@@ -36,7 +36,6 @@ const syncMs = 500;
 const pruneMs = 60_000;
 /** At most two thousand calls a second are deleted; a round without old calls costs next to nothing. */
 const pruneCallsMs = 250;
-const countMs = 50;
 const recoverMs = 5000;
 const saveLastUsedMs = 3000;
 
@@ -99,13 +98,13 @@ export async function createApp(options: AppOptions): Promise<App> {
   await accounts.prepare();
   const observer = providers.observe(observability?.calls);
   const { onCommit } = observability ?? {};
-  const statistics = new Statistics({ store, retentionDays: config.callRetentionDays, now, log });
-  const { ledger, degraded } = await openBilling(config, { ...options, onCommit, onEnded: statistics.add });
+  const rollup = new UsageRollup({ store, retentionDays: config.callRetentionDays, now, log });
+  const { ledger, degraded } = await openBilling(config, { ...options, onCommit, onEnded: rollup.add });
   const recovered = await ledger.recover();
   if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });
   const { contentLog, close: closeContentLog } = await openContentLog({ ...options, now });
-  await statistics.start(ledger);
-  const onRefused = statistics.addRefusal;
+  rollup.start();
+  const onRefused = rollup.addRefusal;
   const refusals = new RefusalLog({ store, retentionDays: config.callRetentionDays, now, log, onRefused });
   const { network, close: closeNetwork } = openProviderNetwork(options);
   const kernel: Kernel = { registry: providers.snapshot.registry, ledger, network, log, now: monotonicNow, observer };
@@ -119,7 +118,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     version: options.version,
     log,
     now,
-    ...{ store, accounts, ledger, refusals, statistics, contentLog, kernel, providers },
+    ...{ store, accounts, ledger, refusals, rollup, contentLog, kernel, providers },
     snapshot: () => providers.snapshot,
     catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
@@ -146,7 +145,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     options.onPluginsChanged?.(snapshot);
   });
   options.onPluginsChanged?.(providers.snapshot);
-  const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals, statistics });
+  const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals, rollup });
   const stopAlerts = openAlerts({ ...options, secrets: providers.settings.box, kernel, now });
   return {
     http,
@@ -163,7 +162,7 @@ export async function createApp(options: AppOptions): Promise<App> {
       providers.close();
       for (const stop of [stopMaintenance, stopAlerts, closeNetwork]) stop();
       await Promise.all([refusals.flush(), closeContentLog(), ledger.close()]);
-      await statistics.close().catch((error) => log.error("maintenance_failed", { error }));
+      await rollup.close().catch((error) => log.error("maintenance_failed", { error }));
       await accounts.saveLastUsed().catch((error) => log.error("maintenance_failed", { error }));
     },
   };
@@ -261,9 +260,9 @@ function describeNoProvider({ plugins, warnings }: PluginSnapshot, { host }: Con
 /** Starts the timers: reads what other processes wrote, recovers calls of dead processes, deletes expired data. */
 function startMaintenance(
   { store, log, config, now = Date.now }: AppOptions,
-  parts: Pick<App, "accounts" | "ledger"> & { refusals: RefusalLog; statistics: Statistics },
+  parts: Pick<App, "accounts" | "ledger"> & { refusals: RefusalLog; rollup: UsageRollup },
 ): () => void {
-  const { accounts, ledger, refusals, statistics } = parts;
+  const { accounts, ledger, refusals, rollup } = parts;
   const every = (ms: number, work: () => unknown) => {
     let hasFailed = false;
     return setInterval(async () => {
@@ -290,8 +289,7 @@ function startMaintenance(
     every(pruneMs, () => accounts.pruneKeys(config.callRetentionDays)),
     every(pruneMs, () => createStoredResponses(store, now).prune(now())),
     every(pruneMs, () => refusals.prune()),
-    every(pruneMs, () => statistics.prune()),
-    every(countMs, () => statistics.countGaps()),
+    every(pruneMs, () => rollup.prune()),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
   if (store.shared) {

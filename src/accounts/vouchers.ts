@@ -123,7 +123,7 @@ export async function redeemVoucher(
     if (redeemed === undefined) throw await voucherError(db, code);
     const { id, amount_nanodollars: nanodollars } = redeemed;
     await db
-      .insertInto("entries")
+      .insertInto("transactions")
       .values({
         id: `voucher:${id}`,
         account_id: accountId,

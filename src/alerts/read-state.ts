@@ -75,11 +75,10 @@ async function readWallets({ db }: Store, { walletBelow, accountIds, now }: Want
     .$if(accountIds === undefined, (query) =>
       query.where(({ exists, selectFrom }) =>
         exists(
-          selectFrom("usage_days")
-            .select("usage_days.model")
-            .whereRef("usage_days.account_id", "=", "accounts.id")
-            .where("usage_days.day", ">", today - activeDays)
-            .where("usage_days.charged_nanodollars", ">", 0),
+          selectFrom("daily_charges")
+            .select("daily_charges.day")
+            .whereRef("daily_charges.account_id", "=", "accounts.id")
+            .where("daily_charges.day", ">", today - activeDays),
         ),
       ),
     )
@@ -127,12 +126,12 @@ async function readAccountBudgets(
 ): Promise<SharedState["budgets"]> {
   const rows = await db
     .selectFrom("accounts")
-    .innerJoin("usage_days", "usage_days.account_id", "accounts.id")
+    .innerJoin("daily_charges", "daily_charges.account_id", "accounts.id")
     .select(["accounts.id", "accounts.email", "accounts.budget_nanodollars", "accounts.budget_period"])
     .select(({ fn }) => fn.sum<number>("charged_nanodollars").as("spent"))
     .where("accounts.budget_nanodollars", ">", 0)
     .where("accounts.disabled_at", "is", null)
-    .where("usage_days.day", ">=", firstDayOfPeriod("accounts", now))
+    .where("daily_charges.day", ">=", firstDayOfPeriod("accounts", now))
     .$if(accountIds !== undefined, (query) => query.where("accounts.id", "in", accountIds ?? []))
     .groupBy(["accounts.id", "accounts.email", "accounts.budget_nanodollars", "accounts.budget_period"])
     .having(({ eb, fn, ref }) =>

@@ -48,8 +48,6 @@ export interface Billing extends Ledger {
    * @returns How many ends of calls are still not written.
    */
   sync(): Promise<number>;
-  /** When the oldest running call began, and the calls that have ended and of which `onEnded` was not told yet. */
-  running(): { openedAt: number | undefined; ended: Pick<CallEnded, "open" | "settledAt">[] };
   /**
    * Admits no more calls and writes all that is queued.
    *
@@ -207,11 +205,6 @@ class StoreBilling implements Billing {
     this.#store.pollExternalChange();
     if (this.#queue.unwritten.size > 0) await this.#queue.flush();
     return this.#queue.unwritten.size;
-  }
-
-  running() {
-    const calls = [...this.#calls.values()];
-    return { openedAt: calls[0]?.admission.openedAt, ended: calls.flatMap(({ end }) => end ?? []) };
   }
 
   async close(): Promise<void> {

@@ -32,17 +32,16 @@ async function readAccount({ db }: Store): Promise<string | undefined> {
   const given = await db.selectFrom("settings").select("value").where("name", "=", settingName).executeTakeFirst();
   if (given === undefined) return undefined;
   const id = `credit:${given.value}:${references.taken}`;
-  const taken = await db.selectFrom("entries").select("id").where("id", "=", id).executeTakeFirst();
+  const taken = await db.selectFrom("transactions").select("id").where("id", "=", id).executeTakeFirst();
   return taken === undefined ? given.value : undefined;
 }
 
 async function readLeft({ db }: Store, accountId: string): Promise<number> {
   const [moved, wallet] = await Promise.all([
     db
-      .selectFrom("entries")
+      .selectFrom("transactions")
       .select((entry) => entry.fn.sum("amount_nanodollars").as("nanodollars"))
       .where("account_id", "=", accountId)
-      .where("kind", "<>", "charge")
       .executeTakeFirstOrThrow(),
     db
       .selectFrom("wallets")

@@ -26,7 +26,7 @@ export {
   type StatisticsQuery,
   statisticsGroups,
 } from "./statistics/read-statistics.ts";
-export { Statistics } from "./statistics/statistics.ts";
+export { UsageRollup } from "./statistics/rollup.ts";
 export { type DaySpan, type Period, periods, spanDaysMax } from "./usage/buckets.ts";
 export { readUsage, readUsageBy } from "./usage/read-usage.ts";
 export type { UsageFigures, UsageSum, UsageSums } from "./usage/sum-usage.ts";

@@ -27,8 +27,8 @@ export interface PrunerOptions {
 
 /**
  * Makes the work that deletes old calls: those that began, ended and drew their quota or budget before the day that began
- * `retentionDays` ago. What they summed to is added to their account's opening balance in the same transaction, so that
- * `verifyLedger` still works. Roll-ups and entries stay. For a timer of the owner: each call is a short
+ * `retentionDays` ago, and are in the roll-up. What they summed to is added to their account's opening balance in the same
+ * transaction, so that `verifyLedger` still works. Sums and transactions stay. For a timer of the owner: each call is a short
  * step of a pass over all accounts, and returns how many calls it deleted.
  */
 export function createPruner({ store, retentionDays, now }: PrunerOptions): () => Promise<number> {
@@ -61,13 +61,17 @@ async function hasOld({ db }: Store, accountId: string, beforeDay: number): Prom
 
 function oldCalls(db: Kysely<Database>, accountId: string, beforeDay: number) {
   const before = startOfDay(beforeDay);
-  return db
-    .selectFrom("calls")
-    .where("account_id", "=", accountId)
-    .where("opened_at", "<", before)
-    .where("settled_at", "<", before)
-    .where((where) => where.or([where("quota_day", "is", null), where("quota_day", "<", beforeDay)]))
-    .where((where) => where.or([where("budget_month", "is", null), where("budget_month", "<", beforeDay)]));
+  return (
+    db
+      .selectFrom("calls")
+      .where("account_id", "=", accountId)
+      // The last one that was counted stays: the next end of a call must not have a number that counts as counted.
+      .where("seq", "<", (counted) => counted.selectFrom("usage_progress").select("seq"))
+      .where("opened_at", "<", before)
+      .where("settled_at", "<", before)
+      .where((where) => where.or([where("quota_day", "is", null), where("quota_day", "<", beforeDay)]))
+      .where((where) => where.or([where("budget_month", "is", null), where("budget_month", "<", beforeDay)]))
+  );
 }
 
 async function pruneAccount(

@@ -14,39 +14,35 @@ export interface StatementLine {
 }
 
 /**
- * The whole statement of an account, newest first. Charges are summed up by the day of their calls, out of the sums
- * of days: an account may have ten million of them, and nobody reads those one by one.
+ * The whole statement of an account, newest first. Charges are summed up by the day of their calls: an account may have ten
+ * million of them, and nobody reads those one by one.
  */
 export async function readStatement({ db }: Store, accountId: string): Promise<StatementLine[]> {
   const [byHand, charges] = await Promise.all([
     db
-      .selectFrom("entries")
+      .selectFrom("transactions")
       .select(["at", "kind", "amount_nanodollars", "note"])
       .where("account_id", "=", accountId)
-      .where("kind", "<>", "charge")
       .execute(),
     db
-      .selectFrom("usage_days")
-      .select((row) => ["day", row.fn.sum<number>("charged_nanodollars").as("charged")])
+      .selectFrom("daily_charges")
+      .select(["day", "charged_nanodollars as charged"])
       .where("account_id", "=", accountId)
-      .groupBy("day")
       .execute(),
   ]);
   const lines = [
     ...byHand.map(({ at, kind, amount_nanodollars: nanodollars, note }) => ({
       at,
-      kind: kind as "credit" | "debit",
+      kind,
       nanodollars,
       note: note ?? undefined,
     })),
-    ...charges
-      .filter(({ charged }) => charged !== 0)
-      .map(({ day, charged }) => ({
-        at: startOfDay(day + 1) - 1,
-        kind: "charges" as const,
-        nanodollars: -charged,
-        note: undefined,
-      })),
+    ...charges.map(({ day, charged }) => ({
+      at: startOfDay(day + 1) - 1,
+      kind: "charges" as const,
+      nanodollars: -charged,
+      note: undefined,
+    })),
   ].sort((one, other) => one.at - other.at);
   let balance = 0;
   return lines

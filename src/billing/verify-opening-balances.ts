@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { isUncounted } from "../db/index.ts";
 import type { ComparisonLabels, SumsQuery } from "./compare-sums.ts";
 import { openingSums } from "./prune-calls.ts";
 
@@ -24,21 +25,23 @@ const leftOver = sql.join([
   ...openingSums.map((column) => sql`coalesce(calls.${sql.ref(column)}, 0)`),
 ]);
 
-/** Roll-ups, quota days and entries from before an account's opening are compared with it, as sums. */
+/** Usage, quota and charges of days, and budgets, from before an account's opening are compared with it, as sums. */
 export const openingComparisons: readonly Comparison[] = [
   {
     labels: { what: "Usage of", found },
     written: {
       columns,
-      from: sql`select ${subject}, ${sums("usage_hours")} from usage_hours
-        join opening_balances on opening_balances.account_id = usage_hours.account_id
-        where hour < before_day * ${hoursOfDay} group by opening_balances.account_id, before_day`,
+      from: sql`select ${subject}, ${sums("usage")} from usage
+        join opening_balances on opening_balances.account_id = usage.account_id
+        where hours = 24 and kind = 'call' and hour < before_day * ${hoursOfDay}
+        group by opening_balances.account_id, before_day`,
     },
     found: {
       columns,
       from: sql`select ${subject}, ${sql.join(refs("opening_balances"))} from opening_balances
-        union all select ${subject}, ${leftOver} from calls join opening_balances on opening_balances.account_id = calls.account_id
-        where opened_at < before_day * ${dayMs} and state in ('settled', 'released')`,
+        union all select ${subject}, ${leftOver} from calls
+        join opening_balances on opening_balances.account_id = calls.account_id
+        where opened_at < before_day * ${dayMs} and state <> 'abandoned' and not (${isUncounted})`,
     },
   },
   {
@@ -73,15 +76,14 @@ export const openingComparisons: readonly Comparison[] = [
     labels: { what: "Charges of", found },
     written: {
       columns: ["charged_nanodollars"],
-      from: sql`select ${subject}, -amount_nanodollars as charged_nanodollars from entries
-        join opening_balances on opening_balances.account_id = entries.account_id
-        where kind = 'charge' and at < before_day * ${dayMs}`,
+      from: sql`select ${subject}, daily_charges.charged_nanodollars from daily_charges
+        join opening_balances on opening_balances.account_id = daily_charges.account_id where day < before_day`,
     },
     found: {
       columns: ["charged_nanodollars"],
       from: sql`select ${subject}, opening_balances.charged_nanodollars from opening_balances
         union all select ${subject}, coalesce(calls.charged_nanodollars, 0) from calls
-        join opening_balances on opening_balances.account_id = calls.account_id where settled_at < before_day * ${dayMs}`,
+        join opening_balances on opening_balances.account_id = calls.account_id where opened_at < before_day * ${dayMs}`,
     },
   },
 ];

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { meterColumns, type Store } from "../db/index.ts";
+import { isUncounted, meterColumns, type Store } from "../db/index.ts";
 import { compareSums, type SumsQuery } from "./compare-sums.ts";
 import { openingComparisons } from "./verify-opening-balances.ts";
 
@@ -10,24 +10,27 @@ export interface Verification {
   /** One sentence each, at most a thousand of each kind. */
   differences: string[];
   /** How much was read. `open` calls are running now, or their process died; `pruned` ones are sums only. */
-  counts: { wallets: number; entries: number; calls: number; open: number; abandoned: number; pruned: number };
+  counts: { wallets: number; transactions: number; calls: number; open: number; abandoned: number; pruned: number };
 }
 
 /**
- * Recomputes every balance from the entries, every charge from its call, and every quota day, budget of a key and
- * hourly sum from the calls, every daily sum from the hourly ones, and compares with what is written. Each comparison is
- * one statement and so sees one state of the ledger, also while a gateway is running. Of the days whose calls were pruned
- * the sums are compared, by account.
+ * Recomputes every balance from the transactions and the charges of calls, every charge from its call's cost, every quota
+ * day, day of charges and budget of a key from the calls, and every sum of the roll-up from the calls that it has counted,
+ * and compares with what is written. Each comparison is one statement and so sees one state of the ledger, also while a
+ * gateway is running. Of the days whose calls were pruned the sums are compared, by account.
  */
 export async function verifyLedger(store: Store): Promise<Verification> {
+  const [sum, ofCalls] = ["transactions and charges sum to", "calls sum to"];
   const differences = [
-    ...(await compareSums(store, { what: "Wallet of", found: "entries sum to" }, wallets, walletEntries)),
-    ...(await compareSums(store, { what: "Call", found: "its entry says" }, charges, chargeEntries)),
+    ...(await compareSums(store, { what: "Wallet of", found: sum }, wallets, movements)),
     ...(await compareSums(store, { what: "Call", found: "its cost is" }, settled, costs)),
-    ...(await compareSums(store, { what: "Quota of", found: "calls sum to" }, quotaDays, quotaCalls)),
-    ...(await compareSums(store, { what: "Budget of", found: "calls sum to" }, budgetMonths, budgetCalls)),
-    ...(await compareSums(store, { what: "Usage of", found: "calls sum to" }, usageHours, usageCalls)),
-    ...(await compareSums(store, { what: "Usage of", found: "hours sum to" }, usageDays, hoursByDay)),
+    ...(await compareSums(store, { what: "Charges of", found: ofCalls }, chargedDays, chargedCalls)),
+    ...(await compareSums(store, { what: "Quota of", found: ofCalls }, quotaDays, quotaCalls)),
+    ...(await compareSums(store, { what: "Budget of", found: ofCalls }, budgetMonths, budgetCalls)),
+    ...(await compareSums(store, { what: "Usage of", found: ofCalls }, usageDays, usageCalls)),
+    ...(await compareSums(store, { what: "Usage of", found: ofCalls }, usageHours, callsByHour)),
+    ...(await compareSums(store, { what: "Usage of", found: "accounts sum to" }, usageOfAll, usageOfAccounts)),
+    ...(await compareSums(store, { what: "Usage of", found: "its models sum to" }, usageOfKeys, usageOfModels)),
   ];
   for (const { labels, written, found } of openingComparisons) {
     differences.push(...(await compareSums(store, labels, written, found)));
@@ -35,31 +38,26 @@ export async function verifyLedger(store: Store): Promise<Verification> {
   return { ok: differences.length === 0, differences, counts: await count(store) };
 }
 
+/** Joins the opening of a row's account; what comes before its day is compared as sums. */
+const opening = sql`left join opening_balances on opening_balances.account_id =`;
+const dayMs = sql.lit(86_400_000);
+const hourMs = sql.lit(3_600_000);
+const hoursOfDay = sql.lit(24);
+
 const wallets: SumsQuery = {
   columns: ["balance_nanodollars"],
   from: sql`select account_id as subject, balance_nanodollars from wallets`,
 };
-const walletEntries: SumsQuery = {
+const movements: SumsQuery = {
   columns: ["balance_nanodollars"],
-  from: sql`select account_id as subject, sum(amount_nanodollars) as balance_nanodollars from entries group by account_id`,
-  calls: sql`select account_id as subject, id from entries where kind = 'charge'`,
+  from: sql`select account_id as subject, sum(moved) as balance_nanodollars from (
+      select account_id, amount_nanodollars as moved from transactions
+      union all select account_id, -charged_nanodollars from calls where charged_nanodollars <> 0
+      union all select account_id, -charged_nanodollars from opening_balances
+    ) as movements group by account_id`,
+  calls: sql`select account_id as subject, id from calls where charged_nanodollars <> 0`,
 };
 
-/** Joins the opening of a row's account; what comes before its day is compared as sums. */
-const opening = sql`left join opening_balances on opening_balances.account_id =`;
-const dayMs = sql.lit(86_400_000);
-const hoursOfDay = sql.lit(24);
-
-const charges: SumsQuery = {
-  columns: ["charged_nanodollars"],
-  from: sql`select id as subject, calls.charged_nanodollars from calls ${opening} calls.account_id
-    where calls.charged_nanodollars <> 0 and (before_day is null or settled_at >= before_day * ${dayMs})`,
-};
-const chargeEntries: SumsQuery = {
-  columns: ["charged_nanodollars"],
-  from: sql`select id as subject, -amount_nanodollars as charged_nanodollars from entries ${opening} entries.account_id
-    where kind = 'charge' and (before_day is null or at >= before_day * ${dayMs})`,
-};
 const settled: SumsQuery = {
   columns: ["charged_nanodollars"],
   from: sql`select id as subject, charged_nanodollars from calls`,
@@ -70,6 +68,20 @@ const costs: SumsQuery = {
   columns: ["charged_nanodollars"],
   from: sql`select id as subject, coalesce(cost_nanodollars, hold_nanodollars) as charged_nanodollars
     from calls where state = 'settled' and premium = 1`,
+};
+const chargedDays: SumsQuery = {
+  columns: ["charged_nanodollars"],
+  from: sql`select daily_charges.account_id || ' on day ' || day as subject, daily_charges.charged_nanodollars
+    from daily_charges ${opening} daily_charges.account_id where before_day is null or day >= before_day`,
+};
+const chargedCalls: SumsQuery = {
+  columns: ["charged_nanodollars"],
+  from: sql`select calls.account_id || ' on day ' || (opened_at / ${dayMs}) as subject,
+    sum(calls.charged_nanodollars) as charged_nanodollars from calls ${opening} calls.account_id
+    where calls.charged_nanodollars <> 0 and (before_day is null or opened_at >= before_day * ${dayMs})
+    group by calls.account_id, opened_at / ${dayMs}`,
+  calls: sql`select account_id || ' on day ' || (opened_at / ${dayMs}) as subject, id from calls
+    where charged_nanodollars <> 0`,
 };
 const quotaDays: SumsQuery = {
   columns: ["used_tokens"],
@@ -105,43 +117,79 @@ const budgetCalls: SumsQuery = {
 /** Summed under the same name in the roll-up as it has in `calls`. */
 const summed = [...Object.values(meterColumns), "cost_nanodollars", "charged_nanodollars", "quota_tokens"];
 const usageColumns = ["requests", "failures", ...summed];
-const usageHours: SumsQuery = {
+const usageSum = sql.join(usageColumns.map((column) => sql`sum(${sql.ref(`usage.${column}`)}) as ${sql.ref(column)}`));
+const callSum = sql.join([
+  sql`sum(case when state = 'settled' then 1 else 0 end) as requests`,
+  sql`sum(case when state = 'released' then 1 else 0 end) as failures`,
+  ...summed.map((column) => sql`coalesce(sum(${sql.ref(`calls.${column}`)}), 0) as ${sql.ref(column)}`),
+]);
+/** Those that the roll-up has. */
+const counted = sql`calls.state <> 'abandoned' and not (${isUncounted})`;
+const onDay = sql`calls.account_id || ' on day ' || (opened_at / ${dayMs}) || ' of ' || calls.model`;
+const inHour = sql`calls.account_id || ' in hour ' || (opened_at / ${hourMs}) || ' of ' || calls.model`;
+
+const usageDays: SumsQuery = {
   columns: usageColumns,
-  from: sql`select usage_hours.account_id || ' in hour ' || hour || ' of ' || model as subject,
-    ${sql.join(usageColumns.map((column) => sql.ref(`usage_hours.${column}`)))}
-    from usage_hours ${opening} usage_hours.account_id
-    where before_day is null or hour >= before_day * ${hoursOfDay}`,
+  from: sql`select usage.account_id || ' on day ' || (hour / ${hoursOfDay}) || ' of ' || model as subject, ${usageSum}
+    from usage ${opening} usage.account_id
+    where hours = 24 and kind = 'call' and usage.account_id <> ''
+      and (before_day is null or hour >= before_day * ${hoursOfDay})
+    group by usage.account_id, hour, model`,
 };
 const usageCalls: SumsQuery = {
   columns: usageColumns,
-  from: sql`select calls.account_id || ' in hour ' || (opened_at / 3600000) || ' of ' || model as subject,
-    sum(case when state = 'settled' then 1 else 0 end) as requests,
-    sum(case when state = 'released' then 1 else 0 end) as failures,
-    ${sql.join(summed.map((column) => sql`coalesce(sum(${sql.ref(`calls.${column}`)}), 0) as ${sql.ref(column)}`))}
+  from: sql`select ${onDay} as subject, ${callSum}
     from calls ${opening} calls.account_id
-    where state in ('settled', 'released') and (before_day is null or opened_at >= before_day * ${dayMs})
-    group by calls.account_id, opened_at / 3600000, model`,
-  calls: sql`select account_id || ' in hour ' || (opened_at / 3600000) || ' of ' || model as subject, id
-    from calls where state in ('settled', 'released')`,
+    where ${counted} and (before_day is null or opened_at >= before_day * ${dayMs})
+    group by calls.account_id, opened_at / ${dayMs}, calls.model`,
+  calls: sql`select ${onDay} as subject, id from calls where ${counted}`,
 };
 
-/** Hours are never pruned, so every day is compared, even if its calls are pruned. */
-const usageDays: SumsQuery = {
+/** Hours are deleted from the oldest on, all of one at once. */
+const firstHour = sql`(select min(hour) from usage where hours = 1 and kind = 'call')`;
+const usageHours: SumsQuery = {
   columns: usageColumns,
-  from: sql`select account_id || ' on day ' || day || ' of ' || model as subject,
-    ${sql.join(usageColumns.map((column) => sql.ref(column)))} from usage_days`,
+  from: sql`select usage.account_id || ' in hour ' || hour || ' of ' || model as subject, ${usageSum}
+    from usage ${opening} usage.account_id
+    where hours = 1 and kind = 'call' and usage.account_id <> ''
+      and (before_day is null or hour >= before_day * ${hoursOfDay})
+    group by usage.account_id, hour, model`,
 };
-const hoursByDay: SumsQuery = {
+const callsByHour: SumsQuery = {
   columns: usageColumns,
-  from: sql`select account_id || ' on day ' || (hour / 24) || ' of ' || model as subject,
-    ${sql.join(usageColumns.map((column) => sql`sum(${sql.ref(column)}) as ${sql.ref(column)}`))}
-    from usage_hours group by account_id, hour / 24, model`,
+  from: sql`select ${inHour} as subject, ${callSum}
+    from calls ${opening} calls.account_id
+    where ${counted} and (before_day is null or opened_at >= before_day * ${dayMs})
+      and opened_at >= ${firstHour} * ${hourMs}
+    group by calls.account_id, opened_at / ${hourMs}, calls.model`,
+  calls: sql`select ${inHour} as subject, id from calls where ${counted}`,
+};
+
+const usageOfAll: SumsQuery = {
+  columns: usageColumns,
+  from: sql`select 'all accounts on day ' || (hour / ${hoursOfDay}) || ' of ' || model as subject, ${usageSum} from usage
+    where hours = 24 and kind = 'call' and account_id = '' group by hour, model`,
+};
+const usageOfAccounts: SumsQuery = {
+  columns: usageColumns,
+  from: sql`select 'all accounts on day ' || (hour / ${hoursOfDay}) || ' of ' || model as subject, ${usageSum} from usage
+    where hours = 24 and kind = 'call' and account_id <> '' group by hour, model`,
+};
+const usageOfKeys: SumsQuery = {
+  columns: usageColumns,
+  from: sql`select 'key ' || key_id || ' on day ' || (hour / ${hoursOfDay}) as subject, ${usageSum} from usage
+    where hours = 24 and kind = 'key' group by key_id, hour`,
+};
+const usageOfModels: SumsQuery = {
+  columns: usageColumns,
+  from: sql`select 'key ' || key_id || ' on day ' || (hour / ${hoursOfDay}) as subject, ${usageSum} from usage
+    where hours = 24 and kind = 'call' and account_id <> '' group by key_id, hour`,
 };
 
 async function count({ db }: Store): Promise<Verification["counts"]> {
   const { rows } = await sql<Verification["counts"]>`select
     (select count(*) from wallets) as wallets,
-    (select count(*) from entries) as entries,
+    (select count(*) from transactions) as transactions,
     (select count(*) from calls) + (select count(*) from open_calls) as calls,
     (select count(*) from open_calls) as open,
     (select count(*) from calls where state = 'abandoned') as abandoned,

@@ -43,7 +43,7 @@ export async function creditWallet(
     if (account === undefined) throw new GatewayError("not_found", `Account ${accountId} does not exist`);
     const kind = nanodollars < 0 ? "debit" : "credit";
     const { numInsertedOrUpdatedRows: entered } = await db
-      .insertInto("entries")
+      .insertInto("transactions")
       .values({ id: entryId, account_id: accountId, kind, amount_nanodollars: nanodollars, note, at: now() })
       .onConflict((conflict) => conflict.column("id").doNothing())
       .executeTakeFirstOrThrow();
@@ -97,7 +97,7 @@ async function assertSameAmount(
   id: string,
 ): Promise<void> {
   const { amount_nanodollars: amount } = await db
-    .selectFrom("entries")
+    .selectFrom("transactions")
     .select("amount_nanodollars")
     .where("id", "=", id)
     .executeTakeFirstOrThrow();

@@ -15,15 +15,6 @@ export type { RefusalsTable } from "./refusals-table.ts";
 export { type CallState, type Database, isSeen, meterColumns, type Role } from "./schema.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export {
-  addStatistics,
-  figureColumns,
-  pruneStatistics,
-  type StatisticsRow,
-  type StatisticsSum,
-  statisticsSums,
-} from "./statistics.ts";
-export { latencyBuckets, type StatisticsKind } from "./statistics-tables.ts";
-export {
   type AbandonedCall,
   type EmbeddedStore,
   inTransaction,
@@ -34,3 +25,14 @@ export {
 } from "./store.ts";
 export { createStoredResponses, type StoredResponses } from "./stored-responses.ts";
 export type { TeamRole } from "./team-tables.ts";
+export {
+  addUsage,
+  figureColumns,
+  isUncounted,
+  pruneUsage,
+  readLastSeq,
+  type UsageRow,
+  type UsageSum,
+  usageSums,
+} from "./usage.ts";
+export { latencyBuckets, type UsageKind } from "./usage-tables.ts";

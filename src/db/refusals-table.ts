@@ -1,8 +1,7 @@
 import type { Capability } from "../contract/index.ts";
-import type { Tagged } from "./statistics-tables.ts";
 
 /** Requests with a known API key that did not become calls. */
-export interface RefusalsTable extends Tagged {
+export interface RefusalsTable {
   /** The response's `x-request-id`. */
   id: string;
   account_id: string;
@@ -23,4 +22,6 @@ export interface RefusalsTable extends Tagged {
   duration_ms: number;
   /** How many requests the row stands for: more than 1 when too many came at once to have a row each. */
   requests: number;
+  /** What the client calls requests of this kind; null: nothing. */
+  tag: string | null;
 }

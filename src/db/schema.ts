@@ -4,7 +4,6 @@ import type { AlertTables } from "./alert-tables.ts";
 import { meterColumns } from "./meter-columns.ts";
 import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
 import type { RefusalsTable } from "./refusals-table.ts";
-import type { StatisticsTables, Tagged } from "./statistics-tables.ts";
 import type { ContentTables, IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 import type {
   EmailVerificationsTable,
@@ -12,28 +11,27 @@ import type {
   MembershipsTable,
   TeamInvitationsTable,
 } from "./team-tables.ts";
+import type { UsageColumns, UsageTables } from "./usage-tables.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
  * `month` the first UTC day of a period of a budget, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
  */
-export interface Database extends AlertTables, ContentTables, StatisticsTables {
+export interface Database extends AlertTables, ContentTables, UsageTables {
   accounts: AccountsTable;
   keys: KeysTable;
   open_calls: OpenCallsTable;
   calls: CallsTable;
   refusals: RefusalsTable;
-  entries: EntriesTable;
-  /** The balance of each account that has entries, written in the transaction of the entry. */
+  transactions: TransactionsTable;
+  /** The balance of each account: its transactions without the charges of its calls, written with each of them. */
   wallets: { account_id: string; balance_nanodollars: number };
+  /** What calls cost that began on a day, one row per account and day: what budgets of accounts count. */
+  daily_charges: { account_id: string; day: number; charged_nanodollars: number };
   /** Free quota used, one row per account and day. */
   daily_quota_usage: { account_id: string; day: number; used_tokens: number };
   /** Spent from the budgets of keys, one row per key and period; `month` is the first day of the period. */
   key_budget_usage: { account_id: string; key_id: string; month: number; spent_nanodollars: number };
-  /** Usage by account, model and the hour in which the calls began. */
-  usage_hours: UsageColumns & { account_id: string; hour: number; model: string };
-  /** Sums of `usage_hours` by day, written only by database triggers. */
-  usage_days: UsageColumns & { account_id: string; day: number; model: string };
   opening_balances: OpeningBalancesTable;
   /** Live processes that share the database; `seen_at` is by the clock of the database. */
   nodes: { id: string; seen_at: number };
@@ -114,8 +112,6 @@ interface KeysTable {
 
 export { meterColumns };
 
-type MeterColumns<Amount> = Record<(typeof meterColumns)[MeterName], Amount>;
-
 /**
  * `open`: the hold is written and the call may be at a provider. `settled`: charged by its usage. `released`: it produced
  * nothing and costs nothing. `abandoned`: its process died, so its usage is unknown.
@@ -153,7 +149,9 @@ interface OpenCallsTable {
  * One row for each call that has ended, inserted when it ends. It is never updated, with one exception: a call that was
  * taken for abandoned is settled once if its process lives after all.
  */
-interface CallsTable extends OpenCallsTable, MeterColumns<number | null>, Tagged {
+interface CallsTable extends OpenCallsTable, Record<(typeof meterColumns)[MeterName], number | null> {
+  /** Counts the ends of calls, in the order in which they are written. */
+  seq: Generated<number>;
   state: Exclude<CallState, "open">;
   settled_at: number;
   usage_source: UsageSource | null;
@@ -173,30 +171,20 @@ interface CallsTable extends OpenCallsTable, MeterColumns<number | null>, Tagged
   client_request_id: string | null;
   /** JSON of a `CallDetail` of the kernel; null: nothing to tell. */
   detail: string | null;
+  /** What the client calls requests of this kind; null: nothing. */
+  tag: string | null;
 }
 
-/** Transactions of wallets, append-only: a wallet's balance is the sum of its entries. */
-interface EntriesTable {
-  /** The call's id for a charge, else `credit:<account>:<reference>`: the primary key prevents repeats. */
+/** What moves a wallet beside the charges of calls, append-only. */
+interface TransactionsTable {
+  /** `credit:<account>:<reference>`, or of a voucher: the primary key prevents repeats. */
   id: string;
   account_id: string;
-  kind: "charge" | "credit" | "debit";
-  /** Negative for a charge and a debit. */
+  kind: "credit" | "debit";
+  /** Negative for a debit. */
   amount_nanodollars: number;
   note: string | null;
   at: number;
-}
-
-/** Sums over ended calls. */
-interface UsageColumns extends MeterColumns<number> {
-  /** Settled calls. */
-  requests: number;
-  /** Released calls. */
-  failures: number;
-  /** List price of the calls whose price is known. */
-  cost_nanodollars: number;
-  charged_nanodollars: number;
-  quota_tokens: number;
 }
 
 /** Sums over the pruned calls of an account, so that the ledger can still be verified. */

@@ -1,5 +1,5 @@
 import type { Accounts, createCheckout, Payments, SignIn } from "../accounts/index.ts";
-import type { RefusalLog, remoteCalls, Statistics } from "../billing/index.ts";
+import type { RefusalLog, remoteCalls, UsageRollup } from "../billing/index.ts";
 import type { Config } from "../config/index.ts";
 import type { ContentLog } from "../content-log/index.ts";
 import type { Ledger } from "../contract/index.ts";
@@ -30,7 +30,7 @@ export interface HttpDeps {
   /** Prompts and answers that the operator keeps. */
   readonly contentLog: ContentLog;
   /** Sums of requests; absent: only those of the database are shown. */
-  readonly statistics?: Pick<Statistics, "freshen"> | undefined;
+  readonly rollup?: Pick<UsageRollup, "freshen"> | undefined;
   readonly kernel: Kernel;
   /** The plugins loaded now, and whether answers are simulated. */
   readonly snapshot: () => Pick<PluginSnapshot, "plugins" | "states" | "sandbox" | "warnings">;

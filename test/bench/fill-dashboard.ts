@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createAccounts } from "../../src/accounts/index.ts";
 import { createUser } from "../../src/accounts/users.ts";
-import { openStore, type Store } from "../../src/db/index.ts";
+import { figureColumns, openStore, type Store } from "../../src/db/index.ts";
 import { sessionCookieOf } from "../support/session-cookie.ts";
 import { insertCalls, keyOfAccount } from "./fill-store.ts";
 
@@ -17,15 +17,22 @@ const defaults = { requestsPerMinute: 1, tokensPerMinute: 1, freeTokensPerDay: 1
 export async function fillOverview(home: string): Promise<void> {
   const database = new DatabaseSync(join(home, "modelgate.db"));
   const from = Math.floor(Date.now() / 3_600_000) - hours;
+  const sums: Partial<Record<string, number>> = {
+    requests: 40,
+    failures: 1,
+    input_tokens: 14_000,
+    output_tokens: 4_800,
+  };
+  const figures = figureColumns.map((name) => sums[name] ?? 0);
   database.exec(`
     pragma synchronous = off;
     begin;
-    insert into usage_hours (account_id, hour, model, requests, failures, input_tokens, audio_input_tokens,
-      cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_output_tokens,
-      image_output_tokens, images, audio_ms, characters, call_units, cost_nanodollars, charged_nanodollars, quota_tokens)
+    insert into usage (hours, kind, hour, account_id, key_id, model, plugin, status, name, ${figureColumns})
       with recursive h(n) as (values (1) union all select n + 1 from h where n < ${hours}),
-        m(k) as (values (1) union all select k + 1 from m where k < ${models})
-      select 'scale0000001', ${from} + n, 'model-' || k, 40, 1, 14000, 0, 0, 0, 0, 4800, 0, 0, 0, 0, 0, 0, 3300000, 0, 18800 from h, m;
+        m(k) as (values (1) union all select k + 1 from m where k < ${models}),
+        l(hours) as (values (1), (24))
+      select hours, 'call', ${from} - ${from} % 24 + n, 'scale0000001', 'scale', 'model-' || k, 'openai', 200, '', ${figures}
+      from h, m, l where n % hours = 0;
     insert into wallets (account_id, balance_nanodollars) values ('scale0000001', 0);
     commit;
     pragma wal_checkpoint(truncate);`);

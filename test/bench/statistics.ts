@@ -57,7 +57,7 @@ const kinds: readonly [kind: string, rows: number, key: string][] = [
 ];
 
 async function fill({ db, shared }: Store): Promise<void> {
-  if ((await db.selectFrom("statistics").select("hour").limit(1).execute()).length > 0) return;
+  if ((await db.selectFrom("usage").select("hour").limit(1).execute()).length > 0) return;
   for (const hours of [1, 24] as const) {
     for (const [kind, rows, key] of kinds) {
       const each = Math.ceil((callsOfDay * hours) / dayHours / rows);
@@ -65,14 +65,14 @@ async function fill({ db, shared }: Store): Promise<void> {
         `${name}(n) as (select 0 union all select n + 1 from ${name} where n < ${count - 1})`;
       const figures = figureColumns.map(() => each).join(", ");
       await sql
-        .raw(`insert into statistics with recursive ${numbers("row_numbers", rows)}, ${numbers("buckets", filled[hours])}
+        .raw(`insert into usage with recursive ${numbers("row_numbers", rows)}, ${numbers("buckets", filled[hours])}
           select ${hours}, '${kind}', ${endHour} - (buckets.n + 1) * ${hours}, ${key.replaceAll(/\bn\b/g, "row_numbers.n")}, ${figures}
           from buckets, row_numbers`)
         .execute(db);
     }
   }
   // As its server would by itself within a minute.
-  if (shared) await sql`analyze statistics`.execute(db);
+  if (shared) await sql`analyze usage`.execute(db);
 }
 
 /** CPU milliseconds of this process and of what works for it. */

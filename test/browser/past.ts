@@ -45,11 +45,6 @@ export async function writePast(home: string): Promise<void> {
       await creditWallet(store, { accountId: member.id, nanodollars: 12e9, note: "Welcome" }, () => start);
     }
     await writeCalls(store, accountId, [website.id, job.id]);
-    const gap = { node_id: null, from_id: "", until_id: "~", settled_from: 0, exceptions: "[]", partial: null };
-    await store.db
-      .insertInto("statistics_gaps")
-      .values({ id: "past", ...gap })
-      .execute();
   } finally {
     await store.close();
   }

@@ -1,13 +1,13 @@
-import type { Meters } from "../../contract/index.ts";
+import type { Selectable } from "kysely";
 import {
-  type CallEnded,
+  type Database,
   figureColumns,
   latencyBuckets,
   meterColumns,
-  type StatisticsKind,
-  type StatisticsRow,
-  type StatisticsSum,
-  statisticsSums,
+  type UsageKind,
+  type UsageRow,
+  type UsageSum,
+  usageSums,
 } from "../../db/index.ts";
 import type { RefusedRequest } from "../requests/refusal-log.ts";
 import { findLatencyBucket } from "./latency.ts";
@@ -16,30 +16,23 @@ import type { Names } from "./names.ts";
 const hourMs = 3_600_000;
 const bucketHours = [1, 24] as const;
 
-const placeOf = Object.fromEntries(statisticsSums.map((name, place) => [name, place])) as Record<StatisticsSum, number>;
-const meterPlaces = Object.entries(meterColumns).map(
-  ([meter, column]) => [meter as keyof Meters, placeOf[column]] as const,
-);
-const firstBytes = statisticsSums.length;
+const placeOf = Object.fromEntries(usageSums.map((name, place) => [name, place])) as Record<UsageSum, number>;
+const firstBytes = usageSums.length;
 const durations = firstBytes + latencyBuckets;
 
+/** Summed under the same name as in `calls`. */
+const summed = [...Object.values(meterColumns), "cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const;
+
 /** What is counted of a call that has ended. */
-export interface EndedCall
-  extends Pick<CallEnded, "state" | "meters" | "status" | "chargedNanodollars" | "quotaTokens"> {
-  readonly openedAt: number;
-  readonly accountId: string;
-  readonly keyId: string;
-  readonly model: string;
-  readonly plugin: string | null;
-  readonly costNanodollars: number | null;
-  readonly firstByteMs: number | null;
-  readonly durationMs: number | null;
-  readonly session: string | null | undefined;
-  readonly tag: string | null | undefined;
-}
+export const countedColumns = [
+  ...(["state", "account_id", "key_id", "model", "route", "status", "session", "tag", "opened_at"] as const),
+  ...(["first_byte_ms", "duration_ms"] as const),
+  ...summed,
+] as const;
+export type CountedCall = Pick<Selectable<Database["calls"]>, (typeof countedColumns)[number]>;
 
 interface Cell {
-  readonly kind: StatisticsKind;
+  readonly kind: UsageKind;
   readonly hour: number;
   readonly accountId: string;
   readonly keyId: string;
@@ -54,7 +47,7 @@ interface Cell {
 export interface Slice {
   /** The last of its accounts. */
   readonly upto: string;
-  toRows(): StatisticsRow[];
+  toRows(): UsageRow[];
 }
 
 type CellKey = Omit<Cell, "figures">;
@@ -73,25 +66,25 @@ export class Cells {
     return this.#cells.size;
   }
 
-  addCall(call: EndedCall): void {
-    const { accountId, keyId, model, plugin, status, session, tag } = call;
-    const hour = Math.floor(call.openedAt / hourMs);
-    const { figures } = this.#get({
+  addCall(call: CountedCall): void {
+    const { account_id: accountId, key_id: keyId, model, route, status, session, tag } = call;
+    const hour = Math.floor(call.opened_at / hourMs);
+    const key = {
       kind: "call",
       hour,
       accountId,
       keyId,
       model,
-      plugin: plugin ?? "",
-      status,
+      plugin: route ?? "",
+      status: status ?? 0,
       name: "",
-    });
-    addCallTo(figures, call);
+    } as const;
+    addCallTo(this.#get(key).figures, call);
     for (const [kind, given] of [
       ["session", session],
       ["tag", tag],
     ] as const) {
-      if (given === null || given === undefined) continue;
+      if (given === null) continue;
       const name = this.#names.take({ kind, hour, accountId, name: given });
       addCallTo(this.#get({ ...unnamed, kind, hour, accountId, name }).figures, call);
     }
@@ -104,7 +97,7 @@ export class Cells {
   }
 
   /** The rows to add to, of each hour and of its day. */
-  toRows(): StatisticsRow[] {
+  toRows(): UsageRow[] {
     return toRows(this.#cells.values());
   }
 
@@ -135,8 +128,8 @@ export class Cells {
   }
 }
 
-function toRows(cells: Iterable<Cell>): StatisticsRow[] {
-  const rows = new Map<string, StatisticsRow & { figures: Float64Array }>();
+function toRows(cells: Iterable<Cell>): UsageRow[] {
+  const rows = new Map<string, UsageRow & { figures: Float64Array }>();
   for (const cell of cells) {
     const { hour, figures } = cell;
     for (const hours of bucketHours) {
@@ -162,18 +155,15 @@ function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell) {
   return [own, ofAll, ofKey];
 }
 
-function addCallTo(figures: Float64Array, call: EndedCall): void {
+function addCallTo(figures: Float64Array, call: CountedCall): void {
   add(figures, call.state === "settled" ? placeOf.requests : placeOf.failures, 1);
-  if (call.status >= 400) add(figures, placeOf.failed, 1);
-  for (const [meter, place] of meterPlaces) {
-    const amount = call.meters[meter];
-    if (amount !== undefined) add(figures, place, amount);
+  if (call.status !== null && call.status >= 400) add(figures, placeOf.failed, 1);
+  for (const name of summed) {
+    const amount = call[name];
+    if (amount !== null) add(figures, placeOf[name], amount);
   }
-  if (call.costNanodollars !== null) add(figures, placeOf.cost_nanodollars, call.costNanodollars);
-  add(figures, placeOf.charged_nanodollars, call.chargedNanodollars);
-  add(figures, placeOf.quota_tokens, call.quotaTokens);
-  if (call.firstByteMs !== null) add(figures, firstBytes + findLatencyBucket(call.firstByteMs), 1);
-  if (call.durationMs !== null) add(figures, durations + findLatencyBucket(call.durationMs), 1);
+  if (call.first_byte_ms !== null) add(figures, firstBytes + findLatencyBucket(call.first_byte_ms), 1);
+  if (call.duration_ms !== null) add(figures, durations + findLatencyBucket(call.duration_ms), 1);
 }
 
 function add(figures: Float64Array, place: number, amount: number): void {

@@ -1,8 +1,8 @@
-import { figureColumns, latencyBuckets, type StatisticsSum, statisticsSums } from "../../db/index.ts";
+import { figureColumns, latencyBuckets, type UsageSum, usageSums } from "../../db/index.ts";
 import { findPercentile } from "./latency.ts";
 
 /** Sums of statistics, with percentiles in milliseconds; undefined: there was nothing to measure. */
-export type StatisticsFigures = Readonly<Record<StatisticsSum, number>> & {
+export type StatisticsFigures = Readonly<Record<UsageSum, number>> & {
   readonly firstByteMs: Percentiles;
   readonly durationMs: Percentiles;
 };
@@ -23,10 +23,10 @@ export function sumFigures(all: Iterable<readonly number[]>): number[] {
 
 /** Reads figures that are in the order of `figureColumns`; absent: zeros. */
 export function readFigures(figures: readonly number[] = []): StatisticsFigures {
-  const sums = Object.fromEntries(statisticsSums.map((name, place) => [name, figures[place] ?? 0]));
-  const first = statisticsSums.length;
+  const sums = Object.fromEntries(usageSums.map((name, place) => [name, figures[place] ?? 0]));
+  const first = usageSums.length;
   return {
-    ...(sums as Record<StatisticsSum, number>),
+    ...(sums as Record<UsageSum, number>),
     firstByteMs: toPercentiles(figures.slice(first, first + latencyBuckets)),
     durationMs: toPercentiles(figures.slice(first + latencyBuckets)),
   };

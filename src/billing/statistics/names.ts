@@ -1,7 +1,7 @@
-import type { StatisticsKind } from "../../db/index.ts";
+import type { UsageKind } from "../../db/index.ts";
 
 /** Names of one account and day that are counted apart. */
-const namesMax: Readonly<Record<Extract<StatisticsKind, "session" | "tag">, number>> = { session: 500, tag: 100 };
+const namesMax: Readonly<Record<Extract<UsageKind, "session" | "tag">, number>> = { session: 500, tag: 100 };
 /** Names of all accounts that are remembered, some 10 MB. */
 const rememberedMax = 50_000;
 

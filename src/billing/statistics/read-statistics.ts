@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { figureColumns, type StatisticsKind, type Store } from "../../db/index.ts";
+import { figureColumns, type Store, type UsageKind } from "../../db/index.ts";
 import { sumFigures } from "./figures.ts";
 
 /** What statistics can be told apart by. */
@@ -79,7 +79,7 @@ const sums = sql.raw(figureColumns.map((name) => `cast(sum(${name}) as bigint) a
 /** All requests that fit, by bucket. */
 export async function readTotals({ db }: Pick<Store, "db">, query: StatisticsQuery): Promise<FiguresByHour> {
   if (query.starts.length === 0) return new Map();
-  const { rows } = await sql<Figures & { hour: number }>`select hour, ${sums} from statistics
+  const { rows } = await sql<Figures & { hour: number }>`select hour, ${sums} from usage
     where ${conditions(query, { kind: "call", owner: toOwner(query.filter) })} group by hour`.execute(db);
   return new Map(rows.map((row) => [row.hour, toFigures(row)]));
 }
@@ -115,7 +115,7 @@ type Figures = Readonly<Record<string, number>>;
 interface Source {
   readonly db: Store["db"];
   readonly isEmbedded: boolean;
-  readonly kind: StatisticsKind;
+  readonly kind: UsageKind;
   readonly owner: RawBuilder<unknown>;
   /** Of the rows of all accounts, which are many. */
   readonly ofAll: boolean;
@@ -147,7 +147,7 @@ async function rankGroups(source: Source, queries: readonly StatisticsQuery[], r
   for await (const part of cut(source, queries, 1)) {
     const { rows } = await sql<RankedGroup>`select ${value} as value, ${account} as account,
       cast(sum(${sql.raw(rankColumns[rank])}) as bigint) as rank
-      from statistics where ${conditions(part, source)} group by 1, 2`.execute(db);
+      from usage where ${conditions(part, source)} group by 1, 2`.execute(db);
     for (const row of rows) {
       const known = groups.get(toKey(row));
       if (known === undefined) groups.set(toKey(row), { ...row, value: String(row.value) });
@@ -170,7 +170,7 @@ async function readFigures(
   const isWanted = toCondition(source, wanted);
   for await (const part of cut(source, queries, bucketsAtOnce)) {
     const { rows } = await sql<Figures & GroupRow & { hour: number }>`
-      select ${sql.raw(by)} as hour, ${value} as value, ${account} as account, ${sums} from statistics
+      select ${sql.raw(by)} as hour, ${value} as value, ${account} as account, ${sums} from usage
       where ${conditions(part, source)} and ${isWanted} group by 1, 2, 3`.execute(db);
     for (const row of rows) {
       const figures = groups.get(toKey(row));

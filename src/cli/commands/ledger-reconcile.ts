@@ -32,9 +32,7 @@ export const ledgerReconcile = defineCommand({
     const days = [...usage.rows.values()].map(({ day }) => day);
     if (days.length === 0) throw new UsageError(`Cannot compare ${args.FILE}: it has no rows after the header`);
     const range = { fromDay: Math.min(...days), toDay: Math.max(...days), route };
-    const recorded = await withStore(config, ({ store }) => recordedUsage(store, range)).catch((error) => {
-      throw error instanceof RangeError ? new UsageError(error.message, { cause: error }) : error;
-    });
+    const recorded = await withStore(config, ({ store }) => recordedUsage(store, range));
     const differences = compare(usage, recorded, tolerance);
     const compared = `${usage.rows.size} rows compared by ${usage.figures.join(", ")}`;
     const text = differences.length === 0 ? `No differences: ${compared}` : columns(differences.map(toCells));

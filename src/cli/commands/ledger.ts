@@ -8,14 +8,15 @@ const dayMs = 86_400_000;
 
 export const ledgerVerify = defineCommand({
   name: "ledger verify",
-  description: "Verify the ledger; exit 1 when balances, holds and sums do not match the entries",
+  description:
+    "Verify the ledger; exit 1 when balances, quotas, budgets and sums do not match the calls and transactions",
   flags: {},
   args: [],
   example: "ledger verify",
   async run(_context, { config }) {
     const report = await withStore(config, ({ store }) => verifyLedger(store));
-    const { wallets, entries, calls, open, abandoned } = report.counts;
-    const counts = `${wallets} wallets, ${entries} entries, ${calls} calls (${open} open, ${abandoned} abandoned)`;
+    const { wallets, transactions, calls, open, abandoned } = report.counts;
+    const counts = `${wallets} wallets, ${transactions} transactions, ${calls} calls (${open} open, ${abandoned} abandoned)`;
     const text = report.ok
       ? `The ledger is consistent: ${counts}`
       : `The ledger is inconsistent: ${report.differences.join("\n")}`;

@@ -1,89 +1,6 @@
 -- Rows that two nodes touch are written in the order of their keys, so that no two wait for each other. No function has an
 -- empty line in it: one ends a statement.
 
--- Days are the sums of hours.
-
-create function count_new_hours() returns trigger language plpgsql as $$
-begin
-  -- Each insert that meets a conflict is an update as well, often of no row.
-  if not exists (select from after_hours) then return null; end if;
-  insert into usage_days (account_id, day, model,
-    requests, failures, input_tokens, audio_input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens,
-    output_tokens, audio_output_tokens, image_output_tokens, images, audio_ms, characters, call_units, cost_nanodollars,
-    charged_nanodollars, quota_tokens)
-  select account_id, hour / 24, model,
-    sum(requests), sum(failures), sum(input_tokens), sum(audio_input_tokens), sum(cache_read_tokens),
-    sum(cache_write_tokens), sum(cache_write_1h_tokens), sum(output_tokens), sum(audio_output_tokens),
-    sum(image_output_tokens), sum(images), sum(audio_ms), sum(characters), sum(call_units), sum(cost_nanodollars),
-    sum(charged_nanodollars), sum(quota_tokens)
-  from after_hours group by account_id, hour / 24, model order by account_id, hour / 24, model
-  on conflict (account_id, day, model) do update set
-    requests = usage_days.requests + excluded.requests, failures = usage_days.failures + excluded.failures,
-    input_tokens = usage_days.input_tokens + excluded.input_tokens,
-    audio_input_tokens = usage_days.audio_input_tokens + excluded.audio_input_tokens,
-    cache_read_tokens = usage_days.cache_read_tokens + excluded.cache_read_tokens,
-    cache_write_tokens = usage_days.cache_write_tokens + excluded.cache_write_tokens,
-    cache_write_1h_tokens = usage_days.cache_write_1h_tokens + excluded.cache_write_1h_tokens,
-    output_tokens = usage_days.output_tokens + excluded.output_tokens,
-    audio_output_tokens = usage_days.audio_output_tokens + excluded.audio_output_tokens,
-    image_output_tokens = usage_days.image_output_tokens + excluded.image_output_tokens,
-    images = usage_days.images + excluded.images, audio_ms = usage_days.audio_ms + excluded.audio_ms,
-    characters = usage_days.characters + excluded.characters, call_units = usage_days.call_units + excluded.call_units,
-    cost_nanodollars = usage_days.cost_nanodollars + excluded.cost_nanodollars,
-    charged_nanodollars = usage_days.charged_nanodollars + excluded.charged_nanodollars,
-    quota_tokens = usage_days.quota_tokens + excluded.quota_tokens;
-  return null;
-end $$;
-
-create function count_hours() returns trigger language plpgsql as $$
-begin
-  -- Each insert that meets a conflict is an update as well, often of no row.
-  if not exists (select from after_hours) then return null; end if;
-  insert into usage_days (account_id, day, model,
-    requests, failures, input_tokens, audio_input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens,
-    output_tokens, audio_output_tokens, image_output_tokens, images, audio_ms, characters, call_units, cost_nanodollars,
-    charged_nanodollars, quota_tokens)
-  select account_id, hour / 24, model,
-    sum(after_hours.requests - before_hours.requests), sum(after_hours.failures - before_hours.failures),
-    sum(after_hours.input_tokens - before_hours.input_tokens),
-    sum(after_hours.audio_input_tokens - before_hours.audio_input_tokens),
-    sum(after_hours.cache_read_tokens - before_hours.cache_read_tokens),
-    sum(after_hours.cache_write_tokens - before_hours.cache_write_tokens),
-    sum(after_hours.cache_write_1h_tokens - before_hours.cache_write_1h_tokens),
-    sum(after_hours.output_tokens - before_hours.output_tokens),
-    sum(after_hours.audio_output_tokens - before_hours.audio_output_tokens),
-    sum(after_hours.image_output_tokens - before_hours.image_output_tokens),
-    sum(after_hours.images - before_hours.images), sum(after_hours.audio_ms - before_hours.audio_ms),
-    sum(after_hours.characters - before_hours.characters), sum(after_hours.call_units - before_hours.call_units),
-    sum(after_hours.cost_nanodollars - before_hours.cost_nanodollars),
-    sum(after_hours.charged_nanodollars - before_hours.charged_nanodollars),
-    sum(after_hours.quota_tokens - before_hours.quota_tokens)
-  from after_hours join before_hours using (account_id, hour, model)
-  group by account_id, hour / 24, model order by account_id, hour / 24, model
-  on conflict (account_id, day, model) do update set
-    requests = usage_days.requests + excluded.requests, failures = usage_days.failures + excluded.failures,
-    input_tokens = usage_days.input_tokens + excluded.input_tokens,
-    audio_input_tokens = usage_days.audio_input_tokens + excluded.audio_input_tokens,
-    cache_read_tokens = usage_days.cache_read_tokens + excluded.cache_read_tokens,
-    cache_write_tokens = usage_days.cache_write_tokens + excluded.cache_write_tokens,
-    cache_write_1h_tokens = usage_days.cache_write_1h_tokens + excluded.cache_write_1h_tokens,
-    output_tokens = usage_days.output_tokens + excluded.output_tokens,
-    audio_output_tokens = usage_days.audio_output_tokens + excluded.audio_output_tokens,
-    image_output_tokens = usage_days.image_output_tokens + excluded.image_output_tokens,
-    images = usage_days.images + excluded.images, audio_ms = usage_days.audio_ms + excluded.audio_ms,
-    characters = usage_days.characters + excluded.characters, call_units = usage_days.call_units + excluded.call_units,
-    cost_nanodollars = usage_days.cost_nanodollars + excluded.cost_nanodollars,
-    charged_nanodollars = usage_days.charged_nanodollars + excluded.charged_nanodollars,
-    quota_tokens = usage_days.quota_tokens + excluded.quota_tokens;
-  return null;
-end $$;
-
-create trigger usage_days_of_new_hours after insert on usage_hours
-  referencing new table as after_hours for each statement execute function count_new_hours();
-
-create trigger usage_days_of_hours after update on usage_hours
-  referencing old table as before_hours new table as after_hours for each statement execute function count_hours();
-
 create index open_calls_of_account on open_calls (account_id);
 
 -- The ends of calls. A call that has ended is left as it is: the first end counts, except that one which was taken for
@@ -118,7 +35,7 @@ begin
       status, error_code, first_byte_ms, duration_ms, protocol, client_request_id, detail, tag
     from given where unmade is not true or id in (select id from closed)
     on conflict (id) do update set
-      quota_day = excluded.quota_day, budget_month = excluded.budget_month,
+      seq = excluded.seq, quota_day = excluded.quota_day, budget_month = excluded.budget_month,
       hold_nanodollars = excluded.hold_nanodollars, hold_tokens = excluded.hold_tokens, state = excluded.state,
       settled_at = excluded.settled_at, input_tokens = excluded.input_tokens,
       audio_input_tokens = excluded.audio_input_tokens, cache_read_tokens = excluded.cache_read_tokens,
@@ -134,8 +51,11 @@ begin
     where calls.state = 'abandoned'
     returning *
   ), charges as (
-    insert into entries (id, account_id, kind, amount_nanodollars, at)
-    select id, account_id, 'charge', -charged_nanodollars, settled_at from ended where charged_nanodollars <> 0
+    insert into daily_charges (account_id, day, charged_nanodollars)
+    select account_id, opened_at / 86400000, sum(charged_nanodollars) from ended where charged_nanodollars <> 0
+    group by account_id, opened_at / 86400000 order by account_id, opened_at / 86400000
+    on conflict (account_id, day) do update
+    set charged_nanodollars = daily_charges.charged_nanodollars + excluded.charged_nanodollars
   ), moves as (
     insert into wallets (account_id, balance_nanodollars)
     select account_id, -sum(charged_nanodollars) from ended where charged_nanodollars <> 0
@@ -147,42 +67,13 @@ begin
     select account_id, quota_day, sum(quota_tokens) from ended where quota_day is not null and quota_tokens <> 0
     group by account_id, quota_day order by account_id, quota_day
     on conflict (account_id, day) do update set used_tokens = daily_quota_usage.used_tokens + excluded.used_tokens
-  ), spends as (
-    insert into key_budget_usage (account_id, key_id, month, spent_nanodollars)
-    select account_id, key_id, budget_month, sum(charged_nanodollars) from ended
-    where budget_month is not null and charged_nanodollars <> 0
-    group by account_id, key_id, budget_month order by account_id, key_id, budget_month
-    on conflict (account_id, key_id, month) do update
-    set spent_nanodollars = key_budget_usage.spent_nanodollars + excluded.spent_nanodollars
   )
-  insert into usage_hours (account_id, hour, model, requests, failures, input_tokens, cache_read_tokens,
-    cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_input_tokens, audio_output_tokens,
-    image_output_tokens, images, audio_ms, characters, call_units, cost_nanodollars, charged_nanodollars,
-    quota_tokens)
-  select account_id, opened_at / 3600000, model,
-    count(*) filter (where state = 'settled'), count(*) filter (where state = 'released'),
-    coalesce(sum(input_tokens), 0), coalesce(sum(cache_read_tokens), 0), coalesce(sum(cache_write_tokens), 0),
-      coalesce(sum(cache_write_1h_tokens), 0), coalesce(sum(output_tokens), 0), coalesce(sum(audio_input_tokens), 0), coalesce(sum(audio_output_tokens), 0), coalesce(sum(image_output_tokens), 0), coalesce(sum(images), 0),
-      coalesce(sum(audio_ms), 0), coalesce(sum(characters), 0), coalesce(sum(call_units), 0),
-      coalesce(sum(cost_nanodollars), 0), coalesce(sum(charged_nanodollars), 0), coalesce(sum(quota_tokens), 0)
-  from ended group by account_id, opened_at / 3600000, model
-  order by account_id, opened_at / 3600000, model
-  on conflict (account_id, hour, model) do update set
-    requests = usage_hours.requests + excluded.requests, failures = usage_hours.failures + excluded.failures,
-      input_tokens = usage_hours.input_tokens + excluded.input_tokens,
-      cache_read_tokens = usage_hours.cache_read_tokens + excluded.cache_read_tokens,
-      cache_write_tokens = usage_hours.cache_write_tokens + excluded.cache_write_tokens,
-      cache_write_1h_tokens = usage_hours.cache_write_1h_tokens + excluded.cache_write_1h_tokens,
-      output_tokens = usage_hours.output_tokens + excluded.output_tokens,
-      audio_input_tokens = usage_hours.audio_input_tokens + excluded.audio_input_tokens,
-      audio_output_tokens = usage_hours.audio_output_tokens + excluded.audio_output_tokens,
-      image_output_tokens = usage_hours.image_output_tokens + excluded.image_output_tokens,
-      images = usage_hours.images + excluded.images, audio_ms = usage_hours.audio_ms + excluded.audio_ms,
-      characters = usage_hours.characters + excluded.characters,
-      call_units = usage_hours.call_units + excluded.call_units,
-      cost_nanodollars = usage_hours.cost_nanodollars + excluded.cost_nanodollars,
-      charged_nanodollars = usage_hours.charged_nanodollars + excluded.charged_nanodollars,
-      quota_tokens = usage_hours.quota_tokens + excluded.quota_tokens;
+  insert into key_budget_usage (account_id, key_id, month, spent_nanodollars)
+  select account_id, key_id, budget_month, sum(charged_nanodollars) from ended
+  where budget_month is not null and charged_nanodollars <> 0
+  group by account_id, key_id, budget_month order by account_id, key_id, budget_month
+  on conflict (account_id, key_id, month) do update
+  set spent_nanodollars = key_budget_usage.spent_nanodollars + excluded.spent_nanodollars;
 end $$;
 
 -- Decides holds one after another and writes those that it grants. Nodes judge one after another too: the lock of an account
@@ -234,7 +125,7 @@ begin
         select coalesce((select balance_nanodollars from wallets where account_id = account), 0),
           coalesce(sum(hold_nanodollars), 0)
           ,
-            coalesce((select sum(charged_nanodollars) from usage_days where account_id = account and day >= spent_from),
+            coalesce((select sum(charged_nanodollars) from daily_charges where account_id = account and day >= spent_from),
             0)
           into wallet, wallet_held, account_spent from open_calls where account_id = account;
       end if;
@@ -312,7 +203,10 @@ language plpgsql as $$
 declare
   decisions json;
 begin
-  if ends is null and late is null then perform set_config('synchronous_commit', 'off', true); end if;
+  if ends is null and late is null then perform set_config('synchronous_commit', 'off', true);
+  -- Who counts calls waits for this lock, so that no end of a lower number is still to come.
+  else perform pg_advisory_xact_lock_shared(hashtextextended('ends of calls', 0));
+  end if;
   if ends is not null then perform end_calls(node, ends); end if;
   if decided is not null then
     insert into open_calls (node_id,

@@ -1,5 +1,5 @@
--- The tables of both engines. "without rowid" and "blob" are SQLite's words, which PostgreSQL gets in its own. An empty line
--- ends a statement. What the columns mean is in src/db/schema.ts.
+-- The tables of both engines. "without rowid", "blob" and "integer primary key" are SQLite's words, which PostgreSQL gets in
+-- its own. An empty line ends a statement. What the columns mean is in src/db/schema.ts.
 
 create table accounts (
   id text not null primary key,
@@ -60,7 +60,8 @@ create table open_calls (
 ) without rowid;
 
 create table calls (
-  id text not null primary key,
+  seq integer primary key,
+  id text not null unique,
   account_id text not null,
   key_id text not null,
   model text not null,
@@ -101,7 +102,7 @@ create table calls (
   client_request_id text,
   detail text,
   tag text
-) without rowid;
+);
 
 -- Of indexes that serve a query equally well, SQLite takes the one that was made last.
 create index calls_of_account on calls (account_id, opened_at);
@@ -141,7 +142,7 @@ create index refusals_by_time on refusals (opened_at);
 
 create index refusals_of_account on refusals (account_id, opened_at);
 
-create table entries (
+create table transactions (
   id text not null primary key,
   account_id text not null,
   kind text not null,
@@ -150,11 +151,18 @@ create table entries (
   at bigint not null
 ) without rowid;
 
-create index entries_by_hand on entries (account_id, at) where kind <> 'charge';
+create index transactions_of_account on transactions (account_id, at);
 
 create table wallets (
   account_id text not null primary key,
   balance_nanodollars bigint not null
+) without rowid;
+
+create table daily_charges (
+  account_id text not null,
+  day bigint not null,
+  charged_nanodollars bigint not null,
+  primary key (account_id, day)
 ) without rowid;
 
 create table daily_quota_usage (
@@ -173,54 +181,6 @@ create table key_budget_usage (
 ) without rowid;
 
 create index key_budget_usage_of_account on key_budget_usage (account_id, month);
-
-create table usage_hours (
-  account_id text not null,
-  hour bigint not null,
-  model text not null,
-  requests bigint not null,
-  failures bigint not null,
-  input_tokens bigint not null,
-  audio_input_tokens bigint not null,
-  cache_read_tokens bigint not null,
-  cache_write_tokens bigint not null,
-  cache_write_1h_tokens bigint not null,
-  output_tokens bigint not null,
-  audio_output_tokens bigint not null,
-  image_output_tokens bigint not null,
-  images bigint not null,
-  audio_ms bigint not null,
-  characters bigint not null,
-  call_units bigint not null,
-  cost_nanodollars bigint not null,
-  charged_nanodollars bigint not null,
-  quota_tokens bigint not null,
-  primary key (account_id, hour, model)
-) without rowid;
-
-create table usage_days (
-  account_id text not null,
-  day bigint not null,
-  model text not null,
-  requests bigint not null,
-  failures bigint not null,
-  input_tokens bigint not null,
-  audio_input_tokens bigint not null,
-  cache_read_tokens bigint not null,
-  cache_write_tokens bigint not null,
-  cache_write_1h_tokens bigint not null,
-  output_tokens bigint not null,
-  audio_output_tokens bigint not null,
-  image_output_tokens bigint not null,
-  images bigint not null,
-  audio_ms bigint not null,
-  characters bigint not null,
-  call_units bigint not null,
-  cost_nanodollars bigint not null,
-  charged_nanodollars bigint not null,
-  quota_tokens bigint not null,
-  primary key (account_id, day, model)
-) without rowid;
 
 create table opening_balances (
   account_id text not null primary key,
@@ -246,7 +206,7 @@ create table opening_balances (
   budget_nanodollars bigint not null
 ) without rowid;
 
-create table statistics (
+create table usage (
   hours bigint not null,
   kind text not null,
   hour bigint not null,
@@ -286,15 +246,14 @@ create table statistics (
   primary key (hours, kind, hour, account_id, key_id, model, plugin, status, name)
 ) without rowid;
 
-create table statistics_gaps (
-  id text not null primary key,
-  node_id text,
-  from_id text not null,
-  until_id text,
-  settled_from bigint not null,
-  exceptions text not null,
-  partial text
+create table usage_progress (
+  id bigint not null primary key,
+  seq bigint not null,
+  until_seq bigint,
+  upto text
 );
+
+insert into usage_progress (id, seq) values (1, 0);
 
 create table nodes (
   id text not null primary key,

@@ -49,8 +49,8 @@ function ofWallet(open: CallOpened): string {
   const ofAccount =
     account === undefined
       ? "null::bigint"
-      : `coalesce((select sum(charged_nanodollars) from usage_days
-          where account_id = given.account_id and usage_days.day >= ${account.from}), 0)`;
+      : `coalesce((select sum(charged_nanodollars) from daily_charges
+          where account_id = given.account_id and daily_charges.day >= ${account.from}), 0)`;
   const figures = `select given.id, null::bigint as day, month, spent, reserved, held, ${ofAccount} as of_account,
       coalesce((select balance_nanodollars from wallets where account_id = given.account_id), 0) as there
     from given,

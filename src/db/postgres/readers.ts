@@ -77,7 +77,7 @@ export async function readBalance(
 export async function readSpent(connection: OrderedConnection, accountId: string, sinceDay: number): Promise<number> {
   const { rows } = await connection.query<{ spent: number }>({
     name: "spent",
-    text: "select coalesce(sum(charged_nanodollars), 0)::bigint as spent from usage_days where account_id = $1 and day >= $2",
+    text: "select coalesce(sum(charged_nanodollars), 0)::bigint as spent from daily_charges where account_id = $1 and day >= $2",
     values: [accountId, sinceDay],
   });
   return (rows[0] as { spent: number }).spent;

@@ -1,26 +1,41 @@
-import { closeSync, fdatasync, openSync } from "node:fs";
+import { closeSync, fdatasync, fdatasyncSync, openSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
 import { NotSynced } from "../errors.ts";
 
-/** Writes what the platform has cached of an open file to its disk. */
-type Sync = (fd: number) => Promise<void>;
+/** Writes what the platform has cached of an open file to its disk: by a thread of the platform, or before it returns. */
+interface Disk {
+  sync(fd: number): Promise<void>;
+  syncNow(fd: number): void;
+  /** Milliseconds of a clock that never goes back. */
+  now(): number;
+}
+
+const platform: Disk = { sync: promisify(fdatasync), syncNow: fdatasyncSync, now: () => performance.now() };
+
+/** Where a sync takes less than this, a thread that does it costs a lone call more than the wait. */
+const quickMs = 0.5;
+/** Of the mean of the syncs before, by which a new one counts. */
+const weightOfNew = 0.1;
 
 /**
- * The log of a database in WAL mode, synced to the disk by a thread of the platform while the event loop goes on. Its
- * frames carry checksums, so the next start ignores what a power failure leaves of a commit that was not synced.
+ * The log of a database in WAL mode, synced to the disk by a thread of the platform while the event loop goes on, or at
+ * once where nothing else waits and the disk was quick lately. Its frames carry checksums, so the next start ignores what a
+ * power failure leaves of a commit that was not synced.
  */
 export class LogFile {
   readonly #database: DatabaseSync;
   readonly #path: string;
-  readonly #sync: Sync;
+  readonly #disk: Disk;
+  /** How long a sync took lately. */
+  #meanMs = Number.POSITIVE_INFINITY;
   #fd: number | undefined;
   #syncing: Promise<void> | undefined;
 
-  constructor(database: DatabaseSync, path: string, sync: Sync = promisify(fdatasync)) {
+  constructor(database: DatabaseSync, path: string, disk: Disk = platform) {
     this.#database = database;
     this.#path = path;
-    this.#sync = sync;
+    this.#disk = disk;
   }
 
   /** Runs a transaction that SQLite does not sync: a killed process leaves it, and a power failure may lose it. */
@@ -36,15 +51,24 @@ export class LogFile {
   /**
    * Resolves once all transactions until now are on the disk. SQLite syncs those itself that were not left unsynced.
    *
+   * @param isAlone Nothing else was written with it, so that the event loop has little to do meanwhile.
    * @throws {NotSynced} When the disk refused; the transactions stand.
    */
-  async sync(): Promise<void> {
+  async sync(isAlone = false): Promise<void> {
     // SQLite locks the database and its shared memory, never the log: a second descriptor of it can be closed safely.
     this.#fd ??= openSync(this.#path, "r+");
-    this.#syncing = this.#sync(this.#fd);
-    await this.#syncing.catch((cause) => {
+    const startedMs = this.#disk.now();
+    try {
+      if (isAlone && this.#meanMs < quickMs) this.#disk.syncNow(this.#fd);
+      else {
+        this.#syncing = this.#disk.sync(this.#fd);
+        await this.#syncing;
+      }
+    } catch (cause) {
       throw new NotSynced(cause);
-    });
+    }
+    const ms = this.#disk.now() - startedMs;
+    this.#meanMs = this.#meanMs === Number.POSITIVE_INFINITY ? ms : this.#meanMs + (ms - this.#meanMs) * weightOfNew;
   }
 
   async close(): Promise<void> {

@@ -49,7 +49,7 @@ export function prepareBalanceReader(
 /** Prepares the look-up of what an account's calls cost that began since a day. */
 export function prepareSpentReader(database: DatabaseSync): (accountId: string, sinceDay: number) => number {
   const statement = database.prepare(
-    "select coalesce(sum(charged_nanodollars), 0) as spent from usage_days where account_id = +?1 and day >= +?2",
+    "select coalesce(sum(charged_nanodollars), 0) as spent from daily_charges where account_id = +?1 and day >= +?2",
   );
   return (accountId, sinceDay) => (statement.get(accountId, sinceDay) as unknown as { spent: number }).spent;
 }

@@ -54,7 +54,7 @@ export function createSqliteStore({ database, connection, db, now, takeLock, log
       log.leaveUnsynced(() => writeBatch(database, statements, batch));
       if (batch.some(({ kind }) => kind === "end")) {
         onCommitted?.();
-        await log.sync();
+        await log.sync(batch.length === 1);
       }
       return undefined;
     },

@@ -3,7 +3,7 @@ import { type MeterName, meterNames } from "../../contract/index.ts";
 import type { CallEnded, CallOpened, LedgerWrite } from "../ledger-write.ts";
 import { meterColumns } from "../schema.ts";
 
-const hourMs = 3_600_000;
+const dayMs = 86_400_000;
 
 /** What is written of each record: a column and its value. */
 type Columns<Of> = Readonly<Record<string, (record: Of) => SQLInputValue>>;
@@ -51,32 +51,9 @@ const endColumns: Columns<CallEnded> = {
   tag: (end) => end.tag ?? null,
 };
 
-/** What a batch adds to a row of `usage_hours`, whose key is account, hour and model. */
-interface UsageSum {
-  readonly accountId: string;
-  readonly hour: number;
-  readonly model: string;
-  readonly meters: Record<MeterName, number>;
-  requests: number;
-  failures: number;
-  cost: number;
-  charged: number;
-  quotaTokens: number;
-}
-
-const usageColumns: Columns<UsageSum> = {
-  requests: (sum) => sum.requests,
-  failures: (sum) => sum.failures,
-  ...ofMeters((sum: UsageSum, name) => sum.meters[name]),
-  cost_nanodollars: (sum) => sum.cost,
-  charged_nanodollars: (sum) => sum.charged,
-  quota_tokens: (sum) => sum.quotaTokens,
-};
-
 const openValues = createReader(openColumns);
 const extensionValues = createReader(extensionColumns);
 const endValues = createReader(endColumns);
-const usageValues = createReader(usageColumns);
 
 /** The statements of the hot path, prepared on the store's connection, which checks them against the schema. */
 export type LedgerStatements = ReturnType<typeof prepareLedgerStatements>;
@@ -89,18 +66,15 @@ export function prepareLedgerStatements(database: DatabaseSync) {
     openCall: database.prepare(insert("open_calls", Object.keys(openColumns))),
     extendCall: database.prepare(`update open_calls set ${extended} where id = ?`),
     closeCall: database.prepare("delete from open_calls where id = ?"),
-    // One that was taken for abandoned is settled after all if its process turns out to be alive.
+    // One that was taken for abandoned is settled after all if its process turns out to be alive. It is then the latest end.
     endCall: database.prepare(
-      `${insert("calls", Object.keys(endColumns))} on conflict (id) do update
-        set ${Object.keys(endColumns).map((column) => `${column} = excluded.${column}`)} where calls.state = 'abandoned'`,
+      `${insert("calls", Object.keys(endColumns))} on conflict (id) do update set seq = (select max(seq) + 1 from calls),
+        ${Object.keys(endColumns).map((column) => `${column} = excluded.${column}`)} where calls.state = 'abandoned'`,
     ),
-    insertCharge: database.prepare(
-      "insert into entries (id, account_id, amount_nanodollars, at, kind) values (?, ?, ?, ?, 'charge')",
-    ),
+    addCharge: database.prepare(addTo("daily_charges", ["account_id", "day"], ["charged_nanodollars"])),
     moveWallet: database.prepare(addTo("wallets", ["account_id"], ["balance_nanodollars"])),
     drawQuota: database.prepare(addTo("daily_quota_usage", ["account_id", "day"], ["used_tokens"])),
     spendBudget: database.prepare(addTo("key_budget_usage", ["account_id", "key_id", "month"], ["spent_nanodollars"])),
-    addUsage: database.prepare(addTo("usage_hours", ["account_id", "hour", "model"], Object.keys(usageColumns))),
   };
 }
 
@@ -125,32 +99,29 @@ export function writeBatch(database: DatabaseSync, statements: LedgerStatements,
 
 /** Returns whether the call was still to be ended. */
 function writeEnd(statements: LedgerStatements, end: CallEnded): boolean {
-  const { open, chargedNanodollars, settledAt } = end;
-  const wasOpen = statements.closeCall.run(open.callId).changes > 0;
+  const wasOpen = statements.closeCall.run(end.open.callId).changes > 0;
   if (end.unmade && !wasOpen) return false;
-  if (statements.endCall.run(...endValues(end)).changes === 0) return false;
-  if (chargedNanodollars !== 0) {
-    statements.insertCharge.run(open.callId, open.accountId, -chargedNanodollars, settledAt);
-  }
-  return true;
+  return statements.endCall.run(...endValues(end)).changes > 0;
 }
 
 function extendCall(statements: LedgerStatements, open: CallOpened): void {
   statements.extendCall.run(...extensionValues(open), open.callId);
 }
 
-/** What a batch adds to wallets, quota days, budgets and usage hours, so that each row is written once a batch. */
+/** What a batch adds to wallets, charges and quota of a day, and budgets, so that each row is written once a batch. */
 class BatchTotals {
   readonly #wallets = new Map<string, [string, number]>();
+  readonly #charges = new Map<string, [string, number, number]>();
   readonly #quotas = new Map<string, [string, number, number]>();
   readonly #budgets = new Map<string, [string, string, number, number]>();
-  readonly #usage = new Map<string, UsageSum>();
 
   add(end: CallEnded): void {
     const { open, chargedNanodollars, quotaTokens } = end;
     const { accountId, keyId, quotaDay, budgetMonth } = open;
     if (chargedNanodollars !== 0) {
+      const day = Math.floor(open.openedAt / dayMs);
       addRow(this.#wallets, accountId, [accountId, -chargedNanodollars]);
+      addRow(this.#charges, `${day} ${accountId}`, [accountId, day, chargedNanodollars]);
       if (budgetMonth !== null) {
         addRow(this.#budgets, `${budgetMonth} ${keyId}`, [accountId, keyId, budgetMonth, chargedNanodollars]);
       }
@@ -158,36 +129,13 @@ class BatchTotals {
     if (quotaDay !== null && quotaTokens !== 0) {
       addRow(this.#quotas, `${quotaDay} ${accountId}`, [accountId, quotaDay, quotaTokens]);
     }
-    this.#count(open, end);
   }
 
   write(statements: LedgerStatements): void {
     for (const row of this.#wallets.values()) statements.moveWallet.run(...row);
+    for (const row of this.#charges.values()) statements.addCharge.run(...row);
     for (const row of this.#quotas.values()) statements.drawQuota.run(...row);
     for (const row of this.#budgets.values()) statements.spendBudget.run(...row);
-    for (const sum of this.#usage.values()) {
-      statements.addUsage.run(sum.accountId, sum.hour, sum.model, ...usageValues(sum));
-    }
-  }
-
-  #count({ accountId, openedAt, model }: CallOpened, end: CallEnded): void {
-    const hour = Math.floor(openedAt / hourMs);
-    const key = `${hour} ${accountId} ${model}`;
-    let sum = this.#usage.get(key);
-    if (sum === undefined) {
-      const meters = Object.fromEntries(meterNames.map((name) => [name, 0])) as Record<MeterName, number>;
-      sum = { accountId, hour, model, meters, requests: 0, failures: 0, cost: 0, charged: 0, quotaTokens: 0 };
-      this.#usage.set(key, sum);
-    }
-    if (end.state === "settled") sum.requests += 1;
-    else sum.failures += 1;
-    for (const name of meterNames) {
-      const amount = end.meters[name];
-      if (amount !== undefined) sum.meters[name] += amount;
-    }
-    if (end.costNanodollars !== null) sum.cost += end.costNanodollars;
-    sum.charged += end.chargedNanodollars;
-    sum.quotaTokens += end.quotaTokens;
   }
 }
 

@@ -85,7 +85,7 @@ export function usageController(deps: HttpDeps) {
     const { accountId } = user;
     const freeTokensPerDay = getFreeQuota(user, deps.config);
     const query = readUsageQuery(parseUrl(request).searchParams, deps.now());
-    if (query.group !== "model") await deps.statistics?.freshen();
+    if (query.group !== "model") await deps.rollup?.freshen();
     const [sums, grouped, quota, wallet] = await Promise.all([
       readUsage(deps.store, accountId, query),
       query.group === "model" ? undefined : readUsageBy(deps.store, accountId, query),

@@ -63,7 +63,7 @@ export function statisticsController(deps: HttpDeps) {
         hours: interval === "day" ? dayHours : 1,
         starts: readStarts(given, deps.now()),
       };
-      await deps.statistics?.freshen();
+      await deps.rollup?.freshen();
       const [totals, { groups, count }] = await Promise.all([
         readTotals(deps.store, query),
         readGroups(deps.store, query, { group, rank: rankOf[metric], limit: groupsMax, charted: chartedMax }),

@@ -63,7 +63,7 @@ async function readMoved(scope: TransactionScope, { accountId, reference }: Paym
   await scope.change((db) => moveWallet(db, accountId, 0));
   const prefix = `credit:${accountId}:${reference}:`;
   const { moved } = await scope.db
-    .selectFrom("entries")
+    .selectFrom("transactions")
     .select(({ fn }) => fn.sum<number | null>("amount_nanodollars").as("moved"))
     .where("account_id", "=", accountId)
     .where(({ fn, val }) => fn("substr", ["id", val(1), val(prefix.length)]), "=", prefix)

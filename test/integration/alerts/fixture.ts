@@ -58,14 +58,8 @@ export async function fixture({ store: given, differences = [] }: { store?: Stor
 export async function accountWith(store: Store, email: string, nanodollars: number, now: number) {
   const account = await createAccount(store, { email }, now);
   await creditWallet(store, { accountId: account.id, nanodollars, note: "test" });
-  const sums = {
-    ...{ audio_input_tokens: 0, audio_output_tokens: 0, image_output_tokens: 0 },
-    ...{ input_tokens: 0, cache_read_tokens: 0, cache_write_tokens: 0, cache_write_1h_tokens: 0, output_tokens: 0 },
-    ...{ images: 0, audio_ms: 0, characters: 0, call_units: 0, requests: 1, failures: 0, cost_nanodollars: 1 },
-    ...{ charged_nanodollars: 1, quota_tokens: 0 },
-  };
-  const row = { account_id: account.id, hour: Math.floor(now / hour), model: "m", ...sums };
-  await store.db.insertInto("usage_hours").values(row).execute();
+  const charge = { account_id: account.id, day: Math.floor(now / (24 * hour)), charged_nanodollars: 1 };
+  await store.db.insertInto("daily_charges").values(charge).execute();
   return account;
 }
 

@@ -25,7 +25,7 @@ test("demo credit is given once, to one account, and its entry says what it is",
   await giveDemoCredit(store, other.id, now);
   expect(await balanceOf(store, id)).toBe(10e9);
   expect(await balanceOf(store, other.id)).toBe(0);
-  const entries = await store.db.selectFrom("entries").select(["kind", "note"]).execute();
+  const entries = await store.db.selectFrom("transactions").select(["kind", "note"]).execute();
   expect(entries).toEqual([{ kind: "credit", note: "Demo credit for the sandbox, not real money" }]);
 });
 

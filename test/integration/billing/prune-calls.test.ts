@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
 import { createPruner, readWalletState, verifyLedger } from "../../../src/billing/index.ts";
+import { rollUp } from "../../support/usage.ts";
 import {
   addAccount,
   type BillingFixture,
@@ -57,6 +58,7 @@ async function books(): Promise<BillingFixture> {
   fixture.clock.time = newYear + dayMs - 1;
   await call(fixture, "acc_1", { lastsMs: 2 });
   await fixture.ledger.admit(createAdmission({ callId: "running", openedAt: newYear }));
+  await rollUp(fixture.store);
   return fixture;
 }
 
@@ -69,16 +71,32 @@ test("calls older than the retention go, whole days of them, and the ledger stil
   expect(await pruneAll(fixture, newYear + 91 * dayMs)).toBe(4);
   expect(await pruneAll(fixture, newYear + 91 * dayMs)).toBe(0);
   expect(await idsOf(fixture)).toBe(13);
-  expect(await pruneAll(fixture, newYear + 93 * dayMs)).toBe(9);
-  expect((await verifyLedger(fixture.store)).counts).toMatchObject({ calls: 5, pruned: 13, open: 1 });
+  // The one that ended after midnight was counted last, and stays.
+  expect(await pruneAll(fixture, newYear + 93 * dayMs)).toBe(8);
+  expect((await verifyLedger(fixture.store)).counts).toMatchObject({ calls: 6, pruned: 12, open: 1 });
   expect(await readWalletState(fixture.store, "acc_1")).toMatchObject({ balanceNanodollars: 950, heldNanodollars: 10 });
+});
+
+test("a call stays until it is counted, and the last one that was counted", async () => {
+  const fixture = await ledgerFixture();
+  await addAccount(fixture.store, "acc_1", 1000);
+  const first = await call(fixture, "acc_1");
+  expect(await pruneAll(fixture, newYear + 400 * dayMs)).toBe(0);
+  await rollUp(fixture.store);
+  expect(await pruneAll(fixture, newYear + 400 * dayMs)).toBe(0);
+  const second = await call(fixture, "acc_1");
+  await rollUp(fixture.store);
+  const ids = async () => (await fixture.store.db.selectFrom("calls").select("id").execute()).map(({ id }) => id);
+  expect((await ids()).sort()).toEqual([first, second].sort());
+  expect(await pruneAll(fixture, newYear + 400 * dayMs)).toBe(1);
+  expect(await ids()).toEqual([second]);
 });
 
 test("roll-ups and movements of money stay", async () => {
   const fixture = await books();
   const counted = async () =>
     (
-      await sql`select (select count(*) from usage_hours) as hours, (select count(*) from usage_days) as days, (select count(*) from entries) as entries`.execute(
+      await sql`select (select count(*) from usage) as sums, (select count(*) from daily_charges) as days, (select count(*) from transactions) as transactions`.execute(
         fixture.store.db,
       )
     ).rows;
@@ -92,20 +110,22 @@ test("a call that runs while its day is pruned is charged when it ends", async (
   await pruneAll(fixture, newYear + 400 * dayMs);
   await fixture.ledger.settle(createSettlement("running"));
   expect((await verifyLedger(fixture.store)).differences).toEqual([]);
+  await rollUp(fixture.store);
+  // What was counted last before.
   expect(await pruneAll(fixture, newYear + 800 * dayMs)).toBe(1);
 });
 
 test.each([
   [
-    "update usage_hours set requests = requests + 1 where account_id = 'acc_1' and hour < 490900",
+    "update usage set requests = requests + 1 where hours = 24 and account_id = 'acc_1' and hour < 490900",
     "Usage of acc_1 before day",
   ],
-  ["update usage_days set requests = requests + 1 where account_id = 'acc_1' and day = 20455", "Usage of acc_1 on day"],
   [
     "update daily_quota_usage set used_tokens = used_tokens + 1 where account_id = 'acc_2'",
     "Quota of acc_2 before day",
   ],
-  ["delete from entries where kind = 'charge' and account_id = 'acc_2'", "Charges of acc_2 before day"],
+  ["update daily_charges set charged_nanodollars = 1 where account_id = 'acc_2'", "Charges of acc_2 before day"],
+  ["update opening_balances set charged_nanodollars = 1 where account_id = 'acc_2'", "Wallet of acc_2"],
   [
     "update key_budget_usage set spent_nanodollars = 1 where account_id = 'acc_2'",
     "Budgets of the keys of acc_2 before day",
@@ -123,8 +143,9 @@ test("a large account is pruned in cuts", async () => {
   const claims = Array.from({ length: 1100 }, () => createAdmission());
   await Promise.all(claims.map((admission) => fixture.ledger.admit(admission)));
   await Promise.all(claims.map(({ callId }) => fixture.ledger.settle(createSettlement(callId))));
+  await rollUp(fixture.store);
   const step = createPruner({ store: fixture.store, retentionDays: 90, now: () => newYear + 200 * dayMs });
-  expect([await step(), await step(), await step(), await step()]).toEqual([500, 500, 100, 0]);
+  expect([await step(), await step(), await step(), await step()]).toEqual([500, 500, 99, 0]);
 });
 
 test("a pass over all accounts takes many short steps, and rests for an hour when it is through", async () => {
@@ -140,9 +161,15 @@ test("a pass over all accounts takes many short steps, and rests for an hour whe
     if (i !== 1) await end(`c${i}`, openedAt);
     fixture.clock.time = newYear;
   }
+  await rollUp(fixture.store);
   const step = createPruner({ store: fixture.store, retentionDays: 90, now: () => clock.time });
   expect([await step(), await step()]).toEqual([0, 1]);
   await end("c1", newYear);
+  await fixture.ledger.admit(
+    createAdmission({ callId: "last", accountId: "acc_1", premium: false, openedAt: clock.time }),
+  );
+  await end("last", clock.time);
+  await rollUp(fixture.store);
   expect([await step(), await step()]).toEqual([0, 0]);
   clock.time += 3_600_000;
   expect(await step()).toBe(1);

@@ -70,7 +70,8 @@ test("credits made beside a process under load are all counted, and so are its c
   await child.exited;
   const verification = await verifyLedger(store);
   expect(verification.differences).toEqual([]);
-  const charges = verification.counts.entries - 51;
+  const charged = await store.db.selectFrom("calls").select("id").where("charged_nanodollars", "<>", 0).execute();
+  const charges = charged.length;
   expect(charges).toBeGreaterThan(0);
   expect((await readWalletState(store, "acc_1")).balanceNanodollars).toBe(1e12 + 50_000 - 10 * charges);
 }, 60_000);

@@ -26,7 +26,7 @@ const filters: readonly [StatisticsGroup, StatisticsQuery["filter"]][] = [
 
 /** Sums of sessions of some accounts in each hour and day of the three, and of their keys. */
 const fill = (accounts: number, series: (name: string, count: number) => string) => `
-  insert into statistics select hours, kind, ${firstHour} + bucket * hours, 'acc_' || account,
+  insert into usage select hours, kind, ${firstHour} + bucket * hours, 'acc_' || account,
     case when kind = 'key' then 'key_' || account else '' end, '', '', 0,
     case when kind = 'key' then '' else 'session-' || name end, ${figureColumns.map(() => "1")}
   from (select 24 as hours union all select 1) as lengths, (select 'key' as kind union all select 'session') as kinds,
@@ -81,14 +81,14 @@ test.skipIf(whyNoPostgres !== undefined)(
       dialect: new PostgresDialect({ pool }),
       log: ({ query }) => void asked.push(query),
     });
-    await sql`alter table statistics set unlogged`.execute(db);
+    await sql`alter table usage set unlogged`.execute(db);
     await sql.raw(fill(200, (name, count) => `generate_series(0, ${count - 1}) as ${name}`)).execute(db);
-    await sql`analyze statistics`.execute(db);
+    await sql`analyze usage`.execute(db);
     for (const [what, queries] of await ask(db, asked, true)) {
       for (const { sql: text, parameters } of queries) {
         const { rows } = await pool.query<Record<string, string>>(`explain ${text}`, [...parameters]);
         const plan = rows.map((row) => row["QUERY PLAN"]).join("\n");
-        expect([what, plan]).toEqual([what, expect.stringContaining("statistics_pkey")]);
+        expect([what, plan]).toEqual([what, expect.stringContaining("usage_pkey")]);
         expect(plan).not.toContain("Seq Scan");
       }
     }

@@ -1,15 +1,18 @@
 import { describe, expect, test } from "bun:test";
+import { sql } from "kysely";
 import {
   readFigures,
   readGroups,
   readTotals,
-  Statistics,
   type StatisticsFilter,
   type StatisticsGroup,
   sumFigures,
+  UsageRollup,
+  verifyLedger,
 } from "../../../src/billing/index.ts";
 import { callIdPrefix } from "../../../src/contract/index.ts";
 import type { CallEnded, CallOpened, Store } from "../../../src/db/index.ts";
+import { insertAbandoned } from "../../../src/db/open-calls.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
@@ -28,50 +31,29 @@ function endedCall(openedAt: number, open: Partial<CallOpened> = {}, end: Partia
 }
 
 interface Process {
-  readonly statistics: Statistics;
+  readonly rollup: UsageRollup;
   readonly warnings: unknown[][];
-  /** Writes the ends of calls, and has them counted. */
+  /** Writes the ends of calls, and tells of them. */
   end(...ends: CallEnded[]): Promise<void>;
 }
 
 /** A process that serves, by a clock that stands at `clock.at`. */
-async function startProcess(
-  store: Store,
-  clock: { at: number },
-  running: () => CallEnded[] = () => [],
-): Promise<Process> {
+function startProcess(store: Store, clock: { at: number } = { at: start }): Process {
   const warnings: unknown[][] = [];
   const log = { warn: (...line: unknown[]) => void warnings.push(line) };
-  const statistics = new Statistics({ store, retentionDays: 30, now: () => clock.at, log });
-  await statistics.start({ running: () => ({ openedAt: running()[0]?.open.openedAt, ended: running() }) });
+  const rollup = new UsageRollup({ store, retentionDays: 60, now: () => clock.at, log });
   return {
-    statistics,
+    rollup,
     warnings,
     async end(...ends) {
       await write(store, ends);
-      for (const end of ends) statistics.add(end);
+      for (const _ of ends) rollup.add();
     },
   };
 }
 
 function write(store: Store, ends: readonly CallEnded[]) {
   return store.writeLedger(ends.flatMap((end) => [end.open, end]));
-}
-
-/** As a crash leaves it: over PostgreSQL its node is gone. */
-async function crash(store: Store): Promise<void> {
-  if (!store.shared) return;
-  await store.db.updateTable("statistics_gaps").set({ node_id: "dead" }).execute();
-  await store.db.updateTable("calls").set({ node_id: "dead" }).execute();
-}
-
-async function untilCounted(store: Store, { statistics }: Process): Promise<void> {
-  const closed = () => store.db.selectFrom("statistics_gaps").select("id").where("until_id", "is not", null).execute();
-  for (let round = 0; round < 100; round++) {
-    await statistics.countGaps();
-    if ((await closed()).length === 0) return;
-  }
-  throw new Error("Some calls are still uncounted");
 }
 
 async function groupsOf(store: Store, group: StatisticsGroup, filter: StatisticsFilter = {}, hours: 1 | 24 = 24) {
@@ -111,7 +93,7 @@ function failing(db: Store["db"], before?: () => void, after?: () => void): Stor
 describe("statistics", () => {
   test("sum up calls and refused requests by all that they are asked by, in hours and days", async () => {
     const store = await temporaryStore();
-    const { statistics, end } = await startProcess(store, { at: start });
+    const { rollup, end } = startProcess(store);
     await end(
       endedCall(start, { session: "s1" }, { tag: "nightly", firstByteMs: 100, durationMs: 1000 }),
       endedCall(start + hourMs, { keyId: "key2", model: "model-2" }, { route: "groq", firstByteMs: null }),
@@ -121,8 +103,8 @@ describe("statistics", () => {
         { state: "released", status: 502, tag: "nightly" },
       ),
     );
-    statistics.addRefusal({ ...refusal, opened_at: start + 5 });
-    await statistics.flush();
+    rollup.addRefusal({ ...refusal, opened_at: start + 5 });
+    await rollup.flush();
     for (const hours of [1, 24] as const) {
       expect(await groupsOf(store, "account", {}, hours)).toEqual({ acc_1: 3, acc_2: 1 });
       expect(await groupsOf(store, "key", {}, hours)).toEqual({ key1: 2, key2: 1, key3: 1 });
@@ -145,11 +127,11 @@ describe("statistics", () => {
 
   test("of hours are taken from whole days where there are such", async () => {
     const store = await temporaryStore();
-    const { statistics, end } = await startProcess(store, { at: start });
+    const { rollup, end } = startProcess(store);
     const hours = [19, 20, 23, 24, 30, 47, 48, 50, 51];
     const ends = hours.map((hour) => endedCall(start + hour * hourMs, { session: hour < 30 ? "early" : "late" }));
     await end(...ends, endedCall(start + 30 * hourMs, { accountId: "acc_2", session: "late" }));
-    await statistics.flush();
+    await rollup.flush();
     const starts = Array.from({ length: 31 }, (_, place) => firstHour + 20 + place);
     const query = { filter: {}, hours: 1, starts } as const;
     const read = async (charted: number) => {
@@ -164,122 +146,177 @@ describe("statistics", () => {
     expect((await read(3)).map(([, , count]) => count)).toEqual([4, 3, 1]);
   });
 
-  test("are added up over flushes, and what was not counted before a crash is counted after it", async () => {
+  test("are added up over steps of one process after another, also of calls that ended before each was there", async () => {
     const store = await temporaryStore();
-    const clock = { at: start - 1 };
-    const late = endedCall(start + 10, {}, { settledAt: start + 150 });
-    const process = await startProcess(store, clock, () => [late]);
-    clock.at = start + 200;
-    // The second one ends in the very millisecond of the flush.
-    await process.end(endedCall(start), endedCall(start + 100));
-    await process.statistics.flush();
-    expect((await totalOf(store)).requests).toBe(2);
-    // Ended before the flush, and written after it.
-    await process.end(late);
-    // In the very millisecond of the flush, and later; of another hour too.
-    await process.end(endedCall(start + 100, {}, { settledAt: clock.at }), endedCall(start + hourMs));
-    await crash(store);
-    const next = await startProcess(store, { at: start + 2 * hourMs });
-    await untilCounted(store, next);
+    await write(store, [endedCall(start), endedCall(start + hourMs)]);
+    const first = startProcess(store);
+    await first.end(endedCall(start));
+    await first.rollup.flush();
+    expect((await totalOf(store)).requests).toBe(3);
+    // It ends without counting its last calls.
+    await first.end(endedCall(start), endedCall(start + 2 * hourMs));
+    const next = startProcess(store);
+    await next.rollup.flush();
+    await next.rollup.flush();
     expect((await totalOf(store)).requests).toBe(5);
     expect((await totalOf(store, {}, 1)).requests).toBe(5);
     await next.end(endedCall(start + 2 * hourMs));
-    await next.statistics.close();
+    await next.rollup.close();
     expect((await totalOf(store)).requests).toBe(6);
-    expect(await store.db.selectFrom("statistics_gaps").select("id").where("until_id", "is", null).execute()).toEqual(
-      [],
-    );
+    expect((await verifyLedger(store)).differences).toEqual([]);
   });
 
-  test("are exact after a crash in the middle of a flush of many accounts, which is written in parts", async () => {
+  test("are exact after a crash in the middle of a step with many accounts, which is written in parts", async () => {
     const store = await temporaryStore();
-    const clock = { at: start };
     let parts = 0;
     const db = failing(store.db, () => {
       parts += 1;
-      if (parts > 2) throw new Error("The process is gone");
+      if (parts > (store.shared ? 3 : 2)) throw new Error("The process is gone");
     });
-    const { statistics, end } = await startProcess({ ...store, db }, clock);
+    const { rollup, end, warnings } = startProcess({ ...store, db });
     const accounts = Array.from({ length: 200 }, (_, place) => `acc_${String(place).padStart(3, "0")}`);
     await end(...accounts.map((accountId) => endedCall(start, { accountId })));
-    clock.at += 1000;
-    await statistics.flush();
+    await rollup.flush();
+    expect(warnings.map(([event]) => event)).toEqual(["usage_not_counted"]);
     expect((await totalOf(store)).requests).toBe(100);
-    await crash(store);
-    const next = await startProcess(store, { at: start + hourMs });
-    await untilCounted(store, next);
-    expect((await totalOf(store)).requests).toBe(200);
-    expect(Object.values(await groupsOf(store, "account"))).toEqual(accounts.map(() => 1));
+    expect((await verifyLedger(store)).differences).toEqual([]);
+    // What ends meanwhile is not counted with the rest of the step.
+    await write(
+      store,
+      accounts.map((accountId) => endedCall(start, { accountId })),
+    );
+    const next = startProcess(store);
+    await next.rollup.flush();
+    expect((await totalOf(store)).requests).toBe(400);
+    expect(Object.values(await groupsOf(store, "account"))).toEqual(accounts.map(() => 2));
+    expect((await verifyLedger(store)).differences).toEqual([]);
   });
 
-  test("count the calls of before they were kept, also those of many reads", async () => {
+  test("are written by one of two processes that count the same calls, in any order of their parts", async () => {
+    const store = await temporaryStore();
+    const [one, other] = [startProcess(store), startProcess(store)];
+    const accounts = Array.from({ length: 300 }, (_, place) => `acc_${place}`);
+    for (let round = 0; round < 3; round++) {
+      await write(
+        store,
+        accounts.map((accountId) => endedCall(start, { accountId })),
+      );
+      await Promise.all([one.rollup.flush(), other.rollup.flush()]);
+    }
+    await one.rollup.flush();
+    expect((await totalOf(store)).requests).toBe(900);
+    expect((await verifyLedger(store)).differences).toEqual([]);
+    expect([...one.warnings, ...other.warnings]).toEqual([]);
+  });
+
+  test("have each call once that ends while calls are counted all the time", async () => {
+    const store = await temporaryStore();
+    const { rollup } = startProcess(store);
+    let isOver = false;
+    const counting = (async () => {
+      while (!isOver) await rollup.flush();
+    })();
+    const writers = Array.from({ length: 4 }, async (_, writer) => {
+      for (let call = 0; call < 50; call++) {
+        await write(store, [endedCall(start, { accountId: `acc_${writer}` }), endedCall(start + hourMs)]);
+      }
+    });
+    await Promise.all(writers);
+    isOver = true;
+    await counting;
+    await rollup.flush();
+    expect((await totalOf(store)).requests).toBe(400);
+    expect((await verifyLedger(store)).differences).toEqual([]);
+  });
+
+  test("have a call that was taken for abandoned once it is settled after all, and not before", async () => {
+    const store = await temporaryStore();
+    const { rollup } = startProcess(store);
+    const [late, other] = [endedCall(start), endedCall(start)];
+    await store.writeLedger([late.open]);
+    await insertAbandoned(sql`open_calls`, start + 1).execute(store.db);
+    await write(store, [other]);
+    await rollup.flush();
+    expect(await totalOf(store)).toMatchObject({ requests: 1, failures: 0 });
+    await store.writeLedger([late]);
+    await rollup.flush();
+    await rollup.flush();
+    expect(await totalOf(store)).toMatchObject({ requests: 2, failures: 0 });
+    expect((await verifyLedger(store)).differences).toEqual([]);
+  });
+
+  test("have the calls of many reads", async () => {
     const store = await temporaryStore();
     const old = Array.from({ length: 1203 }, (_, place) => endedCall(start + place, { keyId: `key${place % 700}` }));
     await write(store, old);
-    const row = {
-      node_id: null,
-      from_id: "",
-      until_id: old.at(-1)?.open.callId ?? "",
-      settled_from: 0,
-      exceptions: "[]",
-      partial: null,
-    };
-    await store.db
-      .insertInto("statistics_gaps")
-      .values({ id: "earlier", ...row })
-      .execute();
-    const process = await startProcess(store, { at: start + dayMs });
-    await process.end(endedCall(start + dayMs));
-    await process.statistics.flush();
-    await untilCounted(store, process);
-    expect((await totalOf(store)).requests).toBe(1204);
+    const { rollup } = startProcess(store);
+    await rollup.flush();
+    expect((await totalOf(store)).requests).toBe(1203);
     expect(Object.keys(await groupsOf(store, "key"))).toHaveLength(700);
   });
 
   test("keep a hostile number of tags apart up to a bound, and count the rest as one", async () => {
     const store = await temporaryStore();
-    const { statistics } = await startProcess(store, { at: start });
-    for (let place = 0; place < 5000; place++) statistics.add(endedCall(start, {}, { tag: `tag-${place}` }));
-    statistics.add(endedCall(start, { accountId: "acc_2" }, { tag: "calm" }));
-    await statistics.flush();
+    const { rollup } = startProcess(store);
+    const ends = Array.from({ length: 2000 }, (_, place) => endedCall(start, {}, { tag: `tag-${place}` }));
+    await write(store, [...ends, endedCall(start, { accountId: "acc_2" }, { tag: "calm" })]);
+    await rollup.flush();
     const tags = await groupsOf(store, "tag");
     expect(Object.keys(tags)).toHaveLength(102);
-    expect(tags["*"]).toBe(4900);
+    expect(tags["*"]).toBe(1900);
     expect(tags.calm).toBe(1);
   });
 
   test("are written once when the outcome of a write was not known", async () => {
     const store = await temporaryStore();
-    const clock = { at: start };
     let isLost = false;
     const db = failing(store.db, undefined, () => {
       if (isLost) throw new Error("The connection was lost");
     });
-    const { statistics, end, warnings } = await startProcess({ ...store, db }, clock);
-    clock.at += 10;
+    const { rollup, end, warnings } = startProcess({ ...store, db });
     isLost = true;
     await end(endedCall(start));
-    await statistics.flush();
-    expect(warnings.map(([event]) => event)).toEqual(["statistics_not_written"]);
+    await rollup.flush();
+    expect(warnings.map(([event]) => event)).toEqual(["usage_not_counted"]);
     isLost = false;
-    clock.at += 10;
     await end(endedCall(start));
-    await statistics.flush();
+    await rollup.flush();
     expect((await totalOf(store)).requests).toBe(2);
+  });
+
+  test("of refused requests are kept while the database is away", async () => {
+    const store = await temporaryStore();
+    let isAway = true;
+    const db = failing(store.db, () => {
+      if (isAway) throw new Error("The database is away");
+    });
+    const { rollup } = startProcess({ ...store, db });
+    rollup.addRefusal({ ...refusal, opened_at: start });
+    await rollup.flush();
+    rollup.addRefusal({ ...refusal, opened_at: start });
+    isAway = false;
+    await rollup.flush();
+    expect((await totalOf(store)).refused).toBe(2);
   });
 
   test("of hours and of clients' names are deleted when they are old, those of days stay", async () => {
     const store = await temporaryStore();
     const clock = { at: start };
-    const { statistics, end } = await startProcess(store, clock);
+    const { rollup, end } = startProcess(store, clock);
     await end(endedCall(start, {}, { tag: "nightly" }));
-    await statistics.flush();
-    expect(await statistics.prune()).toBe(0);
-    clock.at += 31 * dayMs;
-    expect(await statistics.prune()).toBe(7);
+    await rollup.flush();
+    expect(await rollup.prune()).toBe(0);
+    clock.at += 33 * dayMs;
+    // The hour of the key, and those of the tag, of the account and of all.
+    expect(await rollup.prune()).toBe(3);
+    expect((await totalOf(store, {}, 1)).requests).toBe(1);
+    clock.at += 28 * dayMs;
+    // The hours of calls, and the days of the tag.
+    expect(await rollup.prune()).toBe(4);
     expect((await totalOf(store)).requests).toBe(1);
     expect((await totalOf(store, {}, 1)).requests).toBe(0);
     expect(await groupsOf(store, "tag")).toEqual({});
+    expect((await verifyLedger(store)).differences).toEqual([]);
   });
 });
 

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
 import { verifyLedger } from "../../../src/billing/index.ts";
+import { rollUp } from "../../support/usage.ts";
 import { addAccount, createAdmission, createSettlement, ledgerFixture, newYear } from "./fixture.ts";
 
 /** A ledger with a settled premium call, a settled free one, a released one and one that is running. */
@@ -17,6 +18,7 @@ async function books() {
   await fixture.ledger.settle(createSettlement("paid"));
   await fixture.ledger.settle(createSettlement("free"));
   await fixture.ledger.settle(createSettlement("released", { outcome: "released", meters: {}, usageSource: "none" }));
+  await rollUp(fixture.store);
   return fixture;
 }
 
@@ -25,47 +27,65 @@ test("a true ledger is reported as true, with how much was read", async () => {
   expect(await verifyLedger(store)).toEqual({
     ok: true,
     differences: [],
-    counts: { wallets: 1, entries: 2, calls: 4, open: 1, abandoned: 0, pruned: 0 },
+    counts: { wallets: 1, transactions: 1, calls: 4, open: 1, abandoned: 0, pruned: 0 },
   });
 });
 
 const hour = newYear / 3_600_000;
 const day = newYear / 86_400_000;
 
+const ofDay = `Usage of acc_1 on day ${day} of model-1`;
+const ofHour = `Usage of acc_1 in hour ${hour} of model-1`;
+const ofAll = `Usage of all accounts on day ${day} of model-1`;
+const ofKey = `Usage of key key_1 on day ${day}`;
+const named = "(calls released, paid, free)";
+
 test.each([
   [
     "update wallets set balance_nanodollars = 91",
-    ["Wallet of acc_1: balance_nanodollars is 91, entries sum to 90 (calls paid)"],
-  ],
-  ["delete from wallets", ["Wallet of acc_1: balance_nanodollars is 0, entries sum to 90 (calls paid)"]],
-  [
-    "delete from entries where kind = 'charge'",
-    [
-      "Wallet of acc_1: balance_nanodollars is 90, entries sum to 100",
-      "Call paid: charged_nanodollars is 10, its entry says 0",
-    ],
+    ["Wallet of acc_1: balance_nanodollars is 91, transactions and charges sum to 90 (calls paid)"],
   ],
   [
-    "insert into entries (id, account_id, kind, amount_nanodollars, at) values ('ghost', 'acc_1', 'charge', -5, 0)",
+    "delete from wallets",
+    ["Wallet of acc_1: balance_nanodollars is 0, transactions and charges sum to 90 (calls paid)"],
+  ],
+  [
+    "delete from transactions",
+    ["Wallet of acc_1: balance_nanodollars is 90, transactions and charges sum to -10 (calls paid)"],
+  ],
+  [
+    "delete from calls where id = 'paid'",
     [
-      "Wallet of acc_1: balance_nanodollars is 90, entries sum to 85 (calls paid, ghost)",
-      "Call ghost: charged_nanodollars is 0, its entry says 5",
+      "Wallet of acc_1: balance_nanodollars is 90, transactions and charges sum to 100",
+      `Charges of acc_1 on day ${day}: charged_nanodollars is 10, calls sum to 0`,
+      `Budget of key key_1 in the period from day ${day}: spent_nanodollars is 10, calls sum to 0`,
+      ...[ofDay, ofHour].flatMap((usage) => [
+        `${usage}: requests is 2, calls sum to 1 (calls released, free)`,
+        `${usage}: input_tokens is 2, calls sum to 1 (calls released, free)`,
+        `${usage}: cost_nanodollars is 30, calls sum to 20 (calls released, free)`,
+        `${usage}: charged_nanodollars is 10, calls sum to 0 (calls released, free)`,
+      ]),
     ],
   ],
   [
     "update calls set cost_nanodollars = 12 where id = 'paid'",
     [
       "Call paid: charged_nanodollars is 10, its cost is 12",
-      `Usage of acc_1 in hour ${hour} of model-1: cost_nanodollars is 30, calls sum to 32 (calls released, paid, free)`,
+      ...[ofDay, ofHour].map((usage) => `${usage}: cost_nanodollars is 30, calls sum to 32 ${named}`),
     ],
   ],
   [
     "update calls set charged_nanodollars = 3 where id = 'released'",
     [
-      "Call released: charged_nanodollars is 3, its entry says 0",
+      "Wallet of acc_1: balance_nanodollars is 90, transactions and charges sum to 87 (calls released, paid)",
       "Call released: charged_nanodollars is 3, its cost is 0",
-      `Usage of acc_1 in hour ${hour} of model-1: charged_nanodollars is 10, calls sum to 13 (calls released, paid, free)`,
+      `Charges of acc_1 on day ${day}: charged_nanodollars is 10, calls sum to 13 (calls released, paid)`,
+      ...[ofDay, ofHour].map((usage) => `${usage}: charged_nanodollars is 10, calls sum to 13 ${named}`),
     ],
+  ],
+  [
+    "update daily_charges set charged_nanodollars = 11",
+    [`Charges of acc_1 on day ${day}: charged_nanodollars is 11, calls sum to 10 (calls paid)`],
   ],
   [
     "update daily_quota_usage set used_tokens = 0",
@@ -80,27 +100,24 @@ test.each([
     [`Budget of key key_1 in the period from day ${day}: spent_nanodollars is 0, calls sum to 10 (calls paid)`],
   ],
   [
-    "update usage_hours set requests = 3, failures = 0",
-    [
-      `Usage of acc_1 in hour ${hour} of model-1: requests is 3, calls sum to 2 (calls released, paid, free)`,
-      `Usage of acc_1 in hour ${hour} of model-1: failures is 0, calls sum to 1 (calls released, paid, free)`,
-    ],
+    "update usage set requests = requests + 1 where hours = 1 and kind = 'call' and status = 200 and account_id <> ''",
+    [`${ofHour}: requests is 3, calls sum to 2 ${named}`],
   ],
   [
-    "update usage_days set quota_tokens = quota_tokens - 1",
-    [`Usage of acc_1 on day ${day} of model-1: quota_tokens is 9, hours sum to 10`],
-  ],
-  [
-    "update usage_days set day = day + 1, requests = 0, failures = 0, input_tokens = 0, quota_tokens = 0, cost_nanodollars = 0",
+    "update usage set requests = requests + 1 where hours = 24 and kind = 'call' and status = 200 and account_id <> ''",
     [
-      `Usage of acc_1 on day ${day} of model-1: requests is 0, hours sum to 2`,
-      `Usage of acc_1 on day ${day} of model-1: failures is 0, hours sum to 1`,
-      `Usage of acc_1 on day ${day} of model-1: input_tokens is 0, hours sum to 2`,
-      `Usage of acc_1 on day ${day} of model-1: cost_nanodollars is 0, hours sum to 30`,
-      `Usage of acc_1 on day ${day} of model-1: charged_nanodollars is 0, hours sum to 10`,
-      `Usage of acc_1 on day ${day} of model-1: quota_tokens is 0, hours sum to 10`,
-      `Usage of acc_1 on day ${day + 1} of model-1: charged_nanodollars is 10, hours sum to 0`,
+      `${ofDay}: requests is 3, calls sum to 2 ${named}`,
+      `${ofAll}: requests is 2, accounts sum to 3`,
+      `${ofKey}: requests is 2, its models sum to 3`,
     ],
+  ],
+  ["update usage set failures = 0 where hours = 24 and kind = 'key'", [`${ofKey}: failures is 0, its models sum to 1`]],
+  [
+    "update usage_progress set seq = seq - 1",
+    [ofDay, ofHour].flatMap((usage) => [
+      `${usage}: failures is 1, calls sum to 0 (calls paid, free)`,
+      `${usage}: cost_nanodollars is 30, calls sum to 20 (calls paid, free)`,
+    ]),
   ],
 ])("after “%s” the difference is told", async (tampering, differences) => {
   const { store } = await books();

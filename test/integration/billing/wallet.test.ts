@@ -15,7 +15,7 @@ describe("creditWallet", () => {
     expect(await creditWallet(store, { ...credit, nanodollars: -100, note: "mistake" })).toMatchObject({
       balanceNanodollars: -30,
     });
-    const entries = await store.db.selectFrom("entries").select(["kind", "amount_nanodollars", "note"]).execute();
+    const entries = await store.db.selectFrom("transactions").select(["kind", "amount_nanodollars", "note"]).execute();
     expect(entries.map((entry) => `${entry.kind} ${entry.amount_nanodollars} ${entry.note}`).sort()).toEqual([
       "credit 70 top-up",
       "debit -100 mistake",
@@ -79,7 +79,7 @@ describe("creditWallet", () => {
   test("refuses an unknown account", async () => {
     const store = await temporaryStore();
     expect((await errorOf(creditWallet(store, credit))).message).toBe("Account acc_1 does not exist");
-    expect((await verifyLedger(store)).counts.entries).toBe(0);
+    expect((await verifyLedger(store)).counts.transactions).toBe(0);
   });
 
   test("is seen at once by the ledger of its process", async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createBilling, creditWallet } from "../../../src/billing/index.ts";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
+import { rollUp } from "../../support/usage.ts";
 import { createAdmission, createSettlement } from "../billing/admissions.ts";
 import { type Bench, makeBench, makePlugin, makeRow } from "./fixture.ts";
 
@@ -220,33 +221,14 @@ describe("ledger reconcile", () => {
     expect(stderr).toStartWith(sentence);
   });
 
-  test("says when the provider's single calls of a day are gone", async () => {
+  test("compares one provider's calls also when they are summed up, and single calls are gone", async () => {
     const store = await openStore({ file: getDatabaseFile(bench) });
-    const sums = { calls: 0, requests: 0, failures: 0, cost_nanodollars: 0, charged_nanodollars: 0, quota_tokens: 0 };
-    const meters = {
-      input_tokens: 0,
-      cache_read_tokens: 0,
-      cache_write_tokens: 0,
-      cache_write_1h_tokens: 0,
-      audio_input_tokens: 0,
-      audio_output_tokens: 0,
-      image_output_tokens: 0,
-      output_tokens: 0,
-      images: 0,
-      audio_ms: 0,
-      characters: 0,
-      call_units: 0,
-      budget_nanodollars: 0,
-    };
-    await store.db
-      .insertInto("opening_balances")
-      .values({ account_id: "x", before_day: firstDay / dayMs + 1 - 10 / 24, ...sums, ...meters })
-      .execute();
+    await rollUp(store);
+    const { numDeletedRows } = await store.db.deleteFrom("calls").executeTakeFirstOrThrow();
+    expect(numDeletedRows).toBeGreaterThan(0n);
     await store.close();
-    const text = "day,model,input_tokens\n2026-11-01,one,10\n";
-    expect((await reconcile(text, "--provider", "acme")).stderr).toStartWith(
-      "Cannot sum the calls of one provider before 2026-11-02: single calls of those days were pruned",
-    );
-    expect((await reconcile(text)).code).toBe(0);
+    const text = "day,model,input_tokens\n2026-11-01,one,10\n2026-11-02,one,0\n";
+    expect((await reconcile(text)).code).toBe(1);
+    expect((await reconcile(text, "--provider", "acme")).code).toBe(0);
   });
 });

@@ -9,7 +9,7 @@ import { withAdmin } from "../../unit/http/dashboard-http.ts";
 setDefaultTimeout(30_000);
 
 const api = "/dashboard/api/admin";
-const changed = ["accounts", "invitations", "entries", "wallets", "vouchers"] as const;
+const changed = ["accounts", "invitations", "transactions", "wallets", "vouchers"] as const;
 
 /** All that a deed may change. */
 async function rowsOf({ db }: Store): Promise<unknown> {

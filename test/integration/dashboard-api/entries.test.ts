@@ -1,5 +1,4 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { sql } from "kysely";
 import { creditWallet } from "../../../src/billing/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { twoMembers } from "../../unit/http/dashboard-http.ts";
@@ -27,12 +26,10 @@ test("reads entries with a running balance in pages and as CSV without formulas"
   ]);
   expect(await (await ben.get(`${api}/entries`)).json()).toMatchObject({ data: [] });
 
-  await sql`insert into usage_hours (account_id, hour, model, requests, failures, input_tokens,
-    audio_input_tokens, cache_read_tokens, cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_output_tokens,
-    image_output_tokens, images, audio_ms, characters, call_units, cost_nanodollars, charged_nanodollars,
-    quota_tokens) values (${accountId}, 1, 'm', 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 500000000, 500000000, 0)`.execute(
-    store.db,
-  );
+  await store.db
+    .insertInto("daily_charges")
+    .values({ account_id: accountId, day: 0, charged_nanodollars: 500_000_000 })
+    .execute();
   const [, newest] = (await (await ada.get(`${api}/entries.csv`)).text()).split("\r\n");
   // Not at the end of a day that goes on, and by the name that the page has for it.
   expect(newest).toBe(`${new Date(Math.min(86_399_999, clock.now())).toISOString()},usage,-0.5,1.5,`);

@@ -104,7 +104,7 @@ describe("a webhook of Stripe", () => {
     const { tell, store } = await fixture();
     const response = await tell({ id: "evt_2", object: "event", ...event });
     expect([response.status, await response.json()]).toEqual([200, { received: true, credited: false }]);
-    expect(await store.db.selectFrom("entries").selectAll().execute()).toEqual([]);
+    expect(await store.db.selectFrom("transactions").selectAll().execute()).toEqual([]);
   });
 
   test.each([
@@ -120,7 +120,7 @@ describe("a webhook of Stripe", () => {
   test("for an unknown account is refused, so that Stripe shows it", async () => {
     const { tell, store } = await fixture();
     await expectError(await tell(paidEvent("acc_none")), { status: 404 });
-    expect(await store.db.selectFrom("entries").selectAll().execute()).toEqual([]);
+    expect(await store.db.selectFrom("transactions").selectAll().execute()).toEqual([]);
   });
 
   test("that is forged, changed, old or not JSON is 400 and changes nothing", async () => {

@@ -106,7 +106,7 @@ describe("a refund by Stripe", () => {
   ])("of %s is accepted and moves nothing", async (_what, changes, checkout) => {
     const { tell, store } = await customer(checkout);
     expect((await tell(refunded(2500, changes))).status).toBe(200);
-    expect(await store.db.selectFrom("entries").selectAll().execute()).toEqual([]);
+    expect(await store.db.selectFrom("transactions").selectAll().execute()).toEqual([]);
   });
 
   test("is 503 while Stripe does not say whose it is, so that it is sent again", async () => {
@@ -125,7 +125,7 @@ describe("a refund by Stripe", () => {
       }
     }
     expect(log.lines.filter(({ level }) => level === "error")).toEqual([]);
-    const entries = await store.db.selectFrom("entries").select("amount_nanodollars").execute();
+    const entries = await store.db.selectFrom("transactions").select("amount_nanodollars").execute();
     for (const { amount_nanodollars: amount } of entries) expect(amount).toBeLessThan(0);
   });
 });
@@ -159,6 +159,6 @@ describe("a dispute at Stripe", () => {
     const { tell, store } = await customer();
     const refused = await tell(dispute("created", { currency: "eur" }));
     await expectError(refused, { status: 400, code: "amount_mismatch", says: "2500 cents in eur" });
-    expect(await store.db.selectFrom("entries").selectAll().execute()).toEqual([]);
+    expect(await store.db.selectFrom("transactions").selectAll().execute()).toEqual([]);
   });
 });

@@ -26,7 +26,7 @@ test.each([
   [
     "calls of all accounts before one",
     "select id from calls where id >= ? and id < ? order by id desc limit 50",
-    "calls USING PRIMARY KEY",
+    "calls USING COVERING INDEX sqlite_autoindex_calls_1",
   ],
   [
     "the latest failed calls",
@@ -81,19 +81,9 @@ test.each([
     "calls_of_account",
   ],
   [
-    "a year of an account's usage, from the days alone",
-    "select day, model, requests from usage_days where account_id = ? and day >= ? and day <= ?",
-    "usage_days USING PRIMARY KEY",
-  ],
-  [
-    "hours of an account's usage, from the roll-ups alone",
-    "select hour, model, requests from usage_hours where account_id = ? and hour >= ? and hour < ?",
-    "usage_hours USING PRIMARY KEY",
-  ],
-  [
-    "movements made by hand",
-    "select * from entries where account_id = ? and kind <> 'charge' order by at",
-    "entries_by_hand",
+    "movements of a wallet beside charges",
+    "select * from transactions where account_id = ? order by at",
+    "transactions_of_account",
   ],
   ["the keys of an account", "select * from keys where account_id = ?", "keys_of_account"],
   ["expired blobs", "select id from blobs where expires_at <= ?", "blobs_by_expiry"],
@@ -122,7 +112,16 @@ test.each([
     "select position from idempotency_keys where account_id = ? and position is not null order by position desc limit 1",
     "idempotency_keys_by_position",
   ],
-  ["usage of an account in a time", "select * from usage_hours where account_id = ? and hour >= ?", "PRIMARY KEY"],
+  [
+    "the charges of an account since a day",
+    "select sum(charged_nanodollars) from daily_charges where account_id = ? and day >= ?",
+    "daily_charges USING PRIMARY KEY",
+  ],
+  [
+    "the calls that are not counted yet",
+    "select id from calls where seq > (select seq from usage_progress) order by seq limit 200",
+    "calls USING INTEGER PRIMARY KEY (rowid>?)",
+  ],
   [
     "what the budget of a key has paid",
     "select month from key_budget_usage where account_id = ? and key_id = ? and month >= ? order by month desc limit 1",
@@ -148,5 +147,6 @@ test.each([
   database.close();
   const detail = plan.map((step) => step.detail).join("; ");
   expect(detail).toContain(index);
-  expect(detail).not.toContain("TEMP B-TREE");
+  // Only calls of one millisecond are put in order.
+  expect(detail.replace("USE TEMP B-TREE FOR LAST TERM OF ORDER BY", "")).not.toContain("TEMP B-TREE");
 });

@@ -47,7 +47,7 @@ function endOf(open: CallOpened, fields: Partial<CallEnded> = {}): CallEnded {
 
 async function rowsOf(
   store: Store,
-  table: "calls" | "open_calls" | "entries" | "wallets" | "daily_quota_usage" | "usage_hours" | "usage_days",
+  table: "calls" | "open_calls" | "transactions" | "wallets" | "daily_charges" | "daily_quota_usage",
 ) {
   const rows = await store.db.selectFrom(table).selectAll().execute();
   return rows.map((row) => ({ ...row })) as Record<string, unknown>[];
@@ -94,6 +94,7 @@ describe("writeLedger", () => {
     expect(await rowsOf(store, "open_calls")).toEqual([]);
     expect(await rowsOf(store, "calls")).toEqual([
       {
+        seq: 1,
         id: "c1",
         account_id: "acc_1",
         key_id: "key1",
@@ -143,10 +144,10 @@ describe("writeLedger", () => {
     await store.writeLedger([open, endOf(open, { meters: {}, costNanodollars: null, chargedNanodollars: 0 })]);
     const [call] = await rowsOf(store, "calls");
     expect(call).toMatchObject({ input_tokens: null, output_tokens: null, cost_nanodollars: null });
-    expect(await rowsOf(store, "entries")).toEqual([]);
+    expect(await rowsOf(store, "daily_charges")).toEqual([]);
   });
 
-  test("moves wallet, quota and hour once for each call of a batch", async () => {
+  test("moves wallet, charges and quota of a day once for each call of a batch", async () => {
     const store = await temporaryStore();
     const premium = ["c1", "c2"].map((id) => openOf(id));
     const free = ["c3", "c4"].map((id) => openOf(id, { premium: false, quotaDay: 3, holdNanodollars: 0 }));
@@ -156,61 +157,41 @@ describe("writeLedger", () => {
     await store.writeLedger([...ends, endOf(openOf("c5"), { unmade: true })]);
     expect(await rowsOf(store, "wallets")).toEqual([{ account_id: "acc_1", balance_nanodollars: -26 }]);
     expect(await rowsOf(store, "daily_quota_usage")).toEqual([{ account_id: "acc_1", day: 3, used_tokens: 14 }]);
-    expect((await rowsOf(store, "entries")).map((entry) => [entry.id, entry.kind, entry.amount_nanodollars])).toEqual([
-      ["c1", "charge", -13],
-      ["c2", "charge", -13],
-    ]);
-    const [hour] = await rowsOf(store, "usage_hours");
-    expect(hour).toMatchObject({ hour: 5, model: "model-1", requests: 4, failures: 0, input_tokens: 12 });
-    expect(hour).toMatchObject({ cost_nanodollars: 52, charged_nanodollars: 26, quota_tokens: 14 });
+    expect(await rowsOf(store, "daily_charges")).toEqual([{ account_id: "acc_1", day: 0, charged_nanodollars: 26 }]);
+    expect(await rowsOf(store, "transactions")).toEqual([]);
   });
 
-  test("keeps the sums of days with those of hours, by account and model", async () => {
+  test("adds a charge to the day on which its call began, by account", async () => {
     const store = await temporaryStore();
     const at = (callId: string, hour: number, fields: Partial<CallOpened> = {}) =>
       openOf(callId, { ...fields, openedAt: hour * hourMs });
-    const others = [at("c3", 23, { model: "model-2" }), at("c4", 23, { accountId: "acc_2" })];
-    const opens = [at("c1", 22), at("c2", 23), ...others, at("c5", 24)];
+    const opens = [at("c1", 22), at("c2", 23), at("c3", 23, { accountId: "acc_2" }), at("c4", 24)];
     await store.writeLedger(opens);
     await store.writeLedger(opens.map((open) => endOf(open)));
-    const late = [at("c6", 22), at("c7", 23), at("c8", 20)];
+    const late = [at("c5", 22), at("c6", 20)];
     await store.writeLedger([
       ...late,
-      ...late.map((open) => endOf(open, { state: "released", chargedNanodollars: 0 })),
+      endOf(late[0] as CallOpened),
+      endOf(late[1] as CallOpened, { state: "released", chargedNanodollars: 0 }),
     ]);
-    const days = (await rowsOf(store, "usage_days")).map((row) =>
-      [row.account_id, row.day, row.model, row.requests, row.failures, row.input_tokens, row.charged_nanodollars].join(
-        " ",
-      ),
-    );
-    expect(days.sort()).toEqual([
-      "acc_1 0 model-1 2 3 15 26",
-      "acc_1 0 model-2 1 0 3 13",
-      "acc_1 1 model-1 1 0 3 13",
-      "acc_2 0 model-1 1 0 3 13",
-    ]);
+    const days = (await rowsOf(store, "daily_charges")).map((row) => Object.values(row).join(" "));
+    expect(days.sort()).toEqual(["acc_1 0 39", "acc_1 1 13", "acc_2 0 13"]);
   });
 
-  test("sums tokens cached for an hour apart from others, by hours and days", async () => {
+  test("numbers the ends of calls in the order in which they are written, that of a call taken for abandoned anew", async () => {
     const store = await temporaryStore();
-    for (const callId of ["c1", "c2"]) {
-      const open = openOf(callId);
-      const media = { audioInputToken: 3, audioOutputToken: 4, imageOutputToken: 5 };
-      const meters = { inputToken: 1, cacheWriteToken: 10, cacheWrite1hToken: 100, outputToken: 1000, ...media };
-      await store.writeLedger([open]);
-      await store.writeLedger([endOf(open, { meters })]);
-    }
-    const summed = { audio_input_tokens: 6, audio_output_tokens: 8, image_output_tokens: 10 };
-    const sums = {
-      input_tokens: 2,
-      cache_write_tokens: 20,
-      cache_write_1h_tokens: 200,
-      output_tokens: 2000,
-      ...summed,
+    const seqs = async () => {
+      const rows = await store.db.selectFrom("calls").select("id").orderBy("seq").execute();
+      return rows.map(({ id }) => id).join(" ");
     };
-    for (const table of ["usage_hours", "usage_days"] as const) {
-      expect(await rowsOf(store, table)).toEqual([expect.objectContaining({ ...sums, cost_nanodollars: 26 })]);
-    }
+    const [first, second, third] = [openOf("c1"), openOf("c2"), openOf("c3")] as const;
+    await store.writeLedger([first]);
+    await insertAbandonedCalls(store);
+    await store.writeLedger([second, third, endOf(third)]);
+    await store.writeLedger([endOf(second)]);
+    expect(await seqs()).toBe("c1 c3 c2");
+    await store.writeLedger([endOf(first)]);
+    expect(await seqs()).toBe("c3 c2 c1");
   });
 
   test("counts the end of a call once, however often it is written", async () => {
@@ -220,7 +201,7 @@ describe("writeLedger", () => {
     await store.writeLedger([endOf(open), endOf(open)]);
     await store.writeLedger([endOf(open, { state: "released", chargedNanodollars: 0 })]);
     expect(await rowsOf(store, "wallets")).toEqual([{ account_id: "acc_1", balance_nanodollars: -13 }]);
-    expect((await rowsOf(store, "usage_hours"))[0]).toMatchObject({ requests: 1, failures: 0 });
+    expect(await rowsOf(store, "daily_charges")).toEqual([{ account_id: "acc_1", day: 0, charged_nanodollars: 13 }]);
     expect((await rowsOf(store, "calls"))[0]).toMatchObject({ state: "settled" });
   });
 

@@ -242,7 +242,7 @@ describe("ledger verify", () => {
     await bench.json("wallet", "credit", "--account", email, "--usd", "5", "--note", "n");
     const { code, stdout } = await bench.run("ledger", "verify");
     expect(code).toBe(0);
-    expect(stdout).toStartWith("The ledger is consistent: 1 wallets, 1 entries, 0 calls");
+    expect(stdout).toStartWith("The ledger is consistent: 1 wallets, 1 transactions, 0 calls");
   });
 
   test("ends with 1 on a ledger that was changed behind its back", async () => {

@@ -10,16 +10,14 @@ const script = join(import.meta.dir, "charge-forever.ts");
 
 interface Sums {
   settled: number;
-  entries: number;
   balance: number;
-  requests: number;
+  charged: number;
 }
 
 async function sumsOf({ db }: Store): Promise<Sums> {
   const { rows } = await sql<Sums>`select (select count(*) from calls where state = 'settled') as settled,
-    (select count(*) from entries) as entries,
     (select coalesce(sum(balance_nanodollars), 0) from wallets) as balance,
-    (select coalesce(sum(requests), 0) from usage_hours) as requests`.execute(db);
+    (select coalesce(sum(charged_nanodollars), 0) from daily_charges) as charged`.execute(db);
   return { ...(rows[0] as Sums) };
 }
 
@@ -44,8 +42,8 @@ test("killed with -9 at any instant, many times over, the ledger holds every cha
     const written = new Set(settled.map((call) => call.id));
     expect([...told].filter((id) => !written.has(id))).toEqual([]);
     expect((await verifyLedger(store)).differences).toEqual([]);
-    const { entries, balance } = await sumsOf(store);
-    expect([entries, balance]).toEqual([written.size, -10 * written.size]);
+    const { charged, balance } = await sumsOf(store);
+    expect([charged, balance]).toEqual([10 * written.size, -10 * written.size]);
     await store.close();
   }
   expect(told.size).toBeGreaterThan(1000);
@@ -70,6 +68,6 @@ test("three processes that write at once beside one that reads lose nothing and 
   }
   for (const writer of await ended) expect(writer).toEqual({ told: calls, complaint: "", code: 0 });
   const all = 3 * calls;
-  expect(await sumsOf(store)).toEqual({ settled: all, entries: all, balance: -10 * all, requests: all });
+  expect(await sumsOf(store)).toEqual({ settled: all, balance: -10 * all, charged: 10 * all });
   expect((await verifyLedger(store)).differences).toEqual([]);
 }, 120_000);

@@ -5,7 +5,7 @@ import { LogFile } from "../../../../src/db/sqlite/log-file.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { temporaryFile } from "../temporary-store.ts";
 
-function openLog(sync: () => Promise<void>) {
+function openLog(sync: () => Promise<void>, syncNow: () => void = () => expect.unreachable(), now = () => 0) {
   const file = temporaryFile();
   const database = new DatabaseSync(file);
   database.exec("pragma journal_mode = wal; pragma synchronous = full; create table t (n)");
@@ -15,7 +15,7 @@ function openLog(sync: () => Promise<void>) {
     database.exec("insert into t values (1)");
   };
   const count = () => database.prepare("select count(*) as n from t").get()?.n;
-  return { database, log: new LogFile(database, `${file}-wal`, sync), level, insert, count };
+  return { database, log: new LogFile(database, `${file}-wal`, { sync, syncNow, now }), level, insert, count };
 }
 
 test("a commit counts once the log is synced, and the event loop goes on meanwhile", async () => {
@@ -36,22 +36,57 @@ test("a commit counts once the log is synced, and the event loop goes on meanwhi
   database.close();
 });
 
-test("a disk that refuses to sync leaves the outcome unknown, and the next commit is synced", async () => {
-  let isBroken = true;
-  const sync = async () => {
-    if (isBroken) throw Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" });
+test("a lone commit is synced at once while syncs take less than half a millisecond, and by a thread otherwise", async () => {
+  let [ms, clock] = [0.1, 0];
+  const syncs: string[] = [];
+  const sync = (how: string) => {
+    syncs.push(how);
+    clock += ms;
   };
-  const { database, log, level, insert, count } = openLog(sync);
-  log.leaveUnsynced(insert);
-  const error = await errorOf(log.sync());
-  expect([isOutcomeUnknown(error), count(), level()]).toEqual([true, 1, 2]);
-  isBroken = false;
-  log.leaveUnsynced(insert);
-  await log.sync();
-  expect(count()).toBe(2);
+  const { database, log, insert } = openLog(
+    async () => sync("thread"),
+    () => sync("at once"),
+    () => clock,
+  );
+  const commit = async (isAlone: boolean) => {
+    log.leaveUnsynced(insert);
+    await log.sync(isAlone);
+    return syncs.at(-1);
+  };
+  // The first one is measured. What waits together with others leaves the event loop free.
+  expect([await commit(true), await commit(true), await commit(false)]).toEqual(["thread", "at once", "thread"]);
+  ms = 5;
+  expect([await commit(true), await commit(true)]).toEqual(["at once", "thread"]);
+  ms = 0.1;
+  syncs.length = 0;
+  for (let time = 0; time < 100; time++) await commit(true);
+  expect([syncs[0], syncs.at(-1)]).toEqual(["thread", "at once"]);
   await log.close();
   database.close();
 });
+
+test.each(["by a thread", "at once"])(
+  "a disk that refuses to sync %s leaves the outcome unknown, and the next commit is synced",
+  async (how) => {
+    let isBroken = false;
+    const sync = () => {
+      if (isBroken) throw Object.assign(new Error("EIO: i/o error, fdatasync"), { code: "EIO" });
+    };
+    const { database, log, level, insert, count } = openLog(async () => sync(), sync);
+    log.leaveUnsynced(insert);
+    await log.sync();
+    isBroken = true;
+    log.leaveUnsynced(insert);
+    const error = await errorOf(log.sync(how === "at once"));
+    expect([isOutcomeUnknown(error), count(), level()]).toEqual([true, 2, 2]);
+    isBroken = false;
+    log.leaveUnsynced(insert);
+    await log.sync();
+    expect(count()).toBe(3);
+    await log.close();
+    database.close();
+  },
+);
 
 test("after a transaction that fails, SQLite syncs the others as before", async () => {
   const { database, log, level } = openLog(async () => undefined);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { expectError } from "../../../support/expect-error.ts";
+import { insertUsage } from "../../../support/usage.ts";
 import { dashboardHttp } from "../dashboard-http.ts";
 import { goodKey } from "../support.ts";
 
@@ -39,10 +40,7 @@ describe("GET /usage", () => {
     };
     const rest = { images: 1, audio_ms: 1500, characters: 7, call_units: 0, quota_tokens: 3 };
     const money = { cost_nanodollars: 1_500_000, charged_nanodollars: 1_000_000 };
-    await store.db
-      .insertInto("usage_hours")
-      .values({ account_id: ada.account.id, hour, model: "chat-1", ...figures, ...rest, ...money })
-      .execute();
+    await insertUsage(store, [{ accountId: ada.account.id, hour, model: "chat-1", ...figures, ...rest, ...money }]);
     const asked = "/v1/usage?startDate=2026-11-20&endDate=2026-11-20&period=hourly";
     const expected = {
       requests: 2,
