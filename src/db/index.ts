@@ -26,12 +26,13 @@ export {
 export { createStoredResponses, type StoredResponses } from "./stored-responses.ts";
 export type { TeamRole } from "./team-tables.ts";
 export {
-  addUsage,
   figureColumns,
   isUncounted,
   pruneUsage,
   readLastSeq,
+  type UsageProgress,
   type UsageRow,
+  type UsageStep,
   type UsageSum,
   usageSums,
 } from "./usage.ts";

@@ -5,6 +5,7 @@ import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import type { KeyRecord } from "./key-query.ts";
 import type { CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
 import type { Database } from "./schema.ts";
+import type { UsageRow, UsageStep } from "./usage.ts";
 
 /** A call whose process died before it ended. */
 export interface AbandonedCall {
@@ -44,6 +45,11 @@ export interface Store {
     batch: readonly LedgerWrite[],
     onCommitted?: () => void,
   ): Promise<ReadonlyMap<CallOpened, HoldDecision> | undefined>;
+  /**
+   * Adds sums of usage in one transaction, with the step of the roll-up that they are. False, and nothing written, where its
+   * progress is not what it was before the step. It is not synced: what a power failure takes is counted again.
+   */
+  addUsage(rows: readonly UsageRow[], step?: UsageStep): Promise<boolean>;
   /**
    * Raises the hold of an open call in a shared store to what `open` asks, or to what is left if that is no less than the
    * minimum of its `guard`; without a guard it is only written. A call that has ended is left as it is.

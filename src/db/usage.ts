@@ -1,7 +1,7 @@
-import { CompiledQuery, type RawBuilder, sql, type Transaction } from "kysely";
+import type { DatabaseSync } from "node:sqlite";
+import { CompiledQuery, type Kysely, type RawBuilder, sql } from "kysely";
 import { meterColumns } from "./meter-columns.ts";
 import type { Database } from "./schema.ts";
-import type { Store } from "./store.ts";
 import { latencyBuckets, type UsageKey, type UsageKind } from "./usage-tables.ts";
 
 /** The primary key, in its order. */
@@ -26,28 +26,65 @@ export interface UsageRow {
   readonly figures: ArrayLike<number>;
 }
 
-const numeric = new Set<string>(["hours", "hour", "status", ...figureColumns]);
+/** How far the roll-up has come: the row of `usage_progress`. */
+export type UsageProgress = Omit<Database["usage_progress"], "id">;
+
+/** A step of the roll-up: from what its progress must be to what it is with the sums that are added. */
+export interface UsageStep {
+  readonly before: UsageProgress;
+  readonly next: UsageProgress;
+}
+
 const columns = [...usageKey, ...figureColumns];
 const upsert = (source: string) => `insert into usage as s (${columns}) ${source}
   on conflict (${usageKey}) do update set ${figureColumns.map((name) => `${name} = s.${name} + excluded.${name}`)}`;
-const insertRow = upsert(`values (${columns.map(() => "?")})`);
-const insertJson = upsert(
+const moveProgress = (place: (number: number) => string) => `update usage_progress
+  set seq = ${place(1)}, until_seq = ${place(2)}, upto = ${place(3)}
+  where seq = ${place(4)} and until_seq is not distinct from ${place(5)} and upto is not distinct from ${place(6)}`;
+
+function toValues({ before, next }: UsageStep) {
+  return [next.seq, next.until_seq, next.upto, before.seq, before.until_seq, before.upto];
+}
+
+/** Returns what `Store.addUsage` of an embedded store is in a transaction; it says whether anything was written. */
+export function prepareUsageWriter(database: DatabaseSync): (rows: readonly UsageRow[], step?: UsageStep) => boolean {
+  const begin = database.prepare("begin immediate");
+  const commit = database.prepare("commit");
+  const add = database.prepare(upsert(`values (${columns.map(() => "?")})`));
+  const move = database.prepare(moveProgress((number) => `?${number}`));
+  return (rows, step) => {
+    begin.run();
+    try {
+      const isNext = step === undefined || move.run(...toValues(step)).changes > 0;
+      if (isNext) for (const { key, figures } of rows) add.run(...key, ...Array.from(figures));
+      commit.run();
+      return isNext;
+    } catch (error) {
+      // A full disk can end the transaction by itself.
+      if (database.isTransaction) database.exec("rollback");
+      throw error;
+    }
+  };
+}
+
+const numeric = new Set<string>(["hours", "hour", "status", ...figureColumns]);
+const addJson = upsert(
   `select ${columns.map((name, place) => `${numeric.has(name) ? `(r->>${place})::bigint` : `r->>${place}`}`)}
   from jsonb_array_elements($1::jsonb) as r`,
 );
+const moveShared = moveProgress((number) => `$${number}${number === 3 || number === 6 ? "::text" : "::bigint"}`);
 
-/** Adds to rows, in the order of their keys: two nodes that add to the same ones must not wait for one another. */
-export async function addUsage(
-  db: Transaction<Database>,
-  { shared }: Pick<Store, "shared">,
-  rows: readonly UsageRow[],
-): Promise<void> {
+/** `Store.addUsage` of PostgreSQL. Two nodes that add to the same rows do so in the order of their keys, and never wait for one another. */
+export function addSharedUsage(db: Kysely<Database>, rows: readonly UsageRow[], step?: UsageStep): Promise<boolean> {
   const values = rows.map(({ key, figures }) => [...key, ...Array.from(figures)]).sort(byKey);
-  if (shared) {
-    if (values.length > 0) await db.executeQuery(CompiledQuery.raw(insertJson, [JSON.stringify(values)]));
-    return;
-  }
-  for (const row of values) await db.executeQuery(CompiledQuery.raw(insertRow, row));
+  return db.transaction().execute(async (transaction) => {
+    if (step !== undefined) {
+      const moved = await transaction.executeQuery(CompiledQuery.raw(moveShared, toValues(step)));
+      if (moved.numAffectedRows === 0n) return false;
+    }
+    if (values.length > 0) await transaction.executeQuery(CompiledQuery.raw(addJson, [JSON.stringify(values)]));
+    return true;
+  });
 }
 
 function byKey(one: readonly (string | number)[], other: readonly (string | number)[]): number {
@@ -74,7 +111,13 @@ const lockNotAvailable = "55P03";
  * The highest `seq` of an end of a call of which no lower one is still to come; undefined where that is not known now. Who
  * writes ends shares a lock, which this one waits for: not for long, because the next writers wait behind it.
  */
-export async function readLastSeq({ db, shared }: Pick<Store, "db" | "shared">): Promise<number | undefined> {
+export async function readLastSeq({
+  db,
+  shared,
+}: {
+  db: Kysely<Database>;
+  shared: boolean;
+}): Promise<number | undefined> {
   if (!shared) return maxSeq(db);
   const locked = db.transaction().execute(async (transaction) => {
     await sql.raw(`set local lock_timeout = ${lockWaitMs}`).execute(transaction);
@@ -87,7 +130,7 @@ export async function readLastSeq({ db, shared }: Pick<Store, "db" | "shared">):
   });
 }
 
-async function maxSeq(db: Store["db"]): Promise<number> {
+async function maxSeq(db: Kysely<Database>): Promise<number> {
   const { last } = await db
     .selectFrom("calls")
     .select(({ fn }) => fn.max<number | null>("seq").as("last"))
@@ -114,7 +157,7 @@ export interface UsageExpiry {
 }
 
 /** Deletes the oldest bucket of each kind that expires; returns how many rows there were. */
-export async function pruneUsage({ db }: Pick<Store, "db">, expiry: UsageExpiry): Promise<number> {
+export async function pruneUsage({ db }: { db: Kysely<Database> }, expiry: UsageExpiry): Promise<number> {
   let pruned = 0;
   for (const [hours, kind, before] of expiring) {
     const oldest = await db

@@ -1,5 +1,5 @@
 import { UsageRollup } from "../../src/billing/index.ts";
-import { addUsage, figureColumns, type Store, type UsageSum } from "../../src/db/index.ts";
+import { figureColumns, type Store, type UsageSum } from "../../src/db/index.ts";
 
 /** Sums of calls of an account and a model in a bucket, as the roll-up writes them. */
 export interface UsageGiven extends Partial<Record<UsageSum, number>> {
@@ -19,7 +19,7 @@ export async function insertUsage(store: Store, given: readonly UsageGiven[]): P
       figures: figureColumns.map((name) => sums[name as UsageSum] ?? 0),
     })),
   );
-  await store.db.transaction().execute((db) => addUsage(db, store, rows));
+  await store.addUsage(rows);
 }
 
 /** Counts all calls that have ended, as a gateway does once a minute. */

@@ -1,4 +1,11 @@
-import { addUsage, isOutcomeUnknown, isUncounted, pruneUsage, readLastSeq, type Store } from "../../db/index.ts";
+import {
+  isOutcomeUnknown,
+  isUncounted,
+  pruneUsage,
+  readLastSeq,
+  type Store,
+  type UsageProgress,
+} from "../../db/index.ts";
 import type { RefusedRequest } from "../requests/refusal-log.ts";
 import { Cells, type CountedCall, countedColumns, type Slice } from "./cells.ts";
 import { Names } from "./names.ts";
@@ -14,7 +21,7 @@ const callsAtOnce = 10_000;
 /** Calls that are read at once, in the embedded store while the event loop stands still. */
 const rowsAtOnce = 200;
 /** Sums that are written in one transaction: some hundred rows, and a few milliseconds in the embedded store. */
-const cellsAtOnce = 50;
+const cellsAtOnce = 40;
 /** A page that is read more often than this shows sums as old. */
 const freshMs = 1000;
 const hourMs = 3_600_000;
@@ -28,12 +35,6 @@ export interface UsageRollupOptions {
   readonly retentionDays: number;
   readonly now: () => number;
   readonly log: { warn(event: string, fields: Record<string, unknown>): void };
-}
-
-interface Progress {
-  readonly seq: number;
-  readonly until_seq: number | null;
-  readonly upto: string | null;
 }
 
 /**
@@ -138,46 +139,29 @@ export class UsageRollup {
   }
 
   /** Returns whether there may be more to count: all is written, or another process has written it. */
-  async #write(slices: readonly Slice[], before: Progress, until: number): Promise<boolean> {
+  async #write(slices: readonly Slice[], before: UsageProgress, until: number): Promise<boolean> {
+    const { store } = this.#options;
     const all = { seq: until, until_seq: null, upto: null };
-    if (slices.length === 0) return this.#writeSlice(undefined, before, all);
+    if (slices.length === 0) return store.addUsage([], { before, next: all });
     let last = before;
     for (const [place, slice] of slices.entries()) {
       if (place > 0) await pause();
       const isLast = place === slices.length - 1;
       const next = isLast ? all : { seq: before.seq, until_seq: until, upto: slice.upto };
-      if (!(await this.#writeSlice(slice, last, next))) return true;
+      // Another process has gone on: what is left is read anew.
+      if (!(await store.addUsage(slice.toRows(), { before: last, next }))) return true;
       last = next;
     }
     return true;
   }
 
-  /** Returns false where the progress is not what it was: another process has gone on. Nothing is written then. */
-  async #writeSlice(slice: Slice | undefined, before: Progress, next: Progress): Promise<boolean> {
-    const { store } = this.#options;
-    return store.db.transaction().execute(async (db) => {
-      const { numUpdatedRows } = await db
-        .updateTable("usage_progress")
-        .set(next)
-        .where("seq", "=", before.seq)
-        .where("until_seq", "is not distinct from", before.until_seq)
-        .where("upto", "is not distinct from", before.upto)
-        .executeTakeFirstOrThrow();
-      if (numUpdatedRows === 0n) return false;
-      if (slice !== undefined) await addUsage(db, store, slice.toRows());
-      return true;
-    });
-  }
-
   /** One write whose outcome is unknown is given up: requests that were refused are no money. */
   async #writeRefusals(): Promise<void> {
-    const { store } = this.#options;
     this.#slices.push(...this.#cells.toSlices(cellsAtOnce));
     this.#cells = new Cells(this.#names);
     for (let slice = this.#slices.shift(); slice !== undefined; slice = this.#slices.shift()) {
-      const rows = slice.toRows();
       try {
-        await store.db.transaction().execute((db) => addUsage(db, store, rows));
+        await this.#options.store.addUsage(slice.toRows());
       } catch (error) {
         if (!isOutcomeUnknown(error)) this.#slices.unshift(slice);
         throw error;
@@ -187,7 +171,7 @@ export class UsageRollup {
   }
 }
 
-function readProgress({ db }: Store): Promise<Progress> {
+function readProgress({ db }: Store): Promise<UsageProgress> {
   return db.selectFrom("usage_progress").select(["seq", "until_seq", "upto"]).executeTakeFirstOrThrow();
 }
 

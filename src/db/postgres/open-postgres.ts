@@ -6,6 +6,7 @@ import { createIdempotencyKeys } from "../idempotency-keys.ts";
 import { migrate } from "../migrate.ts";
 import type { Database } from "../schema.ts";
 import { readSetting, type Store } from "../store.ts";
+import { addSharedUsage } from "../usage.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
 import { extendHold } from "./extend-hold.ts";
@@ -126,6 +127,7 @@ function createStore(parts: Parts, now: () => number): Store {
       return changes.revision;
     },
     writeLedger: (batch) => writeBatch(writes, nodeId, batch),
+    addUsage: (rows, step) => addSharedUsage(db, rows, step),
     extendHold: (open) => extendHold(writes, nodeId, open),
     readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
     readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),

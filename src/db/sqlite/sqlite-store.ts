@@ -6,6 +6,7 @@ import type { LedgerWrite } from "../ledger-write.ts";
 import { insertAbandoned } from "../open-calls.ts";
 import type { Database } from "../schema.ts";
 import { type AbandonedCall, readSetting, type Store } from "../store.ts";
+import { prepareUsageWriter } from "../usage.ts";
 import type { KyselyConnection } from "./kysely-connection.ts";
 import type { LogFile } from "./log-file.ts";
 import { prepareBalanceReader, prepareKeyReader, prepareSpentReader } from "./readers.ts";
@@ -26,6 +27,7 @@ interface Parts {
 /** The embedded store over an open database whose schema is up to date. */
 export function createSqliteStore({ database, connection, db, now, takeLock, log }: Parts): Store {
   const statements = prepareLedgerStatements(database);
+  const writeUsage = prepareUsageWriter(database);
   const dataVersion = database.prepare("pragma data_version");
   const readVersion = () => (dataVersion.get() as { data_version: number }).data_version;
   let version = readVersion();
@@ -57,6 +59,16 @@ export function createSqliteStore({ database, connection, db, now, takeLock, log
         await log.sync(batch.length === 1);
       }
       return undefined;
+    },
+    async addUsage(rows, step) {
+      while (database.isOpen && database.isTransaction) await connection.free();
+      let isWritten = false;
+      const write = () => {
+        isWritten = writeUsage(rows, step);
+      };
+      if (log === undefined) write();
+      else log.leaveUnsynced(write);
+      return isWritten;
     },
     abandonCalls: (at) => abandonAll(db, at),
     async change(work, keyId) {
