@@ -1,6 +1,17 @@
-import type { GenerateAnswer, GenerateBody, GeneratedImages, ImagesRequest, Model } from "modelgate/plugin";
-import { GatewayError, generateContent, UpstreamFault, warnOfOthers } from "modelgate/plugin";
-import type { Warn } from "./tools.ts";
+import {
+  type Call,
+  GatewayError,
+  type GenerateAnswer,
+  type GenerateBody,
+  type GeneratedImages,
+  generateContent,
+  type ImagesRequest,
+  type Model,
+  UpstreamFault,
+  warnOfOthers,
+} from "modelgate/plugin";
+
+type Warn = Call<unknown>["warn"];
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;
 

@@ -1,14 +1,19 @@
-import type {
-  Call,
-  GenerateAnswer,
-  GenerateBody,
-  GeneratedCandidate,
-  ServerEvent,
-  Speech,
-  SpeechRequest,
+import {
+  type Call,
+  type GenerateAnswer,
+  type GenerateBody,
+  type GeneratedCandidate,
+  generateContent,
+  readBase64,
+  type ServerEvent,
+  type Speech,
+  type SpeechRequest,
+  UpstreamFault,
+  warnOfOthers,
+  writeWavHead,
 } from "modelgate/plugin";
-import { generateContent, readBase64, UpstreamFault, warnOfOthers, writeWavHead } from "modelgate/plugin";
-import type { Warn } from "./tools.ts";
+
+type Warn = Call<unknown>["warn"];
 
 const { endedEarly, expectAllowed, readCandidates, readEvent, readTokenUsage } = generateContent;
 const translated = "model input voice instructions target_language_code response_format stream_format".split(" ");

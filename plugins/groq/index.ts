@@ -1,4 +1,4 @@
-import { definePlugin, openai, readModels } from "modelgate/plugin";
+import { definePlugin, openai, openaiModelOptions, readModels } from "modelgate/plugin";
 import current from "../../catalogue/current/groq.json" with { type: "json" };
 import rows from "../../catalogue/groq.json" with { type: "json" };
 import { chat } from "./options.ts";
@@ -7,6 +7,7 @@ export default definePlugin({
   name: "groq",
   baseUrl: "https://api.groq.com/openai/v1",
   models: readModels([...rows.models, ...current.models]),
+  modelOptions: openaiModelOptions,
   handlers: openai({ chat, transcription: {}, speech: {} }),
   maxChoices: { chat: 1 },
 });

@@ -1,4 +1,4 @@
-import { definePlugin, openai, readModels } from "modelgate/plugin";
+import { definePlugin, openai, openaiModelOptions, readModels } from "modelgate/plugin";
 import current from "../../catalogue/current/openai.json" with { type: "json" };
 import rows from "../../catalogue/openai.json" with { type: "json" };
 import { chat, image, responses } from "./options.ts";
@@ -7,6 +7,7 @@ export default definePlugin({
   name: "openai",
   baseUrl: "https://api.openai.com/v1",
   models: readModels([...rows.models, ...current.models]),
+  modelOptions: openaiModelOptions,
   handlers: openai({ chat, responses, images: image, embeddings: {}, transcription: {}, speech: {} }),
   takes: ["tokenInput", "customTools"],
 });

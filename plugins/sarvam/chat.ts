@@ -24,6 +24,7 @@ function belowVersion({ upstream, request }: Call<ChatRequest>): Upstream {
   const turnsOff = request.reasoning_effort === "none";
   const toSend = (body: unknown) => (turnsOff ? { ...(body as object), reasoning_effort: null } : body);
   return {
+    baseUrl: upstream.baseUrl,
     json: (path, body, init) => upstream.json(`/v1${path}`, toSend(body), init),
     events: (path, body, init) => upstream.events(`/v1${path}`, toSend(body), init),
     form: (path, form, init) => upstream.form(path, form, init),

@@ -1,4 +1,4 @@
-import { definePlugin, readModels } from "modelgate/plugin";
+import { definePlugin, openaiModelOptions, readModels } from "modelgate/plugin";
 import current from "../../catalogue/current/sarvam.json" with { type: "json" };
 import rows from "../../catalogue/sarvam.json" with { type: "json" };
 import { chat, omits } from "./chat.ts";
@@ -8,8 +8,9 @@ import { transcription } from "./transcription.ts";
 export default definePlugin({
   name: "sarvam",
   baseUrl: "https://api.sarvam.ai",
-  authorize: (key) => ({ "api-subscription-key": key }),
+  authorize: (_, { key }) => ({ "api-subscription-key": key }),
   models: readModels([...rows.models, ...current.models]),
+  modelOptions: { ...openaiModelOptions, languageDefault: "text", paceMin: "number", paceMax: "number" },
   handlers: { chat: Object.assign(chat, { omits }), transcription, speech },
   checks: { speech: (asked) => void toSpeechBody({ ...asked, warn: () => undefined }) },
 });

@@ -1,4 +1,4 @@
-import { definePlugin, openai, readModels } from "modelgate/plugin";
+import { definePlugin, openai, openaiModelOptions, readModels } from "modelgate/plugin";
 import current from "../../catalogue/current/together.json" with { type: "json" };
 import rows from "../../catalogue/together.json" with { type: "json" };
 
@@ -6,6 +6,7 @@ export default definePlugin({
   name: "together",
   baseUrl: "https://api.together.xyz/v1",
   models: readModels([...rows.models, ...current.models]),
+  modelOptions: openaiModelOptions,
   handlers: openai({
     chat: { systemRole: "system", drop: ["prompt"] },
     embeddings: { omit: ["dimensions", "encoding_format", "user"] },

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { variables } from "../config/index.ts";
-import { didYouMean } from "../sdk/did-you-mean.ts";
+import { didYouMean } from "../lib/did-you-mean.ts";
 import { type Command, UsageError } from "./command.ts";
 
 /** One parsed command line. */

@@ -1,5 +1,15 @@
+import { readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
+import {
+  type CredentialFields,
+  type CredentialForm,
+  findCredentialError,
+  formatCredential,
+  getForm,
+  getPlainFields,
+  type ProviderPlugin,
+} from "../contract/index.ts";
 import { type Setting, settings } from "./settings.ts";
 import { getPublicOrigin, isPlainUrl } from "./urls.ts";
 
@@ -15,7 +25,7 @@ export const variables: readonly string[] = names.map((name) => settings[name].v
 
 /** What the operator configured for one plugin. */
 interface Credentials {
-  /** `<PLUGIN>_API_KEY`, split at commas; empty when not set. */
+  /** `<PLUGIN>_API_KEY`, split at commas, or the credentials of its fields; empty when not set. */
   readonly keys: readonly string[];
   /** `<PLUGIN>_BASE_URL`, without a trailing slash; absent when not set. */
   readonly baseUrl?: string;
@@ -30,9 +40,11 @@ export type Config = Values & {
   /**
    * Reads the credentials of a plugin, which need not be a built-in one.
    *
-   * @throws {ConfigError} When a key contains characters that a header cannot, or the base URL is invalid.
+   * @param credential What its credential consists of; absent: one key.
+   * @throws {ConfigError} When a key contains characters that a header cannot, the base URL is invalid, or fields that belong
+   *   together are not all set.
    */
-  credentials(pluginName: string): Credentials;
+  credentials(pluginName: string, credential?: ProviderPlugin["credential"]): Credentials;
 };
 
 /** One row of `modelgate config`; `value` never contains a secret. */
@@ -73,12 +85,18 @@ export function readConfig(env: Environment): Config {
     pluginsDir: values.pluginsDir === undefined ? undefined : toAbsolute(values.pluginsDir, env),
     given: new Set(Object.keys(env).filter((variable) => readText(env, variable) !== undefined)),
     proxyEnv: readProxy(env),
-    credentials: (pluginName) => readCredentials(pluginName, env),
+    credentials: (pluginName, credential = "key") => {
+      const form = getForm(credential);
+      return form === undefined ? readCredentials(pluginName, env) : readFormCredentials(pluginName, form, env);
+    },
   };
 }
 
 /** The settings in force and where each comes from. */
-export function describeConfig(config: Config, pluginNames: readonly string[] = []): ConfigRow[] {
+export function describeConfig(
+  config: Config,
+  plugins: readonly Pick<ProviderPlugin, "name" | "credential">[] = [],
+): ConfigRow[] {
   const toRow = (name: string, value: string): ConfigRow => {
     return { name, value, source: config.given.has(name) ? "environment" : "default" };
   };
@@ -88,9 +106,18 @@ export function describeConfig(config: Config, pluginNames: readonly string[] = 
     if (value === undefined) return toRow(variable, "not set");
     return toRow(variable, secret ? "set" : value === "" ? "/" : String(value));
   });
-  for (const pluginName of pluginNames) {
-    const { keys, baseUrl } = config.credentials(pluginName);
+  for (const { name: pluginName, credential } of plugins) {
+    const { keys, baseUrl } = config.credentials(pluginName, credential);
     const prefix = getVariablePrefix(pluginName);
+    for (const { name, secret } of getForm(credential)?.fields ?? []) {
+      const variable = getFieldVariable(pluginName, name);
+      const shown = keys.flatMap((key) => getPlainFields(key)[name] ?? []).join(",");
+      rows.push(toRow(variable, config.given.has(variable) ? (secret === true ? "set" : shown) : "not set"));
+    }
+    if (getForm(credential) !== undefined) {
+      rows.push(toRow(`${prefix}_BASE_URL`, baseUrl ?? "not set"));
+      continue;
+    }
     const count = `set (${keys.length} ${keys.length === 1 ? "key" : "keys"})`;
     rows.push(toRow(`${prefix}_API_KEY`, keys.length === 0 ? "not set" : count));
     rows.push(toRow(`${prefix}_BASE_URL`, baseUrl ?? "not set"));
@@ -101,6 +128,11 @@ export function describeConfig(config: Config, pluginNames: readonly string[] = 
 /** The prefix of a plugin's variables: `my-host` → `MY_HOST`. */
 export function getVariablePrefix(pluginName: string): string {
   return pluginName.toUpperCase().replaceAll("-", "_");
+}
+
+/** The variable of a field of a plugin's credential: `region` of `bedrock` is `BEDROCK_REGION`. */
+export function getFieldVariable(pluginName: string, field: string): string {
+  return `${getVariablePrefix(pluginName)}_${field.toUpperCase()}`;
 }
 
 /** Refuses a variable that would be ignored although the operator relies on it. */
@@ -137,9 +169,58 @@ function readCredentials(pluginName: string, env: Environment): Credentials {
     const problem = `key ${invalid + 1} contains a space or a character that a header cannot contain`;
     throw new ConfigError(keyVariable, `${problem}, expected one key or several separated by commas`);
   }
-  const urlVariable = `${getVariablePrefix(pluginName)}_BASE_URL`;
-  const text = readText(env, urlVariable);
-  return text === undefined ? { keys } : { keys, baseUrl: parseBaseUrl(urlVariable, text) };
+  return { keys, ...readBaseUrl(pluginName, env) };
+}
+
+function readBaseUrl(pluginName: string, env: Environment): Pick<Credentials, "baseUrl"> {
+  const variable = `${getVariablePrefix(pluginName)}_BASE_URL`;
+  const text = readText(env, variable);
+  return text === undefined ? {} : { baseUrl: parseBaseUrl(variable, text) };
+}
+
+/**
+ * Credentials with fields, each from a variable of its own. Several values in one, separated by commas, are several
+ * credentials; a field with one value is that of all of them.
+ */
+function readFormCredentials(pluginName: string, form: CredentialForm, env: Environment): Credentials {
+  const base = readBaseUrl(pluginName, env);
+  const nameOf = (field: string) => getFieldVariable(pluginName, field);
+  const columns = form.fields.flatMap(({ name, isFile }) => {
+    const text = readText(env, nameOf(name));
+    if (text === undefined) return [];
+    const values = isFile === true ? [readDocument(nameOf(name), text)] : text.split(",").map((value) => value.trim());
+    return [{ name, values }];
+  });
+  if (columns.length === 0) return { keys: [], ...base };
+  const count = Math.max(...columns.map(({ values }) => values.length));
+  const odd = columns.find(({ values }) => values.length !== 1 && values.length !== count);
+  if (odd !== undefined) {
+    const problem = `it has ${odd.values.length} values, expected one or ${count}, as the other fields have`;
+    throw new ConfigError(nameOf(odd.name), problem);
+  }
+  const keys = Array.from({ length: count }, (_, index) => {
+    const fields: CredentialFields = Object.fromEntries(
+      columns.map(({ name, values }) => [name, values[values.length === 1 ? 0 : index]]),
+    );
+    const error = findCredentialError(form, fields, nameOf);
+    if (error !== undefined) throw new ConfigError(nameOf(error.field), error.problem);
+    if (base.baseUrl === undefined && form.baseUrl !== undefined && form.baseUrl(fields) === undefined) {
+      throw new ConfigError(nameOf("base_url"), "it is not set, expected where the provider is");
+    }
+    return formatCredential(form, fields);
+  });
+  return { keys: [...new Set(keys)], ...base };
+}
+
+/** A document itself, which is JSON, or the path of its file. */
+function readDocument(variable: string, text: string): string {
+  if (text.startsWith("{")) return text;
+  try {
+    return readFileSync(text, "utf8").trim();
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new ConfigError(variable, `its file cannot be read (${code}), expected the document or the path of its file`);
+  }
 }
 
 function parseBaseUrl(variable: string, text: string): string {

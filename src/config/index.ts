@@ -3,6 +3,7 @@ export {
   ConfigError,
   type ConfigRow,
   describeConfig,
+  getFieldVariable,
   getOidcOptions,
   getVariablePrefix,
   readConfig,

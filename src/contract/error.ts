@@ -85,3 +85,16 @@ export class GatewayError extends Error {
     return { error: { message: this.message, type, param: this.param ?? null, code: this.publicCode } };
   }
 }
+
+/**
+ * Makes the error for a request that the provider cannot serve (400 `invalid_request`). The caller throws it.
+ *
+ * @param param The field at fault, as a path: `messages[0].content[1].image_url.url`.
+ *
+ * @example
+ * const error = badRequest("This model takes no images", "messages[0].content");
+ * [error.code, error.status, error.param]; // => ["invalid_request", 400, "messages[0].content"]
+ */
+export function badRequest(message: string, param: string | undefined): GatewayError {
+  return new GatewayError("invalid_request", message, { param });
+}

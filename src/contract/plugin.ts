@@ -1,5 +1,6 @@
 import type { Capability } from "./capability.ts";
 import type { ChatChunk, ChatCompletion, ChatRequest, ChatUsage } from "./chat.ts";
+import type { CredentialForm, ProviderCredential } from "./credential.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
 import type { GeneratedImages, ImagesRequest } from "./images.ts";
 import type { Model } from "./model.ts";
@@ -18,7 +19,11 @@ import type { UpstreamFault } from "./upstream-fault.ts";
  */
 export const contractVersion = 1;
 
-/** One event of a provider's SSE stream: `event:` name (`"message"` when unnamed) and its `data:` lines joined by `\n`. */
+/**
+ * One event of a provider's stream. Of SSE: its `event:` name (`"message"` when unnamed) and its `data:` lines joined by
+ * `\n`. Of an AWS event stream: its `:event-type` and its payload as text; an exception is an event `error` whose data is
+ * `{ "error": { "type", "message" } }`.
+ */
 export interface ServerEvent {
   event: string;
   data: string;
@@ -30,9 +35,35 @@ export interface UpstreamBytes {
   chunks: AsyncIterable<Uint8Array<ArrayBuffer>>;
 }
 
+/** How a request is made of the provider. */
+export type HttpMethod = "GET" | "POST" | "PUT" | "DELETE";
+
 /** What one request to the provider may add to the plugin's own headers. */
 export interface UpstreamRequestOptions {
   headers?: Record<string, string>;
+  /** Default `POST`. `GET` and `DELETE` have no body: give `undefined`. */
+  method?: HttpMethod;
+}
+
+/** A request that is about to be sent, as `authorize` is shown it. */
+export interface AuthorizedRequest {
+  readonly method: HttpMethod;
+  /** Whole, as it is sent. */
+  readonly url: string;
+  /** Those that are sent beside the ones of `authorize`; names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON as it is sent, or a form, whose bytes are not known before. */
+  readonly body: string | FormData | undefined;
+  /** POSTs a form for a token, without a credential; {@link fetchToken} of the SDK does the rest. */
+  postForm(url: string, form: Readonly<Record<string, string>>): Promise<TokenResponse>;
+}
+
+/** What a token endpoint answered. */
+export interface TokenResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  /** At most 64 kB of it. */
+  readonly body: string;
 }
 
 /**
@@ -43,13 +74,15 @@ export interface UpstreamRequestOptions {
  * Every method throws {@link UpstreamFault} when the provider answers outside 2xx, not in time, or not at all.
  */
 export interface Upstream {
-  /** POSTs JSON and reads a JSON answer. The answer is what the provider sent: check what you use. */
+  /** Where the paths of this attempt begin, without a trailing slash. */
+  readonly baseUrl: string;
+  /** Sends JSON (by POST unless `init.method` says otherwise) and reads a JSON answer. The answer is what the provider sent: check what you use. */
   json<T = unknown>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T>;
   /** POSTs a multipart form and reads a JSON answer. */
   form<T = unknown>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T>;
-  /** POSTs JSON and hands the binary answer on as it arrives. */
+  /** Sends JSON and hands the binary answer on as it arrives. */
   bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes>;
-  /** POSTs JSON and reads the SSE answer; resolves with the first byte's headers, so that a refusal keeps its status. */
+  /** Sends JSON and reads an answer of SSE or of an AWS event stream; resolves with the first byte's headers, so that a refusal keeps its status. */
   events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>>;
   /**
    * Fetches a public file that the caller or the provider's answer named (an image URL) for those who want the bytes.
@@ -182,6 +215,15 @@ export interface RefusedResponse {
 export const nativeForms = ["tokenInput", "customTools"] as const;
 export type NativeForm = (typeof nativeForms)[number];
 
+/** What an option of a row may be: of a type, a list of texts (`texts`), an object of anything, or one of these texts. */
+export type OptionKind = "text" | "texts" | "number" | "boolean" | "object" | readonly string[];
+export type ModelOptions = Readonly<Record<string, OptionKind>>;
+
+/** What of a plugin may differ by the model. */
+export type ModelParts = Partial<
+  Pick<ProviderPlugin, "handlers" | "checks" | "maxChoices" | "takes" | "readFault" | "readUsage">
+>;
+
 /** All that the gateway knows of a provider. Made by `definePlugin`, which fills in what a plugin leaves out. */
 export interface ProviderPlugin {
   /** kebab-case; also the folder, the catalogue file, and the prefix of `<NAME>_API_KEY` and `<NAME>_BASE_URL`. */
@@ -189,13 +231,26 @@ export interface ProviderPlugin {
   readonly contractVersion: typeof contractVersion;
   /** Where the provider is, without a trailing slash. `<NAME>_BASE_URL` replaces it. */
   readonly baseUrl: string;
-  /** Hosts beside that of `baseUrl` which the plugin may ask by a whole URL: `files.example.com`, with a port if any. */
+  /**
+   * Hosts beside that of `baseUrl` which the plugin may ask by a whole URL, or for tokens: `files.example.com`, with a port
+   * if any, or `*.example.com` for those below.
+   */
   readonly hosts: readonly string[];
   /** `none`: needs no key and is served without one. */
-  readonly credential: "key" | "none";
-  /** The headers that carry a key. */
-  authorize(key: string): Record<string, string>;
+  readonly credential: "key" | "none" | CredentialForm;
+  /** The headers that carry a credential: of a key as it is, of a signature, or of a token that is fetched first. */
+  authorize(
+    request: AuthorizedRequest,
+    credential: ProviderCredential,
+  ): Record<string, string> | Promise<Record<string, string>>;
   readonly models: readonly Model[];
+  /**
+   * What serves a model in place of the handlers and the rest below, where a provider speaks several protocols: Azure has
+   * Claude beside OpenAI's models. The same object stands for the same protocol.
+   */
+  forModel?(model: Model): ModelParts | undefined;
+  /** What the `options` of its rows may have; a misspelt one is an error. Absent: anything. */
+  readonly modelOptions?: ModelOptions | undefined;
   /** Sells every other model that the provider lists, by these terms. */
   readonly unlisted?: Unlisted | undefined;
   readonly handlers: Handlers;

@@ -6,7 +6,7 @@ import {
   type Hold,
   type Ledger,
 } from "../contract/index.ts";
-import { isRecord } from "../sdk/json.ts";
+import { isRecord } from "../lib/json.ts";
 import { tokensMax } from "./normalize/prompt-bounds.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 

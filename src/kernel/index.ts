@@ -9,10 +9,6 @@ export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";
 export { runCall } from "./pipeline.ts";
 export { type ProbeResult, probe } from "./probe.ts";
-export { fromOtherHabits } from "./protocols/chat-habits.ts";
-export * as completionsProtocol from "./protocols/completions/index.ts";
-export * as messagesProtocol from "./protocols/messages/index.ts";
-export * as responsesProtocol from "./protocols/responses/index.ts";
 export { mayUse } from "./routing/allowed-models.ts";
 export {
   buildRegistry,
@@ -25,6 +21,7 @@ export {
 export type { ModelEntry, Registry, Route } from "./routing/registry.ts";
 export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";
+export { getBaseUrl } from "./upstream/authorize.ts";
 export { ConnectionError } from "./upstream/connection-error.ts";
 export { createPublicRequest } from "./upstream/download.ts";
 export { isHeaderValue } from "./upstream/http-client.ts";

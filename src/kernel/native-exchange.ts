@@ -1,5 +1,5 @@
 import type { ChatRequest, GatewayError, ProviderPlugin, ServerEvent } from "../contract/index.ts";
-import { nativeProtocols, type Part } from "./protocols/native.ts";
+import { nativeProtocols, type Part } from "../protocols/native.ts";
 import type { ModelEntry } from "./routing/registry.ts";
 
 /** What a client of another protocol than chat sent, for the routes whose providers speak that protocol. */

@@ -51,8 +51,8 @@ export async function probe(network: Network, { plugin, credential, msMax, ...wa
   const call = new CallContext(makeCallId(Date.now()), Date.now(), { ...caller, freeTokensPerDay: 0 }, startedMs);
   const request = { model: model.id, ...requests[model.capability] };
   call.setRequest(model.capability, request as never).modelEntry = modelEntry;
-  const upstream = new BoundUpstream(network, route, route.keys.take(startedMs)?.key, call);
-  const handler = plugin.handlers[model.capability] as (input: object) => Promise<unknown>;
+  const upstream = new BoundUpstream(network, route, route.keys.take(startedMs)?.credential, call);
+  const handler = route.plugin.handlers[model.capability] as (input: object) => Promise<unknown>;
   const timer = setTimeout(() => call.cancel("timeout"), msMax);
   try {
     const { id, signal } = call;

@@ -1,4 +1,4 @@
-import type { Model, ProviderPlugin } from "../contract/index.ts";
+import { getForm, type Model, type ProviderPlugin } from "../contract/index.ts";
 
 /** What decides whether answers are simulated. */
 export interface SandboxOptions {
@@ -31,6 +31,9 @@ export interface Choice {
   readonly sandbox: boolean;
 }
 
+/** Clouds sell what others sell too, under names of their own: those are no use where nothing is real. */
+const isSimulated = ({ credential }: ProviderPlugin) => getForm(credential) === undefined;
+
 /**
  * Real plugins where there are credentials; the sandbox only when asked for, or alone on a loopback address. A provider
  * that is disabled is not simulated, and its models are not either: their callers expect real answers.
@@ -46,11 +49,24 @@ export function choosePlugins(
   const served = real.filter(isEnabled);
   if (setting === "on") {
     const known = new Set(served.flatMap((plugin) => plugin.models.map((model) => model.id)));
-    const simulated = plugins.filter(isEnabled).flatMap((plugin) => plugin.models);
+    const simulated = plugins
+      .filter(isEnabled)
+      .filter(isSimulated)
+      .flatMap((plugin) => plugin.models);
     const rest = simulated.filter((model) => !known.has(model.id));
     // First, so that a file does not take over a name of a simulated model.
     return { plugins: [createSandbox(rest), ...served], sandbox: served.length === 0 };
   }
   if (real.length > 0 || setting === "off" || !isLoopback) return { plugins: served, sandbox: false };
-  return { plugins: [createSandbox(plugins.filter(isEnabled).flatMap((plugin) => plugin.models))], sandbox: true };
+  return {
+    plugins: [
+      createSandbox(
+        plugins
+          .filter(isEnabled)
+          .filter(isSimulated)
+          .flatMap((plugin) => plugin.models),
+      ),
+    ],
+    sandbox: true,
+  };
 }

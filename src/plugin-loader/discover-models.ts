@@ -1,5 +1,5 @@
-import type { ProviderPlugin } from "../contract/index.ts";
-import { isRecord } from "../sdk/index.ts";
+import { type AuthorizedRequest, type ProviderPlugin, readCredential } from "../contract/index.ts";
+import { isRecord } from "../lib/json.ts";
 import { getReason } from "./read-files.ts";
 
 const answerBytesMax = 4 * 1024 * 1024;
@@ -39,8 +39,9 @@ export async function discoverModels(
   const { baseUrl, key } = place;
   try {
     await checkHost?.(place);
-    const response = await fetch(`${baseUrl}/models?limit=1000`, {
-      headers: key === undefined ? {} : plugin.authorize(key),
+    const url = `${baseUrl}/models?limit=1000`;
+    const response = await fetch(url, {
+      headers: key === undefined ? {} : await plugin.authorize(listing(url), readCredential(key)),
       redirect: "error",
       signal: AbortSignal.timeout(answerMsMax),
     });
@@ -52,6 +53,12 @@ export async function discoverModels(
     const sentence = `Cannot list the unlisted models of ${plugin.name}: GET /models failed (${getReason(cause)})`;
     throw new Error(`${sentence}; those found before stay, and it is asked again within the hour`, { cause });
   }
+}
+
+/** The request as `authorize` is shown it. Models are listed for those whose key is sent as it is, so no token is fetched. */
+function listing(url: string): AuthorizedRequest {
+  const postForm = () => Promise.reject(new Error("its models cannot be listed with a token"));
+  return { method: "GET", url, headers: {}, body: undefined, postForm };
 }
 
 async function readBounded(response: Response): Promise<string> {

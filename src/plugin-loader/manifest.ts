@@ -1,12 +1,15 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
-import { shapeChecker } from "../sdk/check-shape.ts";
+import { shapeChecker } from "../lib/check-shape.ts";
+import { isRecord } from "../lib/json.ts";
 import {
+  anthropic,
   type ChatOptions,
   definePlugin,
-  isRecord,
+  gemini,
   type OpenaiOptions,
   openai,
+  openaiModelOptions,
   type PluginDefinition,
   PluginError,
   type RequestOptions,
@@ -16,6 +19,7 @@ import {
 
 const words = Type.Array(Type.String({ minLength: 1 }));
 const request = {
+  path: Type.String({ pattern: "^/", description: "a path that begins with /, such as /v2/chat" }),
   omit: words,
   rename: Type.Record(Type.String(), Type.String()),
   values: Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown())),
@@ -71,8 +75,8 @@ const Manifest = Type.Object(
     name: Type.Optional(Type.String({ description: "The file's name without .json when left out" })),
     contractVersion: Type.Optional(Type.Unknown()),
     baseUrl: Type.String({ minLength: 1, description: "Where the provider is, such as https://api.example.com/v1" }),
-    dialect: Type.Union([Type.Literal("openai")], {
-      description: "the only dialect of a manifest; for another, write a plugin with code",
+    dialect: Type.Union([Type.Literal("openai"), Type.Literal("anthropic"), Type.Literal("gemini")], {
+      description: "what the provider speaks; for another protocol, write a plugin with code",
     }),
     credential: Type.Optional(Type.Union([Type.Literal("key"), Type.Literal("none")])),
     authorize: Type.Optional(
@@ -104,14 +108,7 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
   if (!isRecord(value)) throw new PluginError("expected a JSON object with name, baseUrl, dialect and models");
   const fault = findManifestError(value);
   if (fault !== undefined) throw new PluginError(`${fault.path.replace(/^\./, "") || "the file"}: ${fault.reason}`);
-  const {
-    $schema: _,
-    dialect: __,
-    authorize,
-    options: written = {},
-    models = [],
-    ...rest
-  } = value as unknown as Manifest;
+  const { $schema: _, dialect, authorize, options: written = {}, models = [], ...rest } = value as unknown as Manifest;
   if (models.length === 0 && rest.unlisted === undefined) {
     throw new PluginError("it has no models; list some, or give unlisted terms for all that the provider has");
   }
@@ -122,18 +119,49 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
     created: 0,
     ...row,
   })) as unknown as Model[];
-  const options: OpenaiOptions = { ...(written as OpenaiOptions) };
-  for (const capability of capabilities) {
-    const isUnlisted = isRecord(rest.unlisted) && (rest.unlisted.capability ?? "chat") === capability;
-    if (isUnlisted || rows.some((row) => row.capability === capability)) options[capability] ??= {};
-  }
   return definePlugin({
     name,
     ...(rest as object),
     models: rows,
-    handlers: openai(options),
+    ...(dialect === "openai" ? fromOpenai(written, rows, rest.unlisted) : fromDialect(dialect, rest, written)),
     ...(authorize && { authorize: authorizeBy(authorize) }),
   } as unknown as PluginDefinition);
+}
+
+/** The handlers of the capabilities that the manifest sells. */
+function fromOpenai(written: object, rows: readonly Model[], unlisted: unknown): Partial<PluginDefinition> {
+  const options: OpenaiOptions = { ...written };
+  for (const capability of capabilities) {
+    const isUnlisted = isRecord(unlisted) && (unlisted.capability ?? "chat") === capability;
+    if (isUnlisted || rows.some((row) => row.capability === capability)) options[capability] ??= {};
+  }
+  return { handlers: openai(options), modelOptions: openaiModelOptions };
+}
+
+const dialects = {
+  anthropic: { make: () => anthropic({ headers: { "anthropic-version": "2023-06-01" } }), header: "x-api-key" },
+  gemini: { make: gemini, header: "x-goog-api-key" },
+};
+
+/** A manifest's own bounds stand before those of the dialect. */
+function fromDialect(
+  dialect: keyof typeof dialects,
+  { maxChoices, takes }: Pick<Manifest, "maxChoices" | "takes">,
+  written: object,
+): Partial<PluginDefinition> {
+  if (Object.keys(written).length > 0 || takes !== undefined) {
+    const field = takes === undefined ? "options" : "takes";
+    throw new PluginError(
+      `${field} is for the dialect openai; leave it out, and write what a model needs into its row`,
+    );
+  }
+  const { make, header } = dialects[dialect];
+  const parts = make();
+  return {
+    ...parts,
+    authorize: (_, { key }) => ({ [header]: key }),
+    ...(maxChoices !== undefined && { maxChoices: maxChoices as NonNullable<PluginDefinition["maxChoices"]> }),
+  };
 }
 
 function authorizeBy(headers: Record<string, string>): ProviderPlugin["authorize"] {
@@ -141,5 +169,6 @@ function authorizeBy(headers: Record<string, string>): ProviderPlugin["authorize
   if (!templates.some(([, template]) => template.includes("{key}"))) {
     throw new PluginError('authorize has no {key}; write where the key stands, such as { "x-api-key": "{key}" }');
   }
-  return (key) => Object.fromEntries(templates.map(([name, template]) => [name, template.split("{key}").join(key)]));
+  return (_, { key }) =>
+    Object.fromEntries(templates.map(([name, template]) => [name, template.split("{key}").join(key)]));
 }

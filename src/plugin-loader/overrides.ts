@@ -1,7 +1,8 @@
 import { basename } from "node:path";
 import type { ProviderPlugin } from "../contract/index.ts";
-import { suggestName } from "../sdk/did-you-mean.ts";
-import { definePlugin, isRecord, PluginError } from "../sdk/index.ts";
+import { suggestName } from "../lib/did-you-mean.ts";
+import { isRecord } from "../lib/json.ts";
+import { definePlugin, PluginError } from "../sdk/index.ts";
 import { type FileProblem, type FolderEntry, listFolder, type PluginDirectory } from "./plugin-directory.ts";
 import { readJson } from "./read-files.ts";
 import { virtualFile } from "./virtual-models.ts";

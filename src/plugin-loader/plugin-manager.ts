@@ -22,7 +22,7 @@ export interface PluginManagerOptions {
   readonly catalogueFolder: PluginDirectory;
   readonly sandbox: SandboxOptions;
   /** @throws When the operator's settings for this plugin are invalid. */
-  readCredentials(pluginName: string): Credential;
+  readCredentials(plugin: Pick<ProviderPlugin, "name" | "credential">): Credential;
   /** What administrators set; absent: every plugin is enabled and has its own order. */
   readonly choices?: PluginChoices | undefined;
   readonly loadCode: LoadCode;
@@ -136,15 +136,15 @@ export class PluginManager {
   async #discover(): Promise<void> {
     const candidates = this.#chooseCandidates(new Map(), []).map(({ plugin }) => plugin);
     await this.#unlisted.discover(this.#overrides.apply(candidates).plugins, (plugin) => {
-      const { keys, baseUrl } = this.#readCredential(plugin.name) ?? { keys: [] };
-      if (plugin.credential === "key" && keys.length === 0) return undefined;
+      const { keys, baseUrl } = this.#readCredential(plugin) ?? { keys: [] };
+      if (plugin.credential !== "none" && keys.length === 0) return undefined;
       return { baseUrl: baseUrl ?? plugin.baseUrl, isBaseUrlGiven: baseUrl !== undefined, key: keys[0] };
     });
   }
 
-  #readCredential(pluginName: string): Credential | undefined {
+  #readCredential(plugin: ProviderPlugin): Credential | undefined {
     try {
-      return this.#options.readCredentials(pluginName);
+      return this.#options.readCredentials(plugin);
     } catch {
       // The plugin's state says what is wrong with it.
       return undefined;
@@ -216,11 +216,11 @@ export class PluginManager {
     const listed = candidates.map(({ plugin, isMerged }, index) => (isMerged ? plugin : (merged[index] ?? plugin)));
     const plugins = this.#unlisted.extend(listed).map(withoutDisabled);
     const credentials = new Map<string, Credential>();
-    for (const { name } of plugins) {
+    for (const plugin of plugins) {
       try {
-        credentials.set(name, this.#options.readCredentials(name));
+        credentials.set(plugin.name, this.#options.readCredentials(plugin));
       } catch (error) {
-        errors.set(name, (error as Error).message);
+        errors.set(plugin.name, (error as Error).message);
       }
     }
     const hasKey = ({ name }: ProviderPlugin) => (credentials.get(name)?.keys.length ?? 0) > 0;

@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import { type ProviderPlugin, type VirtualModelRow, VirtualModelRow as VirtualModelSchema } from "../contract/index.ts";
 import { createVirtualModel, type Registry, type VirtualModel } from "../kernel/index.ts";
-import { shapeChecker } from "../sdk/check-shape.ts";
-import { suggestName } from "../sdk/did-you-mean.ts";
-import { isRecord, PluginError } from "../sdk/index.ts";
+import { shapeChecker } from "../lib/check-shape.ts";
+import { suggestName } from "../lib/did-you-mean.ts";
+import { isRecord } from "../lib/json.ts";
+import { PluginError } from "../sdk/index.ts";
 import { type FileProblem, listFolder, type PluginDirectory } from "./plugin-directory.ts";
 import { readJson } from "./read-files.ts";
 

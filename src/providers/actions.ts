@@ -1,8 +1,17 @@
 import type { Actor, Audited } from "../accounts/index.ts";
-import { GatewayError } from "../contract/index.ts";
+import {
+  findCredentialError,
+  formatCredential,
+  GatewayError,
+  getForm,
+  getSecrets,
+  type ProviderPlugin,
+} from "../contract/index.ts";
 import type { Database, TransactionScope } from "../db/index.ts";
+import { isLocalHost } from "../kernel/index.ts";
 import type { PluginSnapshot } from "../plugin-loader/index.ts";
-import { checkManifest } from "./check-manifest.ts";
+import { isRecord, parseJson } from "../sdk/index.ts";
+import { checkAddresses, checkManifest } from "./check-manifest.ts";
 import { isUnchanged } from "./provider-files.ts";
 import { ownerOf, type ProviderSettings, type SandboxSetting, sandboxRow } from "./provider-settings.ts";
 import { sealSecret } from "./secret-box.ts";
@@ -88,12 +97,11 @@ export function providerActions(deps: ActionsDeps) {
       );
     },
     /** Adds a key of a provider, or replaces the one with the id. Returns its id. */
-    async setKey(by: string, name: string, secret: string, id?: string): Promise<string> {
-      expectKnown(deps, name);
-      const key = checkKey(settings, name, secret, id);
+    async setKey({ accountId: by, role }: Actor, name: string, secret: unknown, id?: string): Promise<string> {
+      const key = checkNew(settings, name, checkCredential(deps, name, secret, role), id);
       const keyId = id ?? crypto.randomUUID();
-      const last4 = key.length < shownFrom ? "" : key.slice(-4);
-      const action = id === undefined ? "provider.key.add" : "provider.key.rotate";
+      const last4 = getLast4(key);
+      const action = `provider.key.${id === undefined ? "add" : "rotate"}`;
       await change(by, [action, name, { key: keyId, last4 }], async (scope) => {
         const sealed = await sealSecret(settings.box, scope.db, { owner: ownerOf(name, keyId), content: key });
         const values = { id: keyId, provider: name, ...sealed, last4, set_by: by, set_at: now() };
@@ -138,8 +146,9 @@ async function saveRow({ db }: TransactionScope, row: Database["providers"]): Pr
     .execute();
 }
 
-function expectKnown({ snapshot }: ActionsDeps, name: string): void {
-  if (snapshot()?.plugins.some((plugin) => plugin.name === name)) return;
+function expectKnown({ snapshot }: ActionsDeps, name: string): ProviderPlugin {
+  const found = snapshot()?.plugins.find((plugin) => plugin.name === name);
+  if (found !== undefined) return found;
   throw new GatewayError("not_found", `No provider is called '${name.slice(0, 60)}'`);
 }
 
@@ -152,14 +161,62 @@ function expectFreeName({ settings, snapshot }: ActionsDeps, name: string): void
   throw new GatewayError("conflict", `There are ${providersMax} providers already; put others as files into plugins/`);
 }
 
+/**
+ * The text of a key, or of the fields of a credential. Never shows a part of what is secret.
+ *
+ * @param secret A text, or an object of fields; the value of one that is a document may be an object too.
+ */
+function checkCredential(deps: ActionsDeps, name: string, secret: unknown, role: Actor["role"]): string {
+  const plugin = expectKnown(deps, name);
+  const { baseUrl } = deps.settings.readGiven(plugin);
+  const form = getForm(plugin.credential);
+  if (form === undefined) return checkKey(secret);
+  const given = typeof secret === "string" ? parseJson(secret) : secret;
+  if (!isRecord(given)) {
+    const names = form.fields.map(({ name }) => name).join(", ");
+    throw invalid("key", `${plugin.name} has a credential with fields; expected an object with some of ${names}`);
+  }
+  const fields = Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => {
+      const text = isRecord(value) ? JSON.stringify(value) : typeof value === "string" ? value.trim() : "\0";
+      return text === "" ? [] : [[name, text]];
+    }),
+  );
+  const error = findCredentialError(form, fields);
+  if (error !== undefined) throw invalid(error.field, `Cannot use ${error.field}: ${error.problem}`);
+  if (baseUrl === undefined && form.baseUrl !== undefined && form.baseUrl(fields) === undefined) {
+    throw invalid("key", `The fields do not say where ${plugin.name} is; set what its address consists of`);
+  }
+  const tokenUrls = (form.tokenUrls?.(fields) ?? []).map((url) => new URL(url));
+  checkAddresses(tokenUrls, role === "owner");
+  if (tokenUrls.some((url) => url.protocol === "http:" && !isLocalHost(url.hostname.replace(/^\[|\]$/g, "")))) {
+    throw invalid("key", "The token would be asked for in clear text; use https");
+  }
+  return formatCredential(form, fields);
+}
+
+function invalid(param: string, sentence: string): GatewayError {
+  return new GatewayError("invalid_request", sentence, { param });
+}
+
+/** What tells one key from another; empty where that would be too much of it, and for a document. */
+function getLast4(key: string): string {
+  const [shown = ""] = getSecrets(key);
+  return shown.length < shownFrom || shown.startsWith("{") ? "" : shown.slice(-4);
+}
+
 /** Never shows the key, not even a part of it. */
-function checkKey(settings: ProviderSettings, name: string, secret: string, id: string | undefined): string {
-  const key = secret.trim();
+function checkKey(secret: unknown): string {
+  const key = typeof secret === "string" ? secret.trim() : "";
   if (!/^[\x21-\x2b\x2d-\x7e]{1,4096}$/.test(key)) {
     const sentence =
       "The key is empty or has a space, comma or other character that no key has; paste one key at a time";
-    throw new GatewayError("invalid_request", sentence, { param: "key" });
+    throw invalid("key", sentence);
   }
+  return key;
+}
+
+function checkNew(settings: ProviderSettings, name: string, key: string, id: string | undefined): string {
   if (id !== undefined) findKey(settings, name, id);
   const known = settings.keysOf(name);
   if (known.some((other) => other.secret === key)) {

@@ -51,7 +51,15 @@ export function checkManifest(
 }
 
 function checkHosts({ baseUrl, hosts }: ProviderPlugin, isOwner: boolean): void {
-  const all = [new URL(baseUrl), ...hosts.map((host) => new URL(`https://${host}`))];
+  checkAddresses([new URL(baseUrl), ...hosts.map((host) => new URL(`https://${host.replace("*.", "")}`))], isOwner);
+}
+
+/**
+ * Refuses addresses that an administrator may not have the gateway ask.
+ *
+ * @throws {GatewayError} `invalid_request`, `forbidden`
+ */
+export function checkAddresses(all: readonly URL[], isOwner: boolean): void {
   const names = all.map(({ hostname }) => hostname.replace(/^\[|\]$/g, ""));
   if (names.some(isMetadataAddress)) {
     throw invalid(
@@ -84,7 +92,7 @@ function isMetadataAddress(host: string): boolean {
 /** Whether the key of a plugin would travel in clear text beyond this machine and private networks. */
 export function sendsKeyInClear({ credential, baseUrl }: Pick<ProviderPlugin, "credential" | "baseUrl">): boolean {
   const { protocol, hostname } = new URL(baseUrl);
-  return credential === "key" && protocol === "http:" && !isLocalHost(hostname.replace(/^\[|\]$/g, ""));
+  return credential !== "none" && protocol === "http:" && !isLocalHost(hostname.replace(/^\[|\]$/g, ""));
 }
 
 function readPlugin(name: string, manifest: unknown): ProviderPlugin {

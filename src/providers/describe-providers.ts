@@ -1,5 +1,5 @@
-import { getVariablePrefix } from "../config/index.ts";
-import type { ProviderPlugin } from "../contract/index.ts";
+import { getFieldVariable, getVariablePrefix } from "../config/index.ts";
+import { getForm, getPlainFields, type ProviderPlugin } from "../contract/index.ts";
 import { describeRoutes, type ModelEntry, type Registry, type Route } from "../kernel/index.ts";
 import type { PluginState } from "../plugin-loader/index.ts";
 import type { ProviderSettings } from "./provider-settings.ts";
@@ -36,7 +36,11 @@ export function describeProviders({ settings, snapshot, stats }: Providers, regi
       weight: row?.weight ?? null,
       /** Whether it was added here, and can be removed. */
       managed: row?.manifest !== undefined && !row.isRemoved && state.origin === `plugins/${state.name}.json`,
-      keys: describeKeys(settings, state.name, { pool: found[0]?.route, stats, nowMs }),
+      keys: describeKeys(settings, plugins.get(state.name) ?? { name: state.name, credential: "key" }, {
+        pool: found[0]?.route,
+        stats,
+        nowMs,
+      }),
       routes: found
         .map((one) => toRoute(one, stats, nowMs))
         .sort(byTrouble)
@@ -50,12 +54,13 @@ function describeState({ name, origin, status, models, routes, error }: PluginSt
 }
 
 function describePlace(settings: ProviderSettings, plugin: ProviderPlugin | undefined) {
-  if (plugin === undefined) return { base_url: null, base_url_source: null, credential: null };
-  const { baseUrl } = readGiven(settings, plugin.name);
+  if (plugin === undefined) return { base_url: null, base_url_source: null, credential: null, credential_form: null };
+  const { baseUrl } = settings.readGiven(plugin);
   return {
     base_url: baseUrl ?? plugin.baseUrl,
     base_url_source: baseUrl === undefined ? ("plugin" as const) : ("environment" as const),
-    credential: plugin.credential,
+    credential: typeof plugin.credential === "string" ? plugin.credential : ("fields" as const),
+    credential_form: describeForm(plugin),
   };
 }
 
@@ -66,22 +71,27 @@ interface KeyContext {
 }
 
 /** The stored keys, or how many the environment has. Keys of the environment have no last characters here. */
-function describeKeys(settings: ProviderSettings, name: string, { pool, stats, nowMs }: KeyContext) {
+function describeKeys(
+  settings: ProviderSettings,
+  plugin: Pick<ProviderPlugin, "name" | "credential">,
+  { pool, stats, nowMs }: KeyContext,
+) {
   const states = pool?.keys.statesAt(nowMs) ?? [];
   const toAttempts = (index: number) => ({
     state: states[index] ?? null,
     attempts: pool === undefined ? null : toStatsJson(stats.ofKey(pool, index)),
   });
-  const given = readGiven(settings, name).keys;
+  const given = settings.readGiven(plugin).keys;
   if (given.length > 0) {
-    const variable = `${getVariablePrefix(name)}_API_KEY`;
-    return given.map((_, index) => ({
+    const variable = nameVariables(plugin);
+    return given.map((key, index) => ({
       ...{ id: null, source: variable, last4: "", set_by: null, set_at: null, readable: true },
+      fields: getPlainFields(key),
       ...toAttempts(index),
     }));
   }
   let index = 0;
-  return settings.keysOf(name).map(({ id, last4, setBy, setAt, secret }) => ({
+  return settings.keysOf(plugin.name).map(({ id, last4, setBy, setAt, secret }) => ({
     ...{
       id,
       source: null,
@@ -89,18 +99,25 @@ function describeKeys(settings: ProviderSettings, name: string, { pool, stats, n
       set_by: setBy,
       set_at: new Date(setAt).toISOString(),
       readable: secret !== undefined,
+      fields: secret === undefined ? {} : getPlainFields(secret),
     },
     ...toAttempts(secret === undefined ? -1 : index++),
   }));
 }
 
-function readGiven(settings: ProviderSettings, name: string) {
-  try {
-    return settings.given(name);
-  } catch {
-    // The provider's state says what is wrong.
-    return { keys: [] };
-  }
+/** What a credential consists of, for a form to enter it. */
+function describeForm({ name: plugin, credential }: Pick<ProviderPlugin, "name" | "credential">) {
+  const form = getForm(credential);
+  if (form === undefined) return null;
+  const fields = form.fields.map(({ name, label, secret = false, example = "", isFile = false }) => {
+    return { name, label, secret, example, is_file: isFile, variable: getFieldVariable(plugin, name) };
+  });
+  return { fields, sets: form.sets };
+}
+
+/** What the environment sets it by. */
+function nameVariables({ name, credential }: Pick<ProviderPlugin, "name" | "credential">): string {
+  return typeof credential === "string" ? `${getVariablePrefix(name)}_API_KEY` : `${getVariablePrefix(name)}_…`;
 }
 
 function toRoute({ modelEntry, route }: FoundRoute, stats: Providers["stats"], nowMs: number) {

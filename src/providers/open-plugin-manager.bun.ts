@@ -37,7 +37,7 @@ export function openPluginManager(
       isLoopback: isLoopback(config.host),
       createSandbox,
     },
-    readCredentials: (name) => (settings ?? config).credentials(name),
+    readCredentials: (plugin) => settings?.credentials(plugin) ?? config.credentials(plugin.name, plugin.credential),
     choices: settings,
     ...{ loadCode, log, now },
     ...(asksProviders && { fetch, checkHost: (place) => guard.check(place) }),

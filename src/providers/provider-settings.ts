@@ -1,5 +1,5 @@
 import type { Config } from "../config/index.ts";
-import type { ProviderPlugin } from "../contract/index.ts";
+import { getSecrets, type ProviderPlugin } from "../contract/index.ts";
 import type { Database, Store } from "../db/index.ts";
 import type { Credential } from "../kernel/index.ts";
 import { SecretBox } from "./secret-box.ts";
@@ -23,6 +23,9 @@ export interface ProviderRow {
   readonly manifest: string | undefined;
   readonly isRemoved: boolean;
 }
+
+/** What of a plugin says how its credentials are read. */
+type Keyed = Pick<ProviderPlugin, "name" | "credential">;
 
 export type SandboxSetting = Config["sandbox"];
 /** The row of the table `settings` that says whether the sandbox stays beside real providers. */
@@ -89,7 +92,7 @@ export class ProviderSettings {
 
   #toKey({ id, provider, last4, set_by, set_at, ...key }: Database["provider_keys"]): StoredKey & { provider: string } {
     const secret = this.box.open(ownerOf(provider, id), key.secrets_id, key.secret);
-    if (secret !== undefined) this.#redacted.add(secret);
+    if (secret !== undefined) for (const text of getSecrets(secret)) this.#redacted.add(text);
     return { id, provider, last4, setBy: set_by, setAt: set_at, secret };
   }
 
@@ -112,15 +115,24 @@ export class ProviderSettings {
    *
    * @throws {ConfigError} When the variables are invalid.
    */
-  given(name: string): ReturnType<Config["credentials"]> {
-    return this.isManaged(name) ? { keys: [] } : this.config.credentials(name);
+  given({ name, credential }: Keyed): ReturnType<Config["credentials"]> {
+    return this.isManaged(name) ? { keys: [] } : this.config.credentials(name, credential);
+  }
+
+  /** As {@link given}, and nothing when the variables are invalid: the provider's state says what is wrong. */
+  readGiven(plugin: Keyed): ReturnType<Config["credentials"]> {
+    try {
+      return this.given(plugin);
+    } catch {
+      return { keys: [] };
+    }
   }
 
   /** The keys in use and the base URL of the environment. @throws {ConfigError} When the environment's are invalid. */
-  credentials(name: string): Credential {
-    const given = this.given(name);
+  credentials(plugin: Keyed): Credential {
+    const given = this.given(plugin);
     if (given.keys.length > 0) return given;
-    return { ...given, keys: [...new Set(this.keysOf(name).flatMap(({ secret }) => secret ?? []))] };
+    return { ...given, keys: [...new Set(this.keysOf(plugin.name).flatMap(({ secret }) => secret ?? []))] };
   }
 
   isEnabled(name: string): boolean {

@@ -112,7 +112,7 @@ export class Providers {
   /** Sends a provider one small request, with the stored key of this id or the first key. @throws {GatewayError} */
   async test(network: Network, name: string, options: { model?: string | undefined; keyId?: string | undefined }) {
     const plugin = this.find(name);
-    const { keys, ...credential } = this.settings.credentials(name);
+    const { keys, ...credential } = this.settings.credentials(plugin);
     const chosen = options.keyId === undefined ? keys[0] : this.#secretOf(name, options.keyId);
     if (this.#testing >= testsMax) {
       throw new GatewayError("conflict", `${testsMax} tests are running already; try again when one has ended`);

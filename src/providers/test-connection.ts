@@ -1,5 +1,5 @@
-import type { ProviderPlugin, UpstreamFault } from "../contract/index.ts";
-import { ConnectionError, type Credential, type Network, probe } from "../kernel/index.ts";
+import { getSecrets, type ProviderPlugin, readCredential, type UpstreamFault } from "../contract/index.ts";
+import { ConnectionError, type Credential, getBaseUrl, type Network, probe } from "../kernel/index.ts";
 
 const testMsMax = 20_000;
 const messageMax = 300;
@@ -25,7 +25,13 @@ export async function testConnection(
   credential: Credential,
   model: string | undefined,
 ): Promise<TestResult> {
-  const { host } = new URL(credential.baseUrl ?? plugin.baseUrl);
+  const [key] = credential.keys;
+  const route = {
+    plugin,
+    baseUrl: credential.baseUrl ?? plugin.baseUrl,
+    isBaseUrlGiven: credential.baseUrl !== undefined,
+  };
+  const { host } = new URL(getBaseUrl(route, key === undefined ? undefined : readCredential(key)));
   const { fault, ms, ...tested } = await probe(network, { plugin, credential, model, msMax: testMsMax });
   const error = fault === undefined ? null : describeFault(fault, host, credential.keys);
   return { ok: fault === undefined, model: tested.model, host, ms: Math.round(ms), error };
@@ -37,7 +43,10 @@ export function describeFault(fault: UpstreamFault, host: string, keys: readonly
   const answered = status === undefined ? "" : ` answered ${status}`;
   const cause = fault instanceof ConnectionError ? "" : describeCause(fault.cause);
   const details = `${host}${answered}: ${message}${cause} (${kind.replaceAll("_", " ")})`;
-  return keys.reduce((text, key) => text.replaceAll(key, "[hidden]"), details).slice(0, messageMax);
+  return keys
+    .flatMap(getSecrets)
+    .reduce((text, key) => text.replaceAll(key, "[hidden]"), details)
+    .slice(0, messageMax);
 }
 
 function describeCause(cause: unknown): string {

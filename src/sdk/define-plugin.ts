@@ -2,22 +2,26 @@ import {
   type Checks,
   capabilities,
   contractVersion,
+  getOwn,
   type Handlers,
   type Model,
+  type ModelOptions,
   type NativeForm,
   nativeForms,
+  type OptionKind,
   optionalHandlers,
   type ProviderPlugin,
+  quoteValue,
   Unlisted,
 } from "../contract/index.ts";
-import { shapeChecker } from "./check-shape.ts";
+import { shapeChecker } from "../lib/check-shape.ts";
+import { suggestName } from "../lib/did-you-mean.ts";
+import { isRecord } from "../lib/json.ts";
+import { classifyFault } from "../protocols/upstream-errors.ts";
+import { readUsage } from "../protocols/usage.ts";
 import { contractMismatch } from "./contract-mismatch.ts";
-import { suggestName } from "./did-you-mean.ts";
 import { PluginError } from "./errors.ts";
-import { classifyFault } from "./fault.ts";
-import { isRecord } from "./json.ts";
 import { findMissingRates, readModelsOnce } from "./read-models.ts";
-import { readUsage } from "./usage.ts";
 
 /** What an author writes: a {@link ProviderPlugin} of which most can be left out. */
 export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> &
@@ -28,7 +32,7 @@ export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models
 
 const findUnlistedError = shapeChecker(Unlisted);
 const knownFields =
-  "name contractVersion baseUrl hosts credential authorize models handlers checks maxChoices takes readFault readUsage unlisted".split(
+  "name contractVersion baseUrl hosts credential authorize models forModel modelOptions handlers checks maxChoices takes readFault readUsage unlisted".split(
     " ",
   );
 
@@ -69,7 +73,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
   const { contractVersion: version = contractVersion, credential = "key", maxChoices = {}, takes } = definition;
   const mismatch = contractMismatch(version);
   if (mismatch !== undefined) fail(name, mismatch);
-  if (credential !== "key" && credential !== "none") fail(name, 'credential must be "key" or "none"');
+  if (credential !== "key" && credential !== "none") checkForm(name, credential, definition.authorize);
   const handlers = checkHandlers(name, definition.handlers, "handlers");
   const checks = definition.checks && checkHandlers(name, definition.checks as Handlers, "checks");
   const plugin: ProviderPlugin = {
@@ -78,8 +82,10 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     baseUrl: checkUrl(name, definition.baseUrl),
     hosts: checkHosts(name, definition.hosts ?? []),
     credential,
-    authorize: checkFunction(name, "authorize", definition.authorize ?? bearer),
-    models: checkModels(name, definition.models, handlers),
+    authorize: checkFunction(name, "authorize", definition.authorize ?? ((_, { key }) => bearer(key))),
+    models: checkModels(name, definition.models, { handlers, modelOptions: definition.modelOptions }),
+    ...(definition.forModel && { forModel: checkFunction(name, "forModel", definition.forModel) }),
+    ...(definition.modelOptions && { modelOptions: definition.modelOptions }),
     ...(definition.unlisted !== undefined && { unlisted: checkUnlisted(name, definition.unlisted, handlers) }),
     handlers,
     ...(checks && { checks: checks as Checks }),
@@ -112,12 +118,34 @@ function checkUrl(plugin: string, text: unknown): string {
 function checkHosts(plugin: string, hosts: unknown): readonly string[] {
   if (!Array.isArray(hosts)) fail(plugin, "hosts must be an array of host names");
   for (const host of hosts) {
-    if (typeof host !== "string" || !/^[a-z0-9.-]+(:\d+)?$/.test(host)) {
+    if (typeof host !== "string" || !/^(\*\.)?[a-z0-9.-]+(:\d+)?$/.test(host)) {
       const expected = "expected a host name such as files.example.com, without scheme or path";
       fail(plugin, `hosts has ${JSON.stringify(host)}; ${expected}`);
     }
   }
   return hosts;
+}
+
+/** @param authorize A credential with fields has no usual header. */
+function checkForm(plugin: string, form: unknown, authorize: unknown): void {
+  const expected = '"key", "none", or { fields: [{ name, label, secret }], sets: [[name, …]] }';
+  if (!isRecord(form) || !Array.isArray(form.fields) || !Array.isArray(form.sets)) {
+    fail(plugin, `credential is ${JSON.stringify(form)}; expected ${expected}`);
+  }
+  const names: unknown[] = form.fields.map((field) => (isRecord(field) ? field.name : undefined));
+  const odd = names.find((name) => typeof name !== "string" || !/^[a-z][a-z0-9]*(_[a-z0-9]+)*$/.test(name));
+  if (odd !== undefined || new Set(names).size < names.length || names.includes(undefined)) {
+    fail(
+      plugin,
+      `credential.fields has the name ${JSON.stringify(odd)}; expected each once, in small letters such as access_key_id`,
+    );
+  }
+  const unknown = form.sets.flat().find((name) => !names.includes(name));
+  if (unknown !== undefined || form.sets.length === 0 || form.sets.some((set) => !Array.isArray(set))) {
+    fail(plugin, `credential.sets names ${JSON.stringify(unknown)}; expected lists of the names of its fields`);
+  }
+  if (typeof authorize !== "function")
+    fail(plugin, "a credential with fields needs authorize, which makes headers of them");
 }
 
 function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "checks"): Handlers {
@@ -132,7 +160,11 @@ function checkHandlers(plugin: string, handlers: unknown, field: "handlers" | "c
   return handlers as Handlers;
 }
 
-function checkModels(plugin: string, models: unknown, handlers: Handlers): readonly Model[] {
+function checkModels(
+  plugin: string,
+  models: unknown,
+  { handlers, modelOptions }: Pick<PluginDefinition, "handlers" | "modelOptions">,
+): readonly Model[] {
   let rows: readonly Model[];
   try {
     rows = readModelsOnce(models as readonly Model[]);
@@ -140,7 +172,9 @@ function checkModels(plugin: string, models: unknown, handlers: Handlers): reado
     if (error instanceof PluginError) fail(plugin, error.message);
     throw error;
   }
-  for (const { id, capability, endpoint } of rows) {
+  for (const { id, capability, endpoint, options } of rows) {
+    const fault = modelOptions && findOptionError(options ?? {}, modelOptions);
+    if (fault !== undefined) fail(plugin, `model ${id} has options.${fault}`);
     if (handlers[capability] === undefined) {
       fail(plugin, `model ${id} can ${capability}, but there is no handlers.${capability}; add it or remove the row`);
     }
@@ -150,6 +184,38 @@ function checkModels(plugin: string, models: unknown, handlers: Handlers): reado
     }
   }
   return rows;
+}
+
+/** What is wrong with the `options` of a row: the rest of a sentence that begins with the option. */
+function findOptionError(options: Readonly<Record<string, unknown>>, known: ModelOptions): string | undefined {
+  for (const [name, value] of Object.entries(options)) {
+    const kind = getOwn(known, name);
+    if (kind === undefined) {
+      const names = Object.keys(known);
+      const hint = suggestName(name, names) || (names.length === 0 ? "; it has none" : `; it has ${names.join(", ")}`);
+      return `${name}, which this plugin does not know${hint}`;
+    }
+    if (!isOfKind(value, kind)) {
+      const expected = typeof kind === "string" ? kindNames[kind] : `one of ${kind.join(", ")}`;
+      return `${name} as ${quoteValue(value)}, expected ${expected}`;
+    }
+  }
+  return undefined;
+}
+
+const kindNames = {
+  text: "a text",
+  texts: "a list of texts",
+  number: "a number",
+  boolean: "true or false",
+  object: "an object",
+};
+
+function isOfKind(value: unknown, kind: OptionKind): boolean {
+  if (typeof kind !== "string") return kind.includes(value as string);
+  if (kind === "text") return typeof value === "string" && value !== "";
+  if (kind === "texts") return Array.isArray(value) && value.every((one) => typeof one === "string");
+  return kind === "object" ? isRecord(value) : typeof value === kind;
 }
 
 function checkUnlisted(plugin: string, unlisted: unknown, handlers: Handlers): Unlisted {

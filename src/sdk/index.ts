@@ -1,5 +1,7 @@
 export {
   type AnswerUsage,
+  type AuthorizedRequest,
+  badRequest,
   type Call,
   type Capability,
   type ChatChunk,
@@ -9,6 +11,9 @@ export {
   type CheckInput,
   type ChunkChoice,
   type ContentPart,
+  type CredentialField,
+  type CredentialFields,
+  type CredentialForm,
   contractVersion,
   type Embeddings,
   type EmbeddingsRequest,
@@ -21,17 +26,23 @@ export {
   type GeneratedImages,
   getOwn,
   type Handlers,
+  type HttpMethod,
   type ImagesRequest,
   type Message,
   type Model,
+  type ModelOptions,
+  type ModelParts,
   type NativeAnswer,
   type NativeRequest,
+  type OptionKind,
+  type ProviderCredential,
   type ProviderPlugin,
   type RefusedResponse,
   type ResponseFormat,
   type ServerEvent,
   type Speech,
   type SpeechRequest,
+  type TokenResponse,
   type Tool,
   type ToolCall,
   type ToolCallDelta,
@@ -45,11 +56,28 @@ export {
   UpstreamFault,
   type UpstreamRequestOptions,
 } from "../contract/index.ts";
-export { base64ToFloats, floatsToBase64, fromBase64, readBase64, toBase64 } from "./base64.ts";
-export { type DataUrl, readDataUrl, readMedia } from "./data-url.ts";
-export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
-export type { GeneratedSoFar } from "./dialects/generate-content/answer.ts";
-export { type GenerateContentReader, generateContent } from "./dialects/generate-content/index.ts";
+export { base64ToFloats, floatsToBase64, fromBase64, readBase64, toBase64 } from "../lib/base64.ts";
+export { type DataUrl, readDataUrl, readMedia } from "../lib/data-url.ts";
+export { type EventMessage, EventStreamReader } from "../lib/event-stream.ts";
+export { isRecord, parseJson } from "../lib/json.ts";
+export {
+  jsonSchemaSubset,
+  openApiSubset,
+  type ReducedSchema,
+  reduceSchema,
+  type SchemaSubset,
+  strictSubset,
+} from "../lib/json-schema.ts";
+export { LruMap } from "../lib/lru-map.ts";
+export { type ParsedShape, parseShape, type Shape } from "../lib/parse-shape.ts";
+export { type HeaderReader, readDurationMs, retryAfterMs } from "../lib/retry-after.ts";
+export { SchemaBudget } from "../lib/schema-budget.ts";
+export { eventCharactersMaxDefault, readEvents, SseParser } from "../lib/sse.ts";
+export { joinWav, readWav, type Wav, wavMs, writeWav, writeWavHead } from "../lib/wav.ts";
+export { fetchToken, type TokenRequest } from "../protocols/fetch-token.ts";
+export { gemini } from "../protocols/generate-content/outbound.ts";
+export type { GeneratedSoFar } from "../protocols/generate-content/outbound-stream.ts";
+export { type GenerateContentReader, generateContent } from "../protocols/generate-content/outbound-stream.ts";
 export type {
   GenerateAnswer,
   GenerateBody,
@@ -58,9 +86,13 @@ export type {
   GeneratedPart,
   GeneratePart,
   GenerateTurn,
-} from "./dialects/generate-content/wire.ts";
-export { type MessagesOptions, messagesHandlers } from "./dialects/messages.ts";
-export { type OpenaiOptions, openai } from "./dialects/openai/index.ts";
+} from "../protocols/generate-content/schema.ts";
+export { type MappedRequest, mapRequests, type RequestMap } from "../protocols/map-requests.ts";
+export { type AnthropicOptions, anthropic, claudeThoughts } from "../protocols/messages/outbound.ts";
+export { FenceStripper } from "../protocols/messages/outbound-stream.ts";
+export { type MessagesOptions, messagesHandlers } from "../protocols/messages/passthrough.ts";
+export { fetchImages, placeholderImages, precheckMultimodal } from "../protocols/multimodal.ts";
+export { openaiModelOptions } from "../protocols/openai/model-options.ts";
 export type {
   ChatOptions,
   EmbeddingsOptions,
@@ -69,30 +101,12 @@ export type {
   ResponsesOptions,
   SpeechOptions,
   TranscriptionOptions,
-} from "./dialects/openai/options.ts";
-export { nearestEffort } from "./dialects/openai/reasoning.ts";
-export { badRequest, PluginError } from "./errors.ts";
-export { classifyError, classifyFault } from "./fault.ts";
-export { isRecord, parseJson } from "./json.ts";
-export {
-  jsonSchemaSubset,
-  openApiSubset,
-  type ReducedSchema,
-  reduceSchema,
-  type SchemaSubset,
-  strictSubset,
-} from "./json-schema.ts";
-export { LruMap } from "./lru-map.ts";
-export { fetchImages, placeholderImages, precheckMultimodal } from "./multimodal.ts";
-export { type ParsedShape, parseShape, type Shape } from "./parse-shape.ts";
-export { readModels } from "./read-models.ts";
-export { ReasoningTagSplitter, type SplitText, splitReasoningTags } from "./reasoning-tags.ts";
-export { type HeaderReader, readDurationMs, retryAfterMs } from "./retry-after.ts";
-export { SchemaBudget } from "./schema-budget.ts";
-export { toServiceTier } from "./service-tier.ts";
-export { eventCharactersMaxDefault, readEvents, SseParser } from "./sse.ts";
-export { pickSupportedFields, warnOfOthers } from "./supported-fields.ts";
-export { toCompletion } from "./to-completion.ts";
+} from "../protocols/openai/options.ts";
+export { ReasoningTagSplitter, type SplitText, splitReasoningTags } from "../protocols/openai/reasoning-tags.ts";
+export { nearestEffort } from "../protocols/openai/request.ts";
+export { toServiceTier } from "../protocols/service-tier.ts";
+export { pickSupportedFields, warnOfOthers } from "../protocols/supported-fields.ts";
+export { toCompletion } from "../protocols/to-completion.ts";
 export {
   getToolResults,
   readArguments,
@@ -101,6 +115,10 @@ export {
   type ToolDecision,
   type ToolResult,
   withFunctionsAsTools,
-} from "./tools.ts";
-export { readUsage } from "./usage.ts";
-export { joinWav, readWav, type Wav, wavMs, writeWav, writeWavHead } from "./wav.ts";
+} from "../protocols/tools.ts";
+export { classifyError, classifyFault } from "../protocols/upstream-errors.ts";
+export { readUsage } from "../protocols/usage.ts";
+export { bearer, definePlugin, type PluginDefinition } from "./define-plugin.ts";
+export { PluginError } from "./errors.ts";
+export { type OpenaiOptions, openai } from "./openai.ts";
+export { readModels } from "./read-models.ts";

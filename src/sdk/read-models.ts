@@ -1,7 +1,7 @@
 import { type Capability, compilePrice, getBasicMeters, type MeterName, Model, type Price } from "../contract/index.ts";
-import { lowerFirst, shapeChecker } from "./check-shape.ts";
+import { lowerFirst, shapeChecker } from "../lib/check-shape.ts";
+import { isRecord } from "../lib/json.ts";
 import { PluginError } from "./errors.ts";
-import { isRecord } from "./json.ts";
 
 /** The rates that a price lacks to sell calls of this capability. */
 export function findMissingRates(price: Price | undefined, capability: Capability): readonly MeterName[] {

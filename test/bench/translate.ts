@@ -1,24 +1,13 @@
 import { builtIns } from "../../plugins/index.ts";
-import type {
-  Call,
-  Caller,
-  ChatChunk,
-  ChatRequest,
-  Model,
-  ProviderPlugin,
-  ResponsesRequest,
-} from "../../src/contract/index.ts";
+import type { Call, Caller, ChatChunk, ChatRequest, Model, ProviderPlugin } from "../../src/contract/index.ts";
 import { finishNative, openNative } from "../../src/kernel/capabilities/native.ts";
-import {
-  CallContext,
-  type Kernel,
-  messagesProtocol,
-  NativeExchange,
-  responsesProtocol,
-} from "../../src/kernel/index.ts";
+import { CallContext, type Kernel, NativeExchange } from "../../src/kernel/index.ts";
 import { boundPrompt } from "../../src/kernel/normalize/prompt-bounds.ts";
 import { StreamNormalizer } from "../../src/kernel/normalize/stream.ts";
 import { UsageMeter } from "../../src/kernel/normalize/usage.ts";
+import * as messagesProtocol from "../../src/protocols/messages/index.ts";
+import * as responsesProtocol from "../../src/protocols/responses/index.ts";
+import type { ResponsesRequest } from "../../src/protocols/responses/schema.ts";
 import { readEvents } from "../../src/sdk/index.ts";
 
 /** What one piece of a provider's stream costs from its bytes to ours, beside OpenAI's own, which is passed through. */

@@ -1,4 +1,5 @@
 import type { Capability } from "../../src/contract/index.ts";
+import { eventStreamReply } from "../support/event-stream.ts";
 import { binaryReply, eventsReply, jsonReply, type Reply } from "../support/reply.ts";
 import { wavOf } from "../support/wav.ts";
 
@@ -42,9 +43,32 @@ const vector = { values: [0.1, 0.2, 0.3] };
 const vectors = ["a", "b"].map((_, index) => ({ object: "embedding", index, embedding: vector.values }));
 const wav = wavOf(1000);
 
+const converseUsage = { inputTokens: 5, outputTokens: 2, totalTokens: 7 };
+const uses = calls.map(({ id }) => ({ toolUse: { toolUseId: id, name: "look_up", input: {} } }));
+const converse = {
+  output: { message: { role: "assistant", content: [{ text: "Hello" }, ...uses] } },
+  stopReason: "end_turn",
+  usage: converseUsage,
+};
+const converseEvents: [string, unknown][] = [
+  ["messageStart", { role: "assistant" }],
+  ["contentBlockDelta", { contentBlockIndex: 0, delta: { text: "Hello" } }],
+  ["contentBlockStop", { contentBlockIndex: 0 }],
+  ["messageStop", { stopReason: "end_turn" }],
+  ["metadata", { usage: converseUsage }],
+];
+
 /** A short answer of each provider, of each capability it has: what is asked for matters here, not what is answered. */
-export function cannedReply(plugin: string, capability: Capability, { stream, count }: CheckInput): Reply {
-  switch (`${plugin} ${capability}`) {
+export function cannedReply(
+  plugin: string,
+  capability: Capability,
+  { stream, count, isClaude = false }: CheckInput,
+): Reply {
+  // Clouds speak Anthropic's protocol for Claude.
+  const protocol = isClaude ? "anthropic" : plugin === "vertex" ? "gemini" : plugin;
+  switch (`${protocol} ${capability}`) {
+    case "bedrock chat":
+      return stream ? eventStreamReply(...converseEvents) : jsonReply(converse);
     case "anthropic chat":
       return stream
         ? eventsReply(...events)
@@ -76,4 +100,5 @@ interface CheckInput {
   stream: boolean;
   /** How many vectors are wanted. */
   count: number;
+  isClaude?: boolean;
 }

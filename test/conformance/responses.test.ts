@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatCompletion, ResponseObject } from "../../src/contract/index.ts";
-import { toResponse } from "../../src/kernel/protocols/responses/index.ts";
+import type { ChatCompletion } from "../../src/contract/index.ts";
+import { toResponse } from "../../src/protocols/responses/index.ts";
+import type { ResponseObject } from "../../src/protocols/responses/schema.ts";
 import { faultsOf, schemaMissing } from "../support/openai-schema.ts";
 import { recordingsMissing } from "../support/recordings.ts";
 import { replyOf } from "../support/reply.ts";
-import { eventsOf, head, planFor, sent } from "../unit/kernel/protocols/responses/support.ts";
+import { eventsOf, head, planFor, sent } from "../unit/protocols/responses/support.ts";
 import { chatBy } from "./fixture.ts";
 import { type Case, named, requestOf, streamedChats, wholeChats } from "./recorded.ts";
 import { streamedForm } from "./streamed-form.ts";

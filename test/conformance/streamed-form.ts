@@ -1,5 +1,5 @@
 import type { GenerateAnswer, GeneratedCandidate } from "modelgate/plugin";
-import type { MessageAnswer } from "../../plugins/anthropic/wire.ts";
+import type { MessageAnswer } from "../../src/protocols/messages/schema.ts";
 import type { Recording } from "../support/recordings.ts";
 import { eventsReply, type Reply } from "../support/reply.ts";
 import { streamOf } from "../unit/plugins/anthropic/stream-of.ts";

@@ -1,5 +1,5 @@
 import { builtIns } from "../../plugins/index.ts";
-import type { ProviderPlugin } from "../../src/contract/index.ts";
+import type { Model, ProviderPlugin } from "../../src/contract/index.ts";
 import { type Feature, features } from "./features.ts";
 import { tryFeature, type Verdict } from "./try-feature.ts";
 
@@ -34,9 +34,25 @@ async function cellOf(plugin: ProviderPlugin, feature: Feature): Promise<string>
     ({ capability, endpoint }) => capability === feature.capability && endpoint === undefined,
   );
   const verdicts = new Set<Verdict>();
-  for (const model of models) verdicts.add(await tryFeature(plugin, model, feature));
+  // Many are alike in all that is sent.
+  const unlike = new Map(models.map((model) => [JSON.stringify(toSending(model)), model]));
+  for (const model of unlike.values()) verdicts.add(await tryFeature(plugin, model, feature));
   if (verdicts.size === 0) return "–";
   return verdicts.size === 1 ? ([...verdicts][0] as string) : "by model";
+}
+
+/** What of a row can change a request. */
+function toSending({ id: _, aliases: __, price: ___, created: ____, checkedOn: _____, source: ______, ...row }: Model) {
+  const {
+    upstreamId,
+    outputTokensMax: _1,
+    contextTokens: _2,
+    retiredOn: _3,
+    successor: _4,
+    ownedBy: _5,
+    ...rest
+  } = row;
+  return { ...rest, isClaude: upstreamId.startsWith("claude") };
 }
 
 if (import.meta.main) {

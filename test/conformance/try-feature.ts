@@ -38,6 +38,7 @@ function ask(plugin: ProviderPlugin, model: Model, capability: Capability, reque
   const reply = cannedReply(plugin.name, capability, {
     stream: (request.stream === true && !isWhole(plugin, request)) || model.options?.events === true,
     count,
+    isClaude: model.upstreamId.startsWith("claude") && plugin.name !== "bedrock",
   });
   const only = { ...plugin, models: [model] };
   return serveBy(only, { capability, request: request as unknown as RequestOf<typeof capability> }, reply) as Promise<

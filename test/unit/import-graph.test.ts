@@ -7,19 +7,23 @@ const root = join(import.meta.dir, "../..");
 /** What each folder of `src` may import from, beside itself. Everything else is a breach. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   contract: [],
+  lib: ["contract"],
+  protocols: ["contract", "lib"],
+  sdk: ["contract", "lib", "protocols"],
   config: ["contract"],
-  sdk: ["contract"],
-  kernel: ["contract", "sdk"],
+  kernel: ["contract", "lib", "protocols"],
   db: ["contract"],
   billing: ["contract", "db"],
   accounts: ["contract", "db"],
-  "plugin-loader": ["contract", "sdk", "kernel"],
+  "plugin-loader": ["contract", "lib", "protocols", "sdk", "kernel"],
   observability: ["contract", "config", "kernel", "billing"],
   providers: ["contract", "sdk", "config", "db", "accounts", "kernel", "plugin-loader"],
   alerts: ["contract", "config", "db", "kernel", "providers"],
   "content-log": ["contract", "config", "db", "accounts", "kernel", "providers"],
   http: [
     "contract",
+    "lib",
+    "protocols",
     "sdk",
     "config",
     "db",
@@ -51,8 +55,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "content-log",
   ],
   cli: [
-    ...["contract", "sdk", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability", "http"],
-    ...["dashboard", "providers", "content-log", "app.ts", "package.json"],
+    ...["contract", "lib", "sdk", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability"],
+    ...["http", "dashboard", "providers", "content-log", "app.ts", "package.json"],
   ],
   "main.ts": ["cli", "plugins", "contract"],
 };
@@ -132,9 +136,12 @@ test("imports go downward only", () => {
 
 describe("a breach is found", () => {
   test.each([
-    ["src/contract/upward.ts", 'import "../sdk/sse.ts";'],
+    ["src/contract/upward.ts", 'import "../lib/sse.ts";'],
+    ["src/lib/upward.ts", 'import "../protocols/tools.ts";'],
+    ["src/protocols/upward.ts", 'import "../sdk/index.ts";'],
+    ["src/protocols/messages/sideways.ts", 'import { run } from "../../kernel/pipeline.ts";'],
     ["src/sdk/upward.ts", 'import { run } from "../kernel/pipeline.ts";'],
-    ["src/sdk/dialects/openai/upward.ts", 'import type { Run } from "../../../kernel/pipeline.ts";'],
+    ["src/protocols/openai/upward.ts", 'import type { Run } from "../../kernel/pipeline.ts";'],
     ["src/kernel/upward.ts", 'export { a } from "../http/errors.ts";'],
     ["src/kernel/lazy.ts", 'const a = await import("../plugin-loader/index.ts");'],
     ["src/kernel/reads-config.ts", 'import "../config/index.ts";'],
@@ -180,7 +187,7 @@ test("nothing stands loose in src but the entry and the composition root", () =>
 
 test("forbidden globals are not reached by way of globalThis", () => {
   const reached = [...source]
-    .filter(([path]) => /^(src\/(contract|sdk|kernel|plugin-loader|billing|db)|plugins)\//.test(path))
+    .filter(([path]) => /^(src\/(contract|lib|protocols|sdk|kernel|plugin-loader|billing|db)|plugins)\//.test(path))
     .filter(([path]) => path !== "src/kernel/upstream/network.ts" && !path.endsWith(".bun.ts"))
     .filter(([, text]) => /(?<!typeof )globalThis\.(fetch|Bun|process|Deno)\b/.test(text));
   expect(reached.map(([path]) => path)).toEqual([]);

@@ -23,8 +23,10 @@ export const pluginRecord = defineCommand({
     const model = plugin.models.find(({ id, capability }) => capability === "chat" && (flags.model ?? id) === id);
     if (model === undefined)
       throw new UsageError(`${plugin.name} has no chat model ${flags.model ?? ""}, expected one of its catalogue`);
-    const credential = ((await readProviderSettings(context, config)) ?? config).credentials(plugin.name);
-    if (plugin.credential === "key" && credential.keys.length === 0) {
+    const credential =
+      (await readProviderSettings(context, config))?.credentials(plugin) ??
+      config.credentials(plugin.name, plugin.credential);
+    if (plugin.credential !== "none" && credential.keys.length === 0) {
       const variable = `${getVariablePrefix(plugin.name)}_API_KEY`;
       throw new UsageError(
         `There is no key to ask ${plugin.name} with: set ${variable}, or store one with modelgate provider key set`,

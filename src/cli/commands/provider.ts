@@ -3,10 +3,10 @@ import { basename } from "node:path";
 import { commandLine } from "../../accounts/index.ts";
 import type { Config } from "../../config/index.ts";
 import { monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
+import { parseJson } from "../../lib/json.ts";
 import { createLog } from "../../observability/log.ts";
 import { describeProviders, Providers } from "../../providers/index.ts";
 import { openPluginManager } from "../../providers/open-plugin-manager.bun.ts";
-import { parseJson } from "../../sdk/index.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
 import { withStore } from "../lib/with-store.ts";
@@ -113,7 +113,7 @@ export const providerSet = defineCommand({
 
 export const providerKeySet = defineCommand({
   name: "provider key set",
-  description: "Store a key of a provider, encrypted; reads it from standard input",
+  description: "Store a key of a provider, encrypted; reads it, or a JSON object of fields, from standard input",
   flags: { replace: { value: "ID", description: "The key to replace; absent: the key is added" } },
   args: ["NAME"],
   example: "provider key set openai < openai.key",
@@ -123,7 +123,7 @@ export const providerKeySet = defineCommand({
       throw new UsageError("Standard input is empty, expected the key there");
     }
     const id = await withProviders(context, input, ({ actions }) =>
-      actions.setKey(by, args.NAME, secret, flags.replace),
+      actions.setKey(commandLine, args.NAME, secret, flags.replace),
     );
     return { json: { id }, text: `${args.NAME} has the key ${id}` };
   },

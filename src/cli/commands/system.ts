@@ -13,7 +13,7 @@ export const serve = defineCommand({
   example: "serve",
   async run(context, { config }) {
     // Credentials are read at first use; reading them now stops the start when one is invalid.
-    for (const { name } of context.plugins) config.credentials(name);
+    for (const { name, credential } of context.plugins) config.credentials(name, credential);
     makeHome(config);
     await context.serve(config);
     return undefined;
@@ -81,7 +81,7 @@ export const config = defineCommand({
   example: "config",
   async run(context, { config }) {
     const { plugins } = await loadOffline(context, config);
-    const withKey = plugins.filter(({ credential }) => credential === "key").map(({ name }) => name);
+    const withKey = plugins.filter(({ credential }) => credential !== "none");
     const rows = describeConfig(config, withKey);
     return { json: rows, text: columns(rows.map(({ name, value, source }) => [name, value, source])) };
   },

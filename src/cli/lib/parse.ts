@@ -1,7 +1,7 @@
 import { roles } from "../../accounts/index.ts";
 import type { Config } from "../../config/index.ts";
 import { type BudgetPeriod, parseUsd } from "../../contract/index.ts";
-import { didYouMean } from "../../sdk/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { type CliContext, UsageError } from "../command.ts";
 import { loadSnapshot, readProviderSettings, toCatalogueRows } from "./catalogue.ts";
 

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import { type Static, Type } from "@sinclair/typebox";
-import { shapeChecker } from "../../sdk/check-shape.ts";
+import { shapeChecker } from "../../lib/check-shape.ts";
 
 /** A price file that others write: rows by plugin, as in the operator's own catalogue files. */
 const SignedCatalogue = Type.Object(

@@ -1,7 +1,7 @@
 import { type Account, type Accounts, auditedActions, createAccounts, createAudited } from "../../accounts/index.ts";
 import { type Config, getStoreOptions, makeHome } from "../../config/index.ts";
 import { openStore, type Store } from "../../db/index.ts";
-import { didYouMean } from "../../sdk/did-you-mean.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
 import { UsageError } from "../command.ts";
 
 /** A command blocks no calls, so it can wait for a gateway that is busy writing. */

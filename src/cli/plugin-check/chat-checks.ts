@@ -93,10 +93,11 @@ async function tryConversation(plugin: ProviderPlugin, fixture: Fixture): Promis
 async function tryWithoutUsage(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
   const { promptTokens, completionTokens } = fixture.expect ?? {};
   const figures = [promptTokens, completionTokens].filter((figure) => figure !== undefined);
-  const { json: whole, text: events } = fixture.reply;
+  const { json: whole, text: events, awsEvents } = fixture.reply;
   const json = whole === undefined ? {} : { json: withoutUsage(whole, figures) };
   const text = events === undefined ? {} : { text: eventsWithoutUsage(events, figures) };
-  const outcome = await simulate(plugin, fixture, { ...fixture.reply, ...json, ...text });
+  const binary = awsEvents && { awsEvents: awsEvents.map(([type, data]) => [type, withoutUsage(data, figures)]) };
+  const outcome = await simulate(plugin, fixture, { ...fixture.reply, ...json, ...text, ...(binary as object) });
   const failure = findFailure(outcome, "leave usage out of the answer when the provider does not say it");
   if (failure !== undefined) return failure;
   const { usageSource } = outcome.settlement ?? {};

@@ -25,7 +25,7 @@ export async function checkPlugin(plugin: ProviderPlugin, own: readonly Fixture[
     name: `${fixture.capability ?? "chat"}: ${fixture.about}`,
     run: async () => findDifference(fixture, await simulate(plugin, fixture, fixture.reply)),
   }));
-  const checks: Check[] = [...(plugin.credential === "key" ? [ofKey] : []), ...ofFixtures];
+  const checks: Check[] = [...(plugin.credential !== "none" ? [ofKey] : []), ...ofFixtures];
   for (const capability of capabilities) {
     const those = fixtures.filter((fixture) => (fixture.capability ?? "chat") === capability);
     const good = those.filter(({ expect }) => expect?.error === undefined);

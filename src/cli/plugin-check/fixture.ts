@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { capabilities } from "../../contract/index.ts";
-import { shapeChecker } from "../../sdk/check-shape.ts";
+import { shapeChecker } from "../../lib/check-shape.ts";
 import { PluginError } from "../../sdk/index.ts";
 
 /** What a provider answers once. */
@@ -12,6 +12,11 @@ const Reply = Type.Object(
     mediaType: Type.Optional(Type.String({ description: "By the body's kind when left out" })),
     json: Type.Optional(Type.Unknown({ description: "The body as JSON" })),
     text: Type.Optional(Type.String({ description: "The body as text, such as server-sent events" })),
+    awsEvents: Type.Optional(
+      Type.Array(Type.Tuple([Type.String(), Type.Unknown()]), {
+        description: "The body as an AWS event stream: the type and the payload of each event",
+      }),
+    ),
     base64: Type.Optional(Type.String({ description: "The body as bytes" })),
   },
   { additionalProperties: false },

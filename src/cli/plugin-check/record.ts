@@ -1,7 +1,13 @@
-import { type GatewayError, mediaTypeOf, type ProviderPlugin, UpstreamFault } from "../../contract/index.ts";
+import {
+  type GatewayError,
+  getSecrets,
+  mediaTypeOf,
+  type ProviderPlugin,
+  UpstreamFault,
+} from "../../contract/index.ts";
 import { buildRegistry, type Credential, monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
+import { parseJson } from "../../lib/json.ts";
 import { describeFault } from "../../providers/index.ts";
-import { parseJson } from "../../sdk/index.ts";
 import { UsageError } from "../command.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 import { readReply, serveOnce } from "./simulate.ts";
@@ -32,11 +38,12 @@ export async function recordCall(
   const baseUrl = (credential.baseUrl ?? plugin.baseUrl).replace(/\/+$/, "");
   const keepingFetch = async (url: string, init: RequestInit) => {
     const response = await fetch(url, init);
-    const text = await response.text();
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    const text = new TextDecoder().decode(bytes);
     const path = url.startsWith(baseUrl) ? url.slice(baseUrl.length) : url;
-    kept.push({ path, body: parseJson(String(init.body)), reply: toReply(response, text) });
+    kept.push({ path, body: parseJson(String(init.body)), reply: toReply(response, text, bytes) });
     const headers = { "content-type": response.headers.get("content-type") ?? "" };
-    return new Response(text, { status: response.status, headers });
+    return new Response(bytes, { status: response.status, headers });
   };
   const network = openNetwork(new TimeoutScheduler(), monotonicNow, { fetch: keepingFetch as unknown as typeof fetch });
   const outcome = await serveOnce({ registry, network }, { model, request });
@@ -67,13 +74,14 @@ function explainFailure(error: GatewayError, baseUrl: string, { keys }: Credenti
 /** Keys, ours and what looks like one. */
 function withoutSecrets(text: string, keys: readonly string[]): string {
   let clean = text;
-  for (const key of keys) clean = clean.replaceAll(key, "hidden");
+  for (const secret of keys.flatMap(getSecrets)) clean = clean.replaceAll(secret, "hidden");
   return clean.replace(secretForms, "hidden");
 }
 
-function toReply(response: Response, text: string): Reply {
+function toReply(response: Response, text: string, bytes: Uint8Array): Reply {
   const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
   const status = response.status === 200 ? {} : { status: response.status };
+  if (mediaType === "application/vnd.amazon.eventstream") return { ...status, mediaType, base64: bytes.toBase64() };
   const json = mediaType === "application/json" ? parseJson(text) : undefined;
   return json === undefined ? { ...status, mediaType, text } : { ...status, json };
 }

@@ -1,14 +1,15 @@
-import type {
-  AdmissionRequest,
-  Capability,
-  ChatChunk,
-  ChatCompletion,
-  Ledger,
-  LimitState,
-  ProviderPlugin,
-  Settlement,
+import {
+  type AdmissionRequest,
+  type Capability,
+  type ChatChunk,
+  type ChatCompletion,
+  GatewayError,
+  type Ledger,
+  type LimitState,
+  type ProviderPlugin,
+  type Settlement,
 } from "../../contract/index.ts";
-import { GatewayError } from "../../contract/index.ts";
+
 import {
   buildRegistry,
   CallContext,
@@ -20,8 +21,10 @@ import {
   TimeoutScheduler,
 } from "../../kernel/index.ts";
 import { SsrfGuard } from "../../kernel/upstream/ssrf-guard.ts";
-import { parseJson } from "../../sdk/index.ts";
+import { writeEventStream } from "../../lib/event-stream.ts";
+import { parseJson } from "../../lib/json.ts";
 import type { Fixture, Reply } from "./fixture.ts";
+import { sampleCredential } from "./sample-credential.ts";
 
 /** The key a plugin is given here; it is to be sent to the provider, and never to be seen by the caller. */
 export const simulatedKey = "check-key-0123456789abcdef";
@@ -65,6 +68,10 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
   const capability = fixture.capability ?? "chat";
   const requests: ProviderRequest[] = [];
   const fetch = (async (url: string, init: RequestInit) => {
+    // A token is given for what stands for a credential, and carries it.
+    if (new Headers(init.headers).get("content-type") === "application/x-www-form-urlencoded") {
+      return Response.json({ access_token: simulatedKey, expires_in: 3600 });
+    }
     requests.push({
       url,
       headers: new Headers(init.headers),
@@ -74,7 +81,7 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
   }) as unknown as typeof globalThis.fetch;
   const { models } = plugin;
   const row = models.find(({ id }) => id === fixture.model) ?? models.find((model) => model.capability === capability);
-  const { registry } = buildRegistry([plugin], () => ({ keys: [simulatedKey] }));
+  const { registry } = buildRegistry([plugin], () => ({ keys: [sampleCredential(plugin, simulatedKey)] }));
   const now = monotonicNow;
   const network = openNetwork(new TimeoutScheduler(now), now, {
     bounds: { firstByteMsMax: 5000, beginMsMax: 5000, callMsMax: 10_000, idleMsMax: 5000 },
@@ -156,7 +163,8 @@ function toRequest(capability: Capability, fields: Record<string, unknown>): unk
 }
 
 /** The bytes of a reply. */
-export function toBytes({ json, text, base64 }: Reply): Uint8Array<ArrayBuffer> {
+export function toBytes({ json, text, base64, awsEvents }: Reply): Uint8Array<ArrayBuffer> {
+  if (awsEvents !== undefined) return writeEventStream(awsEvents);
   if (base64 !== undefined) return Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
   return new TextEncoder().encode(text ?? (json === undefined ? "" : JSON.stringify(json)));
 }
@@ -174,7 +182,8 @@ function respond(sent: Sent): Response {
   return new Response(stream, { status, headers: { "content-type": mediaType, ...headers } });
 }
 
-function defaultMediaType({ text, base64 }: Reply): string {
+function defaultMediaType({ text, base64, awsEvents }: Reply): string {
+  if (awsEvents !== undefined) return "application/vnd.amazon.eventstream";
   if (base64 !== undefined) return "application/octet-stream";
   return text === undefined ? "application/json" : text.startsWith("<") ? "text/html" : "text/event-stream";
 }

@@ -44,12 +44,14 @@ export function buildRows(
   for (const [name, listed] of Object.entries(list)) {
     const capability = capabilityOf[listed.mode ?? ""];
     if (listed.litellm_provider !== rules.provider || capability === undefined || !isName(name, rules)) continue;
-    const id = name.slice(rules.prefix.length);
+    const upstreamId = name.slice(rules.prefix.length);
+    const id = `${rules.idPrefix ?? ""}${upstreamId}`;
     if (rows.has(id)) continue;
     const owner = taken.get(id);
-    const reason = findReason(id, listed, capability, { rules, today, owner });
+    const reason = findReason(upstreamId, listed, capability, { rules, today, owner });
+    const before = known.get(id);
     const row =
-      reason === undefined ? toRow(id, listed, capability, { rules, today, before: known.get(id) }) : undefined;
+      reason === undefined ? toRow({ id, upstreamId }, listed, capability, { rules, today, before }) : undefined;
     if (row !== undefined) rows.set(id, row);
     else leftOut.set(id, reason ?? "the list has no price of it");
     if (row !== undefined && toBase(id) !== id) snapshots.push([id, toBase(id)]);
@@ -88,12 +90,12 @@ const features = [
 ] as const;
 
 function toRow(
-  id: string,
+  { id, upstreamId }: Pick<Model, "id" | "upstreamId">,
   listed: Listed,
   capability: Capability,
   { rules, today, before }: { rules: ProviderRules; today: string; before: Model | undefined },
 ): Model | undefined {
-  const { price, ...facts } = rules.facts(id, listed, capability);
+  const { price, ...facts } = rules.facts(upstreamId, listed, capability);
   if (price === undefined) return undefined;
   const isChat = capability === "chat";
   // Sound that costs more than text needs a rate of its own.
@@ -108,7 +110,7 @@ function toRow(
   const end = listed.deprecation_date;
   const row = {
     id,
-    upstreamId: id,
+    upstreamId,
     capability,
     premium: true,
     ...(listed.mode === "responses" && { endpoint: "responses" }),
@@ -116,8 +118,8 @@ function toRow(
     ...(isChat && listed.supports_reasoning === true && { reasoning: true }),
     ...(isChat && can.length > 0 && { features: can }),
     ...facts,
-    ownedBy: rules.ownedBy(id),
-    created: before?.created ?? toCreated(id) ?? Date.parse(today) / 1000,
+    ownedBy: rules.ownedBy(upstreamId),
+    created: before?.created ?? toCreated(upstreamId) ?? Date.parse(today) / 1000,
     price,
     ...(end !== undefined && { retiredOn: end }),
     ...(successors[id] !== undefined && { successor: successors[id] }),

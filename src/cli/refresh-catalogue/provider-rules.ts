@@ -9,6 +9,8 @@ export interface ProviderRules {
   /** The provider's name in the list, and what stands before its ids there. */
   readonly provider: string;
   readonly prefix: string;
+  /** What stands before its ids here, where the same model is sold by others too. */
+  readonly idPrefix?: string;
   readonly ownedBy: (id: string) => string;
   /** What the gateway's plugin can do. */
   readonly capabilities: readonly Capability[];

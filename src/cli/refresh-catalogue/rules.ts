@@ -34,7 +34,7 @@ const geminiVoices =
   Algenib Rasalgethi Laomedeia Achernar Alnilam Schedar Gacrux Pulcherrima Achird Zubenelgenubi Vindemiatrix Sadachbia
   Sadaltager Sulafat`.split(/\s+/);
 
-const gemini: ProviderRules = {
+export const gemini: ProviderRules = {
   provider: "gemini",
   prefix: "gemini/",
   ownedBy: () => "google",

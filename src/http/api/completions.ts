@@ -1,13 +1,7 @@
 import { Elysia } from "elysia";
-import {
-  type ChatChunk,
-  type ChatCompletion,
-  type ChatRequest,
-  CompletionsRequest,
-  makeCallId,
-  TextCompletion,
-} from "../../contract/index.ts";
-import { completionsProtocol } from "../../kernel/index.ts";
+import { type ChatChunk, type ChatCompletion, type ChatRequest, makeCallId } from "../../contract/index.ts";
+import * as completionsProtocol from "../../protocols/completions/inbound.ts";
+import { CompletionsRequest, TextCompletion } from "../../protocols/completions/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { replyOnce } from "../middleware/reply-once.ts";

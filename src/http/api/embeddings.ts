@@ -6,7 +6,7 @@ import {
   TokenListsRequest,
   TokensRequest,
 } from "../../contract/index.ts";
-import { isRecord } from "../../sdk/json.ts";
+import { isRecord } from "../../lib/json.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { replyOnce } from "../middleware/reply-once.ts";

@@ -1,12 +1,8 @@
 import { Elysia } from "elysia";
-import {
-  type ChatChunk,
-  type ChatCompletion,
-  MessagesAnswer,
-  MessagesCountRequest,
-  MessagesRequest,
-} from "../../contract/index.ts";
-import { countNatively, countTokens, messagesProtocol, type NativeExchange } from "../../kernel/index.ts";
+import type { ChatChunk, ChatCompletion } from "../../contract/index.ts";
+import { countNatively, countTokens, type NativeExchange } from "../../kernel/index.ts";
+import * as messagesProtocol from "../../protocols/messages/index.ts";
+import { MessagesAnswer, MessagesCountRequest, MessagesRequest } from "../../protocols/messages/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type CountLimiter, checkEarly } from "../middleware/early-checks.ts";
 import { toGatewayError } from "../middleware/errors.ts";

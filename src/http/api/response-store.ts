@@ -1,16 +1,10 @@
 import { Buffer } from "node:buffer";
 import { findTwoPeople } from "../../accounts/index.ts";
 import { withTimeout } from "../../billing/index.ts";
-import {
-  decrypt,
-  encrypt,
-  GatewayError,
-  type ResponseItem,
-  type ResponseObject,
-  type ResponsesRequest,
-} from "../../contract/index.ts";
+import { decrypt, encrypt, GatewayError } from "../../contract/index.ts";
 import { createStoredResponses, type StoredResponses } from "../../db/index.ts";
-import { responsesProtocol } from "../../kernel/index.ts";
+import * as responsesProtocol from "../../protocols/responses/index.ts";
+import type { ResponseItem, ResponseObject, ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "../middleware/handle-call.ts";
 import { inTurn } from "../middleware/read-body.ts";

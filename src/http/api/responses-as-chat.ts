@@ -1,5 +1,7 @@
-import { type ChatRequest, ResponsesRequest } from "../../contract/index.ts";
-import { fromOtherHabits, responsesProtocol } from "../../kernel/index.ts";
+import type { ChatRequest } from "../../contract/index.ts";
+import { fromOtherHabits } from "../../protocols/chat/inbound.ts";
+import * as responsesProtocol from "../../protocols/responses/index.ts";
+import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import { checkEarly } from "../middleware/early-checks.ts";
 import type { HttpCall } from "../middleware/handle-call.ts";

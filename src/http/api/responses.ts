@@ -1,12 +1,8 @@
 import { Elysia } from "elysia";
-import {
-  type ChatChunk,
-  type ChatCompletion,
-  GatewayError,
-  ResponseObject,
-  ResponsesRequest,
-} from "../../contract/index.ts";
-import { countNatively, countTokens, type NativeExchange, responsesProtocol } from "../../kernel/index.ts";
+import { type ChatChunk, type ChatCompletion, GatewayError } from "../../contract/index.ts";
+import { countNatively, countTokens, type NativeExchange } from "../../kernel/index.ts";
+import * as responsesProtocol from "../../protocols/responses/index.ts";
+import { ResponseObject, ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type CountLimiter, checkEarly } from "../middleware/early-checks.ts";
 import { toGatewayError } from "../middleware/errors.ts";

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { GatewayError, quoteValue, type ResponseItem, ResponseObject } from "../../contract/index.ts";
+import { GatewayError, quoteValue } from "../../contract/index.ts";
+import { type ResponseItem, ResponseObject } from "../../protocols/responses/schema.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, jsonReply } from "../middleware/handle-call.ts";

@@ -13,7 +13,7 @@ const Name = Type.String({ minLength: 1, maxLength: 60 });
 const NewProvider = formBody({ name: Name, manifest: Type.Any() });
 const Order = Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 1000 }), Type.Null()]));
 const Change = formBody({ enabled: Type.Optional(Type.Boolean()), priority: Order, weight: Order });
-const NewKey = formBody({ key: Secret });
+const NewKey = formBody({ key: Type.Optional(Secret), fields: Type.Optional(Secret) });
 const Test = formBody({
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   key_id: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
@@ -63,15 +63,15 @@ export function providersController(deps: HttpDeps) {
     )
     .post(
       "/:id/keys",
-      async ({ admin, params: { id }, body: { key } }) => {
-        return { id: await actions.setKey(admin.accountId, id, readSecret(key)) };
+      async ({ admin, params: { id }, body }) => {
+        return { id: await actions.setKey(admin, id, readSecret(body)) };
       },
       { body: NewKey },
     )
     .post(
       "/:id/keys/:key",
-      async ({ admin, params, body: { key } }) => {
-        return { id: await actions.setKey(admin.accountId, params.id, readSecret(key), params.key) };
+      async ({ admin, params, body }) => {
+        return { id: await actions.setKey(admin, params.id, readSecret(body), params.key) };
       },
       { body: NewKey },
     )
@@ -81,8 +81,10 @@ export function providersController(deps: HttpDeps) {
     });
 }
 
-function readSecret(value: unknown): string {
-  if (typeof value === "string") return value;
+/** A key, or the fields of a credential that has several. */
+function readSecret({ key, fields }: { key?: unknown; fields?: unknown }): unknown {
+  if (typeof key === "string" && fields === undefined) return key;
+  if (key === undefined && typeof fields === "object" && fields !== null) return fields;
   throw new GatewayError("invalid_request", "key is not a text, but the provider's key was expected", { param: "key" });
 }
 

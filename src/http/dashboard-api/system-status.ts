@@ -23,12 +23,12 @@ export function systemStatusController(deps: HttpDeps) {
  * Plugins whose credentials can be read from the environment; what is wrong with others is in their state. Not those that
  * were added here: their names would tell which variables there are.
  */
-function readableCredentials({ config, snapshot, providers: { settings } }: HttpDeps): string[] {
-  return snapshot().plugins.flatMap(({ name }) => {
+function readableCredentials({ config, snapshot, providers: { settings } }: HttpDeps) {
+  return snapshot().plugins.flatMap(({ name, credential }) => {
     if (settings.isManaged(name)) return [];
     try {
-      config.credentials(name);
-      return [name];
+      config.credentials(name, credential);
+      return [{ name, credential }];
     } catch {
       return [];
     }

@@ -1,4 +1,4 @@
-import { isRecord } from "../../sdk/index.ts";
+import { isRecord } from "../../lib/json.ts";
 
 /** Claude Code's, then Codex's. */
 const headerNames = ["x-claude-code-session-id", "session-id"];

@@ -1,6 +1,6 @@
 import { RateLimiter } from "../../accounts/index.ts";
 import { findCandidates } from "../../kernel/index.ts";
-import { isRecord } from "../../sdk/index.ts";
+import { isRecord } from "../../lib/json.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "./handle-call.ts";
 

@@ -1,6 +1,8 @@
 import type { ValidationError } from "elysia";
 import { GatewayError, isOfOperator, type LimitState, makeCallId } from "../../contract/index.ts";
-import { type Log, messagesProtocol, responsesProtocol } from "../../kernel/index.ts";
+import type { Log } from "../../kernel/index.ts";
+import * as messagesProtocol from "../../protocols/messages/index.ts";
+import * as responsesProtocol from "../../protocols/responses/index.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
 import { notFoundPage } from "../dashboard-api/static-assets.ts";
 import type { HttpDeps } from "../deps.ts";

@@ -1,6 +1,6 @@
 import { GatewayError, membersMax } from "../../contract/index.ts";
 import type { CallContext } from "../../kernel/index.ts";
-import { isRecord } from "../../sdk/index.ts";
+import { isRecord } from "../../lib/json.ts";
 
 /**
  * Takes the field `models` out of a body: the models that the client wants to be tried in order. A `model` beside it is the

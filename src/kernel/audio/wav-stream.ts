@@ -1,5 +1,5 @@
 import { UpstreamFault } from "../../contract/index.ts";
-import { readWav, type Wav } from "../../sdk/wav.ts";
+import { readWav, type Wav } from "../../lib/wav.ts";
 import { closeIterator } from "../capabilities/iterators.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;

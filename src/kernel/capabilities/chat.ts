@@ -11,7 +11,7 @@ import {
   toTokenMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { isRecord } from "../../sdk/json.ts";
+import { isRecord } from "../../lib/json.ts";
 import type { CallContext } from "../call-context.ts";
 import { chunkTokensMax } from "../growing-hold.ts";
 import {

@@ -74,7 +74,7 @@ async function ask<Name extends keyof typeof handlerNames>(
   try {
     const { model } = route;
     const { id, signal } = call;
-    const upstream = new BoundUpstream(network, route, key?.key, call);
+    const upstream = new BoundUpstream(network, route, key?.credential, call);
     const warn = (sentence: string) => call.warn(sentence);
     const tokens = await call.untilCancelled(handler({ id, request, model, signal, upstream, warn }));
     key?.circuitBreaker.onSuccess();

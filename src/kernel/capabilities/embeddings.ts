@@ -11,7 +11,7 @@ import {
   type Model,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { base64ToFloats, floatsToBase64 } from "../../sdk/base64.ts";
+import { base64ToFloats, floatsToBase64 } from "../../lib/base64.ts";
 import { boundText, readText, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countedCharactersMax, countPieces, countTokens, decodeTokens } from "../normalize/tokenizer.ts";
 import { withFailover } from "../routing/failover.ts";

@@ -7,12 +7,12 @@ import {
   toMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { classifyError } from "../../sdk/fault.ts";
-import { isRecord, parseJson } from "../../sdk/json.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
+import { type NativeProtocol, nativeProtocols, type Part } from "../../protocols/native.ts";
+import { classifyError } from "../../protocols/upstream-errors.ts";
 import type { CallContext } from "../call-context.ts";
 import type { NativeExchange } from "../native-exchange.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
-import { type NativeProtocol, nativeProtocols, type Part } from "../protocols/native.ts";
 import type { Kernel } from "../types.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
 

@@ -10,7 +10,7 @@ import {
   toTokenMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { writeWavHead } from "../../sdk/wav.ts";
+import { writeWavHead } from "../../lib/wav.ts";
 import { splitText } from "../audio/split-text.ts";
 import { concatBytes, expectSameFormat, type OpenedFile, openSamples, type WavFormat } from "../audio/wav-stream.ts";
 import { boundText, readText } from "../normalize/prompt-bounds.ts";

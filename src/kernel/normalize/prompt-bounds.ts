@@ -9,11 +9,13 @@
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { KindGuard, type TObject, type TSchema, Type } from "@sinclair/typebox";
-import { ChatRequest, MessagesRequest, type Meters, type Model, ResponsesRequest } from "../../contract/index.ts";
-import { decodePercent } from "../../sdk/data-url.ts";
-import { isRecord } from "../../sdk/json.ts";
-import { unfoldSchema } from "../../sdk/json-schema.ts";
-import { SchemaBudget } from "../../sdk/schema-budget.ts";
+import { ChatRequest, type Meters, type Model } from "../../contract/index.ts";
+import { decodePercent } from "../../lib/data-url.ts";
+import { isRecord } from "../../lib/json.ts";
+import { unfoldSchema } from "../../lib/json-schema.ts";
+import { SchemaBudget } from "../../lib/schema-budget.ts";
+import { MessagesRequest } from "../../protocols/messages/schema.ts";
+import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import { audioTokensMax, hasAudioPrice, type InputAudio } from "./sound.ts";
 
 /** The most tokens that one image can cost where the row of the model does not say. */

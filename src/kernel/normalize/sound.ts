@@ -1,5 +1,5 @@
 import type { ChatRequest, ContentPart, Meters, Model } from "../../contract/index.ts";
-import { fromBase64 } from "../../sdk/base64.ts";
+import { fromBase64 } from "../../lib/base64.ts";
 import { nextTurn } from "../capabilities/iterators.ts";
 
 export type InputAudio = Extract<ContentPart, { type: "input_audio" }>;

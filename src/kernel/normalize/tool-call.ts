@@ -1,5 +1,5 @@
 import { type ChatRequest, GatewayError, type ProviderPlugin, type ToolCall } from "../../contract/index.ts";
-import { isRecord } from "../../sdk/json.ts";
+import { isRecord } from "../../lib/json.ts";
 
 /** A tool call as it may come from outside: of a function, or of a custom tool. */
 export interface AnyToolCall {

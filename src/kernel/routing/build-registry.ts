@@ -1,4 +1,4 @@
-import { compilePrice, type Model, type ProviderPlugin } from "../../contract/index.ts";
+import { compilePrice, type Model, type ModelParts, type ProviderPlugin } from "../../contract/index.ts";
 import { type CircuitBreakerOptions, type CircuitState, KeyPool, PluginHealth, RouteCircuit } from "./health.ts";
 import { findOwners, findTakenName } from "./model-names.ts";
 import { getPriority, getWeight, type ModelEntry, Registry, type Route } from "./registry.ts";
@@ -61,7 +61,7 @@ export function buildRegistry(
   const models = new Map<string, ModelEntry>();
   const refused: Refusal[] = [];
   const names = new Set<string>();
-  const hasKeys = ({ name, credential }: ProviderPlugin) => credential !== "key" || !!credentialOf(name)?.keys.length;
+  const hasKeys = ({ name, credential }: ProviderPlugin) => credential === "none" || !!credentialOf(name)?.keys.length;
   const owners = findOwners(plugins.filter(hasKeys), (name) => memory.registry?.byName(name)?.model.id);
   for (const plugin of plugins) {
     if (names.has(plugin.name)) {
@@ -93,7 +93,15 @@ function addRoutes(
   const isBaseUrlGiven = credential?.baseUrl !== undefined;
   for (const model of plugin.models) {
     const circuitBreaker = circuits.get(model.id) as RouteCircuit;
-    const route: Route = { plugin, model, baseUrl, isBaseUrlGiven, keys, health, circuitBreaker };
+    const route: Route = {
+      plugin: toOwnPlugin(plugin, model),
+      model,
+      baseUrl,
+      isBaseUrlGiven,
+      keys,
+      health,
+      circuitBreaker,
+    };
     const known = models.get(model.id);
     if (known === undefined) {
       models.set(model.id, { model, compiledPrice: model.price && compilePrice(model.price), routes: [route] });
@@ -102,6 +110,20 @@ function addRoutes(
     const routes = [...known.routes, route].sort((a, b) => getPriority(a.model) - getPriority(b.model));
     models.set(model.id, { ...known, routes });
   }
+}
+
+/** The plugins of a provider that speaks several protocols, by the parts that differ. */
+const ownPlugins = new WeakMap<ProviderPlugin, Map<ModelParts, ProviderPlugin>>();
+
+/** The plugin as it serves a model. */
+function toOwnPlugin(plugin: ProviderPlugin, model: Model): ProviderPlugin {
+  const parts = plugin.forModel?.(model);
+  if (parts === undefined) return plugin;
+  const known = ownPlugins.get(plugin) ?? new Map<ModelParts, ProviderPlugin>();
+  ownPlugins.set(plugin, known);
+  const own = known.get(parts) ?? Object.freeze({ ...plugin, ...parts });
+  known.set(parts, own);
+  return own;
 }
 
 /** The same keys keep their state; a changed plugin starts with closed circuits. */

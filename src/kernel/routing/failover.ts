@@ -63,7 +63,7 @@ export async function withFailover<Request, Answer>(
       call.currentRoute = route;
       call.keyIndex = key?.index;
       route.circuitBreaker.begin(nowMs, accountId);
-      const upstream = new BoundUpstream(network, route, key?.key, call);
+      const upstream = new BoundUpstream(network, route, key?.credential, call);
       try {
         const answer = await attempt.run(route.plugin, {
           id: call.id,

@@ -1,3 +1,4 @@
+import { getSecrets, type ProviderCredential, readCredential } from "../../contract/index.ts";
 import { sortFor } from "./stickiness.ts";
 
 /** When a circuit opens, and for how long. */
@@ -212,6 +213,8 @@ const keyCircuitOptions: CircuitBreakerOptions = {
 
 /** A shorter one is a placeholder such as `none`, for a server that accepts any. */
 const keyCharactersMin = 8;
+/** Tokens that are hidden: the one in use, and those before it that answers may still name. */
+const tokensPerKey = 4;
 
 const noKeys: ReadonlySet<number> = new Set();
 
@@ -219,16 +222,24 @@ const noKeys: ReadonlySet<number> = new Set();
 export interface PoolKey {
   readonly index: number;
   readonly key: string;
+  readonly credential: ProviderCredential;
   readonly circuitBreaker: CircuitBreaker;
 }
 
 /** The keys of one plugin, used in turn; those of one owner always the same. A key that a provider refuses or limits is paused. */
 export class KeyPool {
   readonly #keys: readonly PoolKey[];
+  readonly #secrets: readonly string[];
+  /** Tokens that were fetched for its credentials, the newest last. */
+  readonly #tokens = new Set<string>();
   #next = 0;
 
   constructor(keys: readonly string[]) {
-    this.#keys = keys.map((key, index) => ({ index, key, circuitBreaker: new CircuitBreaker(keyCircuitOptions) }));
+    this.#keys = keys.map((key, index) => {
+      const credential = readCredential(key);
+      return { index, key, credential, circuitBreaker: new CircuitBreaker(keyCircuitOptions) };
+    });
+    this.#secrets = keys.flatMap(getSecrets).filter((secret) => secret.length >= keyCharactersMin);
   }
 
   get size(): number {
@@ -272,8 +283,17 @@ export class KeyPool {
   /** The text with all keys replaced, for what a provider says to others. */
   hide(text: string): string {
     let hidden = text;
-    for (const { key } of this.#keys) if (key.length >= keyCharactersMin) hidden = hidden.replaceAll(key, "[hidden]");
+    for (const secret of this.#secrets) hidden = hidden.replaceAll(secret, "[hidden]");
+    for (const token of this.#tokens) hidden = hidden.replaceAll(token, "[hidden]");
     return hidden;
+  }
+
+  /** Hides a token as well from now on. */
+  conceal(token: string): void {
+    if (token.length < keyCharactersMin || this.#tokens.has(token)) return;
+    this.#tokens.add(token);
+    const [oldest] = this.#tokens;
+    if (this.#tokens.size > tokensPerKey * this.size && oldest !== undefined) this.#tokens.delete(oldest);
   }
 }
 

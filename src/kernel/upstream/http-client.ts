@@ -1,16 +1,17 @@
-import { UpstreamFault } from "../../contract/index.ts";
+import { type HttpMethod, UpstreamFault } from "../../contract/index.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { Timeout, TimeoutScheduler } from "./timeouts.ts";
 
-/** One POST to a provider. */
+/** One request to a provider. */
 export interface HttpRequest {
   /** Such as `https://api.example/v1`; the path is appended to it. */
   readonly baseUrl: string;
   readonly path: string;
   /** As {@link createHeaders} returns them. */
   readonly headers: Readonly<Record<string, string>>;
+  readonly method: HttpMethod;
   /** JSON text, or a form. */
-  readonly body: string | FormData;
+  readonly body: string | FormData | undefined;
   /** Aborts the request and the reading of its response, and closes the connection. */
   readonly signal: AbortSignal;
 }
@@ -55,9 +56,10 @@ export class HttpClient {
     }
   }
 
-  async #send({ baseUrl, path, headers, body, signal }: HttpRequest, keepalive: boolean): Promise<Response> {
+  async #send({ baseUrl, path, method, headers, body, signal }: HttpRequest, keepalive: boolean): Promise<Response> {
     // `timeout: false` turns off Bun's own limit of five minutes, which other platforms do not have.
-    const init = { method: "POST", headers, body, signal, redirect: "manual", keepalive, timeout: false } as const;
+    const sent = body === undefined ? {} : { body };
+    const init = { method, headers, ...sent, signal, redirect: "manual", keepalive, timeout: false } as const;
     try {
       const response = await this.#fetch(baseUrl + path, init);
       this.#answeredUrls.add(baseUrl);

@@ -1,4 +1,4 @@
-import { isRecord } from "../../sdk/json.ts";
+import { isRecord } from "../../lib/json.ts";
 
 /** The text that a large value of a request was parsed from. */
 const texts = new WeakMap<object, string>();

@@ -1,5 +1,5 @@
 import type { AnswerUsage, ProviderPlugin, ServerEvent } from "../../contract/index.ts";
-import { isRecord, parseJson } from "../../sdk/json.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
 import { TextSample } from "../normalize/text-sample.ts";
 
 /** Of an answer that was cut so many chunks are looked at, of some 64 kB each. */

@@ -1,7 +1,8 @@
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
-import { UpstreamFault } from "../../contract/index.ts";
+import { type ProviderCredential, type ProviderPlugin, UpstreamFault } from "../../contract/index.ts";
 import type { Route } from "../routing/registry.ts";
+import { isDeclaredHost, isTokenHost } from "./authorize.ts";
 
 const private4: [string, number][] = [
   ["0.0.0.0", 8],
@@ -97,13 +98,27 @@ export class SsrfGuard {
     if (url === null) throw new TypeError(`Cannot ask '${text}': expected a path that begins with '/', or a whole URL`);
     const base = new URL(route.baseUrl);
     if (url.origin === base.origin) return this.check(route);
-    const isDeclared = route.plugin.hosts.some((host) => host === url.host);
-    if (!isDeclared || url.username !== "" || (url.protocol !== "https:" && url.protocol !== base.protocol)) {
+    const asDeclared = url.protocol === base.protocol ? new URL(`https://${url.host}`) : url;
+    if (!isDeclaredHost(route.plugin.hosts, asDeclared) || url.username !== "") {
       const known = [base.host, ...route.plugin.hosts].join(", ");
       throw new TypeError(`Cannot ask ${url.origin}: the plugin declares ${known}; add it to hosts, with https`);
     }
     if (this.#getBase(route.baseUrl).isLocal) return undefined;
     return this.#checkHost(stripBrackets(url.hostname));
+  }
+
+  /**
+   * Checks the address of a token endpoint, which the plugin declares or the operator has put into the credential.
+   *
+   * @throws {TypeError} When it is neither.
+   * @throws {UpstreamFault} When the host leads to a private address and is not itself one.
+   */
+  checkTokenUrl(plugin: ProviderPlugin, credential: ProviderCredential, url: URL): Promise<void> | undefined {
+    if (!isTokenHost(plugin, credential, url) || url.username !== "") {
+      throw new TypeError(`Cannot fetch a token from ${url.origin}: the plugin does not declare it; add it to hosts`);
+    }
+    const host = stripBrackets(url.hostname);
+    return isLocalHost(host) && !isDeclaredHost(plugin.hosts, url) ? undefined : this.#checkHost(host);
   }
 
   #getBase(baseUrl: string): Base {

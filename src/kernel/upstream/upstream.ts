@@ -1,16 +1,23 @@
 import { Buffer } from "node:buffer";
 import {
+  type AuthorizedRequest,
+  type HttpMethod,
   mediaTypeOf,
+  type ProviderCredential,
   type ServerEvent,
+  type TokenResponse,
   type Upstream,
   type UpstreamBytes,
   UpstreamFault,
   type UpstreamRequestOptions,
 } from "../../contract/index.ts";
-import { readEvents } from "../../sdk/sse.ts";
+import { readEventStream } from "../../lib/event-stream.ts";
+import { readEvents } from "../../lib/sse.ts";
+import { forgetTokens } from "../../protocols/fetch-token.ts";
 import type { CallContext } from "../call-context.ts";
 import { nextTurn } from "../capabilities/iterators.ts";
 import type { Route } from "../routing/registry.ts";
+import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./authorize.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { containsText, type Download, downloadPublic } from "./download.ts";
 import {
@@ -27,6 +34,8 @@ import type { Network } from "./network.ts";
 import { SentRequest } from "./served.ts";
 
 const json = { "content-type": "application/json" };
+const form = { "content-type": "application/x-www-form-urlencoded" };
+const eventStream = "application/vnd.amazon.eventstream";
 
 /** How much of an error response is read. */
 const refusalBytesMax = 65_536;
@@ -37,7 +46,8 @@ const answerCopies = 2;
 export class BoundUpstream implements Upstream {
   readonly #network: Network;
   readonly #route: Route;
-  readonly #key: string | undefined;
+  readonly #credential: ProviderCredential | undefined;
+  readonly baseUrl: string;
   readonly #call: CallContext;
   /** Of this attempt: a handler that continues after it has ended can send nothing. */
   readonly #signal: AbortSignal;
@@ -48,10 +58,11 @@ export class BoundUpstream implements Upstream {
   /** The answers of the provider so far: they may name files to download. */
   readonly #answers: unknown[] = [];
 
-  constructor(network: Network, route: Route, key: string | undefined, call: CallContext) {
+  constructor(network: Network, route: Route, credential: ProviderCredential | undefined, call: CallContext) {
     this.#network = network;
     this.#route = route;
-    this.#key = key;
+    this.#credential = credential;
+    this.baseUrl = getBaseUrl(route, credential);
     this.#call = call;
     this.#signal = call.signal;
   }
@@ -76,13 +87,13 @@ export class BoundUpstream implements Upstream {
     if (held !== undefined) await held;
     const rest = this.#rest();
     if (rest !== undefined) await rest;
-    return (await this.#readJson(...(await this.#post(path, toJsonText(body), init)))) as T;
+    return (await this.#readJson(...(await this.#send(path, toText(body, init), init)))) as T;
   }
 
   async form<T>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T> {
     const held = this.#holdAll();
     if (held !== undefined) await held;
-    return (await this.#readJson(...(await this.#post(path, form, init)))) as T;
+    return (await this.#readJson(...(await this.#send(path, form, init)))) as T;
   }
 
   async bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes> {
@@ -90,7 +101,7 @@ export class BoundUpstream implements Upstream {
     if (held !== undefined) await held;
     const rest = this.#rest();
     if (rest !== undefined) await rest;
-    const [response, sent] = await this.#post(path, toJsonText(body), init);
+    const [response, sent] = await this.#send(path, toText(body, init), init);
     const { streamBytesMax } = this.#network.bounds;
     return {
       mediaType: mediaTypeOf(response.headers.get("content-type")) ?? "",
@@ -101,14 +112,16 @@ export class BoundUpstream implements Upstream {
   async events(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<AsyncIterable<ServerEvent>> {
     const rest = this.#rest();
     if (rest !== undefined) await rest;
-    const [response, sent] = await this.#post(path, toJsonText(body), init);
+    const [response, sent] = await this.#send(path, toText(body, init), init);
     const mediaType = mediaTypeOf(response.headers.get("content-type")) ?? "";
-    if (mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
+    const isBinary = mediaType === eventStream;
+    if (!isBinary && mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
       cancelBody(response);
       throw new UpstreamFault("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
     const chunks = readChunks(response, this.#limits(this.#network.bounds.streamBytesMax));
-    return sent.tap(readEvents(chunks), () => this.#signal.aborted || this.#call.cancelReason !== undefined);
+    const events = isBinary ? readEventStream(chunks) : readEvents(chunks);
+    return sent.tap(events, () => this.#signal.aborted || this.#call.cancelReason !== undefined);
   }
 
   async download(url: string): Promise<Download> {
@@ -130,19 +143,23 @@ export class BoundUpstream implements Upstream {
     return this.#call.growingHold?.coverAll();
   }
 
-  async #post(
+  async #send(
     path: string,
-    body: string | FormData,
+    body: string | FormData | undefined,
     init: UpstreamRequestOptions | undefined,
   ): Promise<[Response, SentRequest]> {
     const { guard, client, timeouts, now, bounds } = this.#network;
     const isPath = path.charCodeAt(0) === 47;
-    const checked = isPath ? guard.check(this.#route) : guard.checkUrl(this.#route, path);
-    const target = isPath ? { baseUrl: this.#route.baseUrl, path } : splitUrl(path);
-    const { plugin } = this.#route;
-    const authorize = this.#key === undefined ? undefined : plugin.authorize(this.#key);
-    // A form has no content type here: the platform sets it, with the boundary.
-    const headers = createHeaders(authorize, init?.headers, typeof body === "string" ? json : undefined);
+    const route = this.#route.baseUrl === this.baseUrl ? this.#route : { ...this.#route, baseUrl: this.baseUrl };
+    const checked = isPath ? guard.check(route) : guard.checkUrl(route, path);
+    // It is waited for below; until then a refusal is nobody's.
+    checked?.catch(() => undefined);
+    const target = isPath ? { baseUrl: this.baseUrl, path } : splitUrl(path);
+    const { method = "POST" } = init ?? {};
+    const authorized = this.#authorize(method, target.baseUrl + target.path, body, init);
+    const headers = authorized instanceof Promise ? await authorized : authorized;
+    if (this.#signal.aborted) throw this.#toFault(this.#signal.reason);
+    const { plugin } = route;
     const timeout = timeouts.schedule(now() + this.#silenceMsMax(bounds.firstByteMsMax), () => this.#timeout());
     this.#wasAsked = true;
     let response: Response;
@@ -151,7 +168,7 @@ export class BoundUpstream implements Upstream {
       if (checked !== undefined) await checked;
       this.#call.onSent(sent, now());
       this.#sent.push(sent);
-      response = await client.request({ ...target, headers, body, signal: this.#signal });
+      response = await client.request({ ...target, method, headers, body, signal: this.#signal });
       this.#wasSent = true;
     } catch (error) {
       const isUnsent = error instanceof UpstreamFault && !(error instanceof ConnectionError && error.wasSent);
@@ -168,6 +185,53 @@ export class BoundUpstream implements Upstream {
     return [response, sent];
   }
 
+  /** The headers of a request. Without an asynchronous `authorize` nothing is waited for. */
+  #authorize(
+    method: HttpMethod,
+    url: string,
+    body: string | FormData | undefined,
+    init: UpstreamRequestOptions | undefined,
+  ): Record<string, string> | Promise<Record<string, string>> {
+    const { plugin, keys } = this.#route;
+    // A form has no content type here: the platform sets it, with the boundary.
+    const contentType = typeof body === "string" ? json : undefined;
+    if (this.#credential === undefined) return createHeaders(init?.headers, contentType);
+    const request: AuthorizedRequest = {
+      ...{ method, url, body },
+      // Few look at them.
+      get headers() {
+        return createHeaders(init?.headers, contentType);
+      },
+      postForm: (to, fields) => this.#postForm(to, fields),
+    };
+    const given = plugin.authorize(request, this.#credential);
+    const finish = (carrying: Record<string, string>) => {
+      const { authorization: token } = carrying;
+      if (token?.startsWith("Bearer ")) keys.conceal(token.slice("Bearer ".length));
+      return createHeaders(carrying, init?.headers, contentType);
+    };
+    return given instanceof Promise ? given.then(finish) : finish(given);
+  }
+
+  /** Asks for a token, for all calls that wait for it: neither the caller nor the deadline of this call ends it. */
+  async #postForm(to: string, fields: Readonly<Record<string, string>>): Promise<TokenResponse> {
+    const { client, guard } = this.#network;
+    const url = new URL(to);
+    await guard.checkTokenUrl(this.#route.plugin, this.#credential as ProviderCredential, url);
+    const headers = createHeaders({ accept: "application/json" }, form);
+    const body = new URLSearchParams(fields).toString();
+    const signal = AbortSignal.timeout(tokenMsMax);
+    try {
+      const response = await client.request({ ...splitUrl(to), method: "POST", headers, body, signal });
+      const text = await readTextStart(response, { ...this.#limits(tokenBytesMax), onIdle: () => undefined });
+      return { status: response.status, headers: response.headers, body: text };
+    } catch (cause) {
+      if (signal.aborted) throw new UpstreamFault("timeout", "The provider's token endpoint did not answer", { cause });
+      const reason = cause instanceof UpstreamFault ? cause.message : "the connection failed";
+      throw new UpstreamFault("bad_response", `The provider's token endpoint could not be asked. ${reason}`, { cause });
+    }
+  }
+
   async #readRefusal(response: Response): Promise<UpstreamFault> {
     const { status, headers } = response;
     if (status >= 300 && status < 400) {
@@ -176,7 +240,9 @@ export class BoundUpstream implements Upstream {
       return new UpstreamFault("bad_response", sentence, { status });
     }
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
-    return this.#route.plugin.readFault({ status, headers, body });
+    const fault = this.#route.plugin.readFault({ status, headers, body });
+    if (fault.kind === "auth" && this.#credential !== undefined) forgetTokens(this.#credential);
+    return fault;
   }
 
   async #readJson(response: Response, sent: SentRequest): Promise<unknown> {
@@ -243,6 +309,12 @@ async function* tapBytes<Chunk>(chunks: AsyncIterable<Chunk>, sent: SentRequest)
     yield chunk;
   }
   sent.isWhole = true;
+}
+
+/** A body as JSON; `GET` and `DELETE` have none unless they are given one. */
+function toText(body: unknown, init: UpstreamRequestOptions | undefined): string | undefined {
+  const hasBody = body !== undefined || (init?.method !== "GET" && init?.method !== "DELETE");
+  return hasBody ? toJsonText(body) : undefined;
 }
 
 /** A whole URL as the base URL and the path of a request. */

@@ -1,10 +1,11 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { builtIns } from "../../../plugins/index.ts";
+
 import { isEnded } from "../../../src/contract/index.ts";
 import { catalogueRow } from "../../support/catalogue.ts";
 import { preparePython } from "../../support/python.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
+import { simulated } from "../../support/simulated.ts";
 import { wavOf } from "../../support/wav.ts";
 
 const installMsMax = 180_000;
@@ -53,7 +54,7 @@ describe("the official openai client for Python", () => {
   });
 
   finds("lists and retrieves models", () => {
-    const sold = builtIns.flatMap(({ models }) => models).filter((model) => !isEnded(model, Date.now())).length;
+    const sold = simulated.flatMap(({ models }) => models).filter((model) => !isEnded(model, Date.now())).length;
     expect([found.models, found.model]).toEqual([sold, "famA/oss-20b"]);
   });
 

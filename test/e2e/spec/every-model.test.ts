@@ -1,17 +1,20 @@
 import { describe, expect, test } from "bun:test";
-import { builtIns } from "../../../plugins/index.ts";
-import { isEnded, type MessagesEvent, type Model, type ResponseObject } from "../../../src/contract/index.ts";
+
+import { isEnded, type Model } from "../../../src/contract/index.ts";
+import type { MessagesEvent } from "../../../src/protocols/messages/schema.ts";
+import type { ResponseObject } from "../../../src/protocols/responses/schema.ts";
 import { readMessage, readMessageEvent } from "../../support/anthropic-schema.ts";
 import { faultsOf, type SchemaName, schemaMissing } from "../../support/openai-schema.ts";
 import { saidBy, saidByChunks, type WireChunk, type WireCompletion } from "../../support/said.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
+import { simulated } from "../../support/simulated.ts";
 import { parseEvents } from "../../support/sse.ts";
-import { accumulate } from "../../unit/kernel/protocols/messages/support.ts";
+import { accumulate } from "../../unit/protocols/messages/support.ts";
 
 if (schemaMissing !== undefined) console.log(`Skipped: all but Anthropic's protocol: ${schemaMissing}`);
 
 const shared = useSandboxGateway();
-const rows = builtIns.flatMap((plugin) => plugin.models).filter((row) => row.capability === "chat");
+const rows = simulated.flatMap((plugin) => plugin.models).filter((row) => row.capability === "chat");
 const served = new Map(rows.filter((row) => !isEnded(row, Date.now())).map((row) => [row.id, row]));
 const models = [...served];
 

@@ -1,10 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { builtIns } from "../../../plugins/index.ts";
+
 import { expectError } from "../../support/expect-error.ts";
 import { faultsOf, schemaMissing } from "../../support/openai-schema.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
+import { simulated } from "../../support/simulated.ts";
 
 interface WireModel {
   id: string;
@@ -42,7 +43,7 @@ describe("GET /models", () => {
     const list = (await (await shared.gateway.ask("/models")).json()) as { data: WireModel[] };
     if (schemaMissing === undefined) expect(faultsOf("ListModelsResponse", list)).toEqual([]);
     expect(list.data.map(({ id }) => id).sort()).toEqual(
-      builtIns
+      simulated
         .flatMap(({ models }) => models)
         .map(({ id }) => id)
         .sort(),

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { eventCharactersMaxDefault } from "../../../src/sdk/sse.ts";
+import { eventCharactersMaxDefault } from "../../../src/lib/sse.ts";
 import { claude, gpt, type NativeBench, type Seen, startNative, streamOf } from "./fixture.ts";
 
 const toStop: NativeBench[] = [];

@@ -194,10 +194,37 @@ const ofSarvam: Partial<Record<Capability, Exemplar>> = {
   speech: { whole: { request_id: "r", audios: [Buffer.from(wavOf(1000)).toString("base64")] } },
 };
 
+const ofBedrock: Partial<Record<Capability, Exemplar>> = {
+  chat: {
+    whole: {
+      output: {
+        message: {
+          role: "assistant",
+          content: [
+            { reasoningContent: { reasoningText: { text: "so", signature: "s" } } },
+            { reasoningContent: { redactedContent: "AAAA" } },
+            { text: "Hi" },
+            { toolUse: { toolUseId: "tooluse_1", name: "look_up", input: { a: [1, { b: null }] } } },
+          ],
+        },
+      },
+      stopReason: "tool_use",
+      usage: {
+        ...{ inputTokens: 5, outputTokens: 7, totalTokens: 22, cacheReadInputTokens: 4, cacheWriteInputTokens: 6 },
+        cacheDetails: [{ ttl: "1h", inputTokens: 2 }],
+      },
+      metrics: { latencyMs: 1 },
+      serviceTier: { type: "default" },
+    },
+  },
+};
+
 const own: Readonly<Record<string, Partial<Record<Capability, Exemplar>>>> = {
   anthropic: ofAnthropic,
+  bedrock: ofBedrock,
   gemini: ofGemini,
   sarvam: ofSarvam,
+  vertex: { chat: ofGemini.chat as Exemplar },
 };
 
 /** What a provider answers at its fullest; absent where that is not JSON. */

@@ -47,7 +47,7 @@ const row = {
   outputTokensMax: 100,
   omit: ["seed"],
   rename: { stop: "stop_sequences" },
-  options: { reasons: true },
+  options: { think: true },
   ownedBy: "acme",
   created: 1,
   price,

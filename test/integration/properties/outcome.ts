@@ -26,7 +26,6 @@ export async function outcomeOf(
   const model = plugin.models.find((row) => row.capability === capability)?.id as string;
   const bench = createBench([plugin], {
     fetch: fetchOf(response),
-    credentials: { [plugin.name]: { keys: ["key-a"] } },
   });
   const request = { model, ...requests[capability], ...(stream && { stream: true }) };
   const sink = stream || capability === "speech" ? new Sink() : undefined;

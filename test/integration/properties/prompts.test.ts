@@ -165,7 +165,6 @@ function serve(name: string, answer: unknown, capability: Capability) {
   } as unknown as Model;
   const sent: { url: string; body: unknown }[] = [];
   const bench = createBench([{ ...plugin, models: [model] }], {
-    credentials: { [name]: { keys: ["key-a"] } },
     fetch: async (url, init) => {
       // A count is free.
       if (!/count_tokens|input_tokens|countTokens/.test(url)) sent.push({ url, body: JSON.parse(init.body as string) });

@@ -91,7 +91,6 @@ test.each(cases)(
     const headers = { "content-type": "application/json" };
     const bench = createBench([plugin], {
       fetch: fetchOf(() => new Response(answer, { headers })),
-      credentials: { [plugin.name]: { keys: ["key-a"] } },
     });
     const { post } = httpOf([plugin], { ...bench, now: bench.clock.now });
     const model = plugin.models.find((row) => row.capability === capability)?.id;

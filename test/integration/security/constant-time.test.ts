@@ -8,11 +8,10 @@ const files = readdirSync(source, { recursive: true, encoding: "utf8" }).filter(
 
 /** Files that hash without comparing, and why. */
 const compareNone: Readonly<Record<string, string>> = {
-  "kernel/protocols/messages/tools.ts": "a long name of a tool is shortened",
-  "kernel/protocols/responses/tools.ts": "a long name of a tool is shortened",
+  "protocols/messages/inbound.ts": "a long name of a tool and a long id of a user are shortened",
+  "protocols/responses/inbound.ts": "a long name of a tool is shortened",
   "alerts/webhook.ts": "messages are signed for their receivers",
   "app.ts": "a key is made from a secret",
-  "kernel/protocols/messages/request.ts": "a long id of a user is shortened",
   "accounts/attempt-limit.ts": "attempts are counted by an e-mail's hash",
   "accounts/invitations.ts": "an invitation is found by its token's hash, in an index",
   "accounts/verify-email.ts": "a link is found by its user, and its token's hash, in the database",

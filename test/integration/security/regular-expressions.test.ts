@@ -22,13 +22,13 @@ const bounded: Readonly<Record<string, string>> = {
   "src/contract/cost.ts": "the digits of a number",
   "src/kernel/routing/build-registry.ts": "a base URL of a plugin or its operator",
   "src/sdk/define-plugin.ts": "a base URL of a plugin",
-  "src/sdk/retry-after.ts": "a duration of at most 40 characters",
+  "src/lib/retry-after.ts": "a duration of at most 40 characters",
   "src/observability/traces/open-traces.bun.ts": "what the operator set",
 };
 /** Where one is put together, and whose tests read hostile text by it. */
 const madeIn: Readonly<Record<string, string>> = {
   "src/cli/refresh-catalogue/price-list.ts": "test/unit/cli/refresh-catalogue/build-rows.test.ts",
-  "src/sdk/fault.ts": "test/unit/sdk/fault.test.ts",
+  "src/protocols/upstream-errors.ts": "test/unit/protocols/upstream-errors.test.ts",
 };
 
 /** Every regular expression of the program, and every place where one is put together. */

@@ -233,7 +233,10 @@ describe("describeConfig", () => {
       GROQ_API_KEY: "gsk_1,gsk_2",
       BASE_PATH: "/",
     });
-    const rows = describeConfig(config, ["groq", "openai"]);
+    const rows = describeConfig(config, [
+      { name: "groq", credential: "key" },
+      { name: "openai", credential: "key" },
+    ]);
     expect(rows).toContainEqual({ name: "PORT", value: "8080", source: "environment" });
     expect(rows).toContainEqual({ name: "BASE_PATH", value: "/", source: "environment" });
     expect(rows).toContainEqual({ name: "HOST", value: "127.0.0.1", source: "default" });

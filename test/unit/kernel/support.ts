@@ -1,3 +1,4 @@
+import { sampleCredential } from "../../../src/cli/plugin-check/sample-credential.ts";
 import {
   type AdmissionRequest,
   type Caller,
@@ -193,7 +194,11 @@ export function createBench(plugins: readonly ProviderPlugin[], options: BenchOp
     publicGet: (url, signal) => fetch(url.href, { signal, redirect: "manual" }),
     guard: new SsrfGuard(async () => ["93.184.216.34"], clock.now),
   });
-  const credentialOf = (name: string) => options.credentials?.[name] ?? { keys: ["key-a"] };
+  const keyOf = (name: string) => {
+    const plugin = plugins.find((one) => one.name === name);
+    return plugin === undefined ? "key-a" : sampleCredential(plugin, "key-a");
+  };
+  const credentialOf = (name: string) => options.credentials?.[name] ?? { keys: [keyOf(name)] };
   const { registry, refused } = buildRegistry(plugins, credentialOf);
   if (refused.length > 0) throw new Error(refused.map(({ sentence }) => sentence).join("\n"));
   const pauses: number[] = [];

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { readCredential } from "../../../src/contract/index.ts";
 import type { Route } from "../../../src/kernel/routing/registry.ts";
 import { SsrfGuard } from "../../../src/kernel/upstream/ssrf-guard.ts";
 import { BoundUpstream } from "../../../src/kernel/upstream/upstream.ts";
@@ -14,7 +15,7 @@ function upstreamOf(fetch: ReturnType<typeof fetchOf>, addresses = ["93.184.216.
   const { network, clock } = createBench([plugin], { fetch });
   const call = newCall();
   const guard = new SsrfGuard(async () => addresses, clock.now);
-  return { upstream: new BoundUpstream({ ...network, guard }, route, "key-a", call), call };
+  return { upstream: new BoundUpstream({ ...network, guard }, route, readCredential("key-a"), call), call };
 }
 
 describe("the door to the network", () => {

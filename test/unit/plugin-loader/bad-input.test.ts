@@ -272,7 +272,7 @@ describe("a dropped file is refused in one sentence, and everything else goes on
     home.write("plugins/bad.json", manifest({ models: [row] }));
     home.write("plugins/keyless.json", manifest({ credential: "key", models: [{ ...row, id: "k-1" }] }));
     const { pluginManager, log } = stockOf(home, {
-      readCredentials(name) {
+      readCredentials({ name }) {
         if (name === "bad") throw new Error("Cannot use BAD_BASE_URL: it is wrong");
         return { keys: [] };
       },

@@ -120,7 +120,7 @@ describe("catalogue/virtual.json", () => {
     let keys: string[] = [];
     const { pluginManager } = stockOf(home, {
       builtIns,
-      readCredentials: (name) => ({ keys: name === "stock" ? keys : ["key"] }),
+      readCredentials: ({ name }) => ({ keys: name === "stock" ? keys : ["key"] }),
     });
     home.write(file, [{ id: "fast", models: ["stock-1"] }]);
     expect((await pluginManager.load()).warnings).toEqual([]);

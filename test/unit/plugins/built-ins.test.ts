@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { builtIns } from "../../../plugins/index.ts";
 import type { ChatCompletion, ChatRequest, Model } from "../../../src/contract/index.ts";
+import { headersOf } from "../../support/authorize.ts";
 import { recordingAt, recordingsMissing } from "../../support/recordings.ts";
 import { fakeCall } from "../sdk/fake-call.ts";
 
@@ -27,9 +28,10 @@ describe("the built-in plugins", () => {
     expect(lines).toBeLessThanOrEqual(15);
   });
 
-  test.each(names)("%s carries its key as a bearer token and names only its own host", (name) => {
-    const { authorize, credential, hosts, models } = createPlugin(name);
-    expect(authorize("k")).toEqual({ authorization: "Bearer k" });
+  test.each(names)("%s carries its key as a bearer token and names only its own host", async (name) => {
+    const plugin = createPlugin(name);
+    const { credential, hosts, models } = plugin;
+    expect(await headersOf(plugin, "k")).toEqual({ authorization: "Bearer k" });
     expect([credential, hosts]).toEqual(["key", []]);
     expect(models.length).toBeGreaterThan(0);
   });

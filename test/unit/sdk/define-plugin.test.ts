@@ -1,11 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { contractVersion } from "../../../src/contract/index.ts";
-import { bearer, definePlugin, type PluginDefinition } from "../../../src/sdk/define-plugin.ts";
-import { openai } from "../../../src/sdk/dialects/openai/index.ts";
+import { classifyFault } from "../../../src/protocols/upstream-errors.ts";
+import { readUsage } from "../../../src/protocols/usage.ts";
+import { definePlugin, type PluginDefinition } from "../../../src/sdk/define-plugin.ts";
 import { PluginError } from "../../../src/sdk/errors.ts";
-import { classifyFault } from "../../../src/sdk/fault.ts";
+import { openai } from "../../../src/sdk/openai.ts";
 import { readModels } from "../../../src/sdk/read-models.ts";
-import { readUsage } from "../../../src/sdk/usage.ts";
+import { headersOf } from "../../support/authorize.ts";
 import { plainModel } from "./fake-call.ts";
 
 const acme: PluginDefinition = {
@@ -16,23 +17,23 @@ const acme: PluginDefinition = {
 };
 
 describe("definePlugin", () => {
-  test("fills in what is left out", () => {
+  test("fills in what is left out", async () => {
     expect(definePlugin(acme)).toEqual({
       ...acme,
       contractVersion,
       hosts: [],
       credential: "key",
       maxChoices: {},
-      authorize: bearer,
+      authorize: expect.any(Function),
       readFault: classifyFault,
       readUsage,
     });
-    expect(definePlugin(acme).authorize("k")).toEqual({ authorization: "Bearer k" });
+    expect(await headersOf(definePlugin(acme), "k")).toEqual({ authorization: "Bearer k" });
   });
 
   test("keeps what is given", () => {
     const given = {
-      authorize: (key: string) => ({ "x-api-key": key }),
+      authorize: (_: unknown, { key }: { key: string }) => ({ "x-api-key": key }),
       hosts: ["files.acme.example", "localhost:8080"],
       credential: "none" as const,
       maxChoices: { chat: 1, images: 4 },
@@ -68,7 +69,7 @@ describe("definePlugin", () => {
       { contractVersion: 3 },
       `it is written for contract 3, this gateway speaks ${contractVersion}`,
     ],
-    ["a wrong credential", { credential: "password" }, 'credential must be "key" or "none"'],
+    ["a wrong credential", { credential: "password" }, 'credential is "password"; expected "key", "none"'],
     ["a host with a scheme", { hosts: ["https://x.example"] }, 'hosts has "https://x.example"; expected a host name'],
     ["no handlers", { handlers: undefined }, "handlers must be an object"],
     [

@@ -11,7 +11,7 @@ const documented =
 /** The code of each example, by the name it stands over. */
 async function examplesOf(): Promise<Map<string, string>> {
   const examples = new Map<string, string>();
-  for (const pattern of ["src/sdk/**/*.ts", "src/contract/*.ts"]) {
+  for (const pattern of ["src/sdk/*.ts", "src/lib/*.ts", "src/protocols/**/*.ts", "src/contract/*.ts"]) {
     for await (const file of new Glob(pattern).scan(root)) {
       const text = await Bun.file(join(root, file)).text();
       for (const [, comment = "", name = ""] of text.matchAll(documented)) {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../src/contract/index.ts";
-import { toBody } from "../../../src/sdk/dialects/openai/request.ts";
-import { classifyError, classifyFault } from "../../../src/sdk/fault.ts";
-import { openApiSubset, reduceSchema } from "../../../src/sdk/json-schema.ts";
+import { openApiSubset, reduceSchema } from "../../../src/lib/json-schema.ts";
+import { toBody } from "../../../src/protocols/openai/request.ts";
+import { classifyError, classifyFault } from "../../../src/protocols/upstream-errors.ts";
 
 /** A table has none of these, though every object does. */
 const names = ["constructor", "valueOf", "toString", "hasOwnProperty", "__proto__"];

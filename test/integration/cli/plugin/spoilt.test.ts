@@ -38,7 +38,12 @@ describe("a plugin", () => {
     ["makes-usage-up", "return {};", "return { usage: { prompt_tokens: 1, completion_tokens: 1 } };", "not free"],
     ["ends-what-broke", end, 'yield { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };', "breaks off"],
     ["trusts-anything", check, "", "invalid answers"],
-    ["forgets-its-key", 'authorize: (key) => ({ "x-api-key": key })', "authorize: () => ({})", "the key is sent"],
+    [
+      "forgets-its-key",
+      'authorize: (_, { key }) => ({ "x-api-key": key })',
+      "authorize: () => ({})",
+      "the key is sent",
+    ],
     [
       "knows-no-tools",
       'if (message.role === "tool") return',

@@ -1,9 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import type { Call, ChatRequest, MessagesBlock, MessagesEvent } from "../../../../src/contract/index.ts";
-import { openai } from "../../../../src/sdk/dialects/openai/index.ts";
+import type { Call, ChatRequest } from "../../../../src/contract/index.ts";
+import type { MessagesBlock, MessagesEvent } from "../../../../src/protocols/messages/schema.ts";
+import { openai } from "../../../../src/sdk/openai.ts";
 import { parseEvents } from "../../../support/sse.ts";
-import { accumulate } from "../../kernel/protocols/messages/support.ts";
 import { chatModel, createPlugin } from "../../kernel/support.ts";
+import { accumulate } from "../../protocols/messages/support.ts";
 import { eventsOf } from "../../sdk/fake-call.ts";
 import { httpOf } from "../support.ts";
 

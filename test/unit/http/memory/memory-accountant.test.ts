@@ -5,7 +5,7 @@ import {
   type MemoryReservation,
   ownerOfNetwork,
 } from "../../../../src/http/memory/memory-accountant.ts";
-import { fetchImages } from "../../../../src/sdk/multimodal.ts";
+import { fetchImages } from "../../../../src/protocols/multimodal.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { randomBelow } from "../../../support/random.ts";
 import { fetchOf } from "../../kernel/fake-fetch.ts";

@@ -1,6 +1,6 @@
 import { expect, spyOn, test } from "bun:test";
 import { audioTokensMax, measureAudio } from "../../../../src/kernel/normalize/sound.ts";
-import { writeWav } from "../../../../src/sdk/wav.ts";
+import { writeWav } from "../../../../src/lib/wav.ts";
 
 test("sound of a prompt is measured in windows of the bytes that it is decoded to, and never copied whole", async () => {
   const rate = 16_000;

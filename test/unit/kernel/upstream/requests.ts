@@ -13,7 +13,7 @@ export function openClient(tls?: { ca: string }) {
 /** A request to a base URL, with everything else as a test does not care. */
 export function requestTo(baseUrl: string, changes: Partial<HttpRequest> = {}): HttpRequest {
   const { signal } = new AbortController();
-  return { baseUrl, path: "/chat", headers: createHeaders(), body: "{}", signal, ...changes };
+  return { baseUrl, path: "/chat", method: "POST", headers: createHeaders(), body: "{}", signal, ...changes };
 }
 
 /** Sends a request and reads the whole response. */

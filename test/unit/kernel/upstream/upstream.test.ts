@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import type { UpstreamRequestOptions } from "../../../../src/contract/index.ts";
+import { readCredential, type UpstreamRequestOptions } from "../../../../src/contract/index.ts";
 import type { Route } from "../../../../src/kernel/routing/registry.ts";
 import { HttpClient } from "../../../../src/kernel/upstream/http-client.ts";
 import type { UpstreamBounds } from "../../../../src/kernel/upstream/network.ts";
@@ -14,7 +14,7 @@ const route = createBench([plugin]).kernel.registry.byName("chat-1")?.routes[0] 
 function upstreamOf(fetch: ReturnType<typeof fetchOf>, bounds: Partial<UpstreamBounds> = {}) {
   const { network, clock } = createBench([plugin], { fetch, bounds });
   const call = newCall();
-  return { upstream: new BoundUpstream(network, route, "key-a", call), clock, call };
+  return { upstream: new BoundUpstream(network, route, readCredential("key-a"), call), clock, call };
 }
 
 async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
@@ -132,7 +132,12 @@ test("a compressed answer without a length is read by the platform's fetch", asy
   });
   const { network } = createBench([plugin]);
   const here = { ...route, baseUrl: `http://127.0.0.1:${server.port}` };
-  const upstream = new BoundUpstream({ ...network, client: new HttpClient(fetch, Date.now) }, here, "a", newCall());
+  const upstream = new BoundUpstream(
+    { ...network, client: new HttpClient(fetch, Date.now) },
+    here,
+    readCredential("a"),
+    newCall(),
+  );
   expect(await upstream.json<unknown>("/a", {})).toEqual({ fine: true });
   await server.stop(true);
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fromEvents } from "../../../../plugins/anthropic/from-events.ts";
+import { fromEvents } from "../../../../src/protocols/messages/outbound-stream.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { drain, eventsOf, plain } from "./support.ts";
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { readFault } from "../../../../plugins/anthropic/fault.ts";
 import anthropic from "../../../../plugins/anthropic/index.ts";
+import { readFault } from "../../../../src/protocols/messages/errors.ts";
+import { headersOf } from "../../../support/authorize.ts";
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 
 const body = (type: string, message: string) =>
@@ -57,8 +58,8 @@ test("reads a body that is not JSON by its status", () => {
   expect(fault(529, "<html></html>").kind).toBe("overloaded");
 });
 
-test("carries the key in x-api-key, and the version wherever it is asked", () => {
-  expect(anthropic.authorize("k")).toEqual({ "x-api-key": "k", "anthropic-version": "2023-06-01" });
+test("carries the key in x-api-key, and the version wherever it is asked", async () => {
+  expect(await headersOf(anthropic, "k")).toEqual({ "x-api-key": "k", "anthropic-version": "2023-06-01" });
 });
 
 describe.if(recordingsMissing === undefined)("recorded refusals", () => {

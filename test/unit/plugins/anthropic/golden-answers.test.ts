@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fromEvents } from "../../../../plugins/anthropic/from-events.ts";
-import { fromMessage } from "../../../../plugins/anthropic/from-message.ts";
-import type { MessageAnswer, Reading } from "../../../../plugins/anthropic/wire.ts";
+import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
+import type { MessageAnswer, Reading } from "../../../../src/protocols/messages/schema.ts";
+
 import { streamOf } from "./stream-of.ts";
 import { assemble, drain, eventsFrom, plain } from "./support.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Call, ChatCompletion, ChatRequest, ServerEvent, Upstream } from "modelgate/plugin";
 import anthropic from "../../../../plugins/anthropic/index.ts";
-import type { MessageAnswer } from "../../../../plugins/anthropic/wire.ts";
+import type { MessageAnswer } from "../../../../src/protocols/messages/schema.ts";
 import { streamOf } from "./stream-of.ts";
 import { drain, eventsFrom, modelOf } from "./support.ts";
 

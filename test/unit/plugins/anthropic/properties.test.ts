@@ -2,10 +2,10 @@ import { expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
 import { GatewayError } from "modelgate/plugin";
-import { fromEvents } from "../../../../plugins/anthropic/from-events.ts";
-import { fromMessage } from "../../../../plugins/anthropic/from-message.ts";
-import type { Turn } from "../../../../plugins/anthropic/wire.ts";
 import { ChatRequest } from "../../../../src/contract/index.ts";
+import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
+import type { Turn } from "../../../../src/protocols/messages/schema.ts";
+
 import { streamOf } from "./stream-of.ts";
 import { assemble, drain, eventsFrom, modelOf, plain, translated } from "./support.ts";
 

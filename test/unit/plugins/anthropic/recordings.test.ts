@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatCompletion } from "modelgate/plugin";
-import { fromEvents } from "../../../../plugins/anthropic/from-events.ts";
-import { fromMessage } from "../../../../plugins/anthropic/from-message.ts";
-import type { AnswerBlock, MessageAnswer } from "../../../../plugins/anthropic/wire.ts";
 import { type ChatUsage, toMeters } from "../../../../src/contract/index.ts";
+import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
+import type { AnswerBlock, MessageAnswer } from "../../../../src/protocols/messages/schema.ts";
+
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 import { assemble, drain, eventsFrom, eventsOf, plain } from "./support.ts";

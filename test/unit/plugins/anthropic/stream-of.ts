@@ -1,4 +1,4 @@
-import type { AnswerBlock, MessageAnswer } from "../../../../plugins/anthropic/wire.ts";
+import type { AnswerBlock, MessageAnswer } from "../../../../src/protocols/messages/schema.ts";
 import { randomBelow } from "../../../support/random.ts";
 
 type Payload = { type: string; [field: string]: unknown };

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type ServerEvent, UpstreamFault } from "modelgate/plugin";
-import { fromEvents } from "../../../../plugins/anthropic/from-events.ts";
-import { fromMessage } from "../../../../plugins/anthropic/from-message.ts";
+import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
+
 import { drain, eventsFrom, plain } from "./support.ts";
 
 const start = {

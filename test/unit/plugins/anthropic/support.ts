@@ -1,8 +1,16 @@
-import type { ChatChunk, ChatCompletion, ChatRequest, Model, ServerEvent, ToolCall } from "modelgate/plugin";
-import { readEvents } from "modelgate/plugin";
+import {
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  type Model,
+  readEvents,
+  type ServerEvent,
+  type ToolCall,
+} from "modelgate/plugin";
+
 import anthropic from "../../../../plugins/anthropic/index.ts";
-import { toMessages } from "../../../../plugins/anthropic/to-messages.ts";
-import type { Reading } from "../../../../plugins/anthropic/wire.ts";
+import { toMessages } from "../../../../src/protocols/messages/outbound.ts";
+import type { Reading } from "../../../../src/protocols/messages/schema.ts";
 
 /** How a plain answer is read. */
 export const plain: Reading = {};

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatRequest, Message } from "modelgate/plugin";
-import { fromEvents } from "../../../../plugins/anthropic/from-events.ts";
-import { fromMessage } from "../../../../plugins/anthropic/from-message.ts";
-import type { AnswerBlock, MessageAnswer, Turn } from "../../../../plugins/anthropic/wire.ts";
+import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
+import type { AnswerBlock, MessageAnswer, Turn } from "../../../../src/protocols/messages/schema.ts";
+
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { streamOf } from "./stream-of.ts";
 import { assemble, drain, eventsFrom, modelOf, plain, translated } from "./support.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { UpstreamFault } from "modelgate/plugin";
-import { fromEvents } from "../../../../plugins/gemini/answer.ts";
+import { fromEvents } from "../../../../src/protocols/generate-content/outbound-stream.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
 import { assemble, counting } from "./support.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { GenerateAnswer } from "modelgate/plugin";
-import { type ChatChunk, type ChatCompletion, UpstreamFault } from "modelgate/plugin";
-import { fromCandidates, fromEvents } from "../../../../plugins/gemini/answer.ts";
+import { type ChatChunk, type ChatCompletion, type GenerateAnswer, UpstreamFault } from "modelgate/plugin";
+
+import { fromCandidates, fromEvents } from "../../../../src/protocols/generate-content/outbound-stream.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
 import { goldenCases, sent } from "./golden.ts";
 import { counting } from "./support.ts";

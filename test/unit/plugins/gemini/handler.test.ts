@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, type ChatCompletion, type ChatRequest, GatewayError } from "modelgate/plugin";
 import gemini from "../../../../plugins/gemini/index.ts";
+import { headersOf } from "../../../support/authorize.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain, eventsOf, fakeCall } from "../../sdk/fake-call.ts";
 import { modelAt } from "./support.ts";
@@ -13,8 +14,8 @@ const chat = (request: Partial<ChatRequest>, answers: object, upstreamId = "gemi
 const said = (...parts: object[]) => ({ candidates: [{ content: { parts }, finishReason: "STOP" }] });
 
 describe("gemini", () => {
-  test("carries the key in a header, never in an address", () => {
-    expect(gemini.authorize("secret")).toEqual({ "x-goog-api-key": "secret" });
+  test("carries the key in a header, never in an address", async () => {
+    expect(await headersOf(gemini, "secret")).toEqual({ "x-goog-api-key": "secret" });
   });
 
   test("takes several candidates at once and one picture at a time", () => {

@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import type { GenerateAnswer, GeneratePart } from "modelgate/plugin";
-import { LruMap, type Message, UpstreamFault } from "modelgate/plugin";
-import { fromCandidates, fromEvents } from "../../../../plugins/gemini/answer.ts";
-import { toContents } from "../../../../plugins/gemini/to-contents.ts";
+import { type GenerateAnswer, type GeneratePart, LruMap, type Message, UpstreamFault } from "modelgate/plugin";
+import { toContents } from "../../../../src/protocols/generate-content/outbound.ts";
+import { fromCandidates, fromEvents } from "../../../../src/protocols/generate-content/outbound-stream.ts";
 import { drain } from "../../sdk/fake-call.ts";
 import { assemble, counting, modelAt } from "./support.ts";
 

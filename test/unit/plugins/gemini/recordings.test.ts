@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { GenerateAnswer, GeneratedPart } from "modelgate/plugin";
-import { parseJson } from "modelgate/plugin";
-import { fromCandidates, fromEvents } from "../../../../plugins/gemini/answer.ts";
+import { type GenerateAnswer, type GeneratedPart, parseJson } from "modelgate/plugin";
 import { fromEmbedAnswer, toEmbedOrders } from "../../../../plugins/gemini/embeddings.ts";
 import { fromImageAnswer, toImageBody } from "../../../../plugins/gemini/images.ts";
+import { fromCandidates, fromEvents } from "../../../../src/protocols/generate-content/outbound-stream.ts";
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";

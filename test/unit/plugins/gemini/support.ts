@@ -1,6 +1,6 @@
 import { type ChatChunk, type ChatCompletion, LruMap, type Model, type ToolCall } from "modelgate/plugin";
 import rows from "../../../../catalogue/gemini.json" with { type: "json" };
-import type { CallReading } from "../../../../plugins/gemini/tools.ts";
+import type { CallReading } from "../../../../src/protocols/generate-content/tools.ts";
 
 const models = rows.models as Model[];
 

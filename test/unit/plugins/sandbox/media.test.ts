@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { inflateSync } from "node:zlib";
 import type { Model } from "../../../../src/contract/index.ts";
-import { readWav, wavMs } from "../../../../src/sdk/wav.ts";
+import { readWav, wavMs } from "../../../../src/lib/wav.ts";
 import { drain } from "../../sdk/fake-call.ts";
 import { box, boxCall } from "./sandbox-call.ts";
 

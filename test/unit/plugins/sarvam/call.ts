@@ -33,6 +33,7 @@ export function playCall<Request>(id: string, request: Request, { json, events =
     return structuredClone(json) as never;
   };
   const upstream: Upstream = {
+    baseUrl: "https://sarvam.example",
     json: answer,
     form: answer,
     async events(path, body) {

@@ -1,19 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import type { FaultKind } from "modelgate/plugin";
 import sarvam from "../../../../plugins/sarvam/index.ts";
+import { headersOf } from "../../../support/authorize.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 
 const refused = (status: number, body: unknown) =>
   sarvam.readFault({ status, headers: new Headers(), body: JSON.stringify(body) });
 
 describe("the sarvam plugin", () => {
-  test("speaks to its host alone and shows its key in Sarvam's own header", () => {
+  test("speaks to its host alone and shows its key in Sarvam's own header", async () => {
     expect({ name: sarvam.name, baseUrl: sarvam.baseUrl, hosts: sarvam.hosts }).toEqual({
       name: "sarvam",
       baseUrl: "https://api.sarvam.ai",
       hosts: [],
     });
-    expect(sarvam.authorize("k")).toEqual({ "api-subscription-key": "k" });
+    expect(await headersOf(sarvam, "k")).toEqual({ "api-subscription-key": "k" });
   });
 
   test("has a handler for each thing its models can do", () => {

@@ -4,7 +4,7 @@ import { type Provider, type ProviderKey, refreshProviders } from "../../../data
 import { formatAge } from "../../../format.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Callout } from "../../../ui/feedback.tsx";
-import { PasswordField } from "../../../ui/field.tsx";
+import { PasswordField, TextAreaField, TextField } from "../../../ui/field.tsx";
 import { Form, Submit, useForm } from "../../../ui/form.tsx";
 import { type Column, Table } from "../../../ui/table.tsx";
 import { toast } from "../../../ui/toast.tsx";
@@ -12,7 +12,7 @@ import { CircuitState, describeErrors } from "./describe.tsx";
 
 /** The keys of a provider by their last characters, and a field for another. */
 export function KeysPart({
-  provider: { name, keys },
+  provider: { name, keys, credential_form: credential },
   onRemove,
 }: {
   provider: Provider;
@@ -49,16 +49,20 @@ export function KeysPart({
       )}
       {keys.length > 0 && <Table rows={keys} rowKey={({ id }) => id ?? crypto.randomUUID()} columns={columns} />}
       {source === null && (
-        <KeyForm key={replaced?.id ?? "new"} {...{ name, replaced, onDone: () => replace(undefined) }} />
+        <KeyForm key={replaced?.id ?? "new"} {...{ name, credential, replaced, onDone: () => replace(undefined) }} />
       )}
     </section>
   );
 }
 
-function KeyName({ keyOf: { source, last4, set_by, set_at }, index }: { keyOf: ProviderKey; index: number }) {
+function KeyName({ keyOf, index }: { keyOf: ProviderKey; index: number }) {
+  const { source, last4, set_by, set_at } = keyOf;
+  const fields = Object.values(keyOf.fields);
+  const unnamed = fields.length === 0 ? "short key" : `Key ${index + 1}`;
   return (
     <>
-      <span className="mono">{source !== null ? `Key ${index + 1}` : last4 === "" ? "short key" : `…${last4}`}</span>
+      <span className="mono">{source !== null ? `Key ${index + 1}` : last4 === "" ? unnamed : `…${last4}`}</span>
+      {fields.length > 0 && <span className="sub break">{fields.join(" · ")}</span>}
       {set_at !== null && (
         <span className="sub break">
           set {formatAge(set_at)} by {set_by === "cli" ? "the command line" : set_by}
@@ -97,14 +101,68 @@ function KeyActions({ last4, onReplace, onRemove }: KeyActionsProps) {
 
 interface KeyFormProps {
   name: string;
+  /** The fields of a credential that is more than one key. */
+  credential: Provider["credential_form"];
   replaced: ProviderKey | undefined;
   onDone: () => void;
 }
 
-function KeyForm({ name, replaced, onDone }: KeyFormProps) {
+function KeyForm(props: KeyFormProps) {
+  return props.credential === null ? (
+    <OneKeyForm {...props} />
+  ) : (
+    <FieldsForm {...props} credential={props.credential} />
+  );
+}
+
+/** Stores a key, or the fields of a credential, anew or in place of another. */
+async function save(name: string, replaced: ProviderKey | undefined, secret: { key: string } | { fields: object }) {
+  const { keys } = api.admin.providers({ id: name });
+  await request(replaced?.id ? keys({ key: replaced.id }).post(secret) : keys.post(secret));
+}
+
+/** The fields of a credential. Which of them belong together, the gateway says. */
+function FieldsForm({
+  name,
+  credential: { fields },
+  replaced,
+  onDone,
+}: KeyFormProps & { credential: NonNullable<KeyFormProps["credential"]> }) {
+  const form = useForm(Object.fromEntries(fields.map((field) => [field.name, ""])), async (values) => {
+    const given = Object.entries(values).filter(([, value]) => value.trim() !== "");
+    await save(name, replaced, { fields: Object.fromEntries(given) });
+    form.reset();
+    await refreshProviders();
+    toast(`${name} has a new credential; it is used from now on`);
+    onDone();
+  });
+  return (
+    <Form form={form} className="stack stack-tight">
+      <p className="hint">
+        Fill in those that belong together. What is secret is stored encrypted, and never shown again.
+      </p>
+      {fields.map(({ name: field, label, secret, example, is_file: isFile }) => {
+        const shared = { label, autoComplete: "off", ...form.field(field) };
+        if (isFile) return <TextAreaField key={field} rows={4} spellCheck={false} {...shared} />;
+        if (secret) return <PasswordField key={field} {...shared} />;
+        return <TextField key={field} placeholder={example} {...shared} />;
+      })}
+      <div className="row">
+        <Submit
+          form={form}
+          label={replaced === undefined ? "Add credential" : "Replace credential"}
+          look=""
+          isComplete={Object.values(form.values).some((value) => value.trim() !== "")}
+        />
+        {replaced !== undefined && <Button onClick={onDone}>Cancel</Button>}
+      </div>
+    </Form>
+  );
+}
+
+function OneKeyForm({ name, replaced, onDone }: KeyFormProps) {
   const form = useForm({ key: "" }, async ({ key }) => {
-    const { keys } = api.admin.providers({ id: name });
-    await request(replaced?.id ? keys({ key: replaced.id }).post({ key }) : keys.post({ key }));
+    await save(name, replaced, { key });
     form.reset();
     await refreshProviders();
     toast(`${name} has a new key; it is used from now on`);

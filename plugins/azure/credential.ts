@@ -1,0 +1,63 @@
+import {
+  type AuthorizedRequest,
+  bearer,
+  type CredentialFields,
+  type CredentialForm,
+  fetchToken,
+  type ProviderCredential,
+} from "modelgate/plugin";
+
+const authorityDefault = "https://login.microsoftonline.com";
+/** What a token is for, by the cloud whose authority gives it. https://learn.microsoft.com/entra/identity-platform/authentication-national-cloud */
+const audiences: Readonly<Record<string, string>> = {
+  "login.microsoftonline.us": "https://cognitiveservices.azure.us",
+  "login.partner.microsoftonline.cn": "https://cognitiveservices.azure.cn",
+  "login.chinacloudapi.cn": "https://cognitiveservices.azure.cn",
+};
+
+/** A key of a resource, or an application of Entra ID. */
+export const credential: CredentialForm = {
+  fields: [
+    { name: "resource", label: "Resource", pattern: "[a-zA-Z0-9][a-zA-Z0-9-]{1,62}", example: "my-resource" },
+    { name: "api_key", label: "API key", secret: true },
+    { name: "tenant_id", label: "Tenant ID", pattern: "[\\w.-]{1,100}", example: "contoso.onmicrosoft.com" },
+    {
+      name: "client_id",
+      label: "Client ID",
+      pattern: "[\\w-]{1,100}",
+      example: "00000000-0000-0000-0000-000000000000",
+    },
+    { name: "client_secret", label: "Client secret", secret: true },
+    { name: "authority", label: "Authority, of other clouds", example: authorityDefault },
+  ],
+  sets: [["api_key"], ["tenant_id", "client_id", "client_secret"]],
+  baseUrl: ({ resource }) => (resource === undefined ? undefined : `https://${resource}.openai.azure.com/openai/v1`),
+  tokenUrls: (fields) => (fields.client_secret === undefined ? [] : [tokenUrlOf(fields)]),
+  check({ authority }) {
+    const isUrl = authority === undefined || /^https?:\/\/[^/?#@]+\/?$/.test(authority);
+    return isUrl ? undefined : `authority: it is not an origin, expected one such as ${authorityDefault}`;
+  },
+};
+
+export async function authorize(
+  request: AuthorizedRequest,
+  owner: ProviderCredential,
+): Promise<Record<string, string>> {
+  const { api_key: key } = owner.fields;
+  if (key === undefined) return bearer(await fetchToken(request, owner, askForToken));
+  // Claude's endpoint takes the header of its own protocol.
+  const isAnthropic = new URL(request.url).pathname.startsWith("/anthropic/");
+  return { [isAnthropic ? "x-api-key" : "api-key"]: key };
+}
+
+/** https://learn.microsoft.com/entra/identity-platform/v2-oauth2-client-creds-grant-flow */
+function askForToken(fields: CredentialFields) {
+  const { client_id = "", client_secret = "", authority = authorityDefault } = fields;
+  const audience = audiences[new URL(authority).host] ?? "https://cognitiveservices.azure.com";
+  const form = { grant_type: "client_credentials", client_id, client_secret, scope: `${audience}/.default` };
+  return { url: tokenUrlOf(fields), form };
+}
+
+function tokenUrlOf({ tenant_id = "", authority = authorityDefault }: CredentialFields): string {
+  return `${authority.replace(/\/$/, "")}/${tenant_id}/oauth2/v2.0/token`;
+}

@@ -1,0 +1,30 @@
+import { classifyFault, isRecord, parseJson, type RefusedResponse, UpstreamFault } from "modelgate/plugin";
+
+/**
+ * Reads a refusal. Azure's content filter refuses a prompt with 400 and says which of its rules it broke; what a deployment is
+ * called is the operator's, so that one that is missing is told as a model that is.
+ * https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter
+ */
+export function readFault(answer: RefusedResponse): UpstreamFault {
+  const fault = classifyFault(answer);
+  const said = parseJson(answer.body);
+  const error = isRecord(said) && isRecord(said.error) ? said.error : {};
+  const { status } = answer;
+  const inner = isRecord(error.innererror) ? error.innererror : error.inner_error;
+  const isFiltered =
+    error.code === "content_filter" || (isRecord(inner) && inner.code === "ResponsibleAIPolicyViolation");
+  if (isFiltered) {
+    const results = isRecord(inner) ? (inner.content_filter_result ?? inner.content_filter_results) : undefined;
+    const broken = Object.entries(isRecord(results) ? results : {})
+      .filter(([, result]) => isRecord(result) && (result.filtered === true || result.detected === true))
+      .map(([name]) => name.replaceAll("_", " "));
+    const why = broken.length === 0 ? "" : ` (${broken.join(", ")})`;
+    const sentence = `The provider's content filter refused the prompt${why}: change it`;
+    return new UpstreamFault("bad_request", sentence, { status, param: "messages", code: "content_policy_violation" });
+  }
+  if (error.code === "DeploymentNotFound" || error.code === "OperationNotSupported") {
+    const sentence = `The provider does not serve this model to the gateway: it answered ${status} (${error.code})`;
+    return new UpstreamFault("model_not_found", sentence, { status, code: String(error.code) });
+  }
+  return fault;
+}

@@ -1,0 +1,28 @@
+import { type ChatOptions, definePlugin, openai, openaiModelOptions, readModels } from "modelgate/plugin";
+import current from "../../catalogue/current/azure.json" with { type: "json" };
+import { claudeOptions, claudeParts } from "./claude.ts";
+import { authorize, credential } from "./credential.ts";
+import { readFault } from "./errors.ts";
+
+/** OpenAI's own, and what Azure's content filter says beside each choice and prompt. */
+const chat: ChatOptions = {
+  functions: "pass",
+  omit: ["reasoning", "thinking", "moderation"],
+  reasoningOmit: ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"],
+  drop: ["content_filter_results", "content_filter_offsets", "content_filter_result", "prompt_filter_results"],
+};
+const images = { omit: ["response_format"], values: { quality: { standard: "medium", hd: "high" } } };
+
+export default definePlugin({
+  name: "azure",
+  baseUrl: "https://RESOURCE.openai.azure.com/openai/v1",
+  hosts: ["*.services.ai.azure.com", "login.microsoftonline.com"],
+  credential,
+  authorize,
+  models: readModels(current),
+  modelOptions: { ...openaiModelOptions, ...claudeOptions, protocol: ["messages"] },
+  handlers: openai({ chat, responses: {}, images, embeddings: {} }),
+  forModel: ({ options }) => (options?.protocol === "messages" ? claudeParts : undefined),
+  takes: ["tokenInput", "customTools"],
+  readFault,
+});

@@ -1,0 +1,103 @@
+import {
+  type FaultKind,
+  isRecord,
+  parseJson,
+  type RefusedResponse,
+  retryAfterMs,
+  type ServerEvent,
+  UpstreamFault,
+} from "modelgate/plugin";
+
+/** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_Errors */
+const kinds: Readonly<Record<string, FaultKind>> = {
+  accessdeniedexception: "auth",
+  unrecognizedclientexception: "auth",
+  invalidsignatureexception: "auth",
+  signaturedoesnotmatch: "auth",
+  incompletesignature: "auth",
+  missingauthenticationtokenexception: "auth",
+  invalidclienttokenid: "auth",
+  expiredtokenexception: "auth",
+  expiredtoken: "auth",
+  throttlingexception: "rate_limited",
+  servicequotaexceededexception: "rate_limited",
+  resourcenotfoundexception: "model_not_found",
+  modelnotreadyexception: "overloaded",
+  serviceunavailableexception: "overloaded",
+  internalserverexception: "overloaded",
+  internalfailure: "overloaded",
+  validationexception: "bad_request",
+  modelerrorexception: "bad_response",
+  modelstreamerrorexception: "bad_response",
+  modeltimeoutexception: "timeout",
+};
+
+/** For an answer without a known type, such as that of something in between. */
+function toKindByStatus(status: number): FaultKind {
+  if (status === 401 || status === 403) return "auth";
+  if (status === 404) return "model_not_found";
+  if (status === 429) return "rate_limited";
+  if (status === 413) return "request_too_large";
+  if (status === 408 || status === 424) return "bad_response";
+  return status >= 500 ? "overloaded" : status >= 400 ? "bad_request" : "bad_response";
+}
+
+/** What sentences tell that no type does. */
+const sentences: readonly (readonly [RegExp, FaultKind])[] = [
+  [
+    /input is too long|prompt is too long|exceeds? .{0,40}context|maximum context|too many (input )?tokens/i,
+    "context_length",
+  ],
+  [
+    /model identifier is invalid|on-demand throughput isn.t supported|end of its life|legacy.{0,60}model/i,
+    "model_not_found",
+  ],
+  [/don.t have access to the model|model access is denied|is not available for this account/i, "model_not_found"],
+];
+
+/** Reads a refusal: its type is in a header, or in the body as `__type`. */
+export function readFault({ status, headers, body }: RefusedResponse): UpstreamFault {
+  const said = parseJson(body);
+  const { message, Message, __type: bodyType, error }: Record<string, unknown> = isRecord(said) ? said : {};
+  const inner = isRecord(error) ? error.message : undefined;
+  const text = [message, Message, inner].find((one) => typeof one === "string" && one !== "") as string | undefined;
+  const type = headers.get("x-amzn-errortype") ?? (typeof bodyType === "string" ? bodyType : "");
+  return toFault({ type, message: text, status, retryMs: retryAfterMs(headers, body) });
+}
+
+/** Reads an exception that came in the stream. */
+export function readStreamError({ data }: ServerEvent): UpstreamFault {
+  const said = parseJson(data);
+  const error = isRecord(said) && isRecord(said.error) ? said.error : {};
+  const message = typeof error.message === "string" ? error.message : undefined;
+  return toFault({ type: String(error.type ?? ""), message });
+}
+
+interface Refusal {
+  /** `ThrottlingException`, also as `com.amazon…#ThrottlingException:http://…`. */
+  type: string;
+  message: string | undefined;
+  status?: number | undefined;
+  retryMs?: number | undefined;
+}
+
+function toFault({ type, message, status, retryMs }: Refusal): UpstreamFault {
+  const [name = ""] = type.slice(type.lastIndexOf("#") + 1).split(":");
+  const byType = kinds[name.toLowerCase()] ?? (status === undefined ? "bad_response" : toKindByStatus(status));
+  const bySentence = sentences.find(([pattern]) => pattern.test(message ?? ""))?.[1];
+  const isVague = byType === "bad_request" || byType === "auth" || byType === "model_not_found";
+  const kind = isVague ? (bySentence ?? byType) : byType;
+  const named = [status, /^\w{1,64}$/.test(name) ? name : undefined].filter((part) => part !== undefined).join(", ");
+  const answered = named === "" ? "failed" : `answered ${named}`;
+  // Its sentences of these kinds name accounts, users and roles.
+  const isOwn = kind === "auth" || kind === "model_not_found" || message === undefined;
+  const refused: Partial<Record<FaultKind, string>> = {
+    auth: `The provider refused the gateway's credential: it ${answered}`,
+    model_not_found: `The provider does not serve this model to the gateway: it ${answered}`,
+  };
+  const sentence = isOwn ? (refused[kind] ?? `The provider ${answered} without saying why`) : hide(message);
+  return new UpstreamFault(kind, sentence, { status, code: name === "" ? undefined : name, retryAfterMs: retryMs });
+}
+
+/** ARNs name an account. */
+const hide = (text: string) => text.slice(0, 1000).replace(/arn:[\w-]+:[^\s'",]+|\b\d{12}\b/g, "[hidden]");

@@ -1,0 +1,59 @@
+import {
+  type Call,
+  type ChatRequest,
+  definePlugin,
+  fetchImages,
+  placeholderImages,
+  precheckMultimodal,
+  readModels,
+  UpstreamFault,
+  withFunctionsAsTools,
+} from "modelgate/plugin";
+import current from "../../catalogue/current/bedrock.json" with { type: "json" };
+import { authorize, credential } from "./credential.ts";
+import { readFault } from "./errors.ts";
+import { isClaude, modelOptions } from "./options.ts";
+import { toConverse } from "./request.ts";
+import { fromConverse, readUsage } from "./response.ts";
+import { fromEvents } from "./stream.ts";
+
+export default definePlugin({
+  name: "bedrock",
+  baseUrl: "https://bedrock-runtime.us-east-1.amazonaws.com",
+  credential,
+  authorize,
+  models: readModels(current),
+  modelOptions,
+  handlers: { chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }), countChatTokens },
+  checks: {
+    chat: precheckMultimodal((request, { model, warn }) =>
+      toConverse(request, { model, fetched: placeholderImages, warn }),
+    ),
+  },
+  maxChoices: { chat: 1 },
+  readFault,
+  readUsage,
+});
+
+/** The name of a model or a profile, of which ARNs have colons and slashes. */
+const pathOf = (upstreamId: string, operation: string) => `/model/${encodeURIComponent(upstreamId)}/${operation}`;
+
+async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
+  const fetched = await fetchImages(request.messages, upstream);
+  const { body, reading } = toConverse(request, { model, fetched, warn });
+  if (request.stream === true) {
+    return fromEvents(await upstream.events(pathOf(model.upstreamId, "converse-stream"), body), reading);
+  }
+  return fromConverse(await upstream.json(pathOf(model.upstreamId, "converse"), body), reading, Date.now());
+}
+
+/** Free of charge, for the models that count. https://docs.aws.amazon.com/bedrock/latest/userguide/count-tokens.html */
+async function countChatTokens({ request, model, upstream }: Call<ChatRequest>): Promise<number> {
+  if (!isClaude(model)) throw new UpstreamFault("bad_response", "The provider counts the tokens of Claude alone");
+  const fetched = await fetchImages(request.messages, upstream);
+  const { body } = toConverse(request, { model, fetched, warn: () => undefined });
+  const { messages, system, toolConfig, additionalModelRequestFields } = body;
+  const converse = { messages, system, toolConfig, additionalModelRequestFields };
+  const path = pathOf(model.upstreamId, "count-tokens");
+  return (await upstream.json<{ inputTokens: number }>(path, { input: { converse } })).inputTokens;
+}

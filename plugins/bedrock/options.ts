@@ -1,0 +1,18 @@
+import type { Model, ModelOptions } from "modelgate/plugin";
+
+/** What the `options` of a row may have. */
+export const modelOptions: ModelOptions = {
+  /** How it is told to think: Claude's two ways, or by `reasoning_effort` among the model's own fields. */
+  thinking: ["adaptive", "budget", "effort"],
+  /** The efforts that it takes. */
+  efforts: "texts",
+  /** Whether Converse holds its answer to a JSON schema; else a tool is forced, if it has tools. */
+  jsonSchema: "boolean",
+  /** Whether it takes cache points. */
+  cachePoints: "boolean",
+  /** Whether a tool can be demanded. */
+  toolChoice: "boolean",
+};
+
+/** Claude's thoughts are signed, and take part in a conversation. */
+export const isClaude = ({ upstreamId }: Model) => upstreamId.includes("anthropic.");

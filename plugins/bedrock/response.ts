@@ -1,0 +1,128 @@
+import {
+  type AnswerUsage,
+  type ChatCompletion,
+  type ChatUsage,
+  claudeThoughts,
+  FenceStripper,
+  type FinishReason,
+  isRecord,
+  parseShape,
+  type ToolCall,
+  UpstreamFault,
+} from "modelgate/plugin";
+import type { Reading } from "./request.ts";
+
+const reasoningShape = { reasoningText: { text: "string", signature: "string" }, redactedContent: "string" } as const;
+const blockShape = {
+  text: "string",
+  toolUse: { toolUseId: "string", name: "string", input: "any" },
+  reasoningContent: reasoningShape,
+} as const;
+const answerShape = {
+  output: { message: { content: [blockShape] } },
+  stopReason: "string",
+  usage: {},
+  serviceTier: { type: "string" },
+} as const;
+
+/** What an answer ended with that is no turn of the caller's. */
+const finishReasons = new Map<unknown, FinishReason>([
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["guardrail_intervened", "content_filter"],
+  ["content_filtered", "content_filter"],
+]);
+
+/** @throws {UpstreamFault} `bad_response` when the model wrote nothing that can be read. */
+export function toFinishReason(reason: unknown, { calls, text }: { calls: number; text: boolean }): FinishReason {
+  if ((reason === "malformed_model_output" || reason === "malformed_tool_use") && calls === 0 && !text) {
+    throw new UpstreamFault("bad_response", `The model's answer could not be read (${reason})`, { isOfRequest: true });
+  }
+  return finishReasons.get(reason) ?? (calls > 0 ? "tool_calls" : "stop");
+}
+
+/** A thought as the answer carries it out, so that the client can bring it back with its signature. */
+export function toDetail(thought: { text?: string; signature?: string; data?: string }, index: number) {
+  const { text = "", signature = "", data } = thought;
+  if (data !== undefined) return claudeThoughts.toDetail({ type: "redacted_thinking", data }, index);
+  return claudeThoughts.toDetail({ type: "thinking", thinking: text, signature }, index);
+}
+
+/** The tier by which an answer was made, as OpenAI calls it. */
+export function toTier(tier: unknown): { service_tier?: string } {
+  return isRecord(tier) && typeof tier.type === "string" ? { service_tier: tier.type } : {};
+}
+
+/** @throws {UpstreamFault} `bad_response` when the answer is none of Converse. */
+export function fromConverse(answer: unknown, reading: Reading, nowMs: number): ChatCompletion {
+  if (!parseShape(answer, answerShape) || answer.output?.message?.content === undefined) {
+    throw new UpstreamFault("bad_response", "The provider's answer is not a message");
+  }
+  const blocks = answer.output.message.content;
+  const uses = blocks.flatMap(({ toolUse }) => toolUse ?? []);
+  const json = uses.find(({ name }) => name !== undefined && name === reading.jsonTool);
+  const others = uses.filter((use) => use !== json);
+  const calls = (reading.firstOnly ? others.slice(0, 1) : others).map(
+    ({ toolUseId = "", name = "", input }): ToolCall => {
+      return { id: toolUseId, type: "function", function: { name, arguments: JSON.stringify(input ?? {}) } };
+    },
+  );
+  const thoughts = blocks.flatMap(({ reasoningContent }) => reasoningContent ?? []);
+  const reasoning = thoughts.map(({ reasoningText }) => reasoningText?.text ?? "").join("");
+  const details = thoughts.flatMap(({ reasoningText, redactedContent: data }, index) => {
+    if (data !== undefined) return [toDetail({ data }, index)];
+    const { text = "", signature } = reasoningText ?? {};
+    return signature === undefined ? [] : [toDetail({ text, signature }, index)];
+  });
+  const written = blocks.map(({ text = "" }) => text).join("");
+  const fences = new FenceStripper();
+  const bare = reading.fenced === true ? fences.push(written) + fences.flush() : written;
+  const content = json === undefined ? bare : JSON.stringify(json.input ?? {});
+  const message: ChatCompletion["choices"][number]["message"] = {
+    role: "assistant",
+    content: content === "" ? null : content,
+    refusal: null,
+    ...(reasoning !== "" && { reasoning_content: reasoning }),
+    ...(details.length > 0 && { reasoning_details: details }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+  const finish = toFinishReason(answer.stopReason, { calls: calls.length, text: content !== "" });
+  const usage = toUsage(answer.usage);
+  return {
+    ...{ id: "", object: "chat.completion", created: Math.floor(nowMs / 1000), model: "" },
+    choices: [{ index: 0, message, finish_reason: finish }],
+    ...(usage && { usage }),
+    ...toTier(answer.serviceTier),
+  } as ChatCompletion;
+}
+
+/** What an answer reports, or the last event of a stream. */
+export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
+  return (isRecord(part.usage) ? toUsage(part.usage) : undefined) ?? before;
+}
+
+/**
+ * The tokens of an answer. What was read from a cache or written to it is not among the input here.
+ *
+ * @returns `undefined` when the report lacks the input or the output.
+ */
+export function toUsage(usage: Record<string, unknown> = {}): ChatUsage | undefined {
+  const { inputTokens: input, outputTokens: output, cacheDetails } = usage;
+  const { cacheReadInputTokens: read, cacheWriteInputTokens: written } = usage;
+  if (typeof input !== "number" || typeof output !== "number") return undefined;
+  const cached = {
+    ...(typeof read === "number" && { cached_tokens: read }),
+    ...(typeof written === "number" && { cache_write_tokens: written }),
+  };
+  const prompt = Object.values(cached).reduce((sum, count) => sum + count, input);
+  const details = Array.isArray(cacheDetails) ? cacheDetails : [];
+  const hourly = details
+    .filter((detail) => isRecord(detail) && detail.ttl === "1h" && typeof detail.inputTokens === "number")
+    .reduce((sum: number, { inputTokens }: { inputTokens: number }) => sum + inputTokens, 0);
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: output,
+    total_tokens: prompt + output,
+    prompt_tokens_details: { ...cached, ...(hourly > 0 && { cache_write_1h_tokens: hourly }) },
+  };
+}

@@ -1,0 +1,159 @@
+import {
+  type ChatChunk,
+  type ChatUsage,
+  type ChunkChoice,
+  FenceStripper,
+  isRecord,
+  parseJson,
+  parseShape,
+  type ServerEvent,
+  UpstreamFault,
+} from "modelgate/plugin";
+import { readStreamError } from "./errors.ts";
+import type { Reading } from "./request.ts";
+import { toDetail, toFinishReason, toTier, toUsage } from "./response.ts";
+
+const eventShape = {
+  start: { toolUse: { toolUseId: "string", name: "string" } },
+  delta: {
+    text: "string",
+    toolUse: { input: "string" },
+    reasoningContent: { text: "string", signature: "string", redactedContent: "string" },
+  },
+  stopReason: "string",
+  usage: {},
+  serviceTier: { type: "string" },
+} as const;
+
+/**
+ * Translates the events of `ConverseStream`, in the order in which OpenAI sends its chunks.
+ *
+ * @throws {UpstreamFault} When an event is an exception, cannot be read, or the stream ends before its message does.
+ */
+export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: Reading): AsyncGenerator<ChatChunk> {
+  const answer = new StreamedAnswer(reading);
+  for await (const event of events) {
+    answer.take(event);
+    yield* answer.chunks.splice(0);
+  }
+  answer.end();
+}
+
+/** An answer as it grows. Its blocks come one after the other. */
+class StreamedAnswer {
+  readonly chunks: ChatChunk[] = [];
+  readonly #reading: Reading;
+  readonly #fences: FenceStripper | undefined;
+  #begun = false;
+  #isStopped = false;
+  #hasText = false;
+  #callCount = 0;
+  #thoughtCount = 0;
+  #thought: { text: string; signature?: string; data?: string } | undefined;
+  /** The call that grows; `dropped` is one that is not given out. */
+  #call: { isJson: boolean; isDropped: boolean; input: string } | undefined;
+  /** Text beside a forced JSON tool: the answer only when the tool is not called. */
+  #heldText: string | undefined = "";
+
+  constructor(reading: Reading) {
+    this.#reading = reading;
+    this.#fences = reading.fenced === true ? new FenceStripper() : undefined;
+  }
+
+  take(event: ServerEvent): void {
+    if (event.event === "error") throw readStreamError(event);
+    const said = parseJson(event.data);
+    if (!parseShape(said, eventShape)) {
+      throw new UpstreamFault("bad_response", "The provider's stream holds an event that is no object");
+    }
+    if (event.event === "raw") throw readStreamError({ event: "error", data: JSON.stringify({ error: said }) });
+    if (event.event === "contentBlockStart" && said.start?.toolUse !== undefined) this.#open(said.start.toolUse);
+    else if (event.event === "contentBlockDelta" && said.delta !== undefined) this.#grow(said.delta);
+    else if (event.event === "contentBlockStop") this.#close();
+    else if (event.event === "messageStop") this.#stop(said.stopReason);
+    else if (event.event === "metadata") this.#report(toUsage(said.usage), said.serviceTier);
+  }
+
+  end(): void {
+    if (!this.#isStopped) throw new UpstreamFault("bad_response", "The provider's stream ended before the answer did");
+  }
+
+  #open({ toolUseId: id = "", name = "" }: { toolUseId?: string | undefined; name?: string | undefined }): void {
+    const isJson = name === this.#reading.jsonTool;
+    const isDropped = !isJson && this.#reading.firstOnly && this.#callCount > 0;
+    this.#call = { isJson, isDropped, input: "" };
+    if (isJson || isDropped) return;
+    const called = { name, arguments: "" };
+    this.#push({ tool_calls: [{ index: this.#callCount++, id, type: "function", function: called }] });
+  }
+
+  #grow({ text, toolUse, reasoningContent: thought }: Record<string, unknown>): void {
+    if (typeof text === "string") this.#text(text);
+    else if (isRecord(toolUse) && typeof toolUse.input === "string") this.#arguments(toolUse.input);
+    else if (isRecord(thought)) {
+      this.#thought ??= { text: "" };
+      if (typeof thought.signature === "string")
+        this.#thought.signature = (this.#thought.signature ?? "") + thought.signature;
+      if (typeof thought.redactedContent === "string")
+        this.#thought.data = (this.#thought.data ?? "") + thought.redactedContent;
+      if (typeof thought.text === "string") {
+        this.#thought.text += thought.text;
+        this.#push({ reasoning_content: thought.text });
+      }
+    }
+  }
+
+  #close(): void {
+    // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
+    if (this.#call?.input === "") this.#arguments("{}");
+    this.#call = undefined;
+    const thought = this.#thought;
+    this.#thought = undefined;
+    if (thought === undefined) return;
+    const index = this.#thoughtCount++;
+    if (thought.signature === undefined && thought.data === undefined) return;
+    this.#push({ reasoning_details: [toDetail(thought, index)] });
+  }
+
+  #stop(reason: string | undefined): void {
+    this.#close();
+    this.#push({
+      content: this.#fences?.flush() ?? (this.#reading.jsonTool === undefined ? "" : (this.#heldText ?? "")),
+    });
+    this.#isStopped = true;
+    this.#push({}, toFinishReason(reason, { calls: this.#callCount, text: this.#hasText }));
+  }
+
+  #report(usage: ChatUsage | undefined, tier: unknown): void {
+    const bill = toTier(tier);
+    if (usage !== undefined) this.chunks.push({ choices: [], usage, ...bill } as ChatChunk);
+  }
+
+  #text(text: string): void {
+    if (this.#reading.jsonTool === undefined) this.#push({ content: this.#fences?.push(text) ?? text });
+    else if (this.#heldText !== undefined) this.#heldText += text;
+  }
+
+  #arguments(piece: string): void {
+    const call = this.#call;
+    if (call === undefined || piece === "") return;
+    call.input += piece;
+    if (call.isDropped) return;
+    if (call.isJson) {
+      this.#heldText = undefined;
+      this.#push({ content: piece });
+    } else this.#push({ tool_calls: [{ index: this.#callCount - 1, function: { arguments: piece } }] });
+  }
+
+  /** Adds a chunk, after the one with the role, unless it says nothing. */
+  #push(delta: ChunkChoice["delta"], finish: ChunkChoice["finish_reason"] = null): void {
+    const { role, content, reasoning_content: thought, tool_calls: calls } = delta;
+    if (role === undefined && (content === "" || thought === "")) return;
+    if (typeof content === "string" && content !== "") this.#hasText = true;
+    if (!this.#begun) {
+      this.#begun = true;
+      this.#push({ role: "assistant", content: calls === undefined ? "" : null, refusal: null });
+    }
+    this.chunks.push({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
+  }
+}

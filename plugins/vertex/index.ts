@@ -1,0 +1,28 @@
+import { anthropic, definePlugin, gemini, mapRequests, readModels } from "modelgate/plugin";
+import current from "../../catalogue/current/vertex.json" with { type: "json" };
+import { authorize, credential } from "./credential.ts";
+import { toAnthropic, toGoogle } from "./requests.ts";
+
+const google = gemini();
+const { modelOptions, ...claude } = anthropic({ headers: {} });
+/** Claude speaks Anthropic's protocol here too. */
+const claudeParts = { ...claude, handlers: mapRequests(claude.handlers, toAnthropic) };
+
+export default definePlugin({
+  ...google,
+  name: "vertex",
+  baseUrl: "https://aiplatform.googleapis.com",
+  hosts: ["oauth2.googleapis.com", "aiplatform.googleapis.com"],
+  credential,
+  authorize,
+  models: readModels(current),
+  modelOptions: {
+    ...google.modelOptions,
+    ...modelOptions,
+    thinking: ["adaptive", "budget", "level"],
+    /** Where the model is asked for, whatever the credential says: its price is that of the place. */
+    location: "text",
+  },
+  handlers: mapRequests(google.handlers, toGoogle),
+  forModel: ({ upstreamId }) => (upstreamId.startsWith("claude") ? claudeParts : undefined),
+});

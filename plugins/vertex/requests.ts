@@ -1,0 +1,34 @@
+import { isRecord, type MappedRequest } from "modelgate/plugin";
+import { hostOf } from "./credential.ts";
+
+const anthropicVersion = "vertex-2023-10-16";
+
+/** Google's own models: the paths of the Gemini API below their publisher. A count has no envelope here. */
+export function toGoogle(request: MappedRequest) {
+  const { path, body } = request;
+  const counted = path.endsWith(":countTokens") && isRecord(body) ? body.generateContentRequest : undefined;
+  const { model: _, ...content }: Record<string, unknown> = isRecord(counted) ? counted : {};
+  return { path: place(`/google${path}`, request), body: counted === undefined ? body : content };
+}
+
+/** Claude: the model is in the path, the version in the body. https://docs.anthropic.com/en/api/claude-on-vertex-ai */
+export function toAnthropic(request: MappedRequest) {
+  const { path, model } = request;
+  const { model: name, ...body }: Record<string, unknown> = isRecord(request.body) ? request.body : {};
+  const versioned = { anthropic_version: anthropicVersion, ...body };
+  if (path.endsWith("/count_tokens")) {
+    return { path: place("/anthropic/models/count-tokens:rawPredict", request), body: { model: name, ...versioned } };
+  }
+  const method = body.stream === true ? "streamRawPredict" : "rawPredict";
+  return { path: place(`/anthropic/models/${model.upstreamId}:${method}`, request), body: versioned };
+}
+
+/** The path, at the place of the row where that has one: its price is that of the place. */
+function place(path: string, { model, baseUrl }: MappedRequest): string {
+  const { location } = model.options ?? {};
+  const given = /\/locations\/([^/]+)/.exec(baseUrl)?.[1];
+  if (typeof location !== "string" || given === undefined || given === location) return path;
+  // At an address that the operator gave, only the path says the place.
+  const moved = baseUrl.replace(`//${hostOf(given)}/`, `//${hostOf(location)}/`);
+  return moved.replace(`/locations/${given}/`, `/locations/${location}/`) + path;
+}

@@ -1,0 +1,150 @@
+/** One field of a credential that has several. */
+export interface CredentialField {
+  /** In snake_case: `access_key_id` is `<NAME>_ACCESS_KEY_ID` in the environment. */
+  readonly name: string;
+  /** What people are shown. */
+  readonly label: string;
+  /** Never shown again once it is set. Default false. */
+  readonly secret?: boolean;
+  /** What a value looks like; required where `baseUrl` puts it into an address. */
+  readonly pattern?: string;
+  /** Shown as a sample, and used by `plugin check`. Not for secrets. */
+  readonly example?: string;
+  /** A document: in the environment it may be the path of its file, and commas do not divide it. */
+  readonly isFile?: boolean;
+}
+
+export type CredentialFields = Readonly<Record<string, string | undefined>>;
+
+/** A credential that is more than one key. Several of them take turns as keys do. */
+export interface CredentialForm {
+  readonly fields: readonly CredentialField[];
+  /** The sets of fields that are a whole credential: `[["api_key"], ["client_id", "client_secret"]]`. */
+  readonly sets: readonly (readonly string[])[];
+  /** Where the provider is by these fields; `undefined` when they do not say. Without it, at the plugin's `baseUrl`. */
+  baseUrl?(fields: CredentialFields): string | undefined;
+  /** What stands between the base URL, wherever that comes from, and the paths: `/projects/PROJECT`. */
+  basePath?(fields: CredentialFields): string;
+  /** The addresses, beside the plugin's `hosts`, at which these fields want their tokens to be fetched. */
+  tokenUrls?(fields: CredentialFields): readonly string[];
+  /**
+   * What is wrong with a whole set of fields, as `field: what was expected`; shows no value.
+   *
+   * @returns `undefined` when nothing is.
+   */
+  check?(fields: CredentialFields): string | undefined;
+}
+
+/** One credential of a provider. */
+export interface ProviderCredential {
+  /** The key of a plugin whose credential is one; empty for others. */
+  readonly key: string;
+  /** The fields of a plugin whose credential has several. */
+  readonly fields: CredentialFields;
+}
+
+/** Whether a plugin's credential has fields. */
+export function getForm(credential: "key" | "none" | CredentialForm): CredentialForm | undefined {
+  return typeof credential === "string" ? undefined : credential;
+}
+
+/**
+ * A credential with fields as the text that is stored encrypted and takes turns with others; what is secret stands apart.
+ *
+ * @example
+ * formatCredential({ fields: [{ name: "region", label: "Region" }], sets: [] }, { region: "eu-west-1" });
+ * // => '{"plain":{"region":"eu-west-1"},"secret":{}}'
+ */
+export function formatCredential(form: CredentialForm, values: CredentialFields): string {
+  const pick = (secret: boolean) =>
+    Object.fromEntries(
+      form.fields
+        .filter((field) => (field.secret ?? false) === secret && values[field.name] !== undefined)
+        .map(({ name }) => [name, values[name]]),
+    );
+  return JSON.stringify({ plain: pick(false), secret: pick(true) });
+}
+
+/** The credential of a text: a key, or what {@link formatCredential} made of fields. */
+export function readCredential(text: string): ProviderCredential {
+  const parts = split(text);
+  return parts === undefined ? { key: text, fields: {} } : { key: "", fields: { ...parts.plain, ...parts.secret } };
+}
+
+/** The fields of a credential that may be shown. */
+export function getPlainFields(text: string): Readonly<Record<string, string>> {
+  return split(text)?.plain ?? {};
+}
+
+/** A part of a document that is shorter is no secret of its own. */
+const documentPartMin = 32;
+
+/** The texts of a credential that nobody may be shown. */
+export function getSecrets(text: string): readonly string[] {
+  const parts = split(text);
+  if (parts === undefined) return [text];
+  return Object.values(parts.secret).flatMap((secret) => {
+    const document = secret.startsWith("{") ? tryParse(secret) : undefined;
+    const members = typeof document === "object" && document !== null ? Object.values(document) : [];
+    const long = members.filter(
+      (member) => typeof member === "string" && member.length >= documentPartMin && !member.startsWith("https://"),
+    );
+    return [secret, ...(long as string[])];
+  });
+}
+
+interface Parts {
+  readonly plain: Record<string, string>;
+  readonly secret: Record<string, string>;
+}
+
+function split(text: string): Parts | undefined {
+  return text.startsWith('{"plain":') ? (tryParse(text) as Parts | undefined) : undefined;
+}
+
+function tryParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * What is wrong with the values of a credential: an unknown or a malformed one, or one that is missing. Shows no value.
+ *
+ * @param nameOf What the caller's people call a field.
+ * @returns The field, and the rest of a sentence; `undefined` when the values are a whole credential.
+ */
+export function findCredentialError(
+  form: CredentialForm,
+  values: CredentialFields,
+  nameOf: (field: string) => string = (field) => field,
+): { field: string; problem: string } | undefined {
+  for (const [name, value] of Object.entries(values)) {
+    const field = form.fields.find((known) => known.name === name);
+    if (field === undefined) {
+      const known = form.fields.map((one) => nameOf(one.name)).join(", ");
+      return { field: name, problem: `it is unknown, expected some of ${known}` };
+    }
+    if (value === undefined) continue;
+    const isText = field.isFile === true ? /^[^\0]{1,16384}$/u.test(value) : /^[\x21-\x7e]{1,4096}$/.test(value);
+    if (!isText) return { field: name, problem: "it is empty or has a space or a character that no such value has" };
+    if (field.pattern !== undefined && !new RegExp(`^(?:${field.pattern})$`).test(value)) {
+      const sample = field.example === undefined ? "" : `, expected one such as ${field.example}`;
+      return { field: name, problem: `it has another form${sample}` };
+    }
+  }
+  const isWhole = form.sets.some((set) => set.every((name) => values[name] !== undefined));
+  if (!isWhole) {
+    const count = (set: readonly string[]) => set.filter((name) => values[name] === undefined).length;
+    const [nearest = []] = [...form.sets].sort((a, b) => count(a) - count(b));
+    const field = nearest.find((name) => values[name] === undefined) ?? "";
+    const sets = form.sets.map((set) => set.map(nameOf).join(" with ")).join(", or ");
+    return { field, problem: `it is not set, expected ${sets}` };
+  }
+  const problem = form.check?.(values);
+  if (problem === undefined) return undefined;
+  const at = problem.indexOf(": ");
+  return { field: problem.slice(0, at), problem: problem.slice(at + 2) };
+}

@@ -1,0 +1,138 @@
+import {
+  type AuthorizedRequest,
+  type CredentialFields,
+  type ProviderCredential,
+  type TokenResponse,
+  UpstreamFault,
+} from "../contract/index.ts";
+import { isRecord, parseJson } from "../lib/json.ts";
+import { classifyFault } from "./upstream-errors.ts";
+
+/** What a token endpoint is asked. */
+export interface TokenRequest {
+  readonly url: string;
+  readonly form: Readonly<Record<string, string>>;
+}
+
+type Ask = (fields: CredentialFields) => TokenRequest | Promise<TokenRequest>;
+
+interface Token {
+  readonly text: string;
+  /** From then on another is fetched, while this one serves. */
+  readonly refreshAt: number;
+  readonly expiresAt: number;
+}
+
+interface Entry {
+  token?: Token;
+  fetching?: Promise<Token> | undefined;
+  /** After a refresh that failed. */
+  retryAt: number;
+}
+
+/** So long before its end, or half its life, a token is renewed. */
+const earlyMs = 300_000;
+/** A token with less than this left may end on its way. */
+const leftMsMin = 10_000;
+const retryMs = 10_000;
+/** For an endpoint that does not say how long a token lasts. */
+const lifeSecondsDefault = 60;
+
+/** By what was asked, for as long as the credential is in use. */
+const entries = new WeakMap<ProviderCredential, Map<Ask, Entry>>();
+
+/**
+ * The OAuth token of a credential: fetched when it is first needed, by one request for all calls that wait for it, and renewed
+ * before its end while the one before still serves. Only the plugin's declared `hosts`, and those that the credential itself
+ * names, are asked.
+ *
+ * @param ask Says what the endpoint is asked. The same function stands for the same token.
+ * @throws {UpstreamFault} `auth` when the endpoint refuses the credential, otherwise what kept it from answering.
+ *
+ * @example
+ * const body = JSON.stringify({ access_token: "token-1", expires_in: 3600 });
+ * const postForm = async () => ({ status: 200, headers: new Headers(), body });
+ * const credential = { key: "", fields: { client_secret: "s" } };
+ * const ask = ({ client_secret }) => ({ url: "https://auth.example.com/token", form: { client_secret } });
+ * await fetchToken({ postForm }, credential, ask); // => "token-1"
+ */
+export async function fetchToken(
+  request: Pick<AuthorizedRequest, "postForm">,
+  credential: ProviderCredential,
+  ask: Ask,
+): Promise<string> {
+  const entry = entryOf(credential, ask);
+  const now = Date.now();
+  const { token } = entry;
+  if (token !== undefined && now < token.expiresAt - leftMsMin) {
+    if (now >= token.refreshAt && now >= entry.retryAt) refresh(request, credential, ask, entry).catch(() => undefined);
+    return token.text;
+  }
+  return (await refresh(request, credential, ask, entry)).text;
+}
+
+/** Forgets the tokens of a credential, because its provider refused one before its end. */
+export function forgetTokens(credential: ProviderCredential): void {
+  entries.delete(credential);
+}
+
+function entryOf(credential: ProviderCredential, ask: Ask): Entry {
+  let byAsk = entries.get(credential);
+  if (byAsk === undefined) {
+    byAsk = new Map();
+    entries.set(credential, byAsk);
+  }
+  let entry = byAsk.get(ask);
+  if (entry === undefined) {
+    entry = { retryAt: 0 };
+    byAsk.set(ask, entry);
+  }
+  return entry;
+}
+
+function refresh(
+  { postForm }: Pick<AuthorizedRequest, "postForm">,
+  { fields }: ProviderCredential,
+  ask: Ask,
+  entry: Entry,
+): Promise<Token> {
+  entry.fetching ??= (async () => {
+    try {
+      const { url, form } = await ask(fields);
+      entry.token = readToken(await postForm(url, form));
+      return entry.token;
+    } catch (error) {
+      entry.retryAt = Date.now() + retryMs;
+      throw error;
+    } finally {
+      entry.fetching = undefined;
+    }
+  })();
+  return entry.fetching;
+}
+
+function readToken({ status, headers, body }: TokenResponse): Token {
+  if (status < 200 || status > 299) throw toFault(status, headers, body);
+  const answer = parseJson(body);
+  const { access_token: text, expires_in: seconds }: Record<string, unknown> = isRecord(answer) ? answer : {};
+  if (typeof text !== "string" || !/^[\x21-\x7e]+$/.test(text)) {
+    throw new UpstreamFault("bad_response", "The token endpoint of the provider answered without a token");
+  }
+  const given = Number(seconds);
+  const lifeMs = 1000 * (given > 0 && Number.isFinite(given) ? given : lifeSecondsDefault);
+  const expiresAt = Date.now() + lifeMs;
+  return { text, expiresAt, refreshAt: expiresAt - Math.min(earlyMs, lifeMs / 2) };
+}
+
+/** What an endpoint says of a credential it refuses names tenants, applications and accounts: the words are ours. */
+function toFault(status: number, headers: Headers, body: string): UpstreamFault {
+  const { kind, retryAfterMs } = classifyFault({ status, headers, body });
+  const answer = parseJson(body);
+  const code = isRecord(answer) && typeof answer.error === "string" ? answer.error : undefined;
+  const named = code !== undefined && /^[a-z_]{1,64}$/.test(code) ? `${status}, ${code}` : `${status}`;
+  const isRefused = status >= 400 && status < 500 && kind !== "rate_limited";
+  return new UpstreamFault(isRefused ? "auth" : kind, `The token endpoint of the provider answered ${named}`, {
+    status,
+    retryAfterMs,
+  });
+}

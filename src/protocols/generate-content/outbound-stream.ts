@@ -1,0 +1,281 @@
+import {
+  type AnswerUsage,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatUsage,
+  type ChunkChoice,
+  type FinishReason,
+  GatewayError,
+  getOwn,
+  type ServerEvent,
+  UpstreamFault,
+} from "../../contract/index.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
+import { parseShape } from "../../lib/parse-shape.ts";
+import { toCompletion } from "../to-completion.ts";
+import { classifyError } from "../upstream-errors.ts";
+import { answerShape, type GenerateAnswer, type GeneratedCandidate, type GeneratedLogprob } from "./schema.ts";
+import { type CallReading, toToolCall } from "./tools.ts";
+
+/** What one choice of an answer has given so far, and why it ended. */
+export interface GeneratedSoFar {
+  text: boolean;
+  calls: number;
+  reason?: string | undefined;
+  /** The provider's sentence on the reason. */
+  sentence?: string | undefined;
+}
+
+const lengthReasons = ["MAX_TOKENS", "CONTINUATION"];
+const filterReasons = `SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY
+  IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION`.split(/\s+/);
+
+function toFinish({ reason = "OTHER", sentence, text, calls }: GeneratedSoFar): FinishReason {
+  if (lengthReasons.includes(reason)) return "length";
+  if (filterReasons.includes(reason)) return "content_filter";
+  if (calls > 0) return "tool_calls";
+  if (text || reason === "STOP") return "stop";
+  const why = sentence === undefined ? "" : `: ${sentence.slice(0, 300)}`;
+  throw new UpstreamFault("bad_response", `The model gave no answer (${reason})${why}`, {
+    code: reason,
+    isOfRequest: true,
+  });
+}
+
+function expectAllowed(
+  { finishReason: reason, finishMessage }: GeneratedCandidate,
+  hasOutput: boolean,
+  param: string,
+): void {
+  const finish = toFinish({ reason, sentence: finishMessage, text: hasOutput, calls: 0 });
+  if (finish !== "content_filter") return;
+  const message = `The provider's safety system refused this (${reason}): change the ${param}`;
+  throw new GatewayError("invalid_request", message, { param, publicCode: "content_policy_violation" });
+}
+
+function readCandidates(answer: unknown): GeneratedCandidate[] {
+  if (!parseShape(answer, answerShape) || answer.error !== undefined) throw classifyError(answer);
+  const { candidates = [], promptFeedback: feedback } = answer;
+  const isBlocked = (feedback?.blockReason ?? feedback?.blockReasonMessage) !== undefined;
+  return isBlocked && candidates.length === 0 ? [{ finishReason: "SAFETY" }] : candidates;
+}
+
+function readUsage(metadata: GenerateAnswer["usageMetadata"], given: boolean): ChatUsage | undefined {
+  const [asked, candidates, thoughts, cached, tools] = counted.map((of) => numberIn(metadata?.[`${of}TokenCount`]));
+  if (asked === undefined || (candidates === undefined && given)) return undefined;
+  const prompt = asked + (tools ?? 0);
+  const completion = (candidates ?? 0) + (thoughts ?? 0);
+  const drawn = [metadata?.candidatesTokensDetails].flat().find((part) => isRecord(part) && part.modality === "IMAGE");
+  const images = isRecord(drawn) ? numberIn(drawn.tokenCount) : undefined;
+  const details = {
+    ...(thoughts !== undefined && { reasoning_tokens: thoughts }),
+    ...(images !== undefined && { image_tokens: images }),
+  };
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    ...(cached !== undefined && { prompt_tokens_details: { cached_tokens: cached } }),
+    ...(Object.keys(details).length > 0 && { completion_tokens_details: details }),
+  };
+}
+
+function readTokenUsage(
+  metadata: GenerateAnswer["usageMetadata"],
+  given: boolean,
+): Record<string, unknown> | undefined {
+  const usage = readUsage(metadata, given);
+  return (
+    usage && {
+      input_tokens: usage.prompt_tokens,
+      output_tokens: usage.completion_tokens,
+      total_tokens: usage.total_tokens,
+      ...(usage.prompt_tokens_details && { input_tokens_details: usage.prompt_tokens_details }),
+      ...(usage.completion_tokens_details && { output_tokens_details: usage.completion_tokens_details }),
+    }
+  );
+}
+
+const counted = ["prompt", "candidates", "thoughts", "cachedContent", "toolUsePrompt"];
+const numberIn = (count: unknown) => (typeof count === "number" ? count : undefined);
+
+/** The provider's names of its tiers. https://ai.google.dev/gemini-api/docs/priority-inference */
+const tiers: Record<string, string> = { standard: "default", flex: "flex", priority: "priority" };
+
+const readServiceTier = (metadata: GenerateAnswer["usageMetadata"]) => getOwn(tiers, String(metadata?.serviceTier));
+
+function readEvent({ event, data }: ServerEvent): GenerateAnswer {
+  const answer = parseJson(data);
+  if (event === "raw") throw classifyError(answer ?? data);
+  if (answer !== undefined) return answer as GenerateAnswer;
+  throw new UpstreamFault("bad_response", "A piece of the provider's stream is not JSON");
+}
+
+const endedEarly = () =>
+  new UpstreamFault("bad_response", "The provider's stream ended before the answer was complete");
+
+/** The parts of a candidate as deltas: neighbours of one kind together, a function call whole. Counts them in `given`. */
+function toDeltas(candidate: GeneratedCandidate, given: GeneratedSoFar, reading: CallReading): ChunkChoice["delta"][] {
+  const deltas: ChunkChoice["delta"][] = [];
+  given.reason = candidate.finishReason ?? given.reason;
+  given.sentence = candidate.finishMessage ?? given.sentence;
+  for (const part of candidate.content?.parts ?? []) {
+    const last = deltas.at(-1);
+    if (part.functionCall !== undefined) {
+      if (part.functionCall.willContinue || part.functionCall.partialArgs)
+        throw classifyError("A tool call came in parts");
+      if (given.calls > 0 && reading.firstOnly) continue;
+      deltas.push({ tool_calls: [{ index: given.calls++, ...toToolCall(part, reading) }] });
+    } else if (part.text && part.thought === true) {
+      if (last?.reasoning_content) last.reasoning_content += part.text;
+      else deltas.push({ reasoning_content: part.text });
+    } else if (part.text) {
+      given.text = true;
+      if (last?.content) last.content += part.text;
+      else deltas.push({ content: part.text });
+    }
+  }
+  return deltas;
+}
+
+function toLogprobs({ logprobsResult: { chosenCandidates: chosen, topCandidates: top } = {} }: GeneratedCandidate) {
+  const getTop = (index: number) => top?.[index]?.candidates?.map(toLogprob) ?? [];
+  const content = chosen?.map((token, index) => ({ ...toLogprob(token), top_logprobs: getTop(index) }));
+  return content && { content, refusal: null };
+}
+
+function toLogprob({ token = "", logProbability: logprob = 0 }: GeneratedLogprob) {
+  return { token, logprob, bytes: [...new TextEncoder().encode(token)] };
+}
+
+/** What an answer costs, as far as it says so, and the tier of service by which it was made. */
+function toBill(metadata: GenerateAnswer["usageMetadata"], given: boolean) {
+  const [usage, tier] = [readUsage(metadata, given), readServiceTier(metadata)];
+  return { ...(usage && { usage }), ...(tier && { service_tier: tier }) };
+}
+
+/** What an answer, or an event, reports before it is read. Words without a picture are not drawn. */
+export function readAnswerUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
+  const { usageMetadata: metadata, candidates } = part as GenerateAnswer;
+  const usage = isRecord(metadata) ? readTokenUsage(metadata, false) : undefined;
+  if (usage === undefined) return before;
+  const parts = [candidates].flat().flatMap((candidate) => candidate?.content?.parts ?? []);
+  const isWords = parts.some(({ text }) => text) && !parts.some(({ inlineData }) => inlineData?.data);
+  const details = { ...(isWords && { image_tokens: 0 }), ...(usage.output_tokens_details as object | undefined) };
+  return { ...readUsage(metadata, false), ...usage, output_tokens_details: details } as AnswerUsage;
+}
+
+/** Reads the answers of one call in their order: the events of a stream, or a whole one. */
+class AnswerReader {
+  readonly choices = new Map<number, GeneratedSoFar>();
+  #metadata: GenerateAnswer["usageMetadata"];
+
+  readonly #reading: CallReading;
+
+  constructor(reading: CallReading) {
+    this.#reading = reading;
+  }
+
+  /** The usage so far goes along with every chunk, so that a broken stream can be charged by it. */
+  *read(answer: GenerateAnswer): Generator<ChatChunk> {
+    const candidates = readCandidates(answer);
+    this.#metadata = answer.usageMetadata ?? this.#metadata;
+    for (const [position, candidate] of candidates.entries()) {
+      const index = candidate.index ?? position;
+      let given = this.choices.get(index);
+      if (given === undefined) {
+        given = { text: false, calls: 0 };
+        this.choices.set(index, given);
+        yield { choices: [{ index, delta: { role: "assistant", content: "" } }] };
+      }
+      let logprobs = toLogprobs(candidate);
+      for (const delta of toDeltas(candidate, given, this.#reading)) {
+        const choice: ChunkChoice = { index, delta, logprobs: delta.content ? logprobs : undefined };
+        if (delta.content) logprobs = undefined;
+        yield { choices: [choice], ...toBill(this.#metadata, true) };
+      }
+    }
+  }
+
+  /** Only now: some models name a reason on every event, and the last stands. */
+  *end(): Generator<ChatChunk> {
+    for (const [index, given] of this.choices)
+      yield { choices: [{ index, delta: {}, finish_reason: toFinish(given) }] };
+    const hasOutput = [...this.choices.values()].some(({ text, calls }) => text || calls > 0);
+    const bill = toBill(this.#metadata, hasOutput);
+    if (bill.usage !== undefined) yield { choices: [], ...bill };
+  }
+}
+
+/** A whole answer. Id, time and model name are the kernel's. */
+export function fromCandidates(answer: GenerateAnswer, reading: CallReading): ChatCompletion {
+  const reader = new AnswerReader(reading);
+  const chunks = [...reader.read(answer)];
+  if (chunks.length === 0) throw new UpstreamFault("bad_response", "The provider's answer has no candidates");
+  return toCompletion([...chunks, ...reader.end()]);
+}
+
+/**
+ * A streamed answer. Each event is a whole answer with the next parts.
+ *
+ * @throws {UpstreamFault} When the stream holds an error, is not JSON, or ends before the model has finished.
+ */
+export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: CallReading): AsyncGenerator<ChatChunk> {
+  const reader = new AnswerReader(reading);
+  for await (const event of events) yield* reader.read(readEvent(event));
+  const choices = [...reader.choices.values()];
+  if (choices.length === 0 || choices.some(({ reason }) => reason === undefined)) throw endedEarly();
+  yield* reader.end();
+}
+
+/** Reads the answers of Google's `generateContent`. */
+export interface GenerateContentReader {
+  /**
+   * An event of a stream, each of which is a whole answer with the next parts.
+   *
+   * @throws {UpstreamFault} When it is an error, or not JSON.
+   */
+  readEvent(event: ServerEvent): GenerateAnswer;
+  /**
+   * The candidates of an answer or of an event. A prompt that was refused has none, and sometimes no reason but a
+   * sentence: it is read as a candidate that was filtered.
+   *
+   * @throws {UpstreamFault} When it holds an error, or is not an answer at all.
+   */
+  readCandidates(answer: unknown): GeneratedCandidate[];
+  /** @throws {UpstreamFault} `bad_response` when the model failed (a malformed function call, for one) and gave nothing. */
+  toFinish(given: GeneratedSoFar): FinishReason;
+  /**
+   * @param param What was asked by.
+   * @throws {GatewayError} `invalid_request` when that, or what came of it, was blocked; a fault as `toFinish`.
+   */
+  expectAllowed(candidate: GeneratedCandidate, hasOutput: boolean, param: string): void;
+  /** A stream that stopped before a reason to end came. */
+  endedEarly(): UpstreamFault;
+  /**
+   * The counts of an answer. Protobuf leaves zeros out, so a missing output is none when nothing was `given`, and otherwise
+   * one that was not counted yet: then there is no usage to rely on.
+   */
+  readUsage(metadata: GenerateAnswer["usageMetadata"], given: boolean): ChatUsage | undefined;
+  /** The same as pictures, speech and transcripts report it. */
+  readTokenUsage(metadata: GenerateAnswer["usageMetadata"], given: boolean): Record<string, unknown> | undefined;
+  /** The tier of service by which an answer was made, as OpenAI calls it. */
+  readServiceTier(metadata: GenerateAnswer["usageMetadata"]): string | undefined;
+}
+
+/**
+ * For providers that speak Google's `generateContent`, as the Gemini API and Vertex AI do.
+ *
+ * @example
+ * generateContent.toFinish({ reason: "MAX_TOKENS", text: true, calls: 0 }); // => "length"
+ */
+export const generateContent: GenerateContentReader = {
+  readEvent,
+  readCandidates,
+  toFinish,
+  expectAllowed,
+  endedEarly,
+  readUsage,
+  readTokenUsage,
+  readServiceTier,
+};

@@ -1,0 +1,100 @@
+import { badRequest, type Call, type ChatRequest, type Tool, type ToolCall } from "../../contract/index.ts";
+import { isRecord } from "../../lib/json.ts";
+import { openApiSubset, reduceSchema } from "../../lib/json-schema.ts";
+import type { LruMap } from "../../lib/lru-map.ts";
+import type { SchemaBudget } from "../../lib/schema-budget.ts";
+import { readToolChoice } from "../tools.ts";
+import type { GenerateBody, GeneratedPart } from "./schema.ts";
+
+export type Warn = Call<unknown>["warn"];
+
+const modes = { none: "NONE", auto: "AUTO", required: "ANY" };
+/** The functions the model may call, all in one tool as the provider wants it, and whether it must. */
+export function toTools(
+  request: ChatRequest,
+  budget: SchemaBudget,
+  warn: Warn,
+): Pick<GenerateBody, "tools" | "toolConfig"> {
+  const all = (request.tools ?? []).map((tool, index) =>
+    toDeclaration(tool, { path: `tools[${index}].function`, budget, warn }),
+  );
+  const { mode, names } = readToolChoice(request) ?? {};
+  if (all.length === 0) return {};
+  // The provider takes names only where a call is demanded; elsewhere the other functions are not shown.
+  const demanded = mode === "required" && names ? [...names] : undefined;
+  const shown = all.filter(({ name }) => demanded !== undefined || names === undefined || names.has(name));
+  const config = mode && { functionCallingConfig: { mode: modes[mode], allowedFunctionNames: demanded } };
+  return { tools: [{ functionDeclarations: shown }], toolConfig: config };
+}
+
+function toDeclaration(
+  { function: { name, description, parameters } }: Tool,
+  { path, budget, warn }: { path: string; budget: SchemaBudget; warn: Warn },
+) {
+  if (!/^[a-zA-Z_][\w.:-]{0,127}$/.test(name)) {
+    const expected = "expected a letter or _, then letters, digits and _ . : -, at most 128 in all";
+    throw badRequest(`${name} cannot name a function of this model: ${expected}`, `${path}.name`);
+  }
+  const { schema, dropped } = reduceSchema(parameters ?? {}, openApiSubset, `${path}.parameters`, budget);
+  if (dropped.length > 0) warn(`Left out of the parameters of ${name}: ${dropped.join(", ")}`);
+  // The provider refuses an object of nothing.
+  const isEmpty = schema.anyOf === undefined && Object.keys(schema.properties ?? {}).length === 0;
+  return { name, description: description ?? undefined, parameters: isEmpty ? undefined : schema };
+}
+
+/** Stands for a signature that was lost. https://ai.google.dev/gemini-api/docs/thought-signatures */
+const unsigned = "skip_thought_signature_validator";
+const signatureCharactersMax = 65_536;
+
+/** Thought signatures by tool-call id: the provider wants them back with the calls, and most clients drop them. */
+export type Signatures = LruMap<string>;
+
+/** How the tool calls of an answer are to be read. */
+export interface CallReading {
+  /** `parallel_tool_calls: false`, for which the provider has no switch: the first call is kept. */
+  firstOnly: boolean;
+  signatures: Signatures;
+  /** An id for a call that has none. */
+  newId: () => string;
+}
+
+export const randomCallId = () => `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
+
+/** A call as OpenAI writes it, its signature beside it as Google's own OpenAI-compatible endpoint hands it out. */
+export function toToolCall(part: GeneratedPart, { signatures, newId }: CallReading): ToolCall {
+  const { name = "", args = {}, id: theirs = "" } = part.functionCall ?? {};
+  const id = theirs === "" ? newId() : theirs;
+  const call: ToolCall = { id, type: "function", function: { name, arguments: JSON.stringify(args) } };
+  const signature = part.thoughtSignature;
+  if (signature === undefined) return call;
+  if (signature.length <= signatureCharactersMax) signatures.set(id, signature);
+  return Object.assign(call, { extra_content: { google: { thought_signature: signature } } });
+}
+
+/**
+ * The signatures for one request, each of which is given once: a request that repeats a short id a thousand times would
+ * otherwise become far longer than what is held for it.
+ */
+export function eachOnce(signatures: Pick<Signatures, "get">): Pick<Signatures, "get"> {
+  const given = new Set<string>();
+  return {
+    get(id) {
+      if (given.has(id)) return undefined;
+      given.add(id);
+      return signatures.get(id);
+    },
+  };
+}
+
+/** The signature of a call that comes back. Models refuse a turn whose first call has none; the others need none. */
+export function getSignature(
+  call: ToolCall,
+  signatures: Pick<Signatures, "get">,
+  isChecked: boolean,
+): string | undefined {
+  const extra = "extra_content" in call && isRecord(call.extra_content) ? call.extra_content : {};
+  const google = isRecord(extra.google) ? extra.google : {};
+  const { thought_signature: signature } = google;
+  if (typeof signature === "string") return signature;
+  return signatures.get(call.id) ?? (isChecked ? unsigned : undefined);
+}

@@ -1,0 +1,55 @@
+import type { Call, Handlers, Model, Upstream } from "../contract/index.ts";
+
+/** Where a request of a dialect goes instead, and what it says there. A form is not looked into. */
+export type RequestMap = (request: MappedRequest) => Pick<MappedRequest, "path" | "body">;
+
+/** A request as its dialect sends it. */
+export interface MappedRequest {
+  readonly path: string;
+  readonly body: unknown;
+  readonly model: Model;
+  /** Where the path begins. */
+  readonly baseUrl: string;
+}
+
+/**
+ * Handlers of a dialect for a provider that has its endpoints elsewhere, or wants something else beside what they send.
+ *
+ * @example
+ * const handlers = openai({ chat: {} });
+ * const moved = mapRequests(handlers, ({ path, body }) => ({ path: `/v2${path}`, body }));
+ * Object.keys(moved); // => ["chat"]
+ */
+export function mapRequests<Mapped extends Handlers>(handlers: Mapped, map: RequestMap): Mapped {
+  const entries = Object.entries(handlers).map(([name, handler]) => [name, mapHandler(handler as Handler, map)]);
+  return Object.fromEntries(entries) as Mapped;
+}
+
+type Handler = (call: Call<unknown>) => Promise<unknown>;
+
+/** One handler likewise, with what else it has, such as `omits`. */
+function mapHandler(handler: Handler, map: RequestMap): Handler {
+  const mapped: Handler = (call) => handler({ ...call, upstream: mapUpstream(call.upstream, call.model, map) });
+  return Object.assign(mapped, { ...handler });
+}
+
+function mapUpstream(upstream: Upstream, model: Model, map: RequestMap): Upstream {
+  const to = (path: string, body: unknown) => map({ path, body, model, baseUrl: upstream.baseUrl });
+  return {
+    baseUrl: upstream.baseUrl,
+    json(path, body, init) {
+      const sent = to(path, body);
+      return upstream.json(sent.path, sent.body, init);
+    },
+    form: (path, form, init) => upstream.form(to(path, form).path, form, init),
+    bytes(path, body, init) {
+      const sent = to(path, body);
+      return upstream.bytes(sent.path, sent.body, init);
+    },
+    events(path, body, init) {
+      const sent = to(path, body);
+      return upstream.events(sent.path, sent.body, init);
+    },
+    download: (url) => upstream.download(url),
+  };
+}

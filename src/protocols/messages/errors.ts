@@ -1,0 +1,89 @@
+import { type ErrorCode, type GatewayError, type RefusedResponse, UpstreamFault } from "../../contract/index.ts";
+import { classifyFault } from "../upstream-errors.ts";
+import type { MessagesErrorBody } from "./schema.ts";
+
+interface ErrorRow {
+  status: number;
+  type: string;
+}
+
+/** The gateway's errors in Anthropic's words. The status decides what an agent does: it ends at 402, and waits at 429. */
+const rows: Record<ErrorCode, ErrorRow> = {
+  invalid_request: { status: 400, type: "invalid_request_error" },
+  context_length_exceeded: { status: 400, type: "invalid_request_error" },
+  request_too_large: { status: 400, type: "invalid_request_error" },
+  unsupported_media_type: { status: 415, type: "invalid_request_error" },
+  invalid_api_key: { status: 401, type: "authentication_error" },
+  invalid_session: { status: 401, type: "authentication_error" },
+  quota_exceeded: { status: 402, type: "billing_error" },
+  insufficient_balance: { status: 402, type: "billing_error" },
+  budget_exceeded: { status: 402, type: "billing_error" },
+  model_not_allowed: { status: 403, type: "permission_error" },
+  forbidden: { status: 403, type: "permission_error" },
+  model_not_found: { status: 404, type: "not_found_error" },
+  not_found: { status: 404, type: "not_found_error" },
+  method_not_allowed: { status: 405, type: "invalid_request_error" },
+  request_timeout: { status: 408, type: "timeout_error" },
+  conflict: { status: 409, type: "invalid_request_error" },
+  payload_too_large: { status: 413, type: "request_too_large" },
+  rate_limit_exceeded: { status: 429, type: "rate_limit_error" },
+  upstream_error: { status: 500, type: "api_error" },
+  internal_error: { status: 500, type: "api_error" },
+  upstream_timeout: { status: 504, type: "timeout_error" },
+  unavailable: { status: 529, type: "overloaded_error" },
+};
+
+/** An error as a response. `error` in a stream that has begun is the body alone. */
+interface MessagesErrorResponse {
+  status: number;
+  headers: Record<string, string>;
+  body: MessagesErrorBody;
+}
+
+/** @param requestId The call's id, also in the header `request-id`. */
+export function toMessagesError(error: GatewayError, requestId: string): MessagesErrorResponse {
+  const { status, type } = isOverload(error) ? rows.unavailable : rows[error.code];
+  const { code, publicCode } = error;
+  // A provider's own code is in `code` alone: its details are not known.
+  const isOwn = !(error.cause instanceof UpstreamFault);
+  const details = isOwn && publicCode !== code && { details: { error_code: publicCode } };
+  const body = { type, message: toMessage(error), code: publicCode, ...details };
+  return {
+    status,
+    headers: {
+      "request-id": requestId,
+      ...error.retryHeaders,
+      // Anthropic's SDKs repeat a 409, which helps only while an equal request runs.
+      ...(status === 409 && error.retryAfterMs === undefined && { "x-should-retry": "false" }),
+    },
+    body: { type: "error", error: body, request_id: requestId },
+  };
+}
+
+/** A provider that failed is not overloaded: clients are told to wait only where that helps. */
+function isOverload({ cause }: GatewayError): boolean {
+  if (!(cause instanceof UpstreamFault) || cause.kind !== "overloaded") return false;
+  return cause.status === 503 || cause.status === 529;
+}
+
+/** Claude Code compacts its conversation when it reads Anthropic's words for one that is too long, or the mark for gateways. */
+function toMessage({ code, message }: GatewayError): string {
+  if (code !== "context_length_exceeded" || /prompt is too long/i.test(message)) return message;
+  return `prompt is too long: ${message} (capability_rejected: prompt_too_long)`;
+}
+
+/** The fields that a sentence of the provider can begin with (`tools.0.name: …`), by the names callers know them by. */
+const sameParams = ["max_tokens", "messages", "model", "temperature", "tool_choice", "tools", "top_p"];
+const otherParams = { metadata: "user", stop_sequences: "stop", system: "messages", thinking: "reasoning_effort" };
+const params = new Map([...sameParams.map((name): [string, string] => [name, name]), ...Object.entries(otherParams)]);
+
+/** Reads a refusal. The provider has no codes for what is wrong with a request, so that its sentence has to tell. */
+export function readFault(answer: RefusedResponse): UpstreamFault {
+  const fault = classifyFault(answer);
+  if (fault.kind !== "bad_request") return fault;
+  const { message, status } = fault;
+  const field = message.includes("effort level") ? "thinking" : /^[a-z_]+(?=[.:])/.exec(message)?.[0];
+  // "input length and `max_tokens` exceed context limit: 190000 + 64000 > 200000"
+  const kind = message.includes("exceed context limit") ? "context_length" : "bad_request";
+  return new UpstreamFault(kind, message, { status, param: params.get(field ?? "") });
+}

@@ -1,0 +1,211 @@
+import type { ChatChunk, ChatUsage, ChunkChoice, ToolCallDelta } from "../../contract/index.ts";
+import { type MessagesPlan, toEnding, toMessageId, toMessagesUsage } from "./inbound.ts";
+
+import type { MessagesBlock, MessagesEvent } from "./schema.ts";
+import { toSealedDetails, toThinkingBlocks } from "./thoughts.ts";
+
+/** An event as it stands on the wire. The name is needed: Claude Code reads nothing from `data:` lines alone. */
+export function toEventText(event: MessagesEvent): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+}
+
+type BlockKind = "thinking" | "text" | "refusal" | "tool_use";
+
+/** A call that cannot be sent yet, because the block of another is open. */
+interface LaterCall {
+  id: string;
+  name: string;
+  pieces: string[];
+}
+
+/**
+ * Translates the chunks of a chat stream, which the kernel has normalized, into the events of a message. One block is
+ * open at a time, so the first call streams, and later ones follow whole: chunks may mix their pieces.
+ */
+export class MessagesStream {
+  readonly #plan: MessagesPlan;
+  readonly #inputTokens: number | undefined;
+  /** Events of the push at work. */
+  #events: MessagesEvent[] = [];
+  #begun = false;
+  /** The kind of the open block. */
+  #open: BlockKind | undefined;
+  #index = -1;
+  /** The open thought, and whether its text was sent. */
+  #thought: string[] = [];
+  #thoughtSent = false;
+  /** What the provider sealed of the open thought. */
+  #details: readonly object[] = [];
+  #model = "";
+  #liveCall: number | undefined;
+  readonly #laterCalls = new Map<number, LaterCall>();
+  readonly #laterTexts: string[] = [];
+  readonly #laterDetails: object[] = [];
+  readonly #refusal: string[] = [];
+  #ended: Pick<ChunkChoice, "finish_reason"> = {};
+  #usage: ChatUsage | undefined;
+  #tier: unknown;
+
+  /** @param inputTokens What the prompt is thought to be, for the first event; the last has the figures of the report. */
+  constructor(plan: MessagesPlan, inputTokens?: number) {
+    this.#plan = plan;
+    this.#inputTokens = inputTokens;
+  }
+
+  /** The events that a chunk comes to; none for a chunk that says nothing new. */
+  push(chunk: ChatChunk): MessagesEvent[] {
+    if (chunk.usage) this.#usage = chunk.usage;
+    if (chunk.service_tier !== undefined) this.#tier = chunk.service_tier;
+    if (!this.#begun) this.#begin(chunk);
+    for (const choice of chunk.choices) {
+      if (choice.index !== 0) continue;
+      this.#take(choice.delta);
+      if (choice.finish_reason) this.#finish(choice);
+    }
+    return this.#events.splice(0);
+  }
+
+  /** The last events. To be called when the chat stream came to its end, after its report of usage. */
+  end(): MessagesEvent[] {
+    if (!this.#begun) this.#begin({ choices: [] });
+    this.#close();
+    const refusal = this.#refusal.join("");
+    const delta = toEnding({ choice: this.#ended, refusal, hasCalls: this.#liveCall !== undefined }, this.#plan);
+    const usage = toMessagesUsage(this.#usage, this.#tier);
+    this.#events.push({ type: "message_delta", delta, usage }, { type: "message_stop" });
+    return this.#events.splice(0);
+  }
+
+  #begin({ id = "", model = "" }: ChatChunk): void {
+    this.#begun = true;
+    this.#model = model;
+    const usage = toMessagesUsage(this.#usage ?? { prompt_tokens: this.#inputTokens ?? 0 }, this.#tier);
+    const message = { id: toMessageId(id), type: "message", role: "assistant", model, content: [] } as const;
+    const ending = { stop_reason: null, stop_sequence: null };
+    this.#events.push({ type: "message_start", message: { ...message, content: [], ...ending, usage } });
+  }
+
+  #take({ content, refusal, reasoning_content: thought, reasoning_details, tool_calls: calls }: ChunkChoice["delta"]) {
+    const signed = reasoning_details === undefined ? [] : toThinkingBlocks(reasoning_details);
+    if (this.#liveCall === undefined) {
+      if (signed.length > 0) for (const block of signed) this.#sendSigned(block);
+      else if (thought) this.#think(thought);
+    }
+    const sealed = reasoning_details === undefined ? [] : toSealedDetails(reasoning_details);
+    if (sealed.length > 0) this.#seal(sealed);
+    if (content) this.#say("text", content);
+    if (refusal) {
+      this.#refusal.push(refusal);
+      this.#say("refusal", refusal);
+    }
+    if (calls) for (const piece of calls) this.#call(piece);
+  }
+
+  /** A piece of a thought. Whether the thought is Claude's is seen at its end, when the signature comes. */
+  #think(piece: string): void {
+    const { thoughts } = this.#plan;
+    if (thoughts === "none") return;
+    if (this.#open !== "thinking") this.#openBlock("thinking", { type: "thinking", thinking: "", signature: "" });
+    this.#thought.push(piece);
+    if (thoughts === "omitted") return;
+    this.#thoughtSent = true;
+    this.#delta({ type: "thinking_delta", thinking: piece });
+  }
+
+  /** The end of a thought that its provider sealed; within a call it follows that. */
+  #seal(details: readonly object[]): void {
+    if (this.#plan.thoughts === "none") return;
+    if (this.#open === "tool_use") {
+      this.#laterDetails.push(...details);
+      return;
+    }
+    if (this.#open !== "thinking") this.#openBlock("thinking", { type: "thinking", thinking: "", signature: "" });
+    this.#details = details;
+    this.#close();
+  }
+
+  /** A thought of Claude, whose text may have been streamed already. */
+  #sendSigned(block: MessagesBlock): void {
+    if (block.type === "redacted_thinking") this.#openBlock("thinking", block);
+    else {
+      if (this.#open !== "thinking") this.#openBlock("thinking", { type: "thinking", thinking: "", signature: "" });
+      const { thinking, signature } = block;
+      if (!this.#thoughtSent && thinking !== "") this.#delta({ type: "thinking_delta", thinking });
+      this.#delta({ type: "signature_delta", signature });
+    }
+    this.#stop();
+  }
+
+  #say(kind: "text" | "refusal", piece: string): void {
+    if (this.#liveCall !== undefined) {
+      this.#laterTexts.push(piece);
+      return;
+    }
+    if (this.#open !== kind) this.#openBlock(kind, { type: "text", text: "" });
+    this.#delta({ type: "text_delta", text: piece });
+  }
+
+  #call({ index = 0, id = "", function: called }: ToolCallDelta): void {
+    const { name = "", arguments: piece = "" } = called ?? {};
+    this.#liveCall ??= index;
+    if (index !== this.#liveCall) {
+      const later = this.#laterCalls.get(index);
+      if (later === undefined) this.#laterCalls.set(index, { id, name, pieces: [piece] });
+      else later.pieces.push(piece);
+      return;
+    }
+    if (this.#open !== "tool_use") this.#openCall(id, name);
+    if (piece !== "") this.#delta({ type: "input_json_delta", partial_json: piece });
+  }
+
+  #openCall(id: string, name: string): void {
+    this.#openBlock("tool_use", { type: "tool_use", id, name: this.#plan.names.toOriginal(name), input: {} });
+  }
+
+  #finish(choice: ChunkChoice): void {
+    this.#ended = choice;
+    this.#close();
+    if (this.#laterDetails.length > 0) this.#seal(this.#laterDetails.splice(0));
+    for (const { id, name, pieces } of this.#laterCalls.values()) {
+      this.#openCall(id, name);
+      const json = pieces.join("");
+      if (json !== "") this.#delta({ type: "input_json_delta", partial_json: json });
+      this.#stop();
+    }
+    this.#laterCalls.clear();
+    if (this.#laterTexts.length === 0) return;
+    this.#openBlock("text", { type: "text", text: "" });
+    this.#delta({ type: "text_delta", text: this.#laterTexts.splice(0).join("") });
+    this.#stop();
+  }
+
+  #openBlock(kind: BlockKind, block: MessagesBlock): void {
+    this.#close();
+    this.#open = kind;
+    this.#index++;
+    this.#events.push({ type: "content_block_start", index: this.#index, content_block: block });
+  }
+
+  #delta(delta: MessagesBlock): void {
+    this.#events.push({ type: "content_block_delta", index: this.#index, delta });
+  }
+
+  /** Closes the open block. A thought that no signature came for is not Claude's, and gets ours. */
+  #close(): void {
+    if (this.#open === "thinking") {
+      const { signer } = this.#plan;
+      const sealed = { model: this.#model, details: this.#details };
+      const signature = signer.sign(this.#thought.join(""), this.#thoughtSent ? "shown" : "omitted", sealed);
+      this.#delta({ type: "signature_delta", signature });
+    }
+    if (this.#open !== undefined) this.#stop();
+  }
+
+  #stop(): void {
+    this.#events.push({ type: "content_block_stop", index: this.#index });
+    this.#open = undefined;
+    this.#thought = [];
+    this.#thoughtSent = false;
+    this.#details = [];
+  }
+}

@@ -1,0 +1,293 @@
+import {
+  type AnswerUsage,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatUsage,
+  type ChunkChoice,
+  type FinishReason,
+  type ServerEvent,
+  type ToolCall,
+  UpstreamFault,
+} from "../../contract/index.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
+import { parseShape } from "../../lib/parse-shape.ts";
+import { classifyError } from "../upstream-errors.ts";
+import {
+  type AnswerBlock,
+  eventShape,
+  type MessageAnswer,
+  messageShape,
+  type Reading,
+  type StreamEvent,
+} from "./schema.ts";
+
+/**
+ * Translates a stream, in the order in which OpenAI sends its chunks. Where it breaks, a last chunk says what it has
+ * cost as far as that is known.
+ *
+ * @throws {UpstreamFault} When the stream carries an error, cannot be read, or ends before its message does.
+ */
+export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: Reading): AsyncGenerator<ChatChunk> {
+  const answer = new StreamedAnswer(reading);
+  try {
+    for await (const { data } of events) {
+      // What follows the end is read and dropped, so that the connection can be used again.
+      if (answer.complete) continue;
+      const event = parse(data);
+      if (event.type === "error") throw classifyError(event);
+      answer.take(event);
+      for (const chunk of answer.chunks) yield chunk;
+      answer.chunks.length = 0;
+    }
+    if (!answer.complete) throw new UpstreamFault("bad_response", "The provider's stream ended before the answer did");
+  } catch (error) {
+    if (answer.complete) return;
+    const usage = answer.usage;
+    if (usage !== undefined) yield { choices: [], usage };
+    throw error;
+  }
+}
+
+function parse(data: string): StreamEvent {
+  const event = parseJson(data);
+  if (parseShape(event, eventShape)) return event;
+  const why = event === undefined ? "not JSON" : "no object";
+  throw new UpstreamFault("bad_response", `The provider's stream holds an event that is ${why}`);
+}
+
+/** An answer as it grows. Blocks come one after the other, so that one is open at a time. */
+class StreamedAnswer {
+  /** The chunks of the events taken so far; the owner empties it. */
+  readonly chunks: ChatChunk[] = [];
+  /** Whether the message came to its end. */
+  complete = false;
+  readonly #reading: Reading;
+  readonly #fences: FenceStripper | undefined;
+  #thoughtCount = 0;
+  readonly #usage: Record<string, unknown> = {};
+  #block: AnswerBlock = { type: "none" };
+  #callCount = 0;
+  #begun = false;
+  /** Text beside a forced JSON tool: the answer only when the tool is not called. */
+  #heldText: string | undefined = "";
+
+  constructor(reading: Reading) {
+    this.#reading = reading;
+    this.#fences = reading.fenced ? new FenceStripper() : undefined;
+  }
+
+  /** The last count of each kind of token. */
+  get usage() {
+    return toUsage(this.#usage);
+  }
+
+  take({ type, message, content_block: block, delta, usage }: StreamEvent): void {
+    if (type === "content_block_delta" && delta !== undefined) this.#grow(delta);
+    else if (type === "content_block_start" && block !== undefined) this.#open(block);
+    else if (type === "content_block_stop") this.#close();
+    else if (type === "message_start") this.#count(message?.usage);
+    else if (type === "message_stop") this.complete = true;
+    else if (type === "message_delta") {
+      this.#count(usage);
+      if (delta?.stop_reason) this.#finish(delta);
+      const total = typeof usage?.output_tokens === "number" ? this.usage : undefined;
+      if (total !== undefined) this.chunks.push({ choices: [], usage: total });
+    }
+  }
+
+  #count(usage: Record<string, unknown> = {}): void {
+    for (const [name, value] of Object.entries(usage)) if (value !== null) this.#usage[name] = value;
+  }
+
+  #open(block: AnswerBlock): void {
+    this.#block = block;
+    if (block.type === "text") this.#text(block.text ?? "");
+    else if (block.type === "thinking") this.#push({ reasoning_content: block.thinking ?? "" });
+    else if (block.type === "tool_use" && !this.#isJson) {
+      const { id = "", name = "" } = block;
+      const called = { name, arguments: "" };
+      this.#push({ tool_calls: [{ index: this.#callCount++, id, type: "function", function: called }] });
+    }
+  }
+
+  #grow({ text, partial_json: json, thinking, signature }: NonNullable<StreamEvent["delta"]>): void {
+    const block = this.#block;
+    if (text !== undefined) this.#text(text);
+    else if (json !== undefined) this.#arguments(json);
+    else if (signature !== undefined) block.signature = (block.signature ?? "") + signature;
+    else if (thinking !== undefined) {
+      block.thinking = (block.thinking ?? "") + thinking;
+      this.#push({ reasoning_content: thinking });
+    }
+  }
+
+  #close(): void {
+    const { type, input } = this.#block;
+    // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
+    if (input !== undefined && input !== null) this.#arguments(JSON.stringify(input));
+    if (type?.endsWith("thinking")) this.#push({ reasoning_details: [toDetail(this.#block, this.#thoughtCount++)] });
+    this.#block = { type: "none" };
+  }
+
+  #finish(stop: MessageAnswer): void {
+    this.#push({ content: this.#fences?.flush() ?? this.#heldText ?? "" });
+    this.#push({ refusal: toRefusal(stop) ?? "" });
+    this.#push({}, toFinishReason(stop, this.#callCount));
+  }
+
+  get #isJson(): boolean {
+    return this.#block.name !== undefined && this.#block.name === this.#reading.jsonTool;
+  }
+
+  #text(text: string): void {
+    if (this.#reading.jsonTool === undefined) this.#push({ content: this.#fences?.push(text) ?? text });
+    else if (this.#heldText !== undefined) this.#heldText += text;
+  }
+
+  #arguments(piece: string): void {
+    if (piece === "" || this.#block.type !== "tool_use") return;
+    this.#block.input = undefined;
+    if (this.#isJson) {
+      this.#heldText = undefined;
+      this.#push({ content: piece });
+    } else this.#push({ tool_calls: [{ index: this.#callCount - 1, function: { arguments: piece } }] });
+  }
+
+  /** Adds a chunk, after the one with the role, unless it says nothing. */
+  #push(delta: ChunkChoice["delta"], finish: ChunkChoice["finish_reason"] = null): void {
+    const { role, content, reasoning_content: thought, refusal, tool_calls } = delta;
+    if (role === undefined && (content === "" || thought === "" || refusal === "")) return;
+    if (!this.#begun) {
+      this.#begun = true;
+      this.#push({ role: "assistant", content: tool_calls === undefined ? "" : null, refusal: null });
+    }
+    this.chunks.push({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
+  }
+}
+
+/** @throws {UpstreamFault} `bad_response` when the answer is not a message. */
+export function fromMessage(answer: unknown, reading: Reading, nowMs: number): ChatCompletion {
+  if (!parseShape(answer, messageShape) || answer.content === undefined) {
+    throw new UpstreamFault("bad_response", "The provider's answer is not a message");
+  }
+  const blocks = answer.content;
+  const json = blocks.find(({ name }) => name !== undefined && name === reading.jsonTool);
+  const calls = blocks
+    .filter((block) => block.type === "tool_use" && block !== json)
+    .map(({ id = "", name = "", input }): ToolCall => {
+      return { id, type: "function", function: { name, arguments: JSON.stringify(input ?? {}) } };
+    });
+  const thoughts = blocks.filter(({ type }) => type === "thinking" || type === "redacted_thinking");
+  const reasoning = thoughts.map(({ thinking = "" }) => thinking).join("");
+  const fences = new FenceStripper();
+  const text = blocks.map(({ type, text = "" }) => (type === "text" ? text : "")).join("");
+  const bare = reading.fenced ? fences.push(text) + fences.flush() : text;
+  const content = json === undefined ? bare : JSON.stringify(json.input ?? {});
+  const message: ChatCompletion["choices"][number]["message"] = {
+    role: "assistant",
+    content: content === "" ? null : content,
+    refusal: toRefusal(answer),
+    ...(reasoning !== "" && { reasoning_content: reasoning }),
+    ...(thoughts.length > 0 && { reasoning_details: thoughts.map(toDetail) }),
+    ...(calls.length > 0 && { tool_calls: calls }),
+  };
+  const choices = [{ index: 0, message, finish_reason: toFinishReason(answer, calls.length) }];
+  const usage = toUsage(answer.usage);
+  const created = Math.floor(nowMs / 1000);
+  return { id: "", object: "chat.completion", created, model: "", choices, ...(usage && { usage }) };
+}
+
+/** Every other reason is the caller's turn: to answer, or to do the calls. */
+const finishReasons = new Map<unknown, FinishReason>([
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["refusal", "content_filter"],
+]);
+
+function toFinishReason({ stop_reason: reason }: MessageAnswer, callCount: number): FinishReason {
+  return finishReasons.get(reason) ?? (callCount > 0 ? "tool_calls" : "stop");
+}
+
+/** What the provider says of a refusal, where it says something. */
+function toRefusal({ stop_reason: reason, stop_details: details }: MessageAnswer): string | null {
+  return reason === "refusal" ? (details?.explanation ?? null) : null;
+}
+
+/** What a message, or an event of one, reports; an event at the end may have the output alone. */
+export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
+  const { usage } = isRecord(part.message) ? part.message : part;
+  if (!isRecord(usage)) return before;
+  const known = toUsage(usage);
+  if (known !== undefined || before === undefined || typeof usage.output_tokens !== "number") return known ?? before;
+  return { ...before, completion_tokens: usage.output_tokens };
+}
+
+/** @returns `undefined` when the report lacks the input or the output. */
+export function toUsage(usage: Record<string, unknown> = {}): ChatUsage | undefined {
+  const { input_tokens: input, output_tokens: output, output_tokens_details: details } = usage;
+  const { cache_read_input_tokens: read, cache_creation_input_tokens: written, cache_creation: split } = usage;
+  if (typeof input !== "number" || typeof output !== "number") return undefined;
+  const cached = {
+    ...(typeof read === "number" && { cached_tokens: read }),
+    ...(typeof written === "number" && { cache_write_tokens: written }),
+  };
+  // Of the tokens written, those that are kept for an hour.
+  const hourly = isRecord(split) ? split.ephemeral_1h_input_tokens : undefined;
+  const prompt = Object.values(cached).reduce((sum, count) => sum + count, input);
+  const thought = isRecord(details) ? details.thinking_tokens : undefined;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: output,
+    total_tokens: prompt + output,
+    prompt_tokens_details: { ...cached, ...(typeof hourly === "number" && { cache_write_1h_tokens: hourly }) },
+    ...(typeof thought === "number" && { completion_tokens_details: { reasoning_tokens: thought } }),
+  };
+}
+
+/** How many characters may stand before the JSON for a fence among them to be taken off. */
+const introductionCharactersMax = 500;
+
+/**
+ * Takes the code fence off an answer that is to be bare JSON, and the words around it. The text may come in pieces, cut
+ * anywhere; the pieces together give the same as the whole. Text without a fence before its JSON stays as it is.
+ *
+ * @example
+ * const fences = new FenceStripper();
+ * fences.push("```json\n{}\n```") + fences.flush(); // => "{}"
+ */
+export class FenceStripper {
+  #state: "before" | "bare" | "fenced" | "closed" = "before";
+  #held = "";
+
+  push(piece: string): string {
+    if (this.#state === "bare") return piece;
+    if (this.#state === "closed") return "";
+    const text = this.#held + piece;
+    this.#held = text;
+    const start = this.#state === "before" ? text.slice(0, introductionCharactersMax).search(/[{[]/) : 0;
+    if (start === -1 && text.length < introductionCharactersMax) return "";
+    if (this.#state === "before") this.#state = text.slice(0, Math.max(start, 0)).includes("```") ? "fenced" : "bare";
+    if (this.#state === "bare") return text;
+    const close = text.indexOf("\n```", start);
+    if (close !== -1) this.#state = "closed";
+    // What could be the beginning of the closing fence waits. Within JSON no line begins with one.
+    let end = close === -1 ? text.length : close;
+    while (end > start && close === -1 && text.length - end < 4 && "\n`".includes(text.charAt(end - 1))) end--;
+    this.#held = text.slice(end);
+    return text.slice(start, end);
+  }
+
+  /** Says that no more text comes, and gives what was held back unless it is the closing fence. */
+  flush(): string {
+    return this.#state === "before" ? this.#held : "";
+  }
+}
+
+/** The format of `reasoning_details` that carry Claude's thoughts, as OpenRouter names it. */
+export const reasoningFormat = "anthropic-claude-v1";
+
+/** A thought as the answer carries it out, so that the client can bring it back with its signature unchanged. */
+export function toDetail({ type, thinking = "", signature = "", data = "" }: AnswerBlock, index: number) {
+  if (type === "redacted_thinking") return { type: "reasoning.encrypted", data, format: reasoningFormat, index };
+  return { type: "reasoning.text", text: thinking, signature, format: reasoningFormat, index };
+}

@@ -1,0 +1,196 @@
+import {
+  badRequest,
+  type Call,
+  type ChatUsage,
+  type Handlers,
+  type Model,
+  type NativeAnswer,
+  type NativeRequest,
+} from "../../contract/index.ts";
+
+import { isRecord, mapChanged } from "../../lib/json.ts";
+
+type Warn = Call<NativeRequest>["warn"];
+
+/** How a provider that speaks Anthropic's Messages protocol differs from another. */
+export interface MessagesOptions {
+  /** Headers to send unless the client has them. */
+  headers: Readonly<Record<string, string>>;
+  /** Reads a `usage` of the protocol, as far as it is known. */
+  toUsage(usage: Record<string, unknown>): ChatUsage | undefined;
+}
+
+/** Tools that the client runs, and the search among tools, which costs nothing beside the tokens that are counted. */
+const freeTool = /^(?:custom|(?:bash|text_editor|computer|memory|tool_search_tool)_\w+)$/;
+const budgetTokensMin = 1024;
+
+/** Fields that change the price, each with the beta that goes with it. */
+const pricedFields: readonly [field: string, beta: string][] = [
+  ["speed", "fast-mode"],
+  ["mcp_servers", "mcp-client"],
+  ["container", "skills"],
+];
+
+/**
+ * The handlers of a provider that speaks Anthropic's Messages protocol itself.
+ *
+ * @example
+ * const headers = { "anthropic-version": "2023-06-01" };
+ * const handlers = messagesHandlers({ headers, toUsage: () => undefined });
+ * Object.keys(handlers); // => ["messages", "countMessagesTokens"]
+ */
+export function messagesHandlers(options: MessagesOptions): Pick<Handlers, "messages" | "countMessagesTokens"> {
+  return {
+    async messages(call): Promise<NativeAnswer> {
+      const { body, ...init } = toNativeRequest(call, options);
+      const { upstream } = call;
+      const path = "/messages";
+      const content =
+        body.stream === true ? await upstream.events(path, body, init) : await upstream.json(path, body, init);
+      return { content: content as NativeAnswer["content"], readUsage: createUsageReader(options.toUsage) };
+    },
+    async countMessagesTokens(call): Promise<number> {
+      const { body, ...init } = toNativeRequest(call, options);
+      return (await call.upstream.json<{ input_tokens: number }>("/messages/count_tokens", body, init)).input_tokens;
+    },
+  };
+}
+
+/**
+ * The request to send: the client's own, without what the price of the row does not cover.
+ *
+ * @throws {GatewayError} `invalid_request` for a place of processing that costs more: to leave it out would break a promise.
+ */
+function toNativeRequest(
+  { request, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
+  options: MessagesOptions,
+) {
+  const pass: unknown[] = Array.isArray(model.options?.pass) ? model.options.pass : [];
+  const body: Record<string, unknown> = { ...request.body, model: model.upstreamId };
+  const betas = (request.headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim());
+  // The gateway keeps no threads at providers.
+  const droppedBetas = ["message-threads"];
+  for (const [field, beta] of pricedFields) {
+    if (body[field] === undefined || body[field] === null || pass.includes(field)) continue;
+    if (field === "speed" && body.speed === "standard") continue;
+    delete body[field];
+    droppedBetas.push(beta);
+    warn(`Left out ${field}: the price of this model does not cover it`, field);
+  }
+  fitTier(body, pass, model, warn);
+  if (!pass.includes("context_management") && dropPaidEdits(body, warn)) droppedBetas.push("compact");
+  const geo = body.inference_geo;
+  if (typeof geo === "string" && geo !== "global" && !pass.includes("inference_geo")) {
+    throw badRequest("The price of this model covers no place of its own, expected global", "inference_geo");
+  }
+  if ((model.contextTokens ?? 0) <= 200_000) droppedBetas.push("context-1m");
+  dropPaidTools(body, pass, warn);
+  fitThinking(body, warn);
+  const sent = isHourPriced(model) ? body : withShortMarks(body, warn);
+  const kept = betas.filter((beta) => beta !== "" && !droppedBetas.some((name) => beta.startsWith(name)));
+  const headers: Record<string, string> = { ...options.headers, ...request.headers };
+  delete headers["anthropic-beta"];
+  return { body: sent, headers: kept.length > 0 ? { ...headers, "anthropic-beta": kept.join(",") } : headers };
+}
+
+/**
+ * Takes out the edits of a conversation that have a model read it once more, such as a summary: they are billed beside what
+ * the usage of the answer says. Those that only clear something cost nothing.
+ */
+function dropPaidEdits(body: Record<string, unknown>, warn: Warn): boolean {
+  const { context_management: management } = body;
+  if (management === undefined || management === null) return false;
+  const edits = isRecord(management) && Array.isArray(management.edits) ? management.edits : undefined;
+  const isFree = (edit: unknown) => isRecord(edit) && typeof edit.type === "string" && edit.type.startsWith("clear_");
+  const free = edits?.filter(isFree) ?? [];
+  if (edits !== undefined && free.length === edits.length) return false;
+  if (free.length > 0) body.context_management = { ...(management as object), edits: free };
+  else delete body.context_management;
+  warn("Left out edits of context_management: the price of this model does not cover them", "context_management");
+  return true;
+}
+
+/** "auto" takes the tier "priority" where the operator's account has it; that is also what happens without the field. */
+function fitTier(body: Record<string, unknown>, pass: unknown[], { price }: Model, warn: Warn): void {
+  const { service_tier: tier } = body;
+  const isPriced = tier === "auto" && price?.serviceTiers?.priority !== undefined;
+  if (tier === undefined || tier === "standard_only" || isPriced || pass.includes("service_tier")) return;
+  delete body.service_tier;
+  if (tier !== null && tier !== "auto") {
+    warn("Left out service_tier: expected auto, which takes what the price covers, or standard_only", "service_tier");
+  }
+}
+
+/** Whether the price of a row covers what is kept in the cache for an hour. */
+function isHourPriced({ price }: Model): boolean {
+  return price?.cacheWrite1hToken !== undefined;
+}
+
+function dropPaidTools(body: Record<string, unknown>, pass: unknown[], warn: Warn): void {
+  if (!Array.isArray(body.tools)) return;
+  const dropped: Record<string, unknown>[] = [];
+  const tools = body.tools.filter((tool) => {
+    const { type = "custom" } = isRecord(tool) ? tool : {};
+    if (type === null || (typeof type === "string" && freeTool.test(type)) || pass.includes(type)) return true;
+    dropped.push(tool);
+    return false;
+  });
+  if (dropped.length === 0) return;
+  const names = dropped.map(({ type }) => (typeof type === "string" ? type : JSON.stringify(type)).slice(0, 64));
+  warn(`Left out the tools ${names.join(", ")}: the price of this model does not cover them`, "tools");
+  if (tools.length > 0) body.tools = tools;
+  else delete body.tools;
+  const choice = body.tool_choice;
+  const isGone = isRecord(choice) && dropped.some(({ name }) => name === choice.name);
+  if (tools.length === 0 || isGone) delete body.tool_choice;
+}
+
+/** A limit that was lowered has to leave room for an answer behind the thoughts. */
+function fitThinking(body: Record<string, unknown>, warn: Warn): void {
+  const { thinking, max_tokens: limit } = body;
+  if (!isRecord(thinking) || typeof thinking.budget_tokens !== "number" || typeof limit !== "number") return;
+  if (thinking.budget_tokens < limit || limit === 0) return;
+  if (limit > budgetTokensMin) body.thinking = { ...thinking, budget_tokens: budgetTokensMin };
+  else delete body.thinking;
+  warn("Lowered the budget of thinking to what max_tokens has room for", "thinking");
+}
+
+/** The body with marks of five minutes: an hour's write costs more than its price says. What has none is not copied. */
+function withShortMarks(body: Record<string, unknown>, warn: Warn): Record<string, unknown> {
+  let shortened = false;
+  const shorten = (value: unknown): unknown => {
+    if (Array.isArray(value)) return mapChanged(value, shorten);
+    if (!isRecord(value)) return value;
+    const { cache_control: mark, content } = value;
+    const isLong = isRecord(mark) && mark.ttl === "1h";
+    const inner = Array.isArray(content) ? mapChanged(content, shorten) : content;
+    if (!isLong && inner === content) return value;
+    shortened ||= isLong;
+    return {
+      ...value,
+      ...(isLong && { cache_control: { ...mark, ttl: "5m" } }),
+      ...(inner !== content && { content: inner }),
+    };
+  };
+  const result = shorten({ ...body, ...pick(body, ["system", "tools", "messages"], shorten) }) as Record<
+    string,
+    unknown
+  >;
+  if (shortened) warn("Shortened cache marks to five minutes: the price of this model does not cover an hour");
+  return result;
+}
+
+function pick(body: Record<string, unknown>, fields: string[], change: (value: unknown) => unknown) {
+  return Object.fromEntries(fields.filter((field) => field in body).map((field) => [field, change(body[field])]));
+}
+
+/** Adds up the reports of a stream: the first has the prompt, later ones repeat or correct some of the figures. */
+function createUsageReader(toUsage: MessagesOptions["toUsage"]): NativeAnswer["readUsage"] {
+  const known: Record<string, unknown> = {};
+  return (part): ChatUsage | undefined => {
+    const { usage } = isRecord(part.message) ? part.message : part;
+    if (!isRecord(usage)) return undefined;
+    for (const [name, value] of Object.entries(usage)) if (value !== null) known[name] = value;
+    return toUsage(known);
+  };
+}

@@ -1,0 +1,304 @@
+import {
+  type Call,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  type ChunkChoice,
+  getOwn,
+  type ServerEvent,
+  UpstreamFault,
+} from "../../contract/index.ts";
+import { isRecord, mapChanged } from "../../lib/json.ts";
+import { withFunctionsAsTools } from "../tools.ts";
+import { classifyError } from "../upstream-errors.ts";
+import { type ChatOptions, resolveOptions } from "./options.ts";
+import { ReasoningTagSplitter, splitReasoningTags } from "./reasoning-tags.ts";
+import { fitReasoning, toBody, toMessages, warnOfTier, withFiveMinutes, withoutMarks } from "./request.ts";
+
+const path = "/chat/completions";
+
+/** The chat handler of a provider that speaks OpenAI's dialect. */
+export function chatHandler(defaults: ChatOptions) {
+  const converting = withFunctionsAsTools((call) => chat(call, resolveOptions(defaults, call.model)));
+  return (call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> => {
+    const options = resolveOptions(defaults, call.model);
+    return options.functions === "pass" ? chat(call, options) : converting(call);
+  };
+}
+
+/** The body of a chat request as this provider takes it. */
+export function toChatBody(call: Pick<Call<ChatRequest>, "request" | "model" | "warn">, options: ChatOptions) {
+  const body = toBody(call, options);
+  body.messages = toMessages(call.request.messages, options);
+  if (Array.isArray(body.tools)) body.tools = toTools(body.tools, options);
+  fitReasoning(body, call, options);
+  if (!streams(call.request, options)) {
+    delete body.stream;
+    delete body.stream_options;
+  } else if (options.streamOptions === false) {
+    delete body.stream_options;
+  } else {
+    body.stream_options = { ...call.request.stream_options, include_usage: true };
+  }
+  return body;
+}
+
+/** Tools with the cache marks that the provider takes and the price covers. */
+function toTools(tools: readonly object[], { cacheControl, pass }: ChatOptions): readonly object[] {
+  if (cacheControl !== true) return withoutMarks(tools);
+  return pass?.includes("cache_control") ? tools : mapChanged(tools, withFiveMinutes);
+}
+
+async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
+  const stops = getStops(call.request, options);
+  const body = toChatBody(stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } }, options);
+  const onTier = (tier: unknown) => warnOfTier(tier, call, options);
+  if (streams(call.request, options)) {
+    const chunks = toChunks(await call.upstream.events(path, body), options, onTier);
+    return stops.length === 0 ? chunks : stopChunks(chunks, stops);
+  }
+  const answer = await call.upstream.json(path, body);
+  onTier(isRecord(answer) ? answer.service_tier : undefined);
+  return stopCompletion(toCompletion(answer, options), stops);
+}
+
+/** Whether the provider is asked for a stream. If it cannot, the kernel streams its whole answer to the caller. */
+function streams({ stream, response_format: format }: ChatRequest, { streams: any, streamsSchemas }: ChatOptions) {
+  return stream === true && any !== false && (streamsSchemas !== false || format?.type !== "json_schema");
+}
+
+/** The service tiers OpenAI's clients know; other values are dropped. */
+const serviceTiers = ["auto", "default", "flex", "scale", "priority", "fast"];
+const finishReasonsDefault: Readonly<Record<string, string>> = { eos: "stop" };
+const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoning"];
+
+/**
+ * A provider's completion in the uniform shape. Works on the object itself.
+ *
+ * @throws {UpstreamFault} When it is an error, or a choice has no message.
+ */
+export function toCompletion(answer: unknown, options: ChatOptions): ChatCompletion {
+  if (!isRecord(answer)) throw classifyError(answer);
+  if (answer.error !== undefined && answer.error !== null) throw classifyError(answer);
+  const { choices } = answer;
+  if (!Array.isArray(choices) || choices.length === 0 || !choices.every(hasMessage)) {
+    throw new UpstreamFault("bad_response", "The provider's answer has no choice with a message");
+  }
+  findUsage(answer, options);
+  dropFields(answer, options);
+  if (typeof answer.system_fingerprint !== "string") delete answer.system_fingerprint;
+  if (!serviceTiers.includes(answer.service_tier as string)) delete answer.service_tier;
+  for (const choice of choices) toChoice(choice, options);
+  return answer as unknown as ChatCompletion;
+}
+
+/** Moves the usage to the top level, and drops the provider's own figures from it. */
+function findUsage(answer: Record<string, unknown>, options: ChatOptions): void {
+  const { usageIn } = options;
+  if (usageIn !== undefined && !isRecord(answer.usage)) {
+    const place = answer[usageIn];
+    if (isRecord(place) && isRecord(place.usage)) answer.usage = place.usage;
+  }
+  if (isRecord(answer.usage)) dropFields(answer.usage, options);
+}
+
+/** Moves reasoning to `reasoning_content`, where OpenAI-like clients look for it. */
+function toReasoning(message: Record<string, unknown>, options: ChatOptions): void {
+  for (const field of options.reasoningFields ?? reasoningFieldsDefault) {
+    const text = message[field];
+    if (text === undefined) continue;
+    if (field !== "reasoning_content" || typeof text !== "string") delete message[field];
+    if (typeof text === "string") message.reasoning_content = text;
+  }
+}
+
+/** Drops the fields that only this provider's own clients know. */
+function dropFields(holder: Record<string, unknown>, { drop }: ChatOptions): void {
+  if (drop === undefined) return;
+  for (const field of drop) if (field in holder) delete holder[field];
+}
+
+/** A finish reason as OpenAI names it; an unknown one is unchanged. */
+function toFinishReason(reason: unknown, options: ChatOptions): unknown {
+  const names = options.finishReasons ?? finishReasonsDefault;
+  if (typeof reason !== "string") return reason;
+  return getOwn(names, reason) ?? reason;
+}
+
+function toChoice(choice: { message: Record<string, unknown>; [field: string]: unknown }, options: ChatOptions): void {
+  const { message } = choice;
+  dropFields(choice, options);
+  dropFields(message, options);
+  toReasoning(message, options);
+  if (options.think === true && typeof message.content === "string") {
+    const { content, reasoning } = splitReasoningTags(message.content);
+    message.content = content;
+    if (reasoning !== "") message.reasoning_content = reasoning;
+  }
+  choice.finish_reason = toFinishReason(choice.finish_reason, options);
+}
+
+function hasMessage(choice: unknown): boolean {
+  return isRecord(choice) && isRecord(choice.message);
+}
+
+type Chunk = Record<string, unknown> & { choices: unknown[] };
+
+/**
+ * A provider's stream as uniform chunks.
+ *
+ * @throws {UpstreamFault} When an event is an error or not a chunk, and `bad_response` when the stream ends before `[DONE]`
+ * and before a finish reason.
+ */
+export async function* toChunks(
+  events: AsyncIterable<ServerEvent>,
+  options: ChatOptions,
+  onTier?: (tier: unknown) => void,
+): AsyncGenerator<ChatChunk> {
+  const splitters = options.think === true ? new Map<unknown, ReasoningTagSplitter>() : undefined;
+  let finished = false;
+  let lastTier: unknown;
+  for await (const event of events) {
+    if (event.data === "[DONE]") return;
+    const chunk = readChunk(event);
+    if (chunk === undefined) continue;
+    if (chunk.service_tier !== undefined && chunk.service_tier !== lastTier) {
+      lastTier = chunk.service_tier;
+      onTier?.(lastTier);
+    }
+    findUsage(chunk, options);
+    for (const choice of chunk.choices) {
+      if (isRecord(choice) && toChunkChoice(choice, options, splitters)) finished = true;
+    }
+    yield chunk as unknown as ChatChunk;
+  }
+  if (!finished) throw new UpstreamFault("bad_response", "The provider's stream ended before its answer did");
+}
+
+/** The chunk of an event; `undefined` when it carries nothing for the caller (a ping, a provider's own event). */
+function readChunk({ event, data }: ServerEvent): Chunk | undefined {
+  if (data.trim() === "") return undefined;
+  let chunk: unknown;
+  try {
+    chunk = JSON.parse(data);
+  } catch (cause) {
+    if (event === "error") throw classifyError(data);
+    throw new UpstreamFault("bad_response", "The provider's stream has an event that is not JSON", { cause });
+  }
+  if (event === "raw" && isRecord(chunk) && Array.isArray(chunk.choices)) {
+    throw new UpstreamFault("bad_response", "The provider sent a whole answer where a stream was asked for");
+  }
+  if (event === "error" || event === "raw") throw classifyError(chunk);
+  if (!isRecord(chunk)) return undefined;
+  if (chunk.error !== undefined && chunk.error !== null) throw classifyError(chunk);
+  if (Array.isArray(chunk.choices)) return chunk as Chunk;
+  if (!isRecord(chunk.usage)) return undefined;
+  chunk.choices = [];
+  return chunk as Chunk;
+}
+
+/** Normalizes one choice of a chunk. Returns whether the choice is finished. */
+function toChunkChoice(
+  choice: Record<string, unknown>,
+  options: ChatOptions,
+  splitters: Map<unknown, ReasoningTagSplitter> | undefined,
+): boolean {
+  const isLast = choice.finish_reason !== null && choice.finish_reason !== undefined;
+  if (isLast) choice.finish_reason = toFinishReason(choice.finish_reason, options);
+  dropFields(choice, options);
+  const { delta } = choice;
+  if (!isRecord(delta)) return isLast;
+  dropFields(delta, options);
+  toReasoning(delta, options);
+  if (splitters !== undefined) {
+    const splitter = splitters.get(choice.index) ?? new ReasoningTagSplitter();
+    splitters.set(choice.index, splitter);
+    splitDelta(delta, splitter, isLast);
+  }
+  return isLast;
+}
+
+function splitDelta(delta: Record<string, unknown>, splitter: ReasoningTagSplitter, isLast: boolean): void {
+  if (typeof delta.content !== "string" && !isLast) return;
+  const split = splitter.push(typeof delta.content === "string" ? delta.content : "");
+  const held = isLast ? splitter.flush() : undefined;
+  const content = split.content + (held?.content ?? "");
+  const reasoning = split.reasoning + (held?.reasoning ?? "");
+  if (typeof delta.content === "string" || content !== "") delta.content = content;
+  if (reasoning !== "") delta.reasoning_content = reasoning;
+}
+
+/** Longer sequences would be searched for again and again. */
+const stopCharactersMax = 1000;
+
+/** The stop sequences that are applied here, because the model does not take `stop`. */
+export function getStops({ stop }: ChatRequest, { omit }: ChatOptions): string[] {
+  const stops = [stop ?? []].flat().filter((text) => text !== "");
+  return omit?.includes("stop") && stops.every((text) => text.length <= stopCharactersMax) ? stops : [];
+}
+
+/** Where the stop sequence begins that is complete first, as a model meets them; -1 without one. */
+function findStop(text: string, stops: readonly string[]): number {
+  let [found, foundEnd] = [-1, Number.POSITIVE_INFINITY];
+  for (const stop of stops) {
+    const place = text.indexOf(stop);
+    const end = place + stop.length;
+    if (place < 0 || end > foundEnd || (end === foundEnd && place > found)) continue;
+    [found, foundEnd] = [place, end];
+  }
+  return found;
+}
+
+/** Where a stop sequence may have begun that the text does not hold in full yet; its length if nowhere. */
+function findBeginning(text: string, stop: string): number {
+  const first = stop.charAt(0);
+  let place = text.indexOf(first, Math.max(0, text.length - stop.length + 1));
+  while (place >= 0 && !stop.startsWith(text.slice(place))) place = text.indexOf(first, place + 1);
+  return place < 0 ? text.length : place;
+}
+
+/** Ends each choice of an answer before its first stop sequence. */
+export function stopCompletion(completion: ChatCompletion, stops: readonly string[]): ChatCompletion {
+  for (const choice of completion.choices) {
+    const { content } = choice.message;
+    const place = typeof content === "string" ? findStop(content, stops) : -1;
+    if (place < 0) continue;
+    choice.message.content = (content as string).slice(0, place);
+    choice.finish_reason = "stop";
+    delete choice.message.tool_calls;
+  }
+  return completion;
+}
+
+/** The same in a stream. The end of the text is held back while a stop sequence can begin in it; usage still comes. */
+export async function* stopChunks(
+  chunks: AsyncIterable<ChatChunk>,
+  stops: readonly string[],
+): AsyncGenerator<ChatChunk> {
+  /** The text that is held back, by choice; `undefined` once the choice has stopped. */
+  const held = new Map<number, string | undefined>();
+  for await (const chunk of chunks) {
+    chunk.choices = chunk.choices.filter((choice) => !held.has(choice?.index) || held.get(choice.index) !== undefined);
+    for (const choice of chunk.choices) {
+      if (isRecord(choice)) held.set(choice.index, stopChoice(choice, held.get(choice.index) ?? "", stops));
+    }
+    if (chunk.choices.length > 0 || chunk.usage) yield chunk;
+  }
+}
+
+/** Returns the text that is held back, or `undefined` when the choice has stopped. */
+function stopChoice(choice: ChunkChoice, before: string, stops: readonly string[]): string | undefined {
+  const delta = choice.delta ?? {};
+  const content = typeof delta.content === "string" ? delta.content : "";
+  const text = before + content;
+  const place = findStop(text, stops);
+  if (place >= 0) {
+    choice.delta = { content: text.slice(0, place) };
+    choice.finish_reason = "stop";
+    return undefined;
+  }
+  const isLast = Boolean(choice.finish_reason || delta.tool_calls);
+  const shown = isLast ? text.length : Math.min(...stops.map((stop) => findBeginning(text, stop)));
+  if (text !== "") choice.delta = { ...delta, content: text.slice(0, shown) };
+  return text.slice(shown);
+}

@@ -1,0 +1,48 @@
+import { type Call, type ServerEvent, type Speech, type SpeechRequest, UpstreamFault } from "../../contract/index.ts";
+import { readBase64 } from "../../lib/base64.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
+import { classifyError } from "../upstream-errors.ts";
+import { resolveOptions, type SpeechOptions } from "./options.ts";
+import { toBody } from "./request.ts";
+
+/** What only another provider's speech takes, so that a client may send it to every model. */
+const omitDefault = ["target_language_code", "speech_sample_rate", "pace"];
+
+/** The speech handler of a provider that speaks OpenAI's dialect. Its bytes are handed on as they arrive. */
+export function speechHandler(options: SpeechOptions) {
+  const withDefault: SpeechOptions = { omit: omitDefault, ...options };
+  return async (call: Call<SpeechRequest>): Promise<Speech> => {
+    const { events, ...options } = resolveOptions(withDefault, call.model);
+    const body = toBody(call, options);
+    body.response_format ??= "wav";
+    if (body.voice === undefined && call.model.voiceDefault !== undefined) body.voice = call.model.voiceDefault;
+    if (events) return readEvents(await call.upstream.events("/audio/speech", { ...body, stream_format: "sse" }));
+    const { mediaType, chunks } = await call.upstream.bytes("/audio/speech", body);
+    if (!/^(audio\/|application\/octet-stream)/.test(mediaType)) {
+      throw new UpstreamFault("bad_response", `The provider answered speech with ${mediaType}`);
+    }
+    return { wav: chunks };
+  };
+}
+
+/**
+ * The sound of events. It is complete with the last of them, which tells the tokens.
+ *
+ * @throws {UpstreamFault} While it is read, when the events end before that or are not sound.
+ */
+function readEvents(events: AsyncIterable<ServerEvent>): Speech {
+  let usage: Record<string, unknown> | undefined;
+  async function* readSound() {
+    for await (const { data } of events) {
+      const event = parseJson(data);
+      if (isRecord(event) && event.type === "speech.audio.done") {
+        if (isRecord(event.usage)) usage = event.usage;
+        return;
+      }
+      if (!isRecord(event) || typeof event.audio !== "string") throw classifyError(event);
+      yield readBase64(event.audio);
+    }
+    throw new UpstreamFault("bad_response", "The provider's speech ended before it was complete");
+  }
+  return { wav: readSound(), readUsage: () => usage };
+}

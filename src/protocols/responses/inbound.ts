@@ -1,0 +1,758 @@
+import { createHash } from "node:crypto";
+import {
+  badRequest,
+  type ChatRequest,
+  type ContentPart,
+  GatewayError,
+  getOwn,
+  type Message,
+  quoteValue,
+  type ResponseFormat,
+  type Tool,
+  type ToolCall,
+  type ToolChoice,
+} from "../../contract/index.ts";
+import { isRecord } from "../../lib/json.ts";
+import { type ReasoningSeal, removeOwnThoughts } from "./reasoning-seal.ts";
+import type {
+  CustomTool,
+  FunctionTool,
+  ItemReference,
+  MessageItem,
+  NamespaceTool,
+  ResponseItem,
+  ResponsePart,
+  ResponsesRequest,
+  ResponseTool,
+  ToolSearchTool,
+  TypedItem,
+} from "./schema.ts";
+
+/** A request can hold thousands of things to leave out. */
+const warningsMax = 20;
+
+/** What a request's translation needs beside the request. */
+export interface TranslationOptions extends StoredContext {
+  /** For the caller's account and the request's model. */
+  seal: ReasoningSeal;
+}
+
+/** What an answer's translation needs to know of its request. */
+export interface ResponsePlan {
+  request: ResponsesRequest;
+  tools: ToolSet;
+  seal: ReasoningSeal;
+  stored: boolean;
+  /** Whether reasoning items carry `encrypted_content`. */
+  sealsThoughts: boolean;
+  /** The items of this turn with references resolved, without the earlier ones: what is to be stored with the answer. */
+  input: ResponseItem[];
+  /** What was left out or changed, a sentence each, for the log. */
+  warnings: string[];
+}
+
+/**
+ * Refuses what no route serves: background answers and stored conversations.
+ *
+ * @throws {GatewayError} `invalid_request`
+ */
+export function checkResponsesRequest(request: unknown): void {
+  if (!isRecord(request)) return;
+  if (request.background === true) {
+    throw badRequest("background is not available here, expected false: use stream for long answers", "background");
+  }
+  if (request.conversation !== undefined && request.conversation !== null) {
+    const sentence = "conversation is not available here, expected previous_response_id or the items in input";
+    throw badRequest(sentence, "conversation");
+  }
+  if (isRecord(request.prompt)) {
+    throw badRequest("Prompt templates are stored at their own provider, expected the text in input", "prompt");
+  }
+}
+
+/**
+ * Translates a request to chat, and says how the answer is to be translated back.
+ *
+ * @throws {GatewayError} `invalid_request` for what chat cannot express, a reference to an unknown item, a call without
+ *   its output or the reverse, and two tools that become one function.
+ */
+export function toChatRequest(
+  request: ResponsesRequest,
+  options: TranslationOptions,
+): { chat: ChatRequest; plan: ResponsePlan } {
+  checkResponsesRequest(request);
+  const { seal, earlier = [], stored } = options;
+  const input = resolveInput(request, options);
+  const warnings = new Set<string>();
+  const warn = (sentence: string) => {
+    if (warnings.size < warningsMax) warnings.add(sentence);
+  };
+  const tools = new ToolSet(warn);
+  tools.add(request.tools ?? [], "tools", false);
+  const conversation = new Conversation(tools, seal, warn);
+  conversation.addSystem(request.instructions ?? "");
+  for (const item of earlier) conversation.add(item, "previous_response_id");
+  input.forEach((item, index) => {
+    conversation.add(item, typeof request.input === "string" ? "input" : `input[${index}]`);
+  });
+  const messages = conversation.toMessages();
+  if (messages.length === 0) throw badRequest("input is empty, expected text or items", "input");
+  const chat: ChatRequest = {
+    model: request.model,
+    messages,
+    ...toToolFields(request, tools, warn),
+    ...toSettings(request, warn),
+  };
+  const sealsThoughts = stored || includes(request, "reasoning.encrypted_content");
+  const plan = { request, tools, seal, stored, sealsThoughts, input, warnings: [...warnings] };
+  return { chat, plan };
+}
+
+function includes({ include }: ResponsesRequest, name: string): boolean {
+  return include?.includes(name) === true;
+}
+
+function toSettings(request: ResponsesRequest & Record<string, unknown>, warn: (sentence: string) => void) {
+  const { text, reasoning, truncation, service_tier: tier } = request;
+  if (truncation === "auto") warn("Left out truncation auto: an input that is too long is refused");
+  if (Array.isArray(request.context_management)) warn("Left out context_management, which only its own provider has");
+  const format = toResponseFormat(text?.format);
+  const wantsLogprobs = Boolean(request.top_logprobs) || includes(request, "message.output_text.logprobs");
+  return omitAbsent({
+    stream: request.stream,
+    stream_options: request.stream === true ? { include_usage: true } : undefined,
+    max_completion_tokens: request.max_output_tokens,
+    temperature: request.temperature,
+    top_p: request.top_p,
+    logprobs: wantsLogprobs ? true : undefined,
+    top_logprobs: request.top_logprobs ? request.top_logprobs : undefined,
+    response_format: format,
+    verbosity: text?.verbosity,
+    reasoning_effort: reasoning?.effort,
+    prompt_cache_key: request.prompt_cache_key,
+    // What a provider does without the field.
+    service_tier: tier === "auto" ? undefined : tier,
+  });
+}
+
+function toResponseFormat(format: NonNullable<ResponsesRequest["text"]>["format"]): ResponseFormat | undefined {
+  if (format?.type === "json_object") return { type: "json_object" };
+  if (format?.type !== "json_schema") return undefined;
+  const { name, schema, strict, description } = format;
+  return { type: "json_schema", json_schema: { name, schema, ...omitAbsent({ strict, description }) } };
+}
+
+type Present<Fields> = { [Name in keyof Fields]?: NonNullable<Fields[Name]> };
+
+function omitAbsent<Fields extends object>(fields: Fields): Present<Fields> {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined && value !== null);
+  return Object.fromEntries(entries) as Present<Fields>;
+}
+
+/** Whether a body is one of the Responses protocol. Some clients send such to the chat endpoint. */
+export function isResponsesBody(body: unknown): boolean {
+  return isRecord(body) && "input" in body && !("messages" in body);
+}
+
+/**
+ * Explains a chat body on the Responses endpoint.
+ *
+ * @returns `undefined` for any other body.
+ */
+export function refuseChatBody(body: unknown): GatewayError | undefined {
+  if (!isRecord(body) || !Array.isArray(body.messages) || "input" in body) return undefined;
+  const sentence = "This is a body of /chat/completions, expected input in place of messages: send it there";
+  return badRequest(sentence, "messages");
+}
+
+/** History of tools that a provider ran by itself: the answers that follow say what came of it. */
+const droppedItems: ReadonlySet<string> = new Set([
+  ..."web_search_call file_search_call code_interpreter_call image_generation_call".split(" "),
+  ..."mcp_list_tools mcp_call".split(" "),
+]);
+
+/** One answer of the model: text, thoughts and calls, and the results of the calls. */
+class AssistantTurn {
+  readonly texts: string[] = [];
+  readonly calls: ToolCall[] = [];
+  readonly details: unknown[] = [];
+  thoughts = "";
+  readonly results = new Map<string, NonNullable<Message["content"]>>();
+
+  toMessages(): Message[] {
+    const { texts, calls, details, thoughts } = this;
+    const unanswered = calls.find(({ id }) => !this.results.has(id));
+    if (unanswered !== undefined) {
+      throw badRequest(
+        `No tool output found for the call ${quoteValue(unanswered.id)}, expected one for each call`,
+        "input",
+      );
+    }
+    // Thoughts alone are nothing that a model could go on from.
+    if (texts.length === 0 && calls.length === 0) return [];
+    const message: Message = {
+      role: "assistant",
+      content: texts.length > 0 ? texts.join("\n\n") : null,
+      ...(calls.length > 0 && { tool_calls: calls }),
+      ...(thoughts !== "" && { reasoning_content: thoughts }),
+      ...(details.length > 0 && { reasoning_details: details }),
+    };
+    const results = calls.map(({ id }): Message => {
+      return { role: "tool", tool_call_id: id, content: this.results.get(id) ?? "" };
+    });
+    return [message, ...results];
+  }
+}
+
+/**
+ * Puts items together to messages: what the model said in a row becomes one message, and results stand right behind the
+ * message with their calls, wherever the client put them.
+ */
+class Conversation {
+  readonly #entries: (Message | AssistantTurn)[] = [];
+  readonly #turns = new Map<string, AssistantTurn>();
+  readonly #tools: ToolSet;
+  readonly #seal: ReasoningSeal;
+  readonly #warn: (sentence: string) => void;
+
+  constructor(tools: ToolSet, seal: ReasoningSeal, warn: (sentence: string) => void) {
+    this.#tools = tools;
+    this.#seal = seal;
+    this.#warn = warn;
+  }
+
+  /** @throws {GatewayError} `invalid_request` when an output answers no call, or the item has no meaning in chat. */
+  add(item: ResponseItem, path: string): void {
+    if (isMessage(item)) this.#addMessage(item, path);
+    else this.#addTyped(item as TypedItem, path);
+  }
+
+  addSystem(text: string): void {
+    if (text !== "") this.#entries.push({ role: "system", content: text });
+  }
+
+  /** @throws {GatewayError} `invalid_request` when a call has no output. */
+  toMessages(): Message[] {
+    return this.#entries.flatMap((entry) => (entry instanceof AssistantTurn ? entry.toMessages() : entry));
+  }
+
+  #addMessage({ role, content }: MessageItem, path: string): void {
+    const parts = toParts(content, `${path}.content`);
+    if (role === "assistant") {
+      const text = joinText(parts, "");
+      if (text !== "") this.#getTurn().texts.push(text);
+      return;
+    }
+    if (parts.length === 0) return;
+    // "system" is the name that every provider knows for both roles.
+    this.#entries.push({ role: role === "user" ? "user" : "system", content: toContent(parts) });
+  }
+
+  #addTyped(item: TypedItem, path: string): void {
+    switch (item.type) {
+      case "function_call":
+        this.#addCall(item, item.arguments, path);
+        break;
+      case "custom_tool_call":
+        this.#addCall(item, JSON.stringify({ input: item.input }), path);
+        break;
+      case "tool_search_call": {
+        const { call_id: id, arguments: query } = item as typeof item & { arguments?: unknown };
+        // Without an id the provider searched by itself.
+        if (id) this.#addCall({ call_id: id, name: "tool_search" }, JSON.stringify(query ?? {}), path);
+        break;
+      }
+      case "function_call_output":
+      case "custom_tool_call_output":
+        this.#addResult(item.call_id, toParts(item.output, `${path}.output`), path);
+        break;
+      case "tool_search_output": {
+        const names = this.#tools.add(item.tools, `${path}.tools`, true);
+        const text = names.length > 0 ? `Now available: ${names.join(", ")}` : "No tools were found";
+        if (item.call_id) this.#addResult(item.call_id, [{ type: "text", text }], path);
+        break;
+      }
+      case "additional_tools":
+        this.#tools.add(item.tools, `${path}.tools`, true);
+        break;
+      case "reasoning":
+        this.#addThoughts(item.encrypted_content, path);
+        break;
+      default:
+        this.#refuse((item as { type: string }).type, path);
+    }
+  }
+
+  #refuse(type: string, path: string): void {
+    if (!droppedItems.has(type)) {
+      const sentence = `This model takes no items of type ${quoteValue(type)}, expected messages, tool calls, their outputs or reasoning`;
+      throw badRequest(sentence, `${path}.type`);
+    }
+    this.#warn(`Left out an item of type ${quoteValue(type)}, which only its own provider can read`);
+  }
+
+  /** The answer that goes on: it is closed by the first result, and by anything the model did not say. */
+  #getTurn(): AssistantTurn {
+    const last = this.#entries.at(-1);
+    if (last instanceof AssistantTurn && last.results.size === 0) return last;
+    const turn = new AssistantTurn();
+    this.#entries.push(turn);
+    return turn;
+  }
+
+  #addCall(
+    { call_id: id, name, namespace }: { call_id: string; name: string; namespace?: string | null },
+    text: string,
+    path: string,
+  ): void {
+    const turn = this.#getTurn();
+    const open = this.#turns.get(id);
+    if (open !== undefined && !open.results.has(id)) {
+      throw badRequest(
+        `The call ${quoteValue(id)} is there twice, expected an id of its own for each call`,
+        `${path}.call_id`,
+      );
+    }
+    turn.calls.push({ id, type: "function", function: { name: toFunctionName(name, namespace), arguments: text } });
+    this.#turns.set(id, turn);
+  }
+
+  #addResult(callId: string, parts: ContentPart[], path: string): void {
+    const turn = this.#turns.get(callId);
+    if (turn === undefined) {
+      const sentence = `No tool call found for the output of ${quoteValue(callId)}, expected its call before it`;
+      throw badRequest(sentence, `${path}.call_id`);
+    }
+    if (turn.results.has(callId))
+      throw badRequest(`The call ${quoteValue(callId)} has two outputs, expected one`, `${path}.call_id`);
+    const isText = parts.every((part) => part.type === "text" && !("cache_control" in part));
+    turn.results.set(callId, isText ? joinText(parts, "\n") : parts);
+  }
+
+  #addThoughts(encryptedContent: string | null | undefined, path: string): void {
+    if (!encryptedContent) return;
+    const thoughts = this.#seal.open(encryptedContent, `${path}.encrypted_content`);
+    if (thoughts === undefined) {
+      this.#warn("Left out encrypted_content that this model cannot use");
+      return;
+    }
+    const turn = this.#getTurn();
+    turn.details.push(...(thoughts.details ?? []));
+    turn.thoughts += thoughts.text ?? "";
+  }
+}
+
+type Content = string | readonly { type: string }[];
+
+/**
+ * The parts of a message or of a tool's output as parts of chat. Text that is empty is left out.
+ *
+ * @throws {GatewayError} `invalid_request` for a part that only one provider could read.
+ */
+function toParts(content: Content, path: string): ContentPart[] {
+  if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
+  return content
+    .map((part, index) => toPart(part as ResponsePart, `${path}[${index}]`))
+    .filter((part) => part.type !== "text" || part.text !== "");
+}
+
+function toPart(part: ResponsePart, path: string): ContentPart {
+  switch (part.type) {
+    case "input_text":
+    case "output_text":
+    case "text":
+      return { type: "text", text: part.text, ...cacheMark(part) };
+    case "refusal":
+      return { type: "text", text: part.refusal };
+    case "input_image": {
+      if (!part.image_url) throw ownFile("image_url", path);
+      const { image_url: url, detail } = part;
+      const isKnown = detail === "low" || detail === "high" || detail === "auto";
+      return { type: "image_url", image_url: { url, ...(isKnown && { detail }) }, ...cacheMark(part) };
+    }
+    case "input_file": {
+      if (!part.file_data) throw ownFile("file_data", path);
+      const file = { file_data: part.file_data, ...(part.filename && { filename: part.filename }) };
+      return { type: "file", file, ...cacheMark(part) };
+    }
+    case "input_audio":
+      return { type: "input_audio", input_audio: part.input_audio };
+    default: {
+      const { type } = part as { type: string };
+      throw badRequest(
+        `This model takes no part of type ${quoteValue(type)}, expected text, image or file parts`,
+        `${path}.type`,
+      );
+    }
+  }
+}
+
+function ownFile(field: string, path: string) {
+  return badRequest(
+    `This model cannot read a file that is stored elsewhere, expected its content in ${field}`,
+    `${path}.${field}`,
+  );
+}
+
+/** Where the client wants the provider's prompt cache to end. */
+function cacheMark(part: object): { cache_control?: { type: "ephemeral" } } {
+  return "prompt_cache_breakpoint" in part && part.prompt_cache_breakpoint
+    ? { cache_control: { type: "ephemeral" } }
+    : {};
+}
+
+/** Content that is one plain text as a string, which more providers take than parts. */
+function toContent(parts: ContentPart[]): NonNullable<Message["content"]> {
+  const [only] = parts;
+  if (only === undefined) return "";
+  return parts.length === 1 && only.type === "text" && !("cache_control" in only) ? only.text : parts;
+}
+
+/** All text of parts, those of other kinds left out. */
+function joinText(parts: readonly ContentPart[], separator: string): string {
+  return parts.flatMap((part) => (part.type === "text" ? part.text : [])).join(separator);
+}
+
+/** Whether an item is a message, also without its `type`. */
+function isMessage(item: ResponseItem): item is MessageItem {
+  return (item.type === undefined || item.type === null || item.type === "message") && "role" in item;
+}
+
+/** How the ids of items begin; those of messages with `msg`. */
+const idPrefixes: Readonly<Record<string, string>> = {
+  function_call: "fc",
+  function_call_output: "fco",
+  custom_tool_call: "ctc",
+  custom_tool_call_output: "ctco",
+  tool_search_call: "tsc",
+  tool_search_output: "tso",
+  reasoning: "rs",
+};
+
+/**
+ * The input with an id on every item and string content as parts: what is listed as input items, and kept for
+ * `previous_response_id` and `item_reference`.
+ */
+export function toStoredItems(input: readonly ResponseItem[], responseId: string): ResponseItem[] {
+  const suffix = responseId.slice(responseId.indexOf("_") + 1);
+  return input.map((item, index): ResponseItem => {
+    const prefix = isMessage(item) ? "msg" : getOwn(idPrefixes, item.type ?? "");
+    const id = item.id ?? `${prefix ?? "item"}_${suffix}_in${index}`;
+    if (!isMessage(item)) return Object.assign(prefix === undefined ? {} : { status: "completed" }, item, { id });
+    const message = { status: "completed", ...item, type: "message" as const, id };
+    return typeof item.content === "string" ? { ...message, content: [toTextPart(item.role, item.content)] } : message;
+  });
+}
+
+/** The response whose input has the item of this id, if {@link toStoredItems} made the id. */
+export function getResponseOfInput(itemId: string): string | undefined {
+  const suffix = /^[a-z]{1,8}_(\w{1,100})_in\d{1,5}$/.exec(itemId)?.[1];
+  return suffix === undefined ? undefined : `resp_${suffix}`;
+}
+
+function toTextPart(role: MessageItem["role"], text: string): ResponsePart {
+  if (role !== "assistant") return { type: "input_text", text };
+  return Object.assign({ type: "output_text" as const, text }, { annotations: [], logprobs: [] });
+}
+
+/** The longest name that every provider takes. */
+const nameCharactersMax = 64;
+const hashCharacters = 8;
+
+/** A tool as the client knows it. */
+export interface ToolTarget {
+  kind: "function" | "custom" | "tool_search";
+  name: string;
+  namespace?: string;
+}
+
+/** The tools of a request as functions of chat, with the way back from a function's name to the client's tool. */
+class ToolSet {
+  readonly tools: Tool[] = [];
+  readonly #targets = new Map<string, ToolTarget>();
+  readonly #warn: (sentence: string) => void;
+
+  constructor(warn: (sentence: string) => void) {
+    this.#warn = warn;
+  }
+
+  /** The client's tool behind a function's name; a name that the model made up is a function of that name. */
+  getTarget(functionName: string): ToolTarget {
+    return this.#targets.get(functionName) ?? { kind: "function", name: functionName };
+  }
+
+  has(functionName: string): boolean {
+    return this.#targets.has(functionName);
+  }
+
+  /**
+   * Adds tools of the request, or those that a tool search has loaded.
+   *
+   * @param isLoaded Tools that are loaded may be there already, and are then left out.
+   * @returns Their function names.
+   * @throws {GatewayError} `invalid_request` when two tools come to the same function name.
+   */
+  add(tools: readonly ResponseTool[], path: string, isLoaded: boolean): string[] {
+    return tools.flatMap((tool, index) => {
+      const place = `${path}[${index}]`;
+      if (tool.type === "namespace") return this.#addNamespace(tool as NamespaceTool, place, isLoaded);
+      if (tool.type === "tool_search") return this.#addToolSearch(tool as ToolSearchTool, place, isLoaded);
+      return this.#addCallable(tool, { path: place, isLoaded });
+    });
+  }
+
+  #addNamespace({ name, description, tools }: NamespaceTool, path: string, isLoaded: boolean): string[] {
+    return tools.flatMap((tool, index) => {
+      // Chat has no place for the description of a namespace, so its first function carries it.
+      const lead = index === 0 && description ? `${description}\n\n` : "";
+      return this.#addCallable(tool, { path: `${path}.tools[${index}]`, isLoaded, namespace: name, lead });
+    });
+  }
+
+  #addCallable(
+    tool: ResponseTool,
+    { path, isLoaded, namespace, lead = "" }: { path: string; isLoaded: boolean; namespace?: string; lead?: string },
+  ): string[] {
+    if (!isCallable(tool)) {
+      this.#warn(`Left out the tool ${quoteValue(tool.type)}, which only its own provider can run`);
+      return [];
+    }
+    const target: ToolTarget = { kind: tool.type, name: tool.name, ...(namespace !== undefined && { namespace }) };
+    const name = toFunctionName(tool.name, namespace);
+    if (!this.#register(name, target, path, isLoaded)) return [name];
+    const description = lead + (tool.type === "custom" ? describeCustom(tool) : (tool.description ?? ""));
+    const definition = tool.type === "custom" ? { parameters: inputSchema } : pickDefinition(tool);
+    this.tools.push({
+      type: "function",
+      function: { name, ...(description !== "" && { description }), ...definition },
+    });
+    return [name];
+  }
+
+  #addToolSearch({ execution, description, parameters }: ToolSearchTool, path: string, isLoaded: boolean): string[] {
+    if (execution !== "client") {
+      this.#warn("Left out tool_search: all tools are shown to the model at once");
+      return [];
+    }
+    const name = "tool_search";
+    if (!this.#register(name, { kind: "tool_search", name }, path, isLoaded)) return [name];
+    this.tools.push({
+      type: "function",
+      function: { name, ...(description && { description }), ...(parameters && { parameters }) },
+    });
+    return [name];
+  }
+
+  /** @returns Whether it is new. */
+  #register(name: string, target: ToolTarget, path: string, isLoaded: boolean): boolean {
+    const other = this.#targets.get(name);
+    if (other === undefined) {
+      this.#targets.set(name, target);
+      return true;
+    }
+    const isSame = other.name === target.name && other.namespace === target.namespace && other.kind === target.kind;
+    if (isSame && isLoaded) return false;
+    const sentence = `${describeTarget(target)} and ${describeTarget(other)} both become the function ${name} for this model`;
+    throw badRequest(`${sentence}, expected different names`, `${path}.name`);
+  }
+}
+
+function isCallable(tool: ResponseTool): tool is FunctionTool | CustomTool {
+  return tool.type === "function" || tool.type === "custom";
+}
+
+function describeTarget({ kind, name, namespace }: ToolTarget): string {
+  return `the ${kind} tool ${namespace === undefined ? name : `${name} of ${namespace}`}`;
+}
+
+/**
+ * The function name of a tool. A name that is too long keeps its beginning and ends in a hash of all of it, so that it is
+ * the same in every turn.
+ */
+function toFunctionName(name: string, namespace: string | null | undefined): string {
+  const full = namespace ? `${namespace}__${name}` : name;
+  if (full.length <= nameCharactersMax) return full;
+  const hash = createHash("sha256").update(full).digest("hex").slice(0, hashCharacters);
+  return `${full.slice(0, nameCharactersMax - hashCharacters - 1)}_${hash}`;
+}
+
+function pickDefinition({ parameters, strict }: FunctionTool) {
+  return { ...(parameters && { parameters }), ...(typeof strict === "boolean" && { strict }) };
+}
+
+const inputSchema = {
+  type: "object",
+  properties: { input: { type: "string", description: "The whole input of the tool as plain text" } },
+  required: ["input"],
+  additionalProperties: false,
+};
+
+/** What the model must know of a custom tool: its description, and the grammar that nobody enforces here. */
+function describeCustom({ description, format }: CustomTool): string {
+  const text = description ?? "";
+  if (format?.type !== "grammar" || typeof format.definition !== "string") return text;
+  const syntax = format.syntax === "regex" ? "regular expression" : "Lark grammar";
+  return `${text}\n\nThe input must match this ${syntax}:\n${format.definition}`.trimStart();
+}
+
+/** `tool_choice`, `parallel_tool_calls` and the tools as chat has them; nothing of it when no tool is left. */
+function toToolFields(
+  request: ResponsesRequest,
+  set: ToolSet,
+  warn: (sentence: string) => void,
+): Pick<ChatRequest, "tools" | "tool_choice" | "parallel_tool_calls"> {
+  const { tool_choice: choice, parallel_tool_calls: parallel } = request;
+  if (set.tools.length === 0) {
+    if (choice && choice !== "auto" && choice !== "none") warn("Left out tool_choice, because no tool is left");
+    return {};
+  }
+  const chosen = choice ? toToolChoice(choice, set, warn) : undefined;
+  return {
+    tools: set.tools,
+    ...(chosen !== undefined && { tool_choice: chosen }),
+    ...(typeof parallel === "boolean" && { parallel_tool_calls: parallel }),
+  };
+}
+
+type Choice = NonNullable<ResponsesRequest["tool_choice"]>;
+
+function toToolChoice(choice: Choice, set: ToolSet, warn: (sentence: string) => void): ToolChoice | undefined {
+  if (typeof choice === "string") return choice;
+  if (choice.type === "allowed_tools") return toAllowedTools(choice, set);
+  const name = getChosen(choice, "tool_choice", set);
+  if (name !== undefined) return { type: "function", function: { name } };
+  warn(`Left out tool_choice ${quoteValue(choice.type)}, which only its own provider can run`);
+  return undefined;
+}
+
+function toAllowedTools(choice: Record<string, unknown>, set: ToolSet): ToolChoice {
+  const listed = Array.isArray(choice.tools) ? choice.tools : [];
+  const functionsOf = Map.groupBy(
+    set.tools.map((one) => one.function.name),
+    (name) => set.getTarget(name).namespace,
+  );
+  // Each function once, however often it is named: a namespace stands for many.
+  const names = new Set<string>();
+  listed.forEach((tool, index) => {
+    const path = `tool_choice.tools[${index}]`;
+    if (!isRecord(tool)) throw badRequest(`${path} is not an object, expected a tool's type and name`, path);
+    // All functions of a namespace are allowed with it.
+    if (tool.type === "namespace") {
+      const functions = typeof tool.name === "string" ? functionsOf.get(tool.name) : undefined;
+      for (const name of functions ?? []) names.add(name);
+      functionsOf.delete(tool.name as string);
+      return;
+    }
+    const name = getChosen(tool, path, set);
+    if (name !== undefined) names.add(name);
+  });
+  if (names.size === 0) return "none";
+  const tools = [...names].map((name) => ({ type: "function", function: { name } }));
+  return {
+    type: "allowed_tools",
+    allowed_tools: { mode: choice.mode === "required" ? "required" : "auto", tools },
+  };
+}
+
+/** The function behind a tool that is named by type; `undefined` for a tool that was left out. */
+function getChosen(choice: Record<string, unknown>, path: string, set: ToolSet): string | undefined {
+  if (choice.type === "tool_search") return set.has("tool_search") ? "tool_search" : undefined;
+  if (choice.type !== "function" && choice.type !== "custom") return undefined;
+  const { name, namespace } = choice;
+  if (typeof name !== "string") throw badRequest(`${path}.name is missing, expected a tool's name`, `${path}.name`);
+  const functionName = toFunctionName(name, typeof namespace === "string" ? namespace : undefined);
+  if (set.has(functionName)) return functionName;
+  throw badRequest(`${path} names ${functionName}, which is not among the tools`, `${path}.name`);
+}
+
+/** What is stored of what a request refers to. */
+export interface StoredContext {
+  /** The items before `input`: those of the chain of `previous_response_id`, oldest first. */
+  earlier?: readonly ResponseItem[];
+  /** The stored items that `input` may refer to, by id; those of `earlier` are known anyway. */
+  referenced?: ReadonlyMap<string, ResponseItem>;
+  /** Whether the items are kept for later requests, as the answer says. */
+  stored: boolean;
+}
+
+function isReference(item: ResponseItem): item is ItemReference {
+  return item.type === "item_reference" || ((item.type === undefined || item.type === null) && !isMessage(item));
+}
+
+/** The ids of stored items that a request refers to by `item_reference`. */
+export function listReferences({ input }: ResponsesRequest): string[] {
+  return Array.isArray(input) ? input.filter(isReference).map(({ id }) => id) : [];
+}
+
+/**
+ * The items of this turn, without the earlier ones and with the items in place of references: what is to be stored with
+ * the answer.
+ *
+ * @throws {GatewayError} `invalid_request` for a previous response or an item that is not stored, and for an item that is
+ *   referred to twice: each reference would send all of it once more.
+ */
+function resolveInput(request: ResponsesRequest, { earlier, referenced }: StoredContext): ResponseItem[] {
+  const { input, previous_response_id: previousId } = request;
+  if (previousId && earlier === undefined) throw previousResponseNotFound(previousId);
+  if (input === undefined || input === null) return [];
+  if (typeof input === "string") return [{ type: "message", role: "user", content: input }];
+  if (!input.some(isReference)) return input;
+  const known = new Map(earlier?.map((item) => [item.id, item]));
+  const taken = new Set<string>();
+  return input.map((item, index) => {
+    if (!isReference(item)) return item;
+    if (taken.has(item.id)) throw duplicateItem(item.id, `input[${index}].id`);
+    taken.add(item.id);
+    const found = known.get(item.id) ?? referenced?.get(item.id);
+    if (found === undefined) throw itemNotFound(item.id, `input[${index}].id`);
+    return found;
+  });
+}
+
+/**
+ * The same request without anything that is stored here, for a provider that speaks the protocol: all items stand in
+ * `input`, and the provider stores nothing.
+ *
+ * @returns The request, and the items of this turn to be stored with the answer.
+ * @throws {GatewayError} As {@link resolveInput}.
+ */
+export function expandRequest(
+  request: ResponsesRequest,
+  context: StoredContext,
+): { request: ResponsesRequest; input: ResponseItem[] } {
+  const input = resolveInput(request, context);
+  const isPlain = !context.earlier?.length && listReferences(request).length === 0;
+  const { previous_response_id: _, ...rest } = request;
+  if (isPlain) return { request: removeOwnThoughts({ ...rest, store: false }), input };
+  const own = new Set(Array.isArray(request.input) ? request.input : input);
+  const items = [...(context.earlier ?? []), ...input].flatMap((item) => (own.has(item) ? item : toSendable(item)));
+  return { request: removeOwnThoughts({ ...rest, input: items, store: false }), input };
+}
+
+/** A stored item as a provider takes it that never saw its id; nothing of a thought that only its store could read. */
+function toSendable(item: ResponseItem): ResponseItem[] {
+  if (item.type === "reasoning") return "encrypted_content" in item && item.encrypted_content ? [item] : [];
+  const { id: _, ...rest } = item;
+  return [rest as ResponseItem];
+}
+
+/** The refusal of a reference to an item that is not stored, has expired, or belongs to another account. */
+function itemNotFound(id: string, param: string): GatewayError {
+  const sentence = `Item ${quoteValue(id)} not found: it has expired or was never stored; send the item itself, or set store to false`;
+  return new GatewayError("invalid_request", sentence, { param, publicCode: "item_not_found" });
+}
+
+/** The words are OpenAI's. */
+function duplicateItem(id: string, param: string): GatewayError {
+  const sentence = `Duplicate item found with id ${quoteValue(id)}. Remove duplicate items from your input and try again`;
+  return new GatewayError("invalid_request", sentence, { param });
+}
+
+/** The refusal of a `previous_response_id` that is not stored, has expired, or belongs to another account. */
+export function previousResponseNotFound(id: string): GatewayError {
+  const sentence = `Previous response ${quoteValue(id)} not found: it, or one before it, has expired, was deleted or was never stored; send all items in input`;
+  return new GatewayError("invalid_request", sentence, {
+    param: "previous_response_id",
+    publicCode: "previous_response_not_found",
+  });
+}

@@ -1,0 +1,222 @@
+import {
+  type ChatChunk,
+  type ChatCompletion,
+  type ChunkChoice,
+  type FinishReason,
+  type ServerEvent,
+  type ToolCall,
+  type ToolCallDelta,
+  UpstreamFault,
+} from "../../contract/index.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
+import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
+import { readResponsesUsage } from "./passthrough.ts";
+
+/** The format of `reasoning_details` that carry the sealed thoughts of this protocol, as OpenRouter names it. */
+export const thoughtFormat = "openai-responses-v1";
+
+type Part = Record<string, unknown>;
+
+const listOf = (value: unknown): Part[] => (Array.isArray(value) ? value.filter(isRecord) : []);
+const textOf = (value: unknown) => (typeof value === "string" ? value : "");
+
+/**
+ * A response as a chat answer.
+ *
+ * @throws {UpstreamFault} When it is an error, or no response.
+ */
+export function fromResponse(answer: unknown): ChatCompletion {
+  const response = checkResponse(answer);
+  const message: ChatCompletion["choices"][number]["message"] = { role: "assistant", content: null };
+  const [texts, refusals, thoughts, logprobs]: [string[], string[], string[], unknown[]] = [[], [], [], []];
+  const calls: ToolCall[] = [];
+  const details: Part[] = [];
+  for (const item of listOf(response.output)) {
+    for (const part of item.type === "message" ? listOf(item.content) : []) {
+      texts.push(part.type === "output_text" ? textOf(part.text) : "");
+      refusals.push(part.type === "refusal" ? textOf(part.refusal) : "");
+      logprobs.push(...listOf(part.logprobs));
+    }
+    if (item.type === "reasoning") {
+      thoughts.push(...[...listOf(item.summary), ...listOf(item.content)].map(({ text }) => textOf(text)));
+      const detail = toDetail(item, details.length);
+      if (detail !== undefined) details.push(detail);
+    }
+    const call = toCall(item, true);
+    if (call !== undefined) calls.push(call as ToolCall);
+  }
+  const [content, refusal] = [texts.join(""), refusals.join("")];
+  if (content !== "") message.content = content;
+  if (refusal !== "") message.refusal = refusal;
+  if (thoughts.length > 0) message.reasoning_content = thoughts.join("\n\n");
+  if (details.length > 0) Object.assign(message, { reasoning_details: details });
+  if (calls.length > 0) message.tool_calls = calls;
+  const choice = {
+    ...{ index: 0, message, finish_reason: toFinishReason(response, calls.length > 0) },
+    ...(logprobs.length > 0 && { logprobs: { content: logprobs } }),
+  };
+  const usage = readResponsesUsage(response);
+  return {
+    id: "",
+    object: "chat.completion",
+    created: typeof response.created_at === "number" ? Math.floor(response.created_at) : 0,
+    model: "",
+    choices: [choice],
+    ...(usage && { usage }),
+    ...(typeof response.service_tier === "string" && { service_tier: response.service_tier }),
+  };
+}
+
+/** @throws {UpstreamFault} When it is not a response, or one that failed. */
+function checkResponse(value: unknown): Part {
+  if (!isRecord(value) || !Array.isArray(value.output)) throw classifyError(value);
+  if (value.status === "failed" || isRecord(value.error)) throw classifyResponseFailure({ error: value.error ?? {} });
+  return value;
+}
+
+function toFinishReason({ status, incomplete_details: details }: Part, hasCalls: boolean): FinishReason {
+  if (status !== "incomplete") return hasCalls ? "tool_calls" : "stop";
+  return isRecord(details) && details.reason === "content_filter" ? "content_filter" : "length";
+}
+
+/** The call of an item, whole or without what it is called with; `undefined` for an item that is not a call. */
+function toCall({ type, call_id: callId, name: called, arguments: text, input }: Part, isWhole: boolean) {
+  const [id, name] = [textOf(callId), textOf(called)];
+  if (type === "custom_tool_call") {
+    return { id, type: "custom", custom: { name, input: isWhole ? textOf(input) : "" } } as const;
+  }
+  if (type !== "function_call") return undefined;
+  return { id, type: "function", function: { name, arguments: isWhole ? textOf(text) : "" } } as const;
+}
+
+/**
+ * The events of a response as chunks.
+ *
+ * @throws {UpstreamFault} When one tells of a failure, and `bad_response` when the stream ends before the response does.
+ */
+export async function* fromResponseEvents(
+  events: AsyncIterable<ServerEvent>,
+  onTier: (tier: unknown) => void,
+): AsyncGenerator<ChatChunk> {
+  const reader = new EventReader();
+  for await (const event of events) {
+    const part = readEvent(event);
+    if (part === undefined) continue;
+    const delta = reader.read(part);
+    if (delta !== undefined) yield { choices: [{ index: 0, ...delta }] };
+    if (part.type !== "response.completed" && part.type !== "response.incomplete") continue;
+    const response = checkResponse(part.response);
+    const { service_tier: tier } = response;
+    onTier(tier);
+    const usage = readResponsesUsage(response);
+    yield {
+      choices: [{ index: 0, delta: {}, finish_reason: toFinishReason(response, reader.callCount > 0) }],
+      ...(usage && { usage }),
+      ...(typeof tier === "string" && { service_tier: tier }),
+    };
+    return;
+  }
+  throw new UpstreamFault("bad_response", "The provider's stream ended before its answer did");
+}
+
+function readEvent({ event, data }: ServerEvent): Part | undefined {
+  if (data.trim() === "" || data === "[DONE]") return undefined;
+  const part = parseJson(data);
+  if (event === "raw" || !isRecord(part)) throw classifyError(part ?? data);
+  const { type, response } = part;
+  if (type === "error" || isRecord(part.error)) throw classifyResponseFailure(part);
+  if (type === "response.failed")
+    throw classifyResponseFailure({ error: (isRecord(response) && response.error) || {} });
+  return part;
+}
+
+/** Reads the events of one response in their order. */
+class EventReader {
+  /** The calls by the place of their items, and whether pieces of what they are called with have come. */
+  readonly #calls = new Map<unknown, { index: number; hasText: boolean }>();
+  #detailCount = 0;
+  #hasThought = false;
+
+  get callCount(): number {
+    return this.#calls.size;
+  }
+
+  /** What an event adds to the answer; `undefined` when it says nothing new. */
+  read(part: Part): Pick<ChunkChoice, "delta" | "logprobs"> | undefined {
+    const { type, delta, output_index: place } = part;
+    switch (type) {
+      case "response.output_text.delta": {
+        const logprobs = listOf(part.logprobs);
+        return { delta: { content: textOf(delta) }, ...(logprobs.length > 0 && { logprobs: { content: logprobs } }) };
+      }
+      case "response.refusal.delta":
+        return { delta: { refusal: textOf(delta) } };
+      case "response.reasoning_summary_part.added":
+        return this.#hasThought ? { delta: { reasoning_content: "\n\n" } } : undefined;
+      case "response.reasoning_summary_text.delta":
+      case "response.reasoning_text.delta":
+        this.#hasThought = true;
+        return { delta: { reasoning_content: textOf(delta) } };
+      case "response.output_item.added":
+        return this.#begin(part.item, place);
+      case "response.function_call_arguments.delta":
+        return this.#continue(place, { function: { arguments: textOf(delta) } });
+      case "response.custom_tool_call_input.delta":
+        return this.#continue(place, { custom: { input: textOf(delta) } });
+      case "response.output_item.done":
+        return this.#end(part.item, place);
+      default:
+        return undefined;
+    }
+  }
+
+  #begin(item: unknown, place: unknown) {
+    const call = isRecord(item) ? toCall(item, false) : undefined;
+    if (call === undefined) return undefined;
+    const index = this.#calls.size;
+    this.#calls.set(place, { index, hasText: false });
+    return toDelta({ index, ...call });
+  }
+
+  #continue(place: unknown, piece: ToolCallDelta) {
+    const call = this.#calls.get(place);
+    if (call === undefined) {
+      throw new UpstreamFault("bad_response", "The provider's stream has a piece of a call that it has not begun");
+    }
+    call.hasText = true;
+    return toDelta({ index: call.index, ...piece });
+  }
+
+  /** A whole item: what no event before has said of it. */
+  #end(item: unknown, place: unknown) {
+    if (!isRecord(item)) return undefined;
+    if (item.type === "reasoning") {
+      const detail = toDetail(item, this.#detailCount);
+      if (detail === undefined) return undefined;
+      this.#detailCount++;
+      return { delta: { reasoning_details: [detail] } };
+    }
+    const call = toCall(item, true);
+    if (call === undefined) return undefined;
+    const known = this.#calls.get(place);
+    if (known?.hasText) return undefined;
+    if (known === undefined) this.#begin(item, place);
+    if (known === undefined) return toDelta({ index: this.#calls.size - 1, ...call });
+    const { index } = known;
+    if ("custom" in call) return toDelta({ index, custom: { input: call.custom.input } });
+    return toDelta({ index, function: { arguments: call.function.arguments } });
+  }
+}
+
+function toDelta(call: ToolCallDelta): Pick<ChunkChoice, "delta"> {
+  return { delta: { tool_calls: [call] } };
+}
+
+/** A thought as the answer carries it out, so that the client can bring it back; `undefined` for one that is not sealed. */
+function toDetail(
+  { id, encrypted_content: data }: Record<string, unknown>,
+  index: number,
+): Record<string, unknown> | undefined {
+  if (typeof data !== "string" || data === "") return undefined;
+  return { type: "reasoning.encrypted", id, data, format: thoughtFormat, index };
+}

@@ -1,0 +1,218 @@
+import {
+  badRequest,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatHandler,
+  type ChatRequest,
+  type ChunkChoice,
+  type GatewayError,
+  type Message,
+  type ToolCall,
+} from "../contract/index.ts";
+
+import { isRecord, parseJson } from "../lib/json.ts";
+
+const allowedToolsParam = "tool_choice.allowed_tools.tools";
+/** So many of the tools an error names. */
+const namedMax = 128;
+
+/** What `tool_choice` comes to, in all its forms. */
+export interface ToolDecision {
+  mode: "none" | "auto" | "required";
+  /** The functions that may be called, when not all may: the one that is named, or those of `allowed_tools`. */
+  names?: ReadonlySet<string>;
+}
+
+/**
+ * Reads `tool_choice` against the request's tools.
+ *
+ * @returns `undefined` when nothing is chosen, or there are no tools to choose from.
+ * @throws {GatewayError} `invalid_request` when it demands a call without tools, or names a tool that is not among them.
+ *
+ * @example
+ * const tools = [{ type: "function", function: { name: "weather" } }];
+ * readToolChoice({ tools, tool_choice: "required" }); // => { mode: "required" }
+ */
+export function readToolChoice({ tool_choice: choice, tools }: ChatRequest): ToolDecision | undefined {
+  const known = new Set((tools ?? []).map((tool) => tool.function.name));
+  if (choice === undefined || choice === null) return undefined;
+  const decision = typeof choice === "string" ? { mode: choice } : readNames(choice);
+  const unknown = [...(decision.names ?? [])].find((name) => !known.has(name));
+  if (unknown !== undefined) {
+    const param = isRecord(choice) && choice.type === "allowed_tools" ? allowedToolsParam : "tool_choice";
+    throw badRequest(
+      `tool_choice names ${unknown}, expected one of the tools: ${[...known].slice(0, namedMax).join(", ")}`,
+      param,
+    );
+  }
+  if (known.size > 0) return decision;
+  if (decision.mode === "required") throw badRequest("tool_choice demands a call, expected tools", "tool_choice");
+  return undefined;
+}
+
+function readNames(choice: Exclude<ChatRequest["tool_choice"], string | null | undefined>): ToolDecision {
+  if (choice.type === "function") return { mode: "required", names: new Set([choice.function.name]) };
+  const { mode, tools }: Record<string, unknown> = choice.allowed_tools;
+  const names = (Array.isArray(tools) ? tools : []).map(
+    (tool) => isRecord(tool) && isRecord(tool.function) && tool.function.name,
+  );
+  if (names.length > 0 && names.every((name) => typeof name === "string")) {
+    return { mode: mode === "required" ? "required" : "auto", names: new Set(names) };
+  }
+  throw badRequest("allowed_tools names no functions, expected a list of them", allowedToolsParam);
+}
+
+/** A tool message, the call it answers, and where it stands in the conversation. */
+export interface ToolResult {
+  call: ToolCall;
+  message: Message;
+  index: number;
+}
+
+/**
+ * The results of an assistant message's tool calls, one for each call and in the order of the calls, for providers that
+ * pair them by their place.
+ *
+ * @param index Where the assistant message stands. Its results are the tool messages right after it.
+ * @throws {GatewayError} `invalid_request` when a call has no result or two, or a result has no call.
+ *
+ * @example
+ * const call = { id: "1", type: "function", function: { name: "weather", arguments: "{}" } };
+ * const messages = [{ role: "assistant", tool_calls: [call] }, { role: "tool", tool_call_id: "1", content: "mild" }];
+ * getToolResults(messages, 0)[0].message.content; // => "mild"
+ */
+export function getToolResults(messages: readonly Message[], index: number): ToolResult[] {
+  const calls = messages[index]?.tool_calls ?? [];
+  const callsById = new Map<string, ToolCall>();
+  for (const call of calls) if (!callsById.has(call.id)) callsById.set(call.id, call);
+  const results = new Map<string, ToolResult>();
+  for (let next = index + 1; messages[next]?.role === "tool"; next++) {
+    const message = messages[next] as Message;
+    const id = message.tool_call_id ?? "";
+    const param = `messages[${next}].tool_call_id`;
+    const call = callsById.get(id);
+    if (call === undefined) throw resultWithoutCall(param);
+    if (results.has(id)) throw badRequest(`The tool call ${id} has two results, expected one`, param);
+    results.set(id, { call, message, index: next });
+  }
+  return calls.map(({ id }, position) => {
+    const result = results.get(id);
+    if (result !== undefined) return result;
+    const param = `messages[${index}].tool_calls[${position}]`;
+    throw badRequest(`The tool call ${id} has no result, expected a tool message with its id right after it`, param);
+  });
+}
+
+/**
+ * The refusal of a tool message that follows no assistant message with its call.
+ *
+ * @example
+ * resultWithoutCall("messages[3].tool_call_id").param; // => "messages[3].tool_call_id"
+ */
+export function resultWithoutCall(param: string): GatewayError {
+  return badRequest(
+    "This result answers no tool call of the assistant message before it, expected the id of one",
+    param,
+  );
+}
+
+/**
+ * The arguments of a tool call as an object, for providers that take no text. No text at all means no arguments.
+ *
+ * @param param The call's place in the request, for the error.
+ * @throws {GatewayError} `invalid_request` when they are not a JSON object.
+ *
+ * @example
+ * const call = { id: "1", type: "function", function: { name: "weather", arguments: '{"city":"Paris"}' } };
+ * readArguments(call, "messages[1].tool_calls[0]"); // => { city: "Paris" }
+ */
+export function readArguments(call: ToolCall, param: string): Record<string, unknown> {
+  const { name, arguments: text } = call.function;
+  if (text.trim() === "") return {};
+  const value = parseJson(text);
+  if (isRecord(value)) return value;
+  throw badRequest(`The arguments of ${name} are not a JSON object`, `${param}.function.arguments`);
+}
+
+/**
+ * Makes a chat handler take the deprecated `functions` and `function_call` without knowing of them: they reach it as
+ * `tools` and `tool_choice`, and a call it answers with goes back as `function_call`. Requests without them pass as
+ * they are.
+ *
+ * @example
+ * const chat = withFunctionsAsTools(async ({ request }) => ({ choices: [], tools: request.tools }));
+ * const answer = await chat({ request: { messages: [], functions: [{ name: "weather" }] } });
+ * answer.tools; // => [{ type: "function", function: { name: "weather" } }]
+ */
+export function withFunctionsAsTools(chat: ChatHandler): ChatHandler {
+  const converting: ChatHandler = async (call) => {
+    const { functions } = call.request;
+    const hasFunctions = Array.isArray(functions) && functions.length > 0;
+    if (!hasFunctions && !call.request.messages.some(isLegacy)) return chat(call);
+    const answer = await chat({ ...call, request: toTools(call.request) });
+    if (!hasFunctions) return answer;
+    return Symbol.asyncIterator in answer ? toLegacyChunks(answer) : toLegacyCompletion(answer);
+  };
+  return chat.omits === undefined ? converting : Object.assign(converting, { omits: chat.omits });
+}
+
+function isLegacy(message: Message): boolean {
+  return message.role === "function" || (message.function_call !== undefined && message.function_call !== null);
+}
+
+function toTools({ functions, function_call: choice, ...request }: ChatRequest): ChatRequest {
+  const tools = (functions ?? []).map((definition) => ({ type: "function" as const, function: definition }));
+  const toolChoice =
+    typeof choice === "object" && choice !== null ? { type: "function" as const, function: choice } : choice;
+  let calls = 0;
+  const messages = request.messages.map((message): Message => {
+    const { function_call: called, ...rest } = message;
+    if (message.role === "function") return { ...rest, role: "tool", tool_call_id: legacyId(calls) };
+    if (called === undefined || called === null) return message;
+    return {
+      ...rest,
+      content: rest.content ?? null,
+      tool_calls: [{ id: legacyId(++calls), type: "function", function: called }],
+    };
+  });
+  if (tools.length === 0) return { ...request, messages };
+  const asTools = { ...request, messages, tools, parallel_tool_calls: false };
+  return toolChoice === undefined || toolChoice === null ? asTools : { ...asTools, tool_choice: toolChoice };
+}
+
+/** Legacy messages pair by order alone: one call, then its result. */
+function legacyId(calls: number): string {
+  return `call_legacy_${calls}`;
+}
+
+function toLegacyCompletion(completion: ChatCompletion): ChatCompletion {
+  for (const choice of completion.choices) {
+    const [first] = choice.message.tool_calls ?? [];
+    if (first === undefined) continue;
+    Object.assign(choice.message, { function_call: first.function });
+    delete choice.message.tool_calls;
+    choice.finish_reason = "function_call";
+  }
+  return completion;
+}
+
+async function* toLegacyChunks(chunks: AsyncIterable<ChatChunk>): AsyncGenerator<ChatChunk> {
+  const called = new Set<number>();
+  for await (const chunk of chunks) {
+    for (const choice of chunk.choices) toLegacyChoice(choice, called);
+    yield chunk;
+  }
+}
+
+function toLegacyChoice(choice: ChunkChoice, called: Set<number>): void {
+  const pieces = choice.delta?.tool_calls;
+  if (pieces !== undefined && pieces !== null) {
+    delete choice.delta.tool_calls;
+    const piece = pieces.find(({ index = 0 }) => index === 0);
+    if (piece?.function !== undefined) choice.delta.function_call = piece.function;
+    if (pieces.length > 0) called.add(choice.index);
+  }
+  if (called.has(choice.index) && (choice.finish_reason === "tool_calls" || choice.finish_reason === "stop")) {
+    choice.finish_reason = "function_call";
+  }
+}

@@ -1,0 +1,281 @@
+import { type FaultKind, getOwn, type RefusedResponse, UpstreamFault } from "../contract/index.ts";
+import { isRecord, parseJson } from "../lib/json.ts";
+import { type HeaderReader, retryAfterMs } from "../lib/retry-after.ts";
+
+const sentenceCharactersMax = 1000;
+const noHeaders: HeaderReader = { get: () => null };
+
+/** What a provider's error body says, as far as it says anything. */
+interface ErrorFacts {
+  message?: string | undefined;
+  words: string[];
+  code?: string | undefined;
+  param?: string | undefined;
+  status?: number | undefined;
+}
+
+/**
+ * Reads a refusal into a fault: `{"error":{"message","type","param","code"}}` in all its dialects, the same in an array,
+ * and anything else (HTML, plain text, nothing). Sentences of the `key` and `quota` kinds are ours, never the provider's,
+ * and no sentence carries a key or an account's name.
+ *
+ * @example
+ * const body = JSON.stringify({ error: { message: "Slow down", code: "rate_limit_exceeded" } });
+ * const headers = new Headers({ "retry-after": "7" });
+ * const fault = classifyFault({ status: 429, headers, body });
+ * [fault.kind, fault.retryAfterMs]; // => ["rate_limited", 7000]
+ */
+export function classifyFault(answer: RefusedResponse): UpstreamFault {
+  const json = parseJson(answer.body);
+  const facts = readFacts(json === undefined ? answer.body : json);
+  if (answer.status === 404 && answer.body.trimStart().startsWith("<")) {
+    return new UpstreamFault("bad_response", "The provider answered 404 with a page: its base URL seems wrong", {
+      status: 404,
+    });
+  }
+  return toFault(facts, answer.status, retryAfterMs(answer.headers, answer.body));
+}
+
+/**
+ * Reads an error that came inside a 200 answer or a stream.
+ *
+ * @param body The JSON value that holds the error, or the text when it is not JSON.
+ * @param status The status to go by when the error does not name one.
+ *
+ * @example
+ * classifyError({ error: { message: "Busy", type: "overloaded_error" } }).kind; // => "overloaded"
+ */
+export function classifyError(body: unknown, status?: number): UpstreamFault {
+  const facts = readFacts(body);
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return toFault(facts, facts.status ?? status, retryAfterMs(noHeaders, text ?? ""));
+}
+
+/**
+ * Reads the error of a response that failed, or of an event that tells of it, in the Responses protocol. Its codes are those of
+ * the provider's own failures, which are known, and what is wrong with the prompt or its pictures: any other counts against no
+ * route, because a caller can choose it.
+ *
+ * @param body The JSON value that holds the error.
+ *
+ * @example
+ * const fault = classifyResponseFailure({ error: { code: "invalid_image_url", message: "No picture there" } });
+ * [fault.kind, fault.isOfRequest]; // => ["bad_response", true]
+ */
+export function classifyResponseFailure(body: unknown): UpstreamFault {
+  const fault = classifyError(body);
+  const { kind, message, code, param, status } = fault;
+  if (kind !== "bad_response" || code === undefined) return fault;
+  return new UpstreamFault(kind, message, { code, param, status, isOfRequest: true });
+}
+
+function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number | undefined): UpstreamFault {
+  const kind = refineKind(toKind(facts, status), facts.message ?? "");
+  const { param, code } = facts;
+  // What is not found may also be a file that the request names, unless the provider says that it is the model.
+  const isOfRequest = kind === "model_not_found" && !facts.words.some((word) => /model/i.test(word));
+  const sentence = toSentence(kind, facts, status);
+  return new UpstreamFault(kind, sentence, { status, param, code, retryAfterMs: retryMs, isOfRequest });
+}
+
+function toKind({ words, message }: ErrorFacts, status: number | undefined): FaultKind {
+  const find = (codes: typeof errorCodes) =>
+    words.map((word) => getOwn(codes, word)).find((kind) => kind !== undefined);
+  const isUnpaid = words.includes("FAILED_PRECONDITION") && /billing/i.test(message ?? "");
+  if (isUnpaid) return "insufficient_quota";
+  const byStatus = status !== undefined && status >= 400 ? classifyStatus(status) : undefined;
+  return find(errorCodes) ?? byStatus ?? find(vagueErrorCodes) ?? "bad_response";
+}
+
+function toSentence(kind: FaultKind, facts: ErrorFacts, status: number | undefined): string {
+  const answered = status === undefined ? "failed" : `answered ${status}`;
+  const named = facts.code === undefined ? "" : ` (${facts.code})`;
+  const refused = facts.words.includes("FAILED_PRECONDITION") ? "account or location" : "credential";
+  if (kind === "auth") return `The provider refused the gateway's ${refused}: it ${answered}${named}`;
+  if (kind === "insufficient_quota")
+    return `The gateway's account with the provider is used up: it ${answered}${named}`;
+  if (kind === "request_too_large") {
+    const tokens = tokensRequested(facts.message ?? "");
+    const size = tokens === undefined ? "The request has more tokens" : `The request has about ${tokens} tokens, more`;
+    return `${size} than the gateway's provider account takes at once; send less`;
+  }
+  // Google's own sentence names the project and its quotas.
+  if (kind === "rate_limited" && facts.words.includes("RESOURCE_EXHAUSTED"))
+    return "The provider's rate limit for this model is reached";
+  if (facts.message === undefined) return `The provider ${answered} without saying why`;
+  return redact(facts.message);
+}
+
+function readFacts(body: unknown): ErrorFacts {
+  const value = Array.isArray(body) ? body[0] : body;
+  if (typeof value === "string") return { message: toPlainText(value), words: [] };
+  if (!isRecord(value)) return { words: [] };
+  const error = isRecord(value.error) ? value.error : value;
+  const message = toText(error.message) ?? toText(value.error) ?? toText(error.detail) ?? toText(value.message);
+  const code = toWord(error.code);
+  const words = [code, readReason(error), toWord(error.type), toWord(error.status)].filter(
+    (word) => word !== undefined,
+  );
+  // In a stream an overload has a name alone.
+  const named = words.includes("overloaded_error") ? 529 : undefined;
+  const status = [error.status_code, error.code, error.status].find(isHttpStatus) ?? named;
+  return { message, words, code, param: toText(error.param), status };
+}
+
+/** Google's machine-readable reason, which tells a bad key from a bad request, and a day's quota from a rate limit. */
+function readReason(error: Record<string, unknown>): string | undefined {
+  const details: unknown[] = Array.isArray(error.details) ? error.details : [];
+  if (/"quotaId":"[^"]*PerDay/.test(JSON.stringify(details))) return "insufficient_quota";
+  return details.map((detail) => isRecord(detail) && toWord(detail.reason)).find((reason) => reason) || undefined;
+}
+
+function toPlainText(text: string): string | undefined {
+  const trimmed = text.trim();
+  return trimmed === "" || trimmed.startsWith("<") ? undefined : trimmed;
+}
+
+function toText(value: unknown): string | undefined {
+  return typeof value === "string" && value !== "" ? value : undefined;
+}
+
+function toWord(value: unknown): string | undefined {
+  return typeof value === "string" && /^[\w.:-]{1,64}$/.test(value) ? value : undefined;
+}
+
+function isHttpStatus(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 400 && (value as number) <= 599;
+}
+
+/** Keys, and the names of the account and project that a provider puts into its sentences. */
+const secrets = new RegExp(
+  [
+    String.raw`\b(?:sk|gsk|pk|rk|tgp|xai)[-_][\w*.-]{6,}`,
+    String.raw`\bAIza[\w-]{10,}`,
+    String.raw`\bBearer\s+\S+`,
+    String.raw`\b(?:org|proj|user|acct)[-_]\w{4,}`,
+    String.raw`\bproject_number:\d+`,
+    String.raw`\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b`,
+  ].join("|"),
+  "g",
+);
+
+function redact(sentence: string): string {
+  // A long sentence is cut before it is looked through, behind where it is cut again: no key is cut in two.
+  const clean = sentence.slice(0, 2 * sentenceCharactersMax).replace(secrets, "[hidden]");
+  return clean.length <= sentenceCharactersMax ? clean : `${clean.slice(0, sentenceCharactersMax)}…`;
+}
+
+/**
+ * The words by which providers name a failure (`code`, `type`, `status` or `reason` of the error) and what each means.
+ * Words that providers use for several failures (`invalid_request_error`) stand in {@link vagueErrorCodes}.
+ */
+const errorCodes: Readonly<Record<string, FaultKind>> = {
+  context_length_exceeded: "context_length",
+  invalid_prompt: "bad_request",
+  bio_policy: "bad_request",
+  model_not_found: "model_not_found",
+  model_decommissioned: "model_not_found",
+  model_not_available: "model_not_found",
+  not_found_error: "model_not_found",
+  NOT_FOUND: "model_not_found",
+  invalid_api_key: "auth",
+  invalid_api_key_error: "auth",
+  authentication_error: "auth",
+  permission_error: "auth",
+  permission_denied: "auth",
+  account_deactivated: "auth",
+  model_terms_required: "auth",
+  unsupported_country_region_territory: "auth",
+  API_KEY_INVALID: "auth",
+  API_KEY_EXPIRED: "auth",
+  FAILED_PRECONDITION: "auth",
+  UNAUTHENTICATED: "auth",
+  PERMISSION_DENIED: "auth",
+  insufficient_quota: "insufficient_quota",
+  insufficient_quota_error: "insufficient_quota",
+  billing_error: "insufficient_quota",
+  billing_hard_limit_reached: "insufficient_quota",
+  billing_not_active: "insufficient_quota",
+  rate_limit: "rate_limited",
+  rate_limit_error: "rate_limited",
+  rate_limit_exceeded: "rate_limited",
+  rate_limit_exceeded_error: "rate_limited",
+  RESOURCE_EXHAUSTED: "rate_limited",
+  overloaded_error: "overloaded",
+  capacity_exceeded: "overloaded",
+  server_error: "overloaded",
+  internal_server_error: "overloaded",
+  api_error: "overloaded",
+  INTERNAL: "overloaded",
+  UNAVAILABLE: "overloaded",
+  timeout_error: "timeout",
+  DEADLINE_EXCEEDED: "timeout",
+};
+
+/** Words that decide only when nothing else does, not even a status. */
+const vagueErrorCodes: Readonly<Record<string, FaultKind>> = {
+  invalid_request_error: "bad_request",
+  unprocessable_entity_error: "bad_request",
+  request_too_large: "bad_request",
+  INVALID_ARGUMENT: "bad_request",
+  tokens: "rate_limited",
+  requests: "rate_limited",
+};
+
+const statusKinds: Readonly<Record<number, FaultKind>> = {
+  401: "auth",
+  402: "insufficient_quota",
+  403: "auth",
+  404: "model_not_found",
+  408: "timeout",
+  409: "overloaded",
+  410: "model_not_found",
+  424: "overloaded",
+  425: "overloaded",
+  429: "rate_limited",
+  498: "overloaded",
+  499: "bad_response",
+  504: "timeout",
+  524: "timeout",
+};
+
+/** What an HTTP status alone says. Anything that is not a failure at all is `bad_response`: it was not expected here. */
+function classifyStatus(status: number): FaultKind {
+  const kind = statusKinds[status];
+  if (kind !== undefined) return kind;
+  if (status >= 500) return "overloaded";
+  return status >= 400 ? "bad_request" : "bad_response";
+}
+
+const tooLong =
+  /context[ _](?:length|window)|prompt is too long|maximum (?:context|number of (?:input )?tokens)|input (?:token count|is too long)|too many (?:input )?tokens/i;
+const outOfMoney =
+  /credit balance|insufficient (?:credits?|balance|funds)|exceeded your current quota, please check your plan and billing/i;
+
+/** The figures of a rate limit's sentence: "Limit 7000, Used 0, Requested ~12903". */
+const limitFigure = /\blimit:? (\d[\d,]{0,15})/i;
+const requestedFigure = /\brequested:? ~?(\d[\d,]{0,15})/i;
+
+/** The tokens of a request by the sentence of a rate limit. */
+function tokensRequested(sentence: string): number | undefined {
+  return toFigure(requestedFigure.exec(sentence));
+}
+
+function toFigure(match: RegExpExecArray | null): number | undefined {
+  return match === null ? undefined : Number(match[1]?.replaceAll(",", ""));
+}
+
+/** Whether a rate limit refuses what it could never take: waiting does not help. */
+function isBeyondLimit(sentence: string): boolean {
+  if (/\brequest too large\b/i.test(sentence)) return true;
+  const [limit, requested] = [toFigure(limitFigure.exec(sentence)), tokensRequested(sentence)];
+  return limit !== undefined && requested !== undefined && requested > limit;
+}
+
+/** What the sentence says that its code does not: Anthropic and others send only a sentence for these. */
+function refineKind(kind: FaultKind, sentence: string): FaultKind {
+  if (kind === "rate_limited") return isBeyondLimit(sentence) ? "request_too_large" : kind;
+  if (kind !== "bad_request") return kind;
+  if (outOfMoney.test(sentence)) return "insufficient_quota";
+  return tooLong.test(sentence) ? "context_length" : kind;
+}

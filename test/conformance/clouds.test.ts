@@ -1,0 +1,140 @@
+import { describe, expect, test } from "bun:test";
+import azure from "../../plugins/azure/index.ts";
+import bedrock from "../../plugins/bedrock/index.ts";
+import vertex from "../../plugins/vertex/index.ts";
+import { checkPlugin } from "../../src/cli/plugin-check/check-plugin.ts";
+import type { Fixture } from "../../src/cli/plugin-check/fixture.ts";
+import type { ProviderPlugin } from "../../src/contract/index.ts";
+
+const tools = [
+  {
+    type: "function",
+    function: { name: "weather", parameters: { type: "object", properties: { city: { type: "string" } } } },
+  },
+];
+const ask = { messages: [{ role: "user", content: "How is the weather in Paris?" }], max_tokens: 60 };
+const called = { toolCalls: [{ name: "weather", arguments: { city: "Paris" } }], finishReason: "tool_calls" };
+const said = { content: "It is mild in Paris. 🌤", finishReason: "stop", promptTokens: 12, completionTokens: 7 };
+const stream = { ...ask, stream: true, stream_options: { include_usage: true } };
+
+const usage = { inputTokens: 12, outputTokens: 7, totalTokens: 19 };
+const converse = (content: object[], stopReason: string) => ({
+  output: { message: { role: "assistant", content } },
+  ...{ stopReason, usage, metrics: { latencyMs: 351 } },
+});
+const ofBedrock: Fixture[] = [
+  {
+    about: "a whole answer",
+    request: ask,
+    reply: { json: converse([{ text: said.content }], "end_turn") },
+    expect: said,
+  },
+  {
+    about: "a tool call",
+    request: { ...ask, tools },
+    reply: {
+      json: converse([{ toolUse: { toolUseId: "tooluse_1", name: "weather", input: { city: "Paris" } } }], "tool_use"),
+    },
+    expect: called,
+  },
+  {
+    about: "a stream",
+    request: stream,
+    reply: {
+      awsEvents: [
+        ["messageStart", { role: "assistant" }],
+        ["contentBlockDelta", { contentBlockIndex: 0, delta: { text: "It is mild " } }],
+        ["contentBlockDelta", { contentBlockIndex: 0, delta: { text: "in Paris. 🌤" } }],
+        ["contentBlockStop", { contentBlockIndex: 0 }],
+        ["messageStop", { stopReason: "end_turn" }],
+        ["metadata", { usage, metrics: { latencyMs: 351 } }],
+      ],
+    },
+    expect: said,
+  },
+];
+
+const toSse = (...events: object[]) => events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("");
+const counts = { promptTokenCount: 12, candidatesTokenCount: 7, totalTokenCount: 19 };
+const generated = (parts: object[], finishReason?: string) => ({
+  candidates: [{ content: { role: "model", parts }, ...(finishReason && { finishReason }) }],
+  usageMetadata: counts,
+});
+const ofVertex: Fixture[] = [
+  { about: "a whole answer", request: ask, reply: { json: generated([{ text: said.content }], "STOP") }, expect: said },
+  {
+    about: "a tool call",
+    request: { ...ask, tools },
+    reply: { json: generated([{ functionCall: { name: "weather", args: { city: "Paris" } } }], "STOP") },
+    expect: called,
+  },
+  {
+    about: "a stream",
+    request: stream,
+    reply: { text: toSse(generated([{ text: "It is mild " }]), generated([{ text: "in Paris. 🌤" }], "STOP")) },
+    expect: said,
+  },
+];
+
+const spent = { input_tokens: 12, output_tokens: 7 };
+const message = (content: object[], stop_reason: string) => ({
+  type: "message",
+  role: "assistant",
+  content,
+  stop_reason,
+  usage: spent,
+});
+const ofClaude: Fixture[] = [
+  {
+    about: "a whole answer",
+    request: ask,
+    reply: { json: message([{ type: "text", text: said.content }], "end_turn") },
+    expect: said,
+  },
+  {
+    about: "a tool call",
+    request: { ...ask, tools },
+    reply: {
+      json: message([{ type: "tool_use", id: "toolu_1", name: "weather", input: { city: "Paris" } }], "tool_use"),
+    },
+    expect: called,
+  },
+  {
+    about: "a stream",
+    request: stream,
+    reply: {
+      text: toSse(
+        { type: "message_start", message: { content: [], usage: { input_tokens: 12, output_tokens: 1 } } },
+        { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },
+        { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "It is mild " } },
+        { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "in Paris. 🌤" } },
+        { type: "content_block_stop", index: 0 },
+        { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { output_tokens: 7 } },
+        { type: "message_stop" },
+      ),
+    },
+    expect: said,
+  },
+];
+
+/** The plugin with those of its rows alone that one kind of protocol serves. */
+const only = (plugin: ProviderPlugin, wanted: (id: string) => boolean): ProviderPlugin => ({
+  ...plugin,
+  models: plugin.models.filter(({ id, capability }) => capability === "chat" && wanted(id)),
+});
+const isClaude = (id: string) => id.includes("/claude");
+
+describe.each<[string, ProviderPlugin, Fixture[]]>([
+  ["bedrock", bedrock, ofBedrock],
+  ["bedrock with Claude", only(bedrock, (id) => id.includes("anthropic.claude")), ofBedrock],
+  ["vertex with Gemini", only(vertex, (id) => !isClaude(id)), ofVertex],
+  ["vertex with Claude", only(vertex, isClaude), ofClaude],
+  ["azure with OpenAI's models", only(azure, (id) => !isClaude(id)), []],
+  ["azure with Claude", only(azure, isClaude), ofClaude],
+])("the plugin %s", (_, plugin, fixtures) => {
+  test("passes all that plugin check looks at", async () => {
+    const marks = await checkPlugin(plugin, fixtures);
+    expect(marks.length).toBeGreaterThan(12);
+    expect(marks.filter(({ ok }) => !ok)).toEqual([]);
+  });
+});

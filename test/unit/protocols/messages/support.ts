@@ -1,0 +1,85 @@
+import type { ChatChunk, ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
+import { type MessagesPlan, ThoughtSigner, toChatRequest } from "../../../../src/protocols/messages/index.ts";
+import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
+
+export const signer = new ThoughtSigner("a secret");
+
+/** A request to the sandbox's model, with what it asks for. */
+export function requestOf(fields: Partial<MessagesRequest> & Record<string, unknown>): MessagesRequest {
+  return { model: "m", max_tokens: 100, messages: [{ role: "user", content: "Hi" }], ...fields };
+}
+
+export interface Translated {
+  request: ChatRequest;
+  plan: MessagesPlan;
+  warnings: string[];
+}
+
+export function translated(body: MessagesRequest, outputTokensMax?: number): Translated {
+  const warnings: string[] = [];
+  const options = { signer, outputTokensMax, warn: (sentence: string) => warnings.push(sentence) };
+  return { ...toChatRequest(body, options), warnings };
+}
+
+/** The plan of a request that asks for nothing but what is given. */
+export function planOf(fields: Partial<MessagesRequest> & Record<string, unknown> = {}): MessagesPlan {
+  return translated(requestOf(fields)).plan;
+}
+
+/** What a function throws. */
+export function refusalOf(run: () => unknown): GatewayError {
+  try {
+    run();
+  } catch (error) {
+    return error as GatewayError;
+  }
+  throw new Error("It succeeded, and a refusal was expected");
+}
+
+/** A chunk of the first choice, as the kernel sends it. */
+export function chunkOf(delta: ChatChunk["choices"][number]["delta"], finish: "stop" | "tool_calls" | null = null) {
+  const choice = { index: 0, delta, logprobs: null, finish_reason: finish };
+  return { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "m", choices: [choice] } as ChatChunk;
+}
+
+/**
+ * Puts a stream together as Anthropic's SDKs do, and fails where they would: a block that opens within another, a delta
+ * of another kind than its block, an index that is not the next.
+ */
+export function accumulate(events: readonly MessagesEvent[]): MessagesAnswer {
+  let message: MessagesAnswer | undefined;
+  let open: number | undefined;
+  let json: string | undefined;
+  let stopped = false;
+  for (const event of events) {
+    if (stopped) throw new Error(`${event.type} after message_stop`);
+    if (event.type === "message_start") {
+      if (message !== undefined) throw new Error("A second message_start");
+      message = structuredClone(event.message);
+      continue;
+    }
+    if (message === undefined) throw new Error(`${event.type} before message_start`);
+    const block = message.content.at(-1);
+    if (event.type === "content_block_start") {
+      if (open !== undefined || event.index !== message.content.length) throw new Error(`Block ${event.index} opens`);
+      open = event.index;
+      json = undefined;
+      message.content.push(structuredClone(event.content_block));
+    } else if (event.type === "content_block_delta") {
+      if (event.index !== open || block === undefined) throw new Error(`A delta of block ${event.index}`);
+      const { type, text, thinking, signature, partial_json: piece } = event.delta;
+      if (type === "text_delta" && block.type === "text") block.text = `${block.text}${text}`;
+      else if (type === "thinking_delta" && block.type === "thinking") block.thinking = `${block.thinking}${thinking}`;
+      else if (type === "signature_delta" && block.type === "thinking") block.signature = signature;
+      else if (type === "input_json_delta" && block.type === "tool_use") json = `${json ?? ""}${piece}`;
+      else throw new Error(`${type} in a block of type ${block.type}`);
+    } else if (event.type === "content_block_stop") {
+      if (event.index !== open || block === undefined) throw new Error(`Block ${event.index} ends`);
+      if (json) block.input = JSON.parse(json);
+      open = json = undefined;
+    } else if (event.type === "message_delta") Object.assign(message, event.delta, { usage: event.usage });
+    else if (event.type === "message_stop") stopped = true;
+  }
+  if (message === undefined || !stopped || open !== undefined) throw new Error("The stream broke off");
+  return message;
+}

@@ -1,0 +1,81 @@
+import { describe, expect, test } from "bun:test";
+import type { ChatChunk, ChatRequest } from "../../../../src/contract/index.ts";
+import { openai } from "../../../../src/sdk/openai.ts";
+import { errorOf } from "../../../support/error-of.ts";
+import { drain, eventsOf, fakeCall, plainModel } from "../../sdk/fake-call.ts";
+
+const request: ChatRequest = { model: "acme-1", messages: [{ role: "user", content: "Hi" }] };
+const completion = () => ({
+  choices: [{ index: 0, message: { role: "assistant", content: "Yes" }, finish_reason: "stop" }],
+  service_tier: "on_demand",
+  system_fingerprint: null,
+});
+
+describe("openai", () => {
+  test("has a handler for each capability that is named, and no other", () => {
+    expect(Object.keys(openai({ chat: {}, speech: {} }))).toEqual(["chat", "speech"]);
+    expect(openai({})).toEqual({});
+  });
+
+  test("answers a chat with a completion, without what is not OpenAI's", async () => {
+    const { call, asked } = fakeCall(request, { json: completion() });
+    const answer = await openai({ chat: {} }).chat?.(call);
+    expect(asked[0]).toMatchObject({ method: "json", path: "/chat/completions", body: { model: "acme-one" } });
+    expect(answer).toEqual({ choices: completion().choices } as never);
+  });
+
+  test("answers a streamed chat with chunks", async () => {
+    const events = eventsOf('data: {"choices":[{"index":0,"delta":{"content":"Yes"},"finish_reason":"stop"}]}\n\n');
+    const { call, asked } = fakeCall({ ...request, stream: true }, { events });
+    const { items } = await drain((await openai({ chat: {} }).chat?.(call)) as AsyncIterable<ChatChunk>);
+    expect(asked[0]).toMatchObject({ method: "events", path: "/chat/completions", body: { stream: true } });
+    expect(items).toHaveLength(1);
+  });
+
+  test.each([
+    ["priority", {}, 1],
+    ["performance", {}, 1],
+    ["default", {}, 0],
+    ["priority", { pass: ["service_tier"] }, 0],
+  ])("warns once of an answer by the tier %s with %p", async (service_tier, chat, times) => {
+    const whole = fakeCall(request, { json: { ...completion(), service_tier } });
+    await openai({ chat }).chat?.(whole.call);
+    const chunk = { service_tier, choices: [{ index: 0, delta: { content: "Yes" }, finish_reason: "stop" }] };
+    const events = eventsOf(`data: ${JSON.stringify(chunk)}\n\n`.repeat(2));
+    const streamed = fakeCall({ ...request, stream: true }, { events });
+    await drain((await openai({ chat }).chat?.(streamed.call)) as AsyncIterable<ChatChunk>);
+    const sentence = `The provider answered by its service tier ${service_tier}, which costs more than the price of this model says`;
+    for (const { notes } of [whole, streamed]) expect(notes).toEqual(Array(times).fill(sentence));
+  });
+
+  test("asks for a whole answer where the provider streams none that is held to a schema", async () => {
+    const response_format = { type: "json_schema" as const, json_schema: { name: "answer", schema: {} } };
+    const { call, asked } = fakeCall({ ...request, stream: true, response_format }, { json: completion() });
+    expect(await openai({ chat: { streamsSchemas: false } }).chat?.(call)).toMatchObject({ choices: [{ index: 0 }] });
+    expect(asked.map(({ method, body }) => [method, body.stream])).toEqual([["json", undefined]]);
+  });
+
+  test("lets a model row say that its content begins with thinking", async () => {
+    const json = { choices: [{ index: 0, message: { content: "<think>Hm</think>Yes" }, finish_reason: "stop" }] };
+    const { call } = fakeCall(request, { json }, { ...plainModel, options: { think: true } });
+    const answer = await openai({ chat: {} }).chat?.(call);
+    expect(answer).toMatchObject({ choices: [{ message: { content: "Yes", reasoning_content: "Hm" } }] });
+  });
+
+  test.each([
+    ["no choices", { id: "1" }],
+    ["empty choices", { choices: [] }],
+    ["a choice without a message", { choices: [{ index: 0 }] }],
+    ["a text", "<html>"],
+    ["an array", []],
+  ])("is broken by an answer with %s", async (_, json) => {
+    const { call } = fakeCall(request, { json });
+    const refusal = expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" });
+    expect(await errorOf(openai({ chat: {} }).chat?.(call))).toEqual(refusal);
+  });
+
+  test("takes an error inside a 200 for what it says", async () => {
+    const { call } = fakeCall(request, { json: { error: { message: "Slow down", code: "rate_limit_exceeded" } } });
+    expect(await errorOf(openai({ chat: {} }).chat?.(call))).toEqual(expect.objectContaining({ kind: "rate_limited" }));
+  });
+});

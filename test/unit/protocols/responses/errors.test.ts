@@ -1,0 +1,50 @@
+import { expect, test } from "bun:test";
+import { type ErrorCode, errorTable, GatewayError } from "../../../../src/contract/index.ts";
+import { ResponseStream, toResponsesError } from "../../../../src/protocols/responses/index.ts";
+import type { ResponseObject } from "../../../../src/protocols/responses/schema.ts";
+import { head, planFor } from "./support.ts";
+
+/** The status that ends a client's tries, or has it try again, and the code in a response that failed. */
+const expected: Record<ErrorCode, [status: number, code: string]> = {
+  invalid_request: [400, "invalid_prompt"],
+  model_not_found: [400, "invalid_prompt"],
+  context_length_exceeded: [400, "context_length_exceeded"],
+  request_too_large: [400, "invalid_prompt"],
+  unsupported_media_type: [415, "invalid_prompt"],
+  invalid_api_key: [401, "invalid_prompt"],
+  invalid_session: [401, "invalid_prompt"],
+  quota_exceeded: [429, "insufficient_quota"],
+  insufficient_balance: [429, "insufficient_quota"],
+  budget_exceeded: [429, "insufficient_quota"],
+  model_not_allowed: [400, "invalid_prompt"],
+  forbidden: [400, "invalid_prompt"],
+  not_found: [404, "invalid_prompt"],
+  method_not_allowed: [405, "invalid_prompt"],
+  request_timeout: [408, "invalid_prompt"],
+  conflict: [409, "invalid_prompt"],
+  payload_too_large: [400, "invalid_prompt"],
+  rate_limit_exceeded: [429, "rate_limit_exceeded"],
+  upstream_error: [503, "server_error"],
+  upstream_timeout: [503, "server_error"],
+  internal_error: [500, "server_error"],
+  unavailable: [503, "server_error"],
+};
+
+test.each(Object.entries(expected) as [ErrorCode, [number, string]][])("%s", (code, [status, failure]) => {
+  const error = new GatewayError(code, "A sentence", { param: "model" });
+  const { body, headers, ...rest } = toResponsesError(error);
+  expect(rest.status).toBe(status);
+  const shown = rest.status === 503 ? "server_is_overloaded" : code;
+  const { type } = errorTable[code];
+  expect(body).toEqual({ error: { message: "A sentence", type, param: "model", code: shown } });
+  expect(headers).toEqual(type === "insufficient_quota" ? { "x-should-retry": "false" } : {});
+  const [, , last] = new ResponseStream(planFor(), head).fail(error);
+  expect((last?.response as ResponseObject | undefined)?.error).toEqual({ code: failure, message: "A sentence" });
+});
+
+test("says when to come again where Codex then makes no more requests for it", () => {
+  const headersOf = (code: ErrorCode) =>
+    toResponsesError(new GatewayError(code, "Wait", { retryAfterMs: 1200 })).headers;
+  expect(headersOf("rate_limit_exceeded")).toEqual({ "retry-after": "2" });
+  expect(headersOf("unavailable")).toEqual({});
+});

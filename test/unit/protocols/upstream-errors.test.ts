@@ -1,0 +1,123 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { type FaultKind, UpstreamFault } from "../../../src/contract/index.ts";
+import { classifyError, classifyFault } from "../../../src/protocols/upstream-errors.ts";
+import golden from "../../fixtures/sdk/faults.json" with { type: "json" };
+import recorded from "../../fixtures/sdk/recorded-faults.json" with { type: "json" };
+import { recordingAt, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
+
+interface Expected {
+  kind: string;
+  message?: string;
+  param?: string;
+  code?: string;
+  retryAfterMs?: number;
+}
+
+function expectFault(fault: UpstreamFault, { kind, message, param, code, retryAfterMs }: Expected): void {
+  expect(fault).toBeInstanceOf(UpstreamFault);
+  expect({ kind: fault.kind, param: fault.param, code: fault.code, retryAfterMs: fault.retryAfterMs }).toEqual({
+    kind: kind as FaultKind,
+    param,
+    code,
+    retryAfterMs,
+  });
+  if (message !== undefined) expect(fault.message).toBe(message);
+}
+
+describe("classifyFault", () => {
+  test.each(golden.map((row) => [row.name, row] as const))("reads %s", (_, row) => {
+    const body = typeof row.body === "string" ? row.body : JSON.stringify(row.body);
+    const headers = new Headers((row.headers ?? {}) as Record<string, string>);
+    const fault = classifyFault({ status: row.status, headers, body });
+    expectFault(fault, row as Expected);
+    expect(fault.status).toBe(row.status);
+  });
+
+  if (recordingsMissing !== undefined) test.skip(recordingsMissing, () => undefined);
+  const refusals = recordingsOf("openai", "groq", "together").filter(({ status }) => status >= 400);
+  test("has an expectation for each recorded refusal", () => {
+    if (recordingsMissing === undefined)
+      expect(refusals.map(({ path }) => path).sort()).toEqual(Object.keys(recorded).sort());
+  });
+  test.each(refusals.map(({ path }) => path))("reads the recorded %s", (path) => {
+    const { status, headers, body } = recordingAt(path);
+    const text = new TextDecoder().decode(body);
+    const fault = classifyFault({ status, headers: new Headers(headers), body: text });
+    const expected: Expected = recorded[path as keyof typeof recorded];
+    expectFault(fault, expected);
+    const theirs: string = JSON.parse(text).error.message;
+    if (fault.kind === "auth") expect(fault.message).not.toContain(theirs.slice(0, 20));
+    else if (expected.message === undefined) expect(fault.message).toBe(theirs.replace(/org[-_]\w+/, "[hidden]"));
+  });
+
+  test("never throws and never shows a key, whatever came", () => {
+    const key = "sk-proj-0123456789abcdef";
+    const anything = fc.oneof(
+      fc.string(),
+      fc.json(),
+      fc.json().map((json) => `{"error":${json}}`),
+    );
+    fc.assert(
+      fc.property(fc.integer({ min: 200, max: 599 }), anything, (status, body) => {
+        const fault = classifyFault({ status, headers: new Headers(), body });
+        expect(fault).toBeInstanceOf(UpstreamFault);
+        const message = classifyFault({ status, headers: new Headers(), body: `${body} ${key}` }).message;
+        expect(message).not.toContain(key);
+      }),
+    );
+  });
+
+  test("keeps at most 1000 characters of a sentence", () => {
+    const fault = classifyFault({ status: 400, headers: new Headers(), body: "x".repeat(60_000) });
+    expect(fault.message.length).toBeLessThanOrEqual(1001);
+  });
+});
+
+describe("faultOfBody", () => {
+  test.each<[string, unknown, number | undefined, Expected & { status?: number }]>([
+    [
+      "OpenAI's",
+      { error: { message: "Sorry", type: "server_error", param: null, code: null } },
+      undefined,
+      { kind: "overloaded", message: "Sorry" },
+    ],
+    [
+      "Groq's, with its status in it",
+      { error: { message: "No tool", type: "invalid_request_error", code: "tool_use_failed", status_code: 400 } },
+      200,
+      { kind: "bad_request", code: "tool_use_failed", message: "No tool", status: 400 },
+    ],
+    [
+      "Anthropic's",
+      { type: "error", error: { type: "overloaded_error", message: "Overloaded" } },
+      undefined,
+      { kind: "overloaded" },
+    ],
+    [
+      "Gemini's",
+      { error: { code: 503, message: "Busy", status: "UNAVAILABLE" } },
+      undefined,
+      { kind: "overloaded", status: 503 },
+    ],
+    [
+      "one that only says invalid",
+      { error: { message: "Bad", type: "invalid_request_error" } },
+      undefined,
+      { kind: "bad_request" },
+    ],
+    ["one that says nothing known", { error: { message: "Boo" } }, undefined, { kind: "bad_response", message: "Boo" }],
+    ["a text", "it went wrong", undefined, { kind: "bad_response", message: "it went wrong" }],
+    [
+      "no error at all",
+      { hello: 1 },
+      undefined,
+      { kind: "bad_response", message: "The provider failed without saying why" },
+    ],
+    ["nothing", null, undefined, { kind: "bad_response" }],
+  ])("reads %s", (_, body, status, expected) => {
+    const fault = classifyError(body, status);
+    expectFault(fault, expected);
+    if (expected.status !== undefined) expect(fault.status).toBe(expected.status);
+  });
+});
