@@ -13,6 +13,7 @@ import {
   type NewKey,
   pruneKeys,
   revokeKey,
+  rotateKey,
 } from "./keys.ts";
 import { LastUsedTracker } from "./last-used.ts";
 
@@ -43,6 +44,12 @@ export interface Accounts {
   changeKey(id: string, changes: KeyChanges, by?: string): Promise<void>;
   /** Revokes a key; an audit entry is written when it is known who does it. @throws {GatewayError} `not_found` */
   revokeKey(id: string, by?: string): Promise<void>;
+  /**
+   * Gives a key another secret; the one before is good for `graceSeconds` more.
+   *
+   * @throws {GatewayError} `not_found`, `invalid_request`, `conflict` for a key that has ended
+   */
+  rotateKey(id: string, graceSeconds: number, by?: string): Promise<{ id: string; key: string; previousUntil: number }>;
   /** Sets the daily free quota of an account; `undefined` restores the configured one. */
   setQuota(accountId: string, tokens: number | undefined): Promise<void>;
   /** Disables an account with its keys and users, or enables it again. @throws {GatewayError} `not_found` */
@@ -78,6 +85,7 @@ export function createAccounts({ store, defaults, now = Date.now }: AccountsOpti
     pruneKeys: (retentionDays) => pruneKeys(store, now(), retentionDays),
     changeKey: (id, changes, by) => changeKey(store, id, changes, { ...keyRules(), by }),
     revokeKey: (id, by) => revokeKey(store, id, now(), by),
+    rotateKey: (id, graceSeconds, by) => rotateKey(store, { id, graceSeconds, by }, now()),
     setQuota: (accountId, tokens) => setQuota(store, accountId, tokens),
     setDisabled: (accountId, disabled) => disableAccount(store, accountId, disabled ? now() : undefined),
     saveLastUsed: () => lastUsed.save(store, now()),

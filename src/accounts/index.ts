@@ -1,4 +1,18 @@
 export { type Account, type AccountRow, emailsOf, readRoles, searchAccounts } from "./account-admin.ts";
+export {
+  AdminAuthenticator,
+  type AdminKey,
+  type AdminKeyActor,
+  type AdminKeyArea,
+  adminKeyAreas,
+  adminScopes,
+  createAdminKey,
+  hasScope,
+  listAdminKeys,
+  namesOfAdminKeys,
+  readAdminKey,
+  revokeAdminKey,
+} from "./admin-keys.ts";
 export { takeAttempt } from "./attempt-limit.ts";
 export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
@@ -9,7 +23,15 @@ export { createCheckout, type Payment, type Payments } from "./payments/payments
 export { RateLimiter } from "./rate-limiter.ts";
 export { type AuditCursor, type AuditFilter, type AuditRow, readAudit } from "./read-audit.ts";
 export { recordAudit } from "./record-audit.ts";
-export { type Actor, commandLine, mayAdminister, maySeeAll, roles } from "./roles.ts";
+export { type Actor, adminKeyOf, commandLine, mayAdminister, maySeeAll, roles } from "./roles.ts";
+export {
+  createServiceAccount,
+  deleteServiceAccount,
+  findServiceAccounts,
+  listServiceAccounts,
+  readServiceAccount,
+  type ServiceAccount,
+} from "./service-accounts.ts";
 export {
   endSession,
   listSessions,

@@ -12,6 +12,7 @@ export * from "./images.ts";
 export * from "./messages.ts";
 export * from "./meters.ts";
 export * from "./model.ts";
+export * from "./networks.ts";
 export * from "./plugin.ts";
 export * from "./price.ts";
 export * from "./responses.ts";
