@@ -19,7 +19,26 @@ export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authentic
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation } from "./invitations.ts";
 export type { ApiKey, NewKey } from "./keys.ts";
+export {
+  findUsers,
+  listAccountsPage,
+  listInvitationsPage,
+  listUsersPage,
+  type OpenInvitation,
+  type PageQuery,
+  readInvitation,
+  readUserOf,
+  type User,
+} from "./pages.ts";
 export { createCheckout, type Payment, type Payments } from "./payments/payments.ts";
+export {
+  addToTeam,
+  changeProject,
+  createProject,
+  deleteInvitation,
+  inviteUser,
+  type ProjectChanges,
+} from "./projects.ts";
 export { RateLimiter } from "./rate-limiter.ts";
 export { type AuditCursor, type AuditFilter, type AuditRow, readAudit } from "./read-audit.ts";
 export { recordAudit } from "./record-audit.ts";

@@ -13,6 +13,7 @@ import {
   toNetworksColumn,
 } from "./key-fields.ts";
 import { unknownAccount } from "./lock-account.ts";
+import { type PageQuery, toPlace } from "./pages.ts";
 import { recordAudit } from "./record-audit.ts";
 import { isProgram } from "./roles.ts";
 import { readServiceAccount } from "./service-accounts.ts";
@@ -236,6 +237,40 @@ export async function pruneKeys({ db }: Pick<Store, "db">, now: number, retentio
     }
   }
   return pruned;
+}
+
+/** A page of the keys of an account, oldest first: the usable ones, or all. @throws {GatewayError} `invalid_request` */
+export async function listKeysPage(
+  store: Store,
+  now: number,
+  { accountId, limit, after, includesEnded }: PageQuery & { accountId: string; includesEnded: boolean },
+): Promise<ApiKey[]> {
+  const ofAccount = () => keysQuery(store, now).where("keys.account_id", "=", accountId);
+  let query = ofAccount();
+  if (!includesEnded) {
+    query = query
+      .where("revoked_at", "is", null)
+      .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", now)]));
+  }
+  if (after !== undefined) {
+    const last = toPlace(await ofAccount().where("keys.id", "=", after).executeTakeFirst(), after);
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple("keys.created_at", "keys.id"), ">", tuple(last.created_at, last.id)),
+    );
+  }
+  return (await query.limit(limit).execute()).map(toApiKey);
+}
+
+/** One key of an account. @throws {GatewayError} `not_found` */
+export async function readKeyOf(
+  store: Store,
+  now: number,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<ApiKey> {
+  const query = keysQuery(store, now).where("keys.account_id", "=", accountId).where("keys.id", "=", id);
+  const row = await query.executeTakeFirst();
+  if (row !== undefined) return toApiKey(row);
+  throw new GatewayError("not_found", "No API key of this project has this id");
 }
 
 /** Lists all keys or those of one account, oldest first. */

@@ -178,7 +178,7 @@ function refuseOverload({ loadShedder }: HttpDeps, nowMs: number): void {
  *
  * @throws {GatewayError} `invalid_api_key` when the header is missing or malformed.
  */
-function readApiKey(request: Request): string {
+export function readApiKey(request: Request): string {
   const header = request.headers.get("authorization");
   const plain = header === null ? request.headers.get("x-api-key") : null;
   if (plain !== null && plain.length <= 512) return plain.trim();
