@@ -40,7 +40,7 @@ export {
   type ProjectChanges,
 } from "./projects.ts";
 export { RateLimiter } from "./rate-limiter.ts";
-export { type AuditCursor, type AuditFilter, type AuditRow, readAudit } from "./read-audit.ts";
+export { type AuditCursor, type AuditFilter, type AuditRow, readAudit, readAuditEntry } from "./read-audit.ts";
 export { recordAudit } from "./record-audit.ts";
 export { type Actor, adminKeyOf, commandLine, mayAdminister, maySeeAll, roles } from "./roles.ts";
 export {

@@ -13,7 +13,7 @@ import {
   toNetworksColumn,
 } from "./key-fields.ts";
 import { unknownAccount } from "./lock-account.ts";
-import { type PageQuery, toPlace } from "./pages.ts";
+import { type PageQuery, toPageStart } from "./pages.ts";
 import { recordAudit } from "./record-audit.ts";
 import { isProgram } from "./roles.ts";
 import { readServiceAccount } from "./service-accounts.ts";
@@ -253,7 +253,7 @@ export async function listKeysPage(
       .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", now)]));
   }
   if (after !== undefined) {
-    const last = toPlace(await ofAccount().where("keys.id", "=", after).executeTakeFirst(), after);
+    const last = toPageStart(await ofAccount().where("keys.id", "=", after).executeTakeFirst(), after);
     query = query.where(({ eb, refTuple, tuple }) =>
       eb(refTuple("keys.created_at", "keys.id"), ">", tuple(last.created_at, last.id)),
     );

@@ -13,7 +13,7 @@ export interface PageQuery {
 }
 
 /** The place behind which a page begins. @throws {GatewayError} `invalid_request` for an id that is not in the list. */
-export function toPlace<Row>(row: Row | undefined, after: string): Row {
+export function toPageStart<Row>(row: Row | undefined, after: string): Row {
   if (row !== undefined) return row;
   const sentence = `after is ${JSON.stringify(after.slice(0, 100))}, expected the id of an entry of this list`;
   throw new GatewayError("invalid_request", sentence, { param: "after" });
@@ -28,7 +28,7 @@ export async function listAccountsPage(
   if (!includesDisabled) query = query.where("disabled_at", "is", null);
   if (after !== undefined) {
     const last = db.selectFrom("accounts").select(["id", "created_at"]).where("id", "=", after);
-    const { id, created_at } = toPlace(await last.executeTakeFirst(), after);
+    const { id, created_at } = toPageStart(await last.executeTakeFirst(), after);
     query = query.where(({ eb, refTuple, tuple }) => eb(refTuple("created_at", "id"), ">", tuple(created_at, id)));
   }
   return (await query.orderBy("created_at").orderBy("id").limit(limit).execute()).map(toAccount);
@@ -60,7 +60,10 @@ export async function listUsersPage(
     );
   }
   if (after !== undefined) {
-    const { id, created_at } = toPlace(await usersQuery(db).where("accounts.id", "=", after).executeTakeFirst(), after);
+    const { id, created_at } = toPageStart(
+      await usersQuery(db).where("accounts.id", "=", after).executeTakeFirst(),
+      after,
+    );
     query = query.where(({ eb, refTuple, tuple }) =>
       eb(refTuple("accounts.created_at", "accounts.id"), ">", tuple(created_at, id)),
     );
@@ -121,7 +124,7 @@ export async function listInvitationsPage({ db }: Reader, { limit, after }: Page
   let query = invitationsQuery(db);
   if (after !== undefined) {
     const last = await invitationsQuery(db).where("accounts.id", "=", after).executeTakeFirst();
-    const { id, created_at } = toPlace(last, after);
+    const { id, created_at } = toPageStart(last, after);
     query = query.where(({ eb, refTuple, tuple }) =>
       eb(refTuple("invitations.created_at", "accounts.id"), ">", tuple(created_at, id)),
     );

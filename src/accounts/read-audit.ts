@@ -1,5 +1,6 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
 import type { Database, TransactionScope } from "../db/index.ts";
+import { toPageStart } from "./pages.ts";
 import type { AuditEntry } from "./record-audit.ts";
 
 /** A stored audit entry. */
@@ -65,6 +66,11 @@ export async function readAudit(
       .offset(scannedMax - 1)
       .executeTakeFirst(),
   };
+}
+
+/** One entry by its id, as a place in the log. @throws {GatewayError} `invalid_request` when there is none. */
+export async function readAuditEntry({ db }: Pick<TransactionScope, "db">, id: string): Promise<AuditCursor> {
+  return toPageStart(await db.selectFrom("audit").select(["id", "at"]).where("id", "=", id).executeTakeFirst(), id);
 }
 
 function toSpan({ from, until }: AuditFilter): Condition[] {

@@ -1,6 +1,16 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 
+/** A schema that `null` fits too. */
+export function nullable<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** A field that may be absent, or `null`, which removes what is set. */
+export function optional<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional(nullable(schema));
+}
+
 export const limitMax = 100;
 const limitDefault = 20;
 

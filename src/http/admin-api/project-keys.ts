@@ -22,6 +22,8 @@ import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import {
   listOf,
   listParameters,
+  nullable,
+  optional,
   parameters,
   readExpiry,
   readFlag,
@@ -38,29 +40,26 @@ const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Liter
 const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
 const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
-const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
-  Type.Optional(Type.Union([schema, Type.Null()]));
 const limits = {
-  expires_in_seconds: orNull(Seconds),
-  expires_at: orNull(Seconds),
-  allowed_models: orNull(Models),
-  allowed_networks: orNull(Networks),
-  budget_usd: orNull(Usd),
+  expires_in_seconds: optional(Seconds),
+  expires_at: optional(Seconds),
+  allowed_models: optional(Models),
+  allowed_networks: optional(Networks),
+  budget_usd: optional(Usd),
   budget_period: Type.Optional(Period),
-  requests_per_minute: orNull(Limit),
-  tokens_per_minute: orNull(Limit),
-  concurrent_calls: orNull(Limit),
+  requests_per_minute: optional(Limit),
+  tokens_per_minute: optional(Limit),
+  concurrent_calls: optional(Limit),
 };
 const NewKey = formBody({ name: Name, ...limits });
 const KeyChange = formBody({ name: Type.Optional(Name), ...limits });
 const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_592_000 })) });
 const NewServiceAccount = formBody({
   name: Name,
-  create_service_account_only: orNull(Type.Boolean()),
+  create_service_account_only: optional(Type.Boolean()),
   ...limits,
 });
 
-const nullable = (schema: Parameters<typeof Type.Union>[0][number]) => Type.Union([schema, Type.Null()]);
 const Owner = Type.Object({ id: Type.String(), name: Type.String(), created_at: Type.Integer(), role: Type.String() });
 const KeyObject = Type.Object({
   id: Type.String(),

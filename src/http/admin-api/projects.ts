@@ -24,6 +24,8 @@ import {
   limitMax,
   listOf,
   listParameters,
+  nullable,
+  optional,
   parameters,
   readFlag,
   readPage,
@@ -32,24 +34,22 @@ import {
   toSecondsOrNull,
 } from "./lists.ts";
 
-const orNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
-  Type.Optional(Type.Union([schema, Type.Null()]));
 const Name = Type.String({ minLength: 1, maxLength: 200 });
 const Email = Type.String({ minLength: 1, maxLength: 254 });
 const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
 const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
 const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const decided = {
-  allowed_models: orNull(Models),
-  free_tokens_per_day: orNull(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
-  requests_per_minute: orNull(Limit),
-  tokens_per_minute: orNull(Limit),
-  budget_usd: orNull(Usd),
+  allowed_models: optional(Models),
+  free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  requests_per_minute: optional(Limit),
+  tokens_per_minute: optional(Limit),
+  budget_usd: optional(Usd),
   budget_period: Type.Optional(Period),
 };
 const NewProject = formBody({ name: Name, email: Type.Optional(Email), ...decided });
 const ProjectChange = formBody({
-  name: orNull(Name),
+  name: optional(Name),
   email: Type.Optional(Email),
   status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
   ...decided,
@@ -64,7 +64,6 @@ const RateLimitChange = formBody({
   max_tokens_per_1_minute: Type.Optional(Limit),
 });
 
-const nullable = (schema: Parameters<typeof Type.Union>[0][number]) => Type.Union([schema, Type.Null()]);
 const ProjectObject = Type.Object({
   id: Type.String(),
   object: Type.Literal("organization.project"),
