@@ -107,7 +107,8 @@ export function readExpiry(
     throw invalid("expires_at", "expires_at and expires_in_seconds are both given; leave one out");
   }
   if (seconds != null) return now + seconds * 1000;
-  return at == null ? (at ?? seconds) : at * 1000;
+  if (at === undefined) return seconds;
+  return at === null ? null : at * 1000;
 }
 
 export function invalid(param: string, message: string): GatewayError {
