@@ -7,6 +7,7 @@ import { endOf, openOf } from "../db/facts.ts";
 import { addDeadChannel, alertRows } from "./alert-rows.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
 import { addContent, contentRows } from "./content-rows.ts";
+import { organizationRows } from "./organization-rows.ts";
 import { providerRoutes } from "./provider-routes.ts";
 import { teamRows } from "./team-rows.ts";
 
@@ -125,6 +126,11 @@ const rows: Record<string, Row> = {
   "GET {api}/key": key(200),
   "GET {api}/files/:id": open(404, { id: () => "unknown" }),
   "GET {api}/usage": session(200),
+  ...organizationRows<Row>((statuses, row) => ({ ...row, statuses }), {
+    gateway: () => gateway,
+    ids: () => ids,
+    accounts: () => newAccount(),
+  }),
   "OPTIONS {api}/*": open(204, { id: () => "chat/completions" }),
   "GET /metrics": { statuses: { others: 401, operator: 200 } },
   "GET /api/auth/*": open(200, { id: () => "get-session" }),
@@ -212,7 +218,10 @@ afterAll(() => gateway.stop(), hookMsMax);
 async function send(route: string, caller: Caller, body?: unknown, id = ""): Promise<Response> {
   const [method, pattern] = route.split(" ") as [string, string];
   const parts = id.split(" ");
-  const path = pattern.replace(/:\w+|\*/g, (part) => parts.shift() ?? part);
+  const place = pattern.replace(/:\w+|\*/g, (part) => parts.shift() ?? part);
+  const path = /\/organization\/(usage|costs)/.test(place)
+    ? `${place}?start_time=${Math.floor(Date.now() / 1000)}`
+    : place;
   const form = body instanceof FormData;
   const json = body === undefined || form ? {} : { "content-type": "application/json" };
   return await fetch(origin + path, {
