@@ -16,10 +16,16 @@ const Name = Type.String({ minLength: 1, maxLength: 200 });
 const Moment = Type.String({ maxLength: 40 });
 /** A list of models of a key or an account. */
 export const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 500 });
+/** Addresses and CIDR ranges of a key. */
+export const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
+/** How long the old secret of a rotated key works, if nothing else is said. */
+const graceSecondsDefault = 3600;
+const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_592_000 })) });
 const NewKey = formBody({
   name: Name,
   expires_at: Type.Optional(Moment),
   allowed_models: Type.Optional(Models),
+  allowed_networks: Type.Optional(Networks),
   budget_usd: Type.Optional(Budget),
   budget_period: Type.Optional(Period),
   requests_per_minute: Type.Optional(Limit),
@@ -31,6 +37,7 @@ const KeyChange = formBody({
   name: Type.Optional(Name),
   expires_at: Type.Optional(Type.Union([Moment, Type.Null()])),
   allowed_models: Type.Optional(Type.Union([Models, Type.Null()])),
+  allowed_networks: Type.Optional(Type.Union([Networks, Type.Null()])),
   budget_usd: Type.Optional(Type.Union([Budget, Type.Null()])),
   budget_period: Type.Optional(Period),
   requests_per_minute: Type.Optional(Type.Union([Limit, Type.Null()])),
@@ -77,6 +84,7 @@ export function keysController(deps: HttpDeps) {
           name: body.name,
           expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at, "expires_at"),
           allowedModels: body.allowed_models,
+          allowedNetworks: body.allowed_networks,
           bounds: {
             budgetNanodollars: body.budget_usd === undefined ? undefined : readBudget(body.budget_usd),
             budgetPeriod: body.budget_period,
@@ -100,6 +108,7 @@ export function keysController(deps: HttpDeps) {
             name: body.name,
             expiresAt: typeof expires === "string" ? readMoment(expires, "expires_at") : expires,
             allowedModels: body.allowed_models,
+            allowedNetworks: body.allowed_networks,
             bounds: {
               budgetNanodollars: typeof budget === "string" ? readBudget(budget) : budget,
               budgetPeriod: body.budget_period,
@@ -113,6 +122,16 @@ export function keysController(deps: HttpDeps) {
         return { id };
       },
       { body: KeyChange },
+    )
+    .post(
+      "/:id/rotate",
+      async ({ user, params: { id }, body: { grace_seconds: graceSeconds = graceSecondsDefault } }) => {
+        changes.take(user.accountId);
+        await expectOwn(user, id);
+        const { key, previousUntil } = await accounts.rotateKey(id, graceSeconds, user.ownAccountId);
+        return { id, key, previous_until: new Date(previousUntil).toISOString() };
+      },
+      { body: Rotation },
     )
     .delete("/:id", async ({ user, params: { id } }) => {
       changes.take(user.accountId);

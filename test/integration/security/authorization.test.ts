@@ -75,6 +75,10 @@ const statusOf = (caller: Caller, statuses: Statuses) =>
   statuses[caller] ?? (caller === "team member" ? statuses["other member"] : undefined) ?? statuses.others;
 
 const newKey = async () => (await gateway.app.accounts.createKey({ accountId: ids.member, name: "a key" })).id;
+const newRotatable = async () => {
+  const fields = { accountId: ids.member, name: "a key", by: ids.member };
+  return (await gateway.app.accounts.createKey(fields)).id;
+};
 const newRequest = async () => {
   const open = openOf(`req_${crypto.randomUUID()}`, { accountId: ids.member, premium: false });
   await gateway.store.writeLedger([open, endOf(open, { costNanodollars: 0, chargedNanodollars: 0 })]);
@@ -143,6 +147,7 @@ const rows: Record<string, Row> = {
   // The member made it.
   "PATCH /dashboard/api/keys/:id": forTeam(own(200, { body: { name: "changed" }, id: newKey }), 403),
   "DELETE /dashboard/api/keys/:id": forTeam(own(200, { id: newKey }), 403),
+  "POST /dashboard/api/keys/:id/rotate": forTeam(own(200, { body: {}, id: newRotatable }), 403),
   "GET /dashboard/api/requests/:id": {
     statuses: {
       others: 401,
@@ -178,6 +183,11 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/admin/accounts/:id/entries": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id/usage": admin(200, { id: newAccount }),
   "DELETE /dashboard/api/admin/accounts/:id/sessions": admin(200, { id: newAccount }),
+  "GET /dashboard/api/admin/admin-keys": admin(200),
+  "POST /dashboard/api/admin/admin-keys": admin(200, { body: { name: "a key", scopes: ["usage:read"] } }),
+  "DELETE /dashboard/api/admin/admin-keys/:id": admin(200, {
+    id: () => newOf("POST /dashboard/api/admin/admin-keys", "admin", { name: "a key", scopes: ["usage:read"] }),
+  }),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
   ...providerRoutes(admin, (body) => send("POST /dashboard/api/admin/providers", "admin", body)),
