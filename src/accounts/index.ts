@@ -4,7 +4,6 @@ export {
   type AdminKey,
   type AdminKeyActor,
   type AdminKeyArea,
-  adminKeyAreas,
   adminScopes,
   createAdminKey,
   hasScope,
@@ -18,7 +17,7 @@ export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation } from "./invitations.ts";
-export type { ApiKey, NewKey } from "./keys.ts";
+export { type ApiKey, graceSecondsDefault, graceSecondsMax, type NewKey } from "./keys.ts";
 export {
   findUsers,
   listAccountsPage,

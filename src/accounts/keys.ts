@@ -399,6 +399,8 @@ export async function changeKey(
 
 /** The longest that a secret is good after its rotation, in seconds: 30 days. */
 export const graceSecondsMax = 2_592_000;
+/** How long it is if nothing else is said: time to roll out the new one. */
+export const graceSecondsDefault = 3600;
 
 /**
  * Gives a key another secret. The one before stays good for a grace, and the one before that ends at once. Everything else about

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
-import { createAdminApi, organizationApi } from "./admin-api/index.ts";
+import { createAdminApi, keyUsageController, organizationApi } from "./admin-api/index.ts";
 import { chatController } from "./api/chat.ts";
 import { completionsController } from "./api/completions.ts";
 import { docs } from "./api/docs.bun.ts";
@@ -70,6 +70,7 @@ function api(deps: HttpDeps, { sendFile, counts, store, adminApi }: ReturnType<t
     .use(speechController(deps))
     .use(modelsController(deps))
     .use(keyController(deps))
+    .use(keyUsageController(deps))
     .use(filesController(deps, sendFile))
     .use(usageController(deps))
     .use(organizationApi(deps, adminApi));

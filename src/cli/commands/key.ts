@@ -1,4 +1,4 @@
-import type { ApiKey } from "../../accounts/index.ts";
+import { type ApiKey, graceSecondsDefault } from "../../accounts/index.ts";
 import { formatUsd, type KeyLimits } from "../../contract/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
@@ -129,11 +129,11 @@ export const keySet = defineCommand({
 export const keyRotate = defineCommand({
   name: "key rotate",
   description: "Give an API key another secret, which is printed only once; the old one works on for a while",
-  flags: { "grace-seconds": { value: "N", description: "How long the old secret still works (default: 3600)" } },
+  flags: { "grace-seconds": { value: "N", description: "How long the old secret still works (default: an hour)" } },
   args: ["ID"],
   example: "key rotate ID --grace-seconds 3600",
   async run(_context, { flags, args, config, now }) {
-    const graceSeconds = parseCount("--grace-seconds", flags["grace-seconds"] ?? "3600");
+    const graceSeconds = parseCount("--grace-seconds", flags["grace-seconds"] ?? String(graceSecondsDefault));
     const id = parseKeyId(args.ID);
     const rotate = ({ accounts }: OpenedStore) => accounts.rotateKey(id, graceSeconds, "cli");
     const { key, previousUntil } = await withStore(config, rotate, now);

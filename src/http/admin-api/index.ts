@@ -9,6 +9,7 @@ import { projectsController } from "./projects.ts";
 import { organizationUsageController } from "./usage.ts";
 
 export { createAdminApi } from "./guard.ts";
+export { keyUsageController } from "./usage.ts";
 
 /**
  * The management API below /organization, in the shapes of OpenAI's admin API, so that its clients work: an account or team is

@@ -7,6 +7,8 @@ import {
   deleteServiceAccount,
   findServiceAccounts,
   findUsers,
+  graceSecondsDefault,
+  graceSecondsMax,
   listServiceAccounts,
   readServiceAccount,
   type ServiceAccount,
@@ -53,7 +55,7 @@ const limits = {
 };
 const NewKey = formBody({ name: Name, ...limits });
 const KeyChange = formBody({ name: Type.Optional(Name), ...limits });
-const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_592_000 })) });
+const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
 const NewServiceAccount = formBody({
   name: Name,
   create_service_account_only: optional(Type.Boolean()),
@@ -110,9 +112,6 @@ const ServiceAccountWithKey = Type.Intersect([
   ServiceAccountObject,
   Type.Object({ api_key: nullable(ServiceAccountKey) }),
 ]);
-
-/** How long the old secret of a rotated key works when nothing else is said. */
-const graceSecondsDefault = 3600;
 
 /** The API keys of a project. */
 export function projectKeysController(deps: HttpDeps, api: AdminApi) {

@@ -5,6 +5,8 @@ import { type Capability, formatUsd, quoteValue } from "../../contract/index.ts"
 import { responses } from "../api/openapi.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes } from "../middleware/handle-call.ts";
+import { dataHeaders } from "../middleware/security-headers.ts";
 import { type AdminApi, adminRoutes } from "./guard.ts";
 import { invalid, nullable, parameters, readAll, readWhole } from "./lists.ts";
 import { security, tags } from "./projects.ts";
@@ -75,6 +77,9 @@ const toInputTokens = (figures: UsageFigures) =>
   figures.cache_write_tokens +
   figures.cache_write_1h_tokens;
 
+const toOutputTokens = (figures: UsageFigures) =>
+  figures.output_tokens + figures.audio_output_tokens + figures.image_output_tokens;
+
 const kinds: readonly Kind[] = [
   {
     path: "completions",
@@ -90,7 +95,7 @@ const kinds: readonly Kind[] = [
     },
     toJson: (figures) => ({
       input_tokens: toInputTokens(figures),
-      output_tokens: figures.output_tokens + figures.audio_output_tokens + figures.image_output_tokens,
+      output_tokens: toOutputTokens(figures),
       input_cached_tokens: figures.cache_read_tokens,
       input_cache_write_tokens: figures.cache_write_tokens + figures.cache_write_1h_tokens,
       input_audio_tokens: figures.audio_input_tokens,
@@ -127,6 +132,19 @@ const kinds: readonly Kind[] = [
   },
 ];
 
+const KeyUsage = Type.Object({
+  object: Type.Literal("key.usage.result"),
+  num_model_requests: count,
+  input_tokens: Type.Integer({ description: "Cached ones included" }),
+  output_tokens: count,
+  input_cached_tokens: count,
+  images: count,
+  characters: count,
+  audio_seconds: count,
+  model: nullable(Type.String()),
+  ...money,
+});
+
 const CostResult = Type.Object({
   object: Type.Literal("organization.costs.result"),
   amount: Type.Object({ value: Type.Number({ description: "What wallets paid" }), currency: Type.Literal("usd") }),
@@ -149,6 +167,8 @@ const spanParameters = (widths: readonly string[], groupNames: readonly string[]
   limit: { description: "Buckets on a page", schema: { type: "integer", minimum: 1, maximum: costBucketsMax } },
   page: { description: "`next_page` of the page before", schema: { type: "string" } },
 });
+const { project_ids: _, api_key_ids: __, ...ofKey } = spanParameters(Object.keys(bucketsOf), ["model"]);
+const keyParameters = { ...ofKey, models: list("Of these models alone") };
 const errors = [400, 401, 403, 429, 500, 503] as const;
 
 /** Usage and costs of all projects. */
@@ -198,6 +218,38 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
         ...{ summary: "Costs of all projects: what wallets paid", tags, security },
         parameters: parameters(spanParameters(["1d"], costGroups)),
         responses: responses(pageOf(CostResult), errors),
+      },
+    },
+  );
+}
+
+/** GET /key/usage: what the calling key has used, in the same buckets as the usage of the whole gateway. */
+export function keyUsageController(deps: HttpDeps) {
+  return new Elysia().use(apiKeyRoutes(deps)).get(
+    "/key/usage",
+    async ({ call: { id, httpRequest, caller } }) => {
+      const span = readSpan(parseUrl(httpRequest).searchParams, deps.now(), ["model"]);
+      const own = { ...span, accountIds: [caller.accountId], keyIds: [caller.keyId] };
+      const page = await readBuckets(deps, own, {
+        isOf: () => true,
+        toResult: (figures, { model }) => ({
+          ...{ object: "key.usage.result", num_model_requests: figures.requests },
+          input_tokens: toInputTokens(figures),
+          output_tokens: toOutputTokens(figures),
+          input_cached_tokens: figures.cache_read_tokens,
+          ...{ images: figures.images, characters: figures.characters },
+          audio_seconds: Math.round(figures.audio_ms / 1000),
+          ...{ model, ...toMoney(figures) },
+        }),
+      });
+      return Response.json(page, { headers: { ...dataHeaders(httpRequest), "x-request-id": id } });
+    },
+    {
+      apiKey: true,
+      detail: {
+        ...{ summary: "Usage of the calling key, by time and model", tags: ["Account"] },
+        parameters: parameters(keyParameters),
+        responses: responses(pageOf(KeyUsage), [400, 401, 500, 503]),
       },
     },
   );

@@ -1,6 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type ApiKey, emailsOf, RateLimiter, type SessionUser } from "../../accounts/index.ts";
+import {
+  type ApiKey,
+  emailsOf,
+  graceSecondsDefault,
+  graceSecondsMax,
+  RateLimiter,
+  type SessionUser,
+} from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -18,9 +25,7 @@ const Moment = Type.String({ maxLength: 40 });
 export const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 500 });
 /** Addresses and CIDR ranges of a key. */
 export const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
-/** How long the old secret of a rotated key works, if nothing else is said. */
-const graceSecondsDefault = 3600;
-const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_592_000 })) });
+const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
 const NewKey = formBody({
   name: Name,
   expires_at: Type.Optional(Moment),

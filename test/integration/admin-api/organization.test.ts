@@ -398,6 +398,11 @@ describe("usage and costs", () => {
       object: "organization.costs.result",
       amount: { value: charged / 1e9, currency: "usd" },
     });
+    const ofKey = await ask("GET", `/key/usage?start_time=${start}&group_by=model`, { key: one.value });
+    expect(results(ofKey.json)).toMatchObject([{ object: "key.usage.result", num_model_requests: 2, model: premium }]);
+    expect(
+      (await ask("GET", `/key/usage?start_time=${start}&api_key_ids=${other.id}`, { key: one.value })).json,
+    ).toEqual((await ask("GET", `/key/usage?start_time=${start}`, { key: one.value })).json);
     const { wallet } = (await ask("GET", `/organization/projects/${project}`)).json;
     const toNano = (usd: string) => Math.round(Number(usd) * 1e9);
     expect(toNano(cost?.charged_usd as string)).toBe(charged);

@@ -128,6 +128,7 @@ const rows: Record<string, Row> = {
   "GET {api}/models/:model": key(200, { id: () => models.chat as string }),
   "GET {api}/models/*": key(404, { id: () => "unknown/model" }),
   "GET {api}/key": key(200),
+  "GET {api}/key/usage": key(200),
   "GET {api}/files/:id": open(404, { id: () => "unknown" }),
   "GET {api}/usage": session(200),
   ...organizationRows<Row>((statuses, row) => ({ ...row, statuses }), {
@@ -229,7 +230,7 @@ async function send(route: string, caller: Caller, body?: unknown, id = ""): Pro
   const [method, pattern] = route.split(" ") as [string, string];
   const parts = id.split(" ");
   const place = pattern.replace(/:\w+|\*/g, (part) => parts.shift() ?? part);
-  const path = /\/organization\/(usage|costs)/.test(place)
+  const path = /\/(organization\/(usage|costs)|key\/usage)/.test(place)
     ? `${place}?start_time=${Math.floor(Date.now() / 1000)}`
     : place;
   const form = body instanceof FormData;
