@@ -1,6 +1,7 @@
 """Gives requests what no schema says: a model that is served, a file that is sound, an address that is signed."""
 
 import io
+import json
 import os
 import wave
 from urllib.parse import parse_qsl, urlsplit
@@ -37,6 +38,9 @@ CONVERSATIONS = {
 }
 PLAIN = ("model", "stream", "temperature", "top_p", "max_tokens", "max_output_tokens")
 
+# What is there of the management API, and what must stay there for the next request.
+ORGANIZATION = json.loads(os.environ["ORGANIZATION_IDS"])
+
 SILENCE = make_silence()
 PICTURE = urlsplit(os.environ["PICTURE_URL"])
 
@@ -50,6 +54,11 @@ def before_call(_context, case, _kwargs):
     is_stored = "/responses/{id}" in case.operation.path and case.operation.method.upper() == "GET"
     if is_stored and case.meta.generation.mode.is_positive:
         case.path_parameters = {"id": os.environ["RESPONSE_ID"]}
+    if "/organization/" in case.operation.path and case.meta.generation.mode.is_positive and case.path_parameters:
+        ends = case.operation.method.upper() == "DELETE" or case.operation.path.endswith("/archive")
+        stays = ("project_id",) if ends and not case.operation.path.endswith("/archive") else ()
+        known = {name: value for name, value in ORGANIZATION.items() if not ends or name in stays}
+        case.path_parameters = {name: known.get(name, value) for name, value in case.path_parameters.items()}
     talk = next((talk for path, talk in CONVERSATIONS.items() if case.operation.path.endswith(path)), None)
     # The rest of the coverage phase tries how what does not fit is refused.
     is_plain = case.meta.phase.name == "fuzzing" or len(str(case.body)) % 2 == 0

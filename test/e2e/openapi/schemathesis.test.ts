@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { ownerCookie } from "../../support/owner-cookie.ts";
 import { preparePython } from "../../support/python.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
+import { prepareOrganization } from "./organization.ts";
 
 /** What schemathesis writes of a run, as far as it is read here. */
 interface Report {
@@ -38,13 +39,19 @@ describe("the API as it describes itself", () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   let report: Report | undefined;
   let said = "";
+  let organization: Record<string, string> = {};
 
   beforeAll(async () => {
     const python = await preparePython("schemathesis", ...packages);
     if (python.missing !== undefined) return console.log(`Skipped: schemathesis: ${python.missing}`);
     const session = (await ownerCookie(shared.gateway)).slice("session=".length);
     const key = `{ bearer = "${shared.gateway.key}" }`;
-    const credentials = `[auth.openapi]\nkey = ${key}\nsession = { api_key = "${session}" }\n`;
+    const { key: adminKey } = await shared.gateway.cli<{ key: string }>(
+      ...["admin-key", "create", "--name", "test", "--scopes", "all"],
+    );
+    const managed = `{ bearer = "${adminKey}" }`;
+    organization = await prepareOrganization(shared.gateway.origin, adminKey);
+    const credentials = `[auth.openapi]\nkey = ${key}\nadmin = ${managed}\nsession = { api_key = "${session}" }\n`;
     writeFileSync(join(folder, "schemathesis.toml"), credentials);
     const program = join(python.command, "../schemathesis");
     report = await run(program);
@@ -69,6 +76,7 @@ describe("the API as it describes itself", () => {
       SCHEMATHESIS_HOOKS: "hooks",
       PICTURE_URL: await pictureUrl(),
       RESPONSE_ID: await responseId(),
+      ORGANIZATION_IDS: JSON.stringify(organization),
       PYTHONPATH: import.meta.dir,
     };
     const cwd = { cwd: folder, env: { ...env, PYTHONDONTWRITEBYTECODE: "1" }, timeout: runMsMax };

@@ -26,6 +26,7 @@ const suites = [
     "requests",
     "statistics",
     "usage/read-usage",
+    "usage/read-usage-rows",
   ].map((name) => `test/integration/billing/${name}.test.ts`),
   ...["account-admin", "admin-keys", "authenticate", "sessions", "vouchers"].map(
     (name) => `test/unit/accounts/${name}.test.ts`,
