@@ -8,6 +8,7 @@ import {
   readAdminKey,
   revokeAdminKey,
 } from "../../accounts/index.ts";
+import { quoteValue } from "../../contract/index.ts";
 import { responses } from "../api/openapi.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -73,7 +74,7 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
         const query = parseUrl(request).searchParams;
         const { limit, after } = readPage(query);
         const keys = await listAdminKeys(store);
-        if (query.get("order") === "desc") keys.reverse();
+        if (readOrder(query) === "desc") keys.reverse();
         const place = after === undefined ? 0 : keys.findIndex(({ id }) => id === after) + 1;
         if (after !== undefined && place === 0) throw invalid("after", "after is not the id of an admin key");
         return toList(keys.slice(place, place + limit + 1), limit, toAdminKey);
@@ -128,6 +129,13 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
         },
       },
     );
+}
+
+/** @throws {GatewayError} `invalid_request` */
+function readOrder(query: URLSearchParams): "asc" | "desc" {
+  const order = query.get("order") ?? "asc";
+  if (order === "asc" || order === "desc") return order;
+  throw invalid("order", `order is ${quoteValue(order)}, expected asc or desc`);
 }
 
 function toAdminKey(key: AdminKey): Static<typeof AdminKeyObject> {

@@ -20,8 +20,8 @@ import { dataHeaders } from "../middleware/security-headers.ts";
 import { withStoreTimeout } from "../middleware/store-timeout.ts";
 import { pack, unpack } from "../middleware/stored-answer.ts";
 
-/** Enough for any program, and too little to keep the database busy. */
-const requestsPerMinuteMax = 1200;
+/** Of an admin key, unless accounts may send more: enough for any program, and too little to keep the database busy. */
+const requestsPerMinuteMin = 1200;
 
 /** Who manages the gateway by its API: what all mounts of it share. */
 export interface AdminApi {
@@ -30,7 +30,8 @@ export interface AdminApi {
 
 export function createAdminApi(deps: HttpDeps): AdminApi {
   const authenticator = new AdminAuthenticator(deps.store, deps.now);
-  const requests = new RateLimiter(requestsPerMinuteMax, deps.now, { what: "requests with this admin key" });
+  const requestsMax = Math.max(requestsPerMinuteMin, deps.config.requestsPerMinute);
+  const requests = new RateLimiter(requestsMax, deps.now, { what: "requests with this admin key" });
   return {
     async authenticate(request, server) {
       const address = clientAddressOf(deps.config, request, server);
