@@ -4,8 +4,13 @@ import { adminKeysController } from "./admin-keys.ts";
 import { auditLogsController } from "./audit-logs.ts";
 import type { AdminApi } from "./guard.ts";
 import { invitesController, projectUsersController, usersController } from "./people.ts";
-import { projectKeysController, serviceAccountsController } from "./project-keys.ts";
-import { projectsController } from "./projects.ts";
+import {
+  keyChangesController,
+  projectKeysController,
+  serviceAccountController,
+  serviceAccountsController,
+} from "./project-keys.ts";
+import { projectLimitsController, projectsController } from "./projects.ts";
 import { organizationUsageController } from "./usage.ts";
 
 export { createAdminApi } from "./guard.ts";
@@ -18,8 +23,11 @@ export { keyUsageController } from "./usage.ts";
 export function organizationApi(deps: HttpDeps, api: AdminApi) {
   return new Elysia()
     .use(projectsController(deps, api))
+    .use(projectLimitsController(deps, api))
     .use(projectKeysController(deps, api))
+    .use(keyChangesController(deps, api))
     .use(serviceAccountsController(deps, api))
+    .use(serviceAccountController(deps, api))
     .use(projectUsersController(deps, api))
     .use(usersController(deps, api))
     .use(invitesController(deps, api))

@@ -116,10 +116,6 @@ const ServiceAccountWithKey = Type.Intersect([
 /** The API keys of a project. */
 export function projectKeysController(deps: HttpDeps, api: AdminApi) {
   const { accounts } = deps;
-  const answer = async (project: Account, id: string) => {
-    const key = await accounts.readKeyOf(project.id, id);
-    return (await withOwners(deps, project, [key]))(key);
-  };
   const one = { "application/json": KeyObject };
   return new Elysia({ prefix: "/organization/projects/:project_id/api_keys" })
     .use(adminRoutes(deps, api, "keys"))
@@ -154,7 +150,7 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
             ...{ accountId: project.id, by: admin.accountId, name: body.name },
             ...readLimits(body, deps.now()),
           });
-          return { ...(await answer(project, id)), value: key };
+          return { ...(await answerKey(deps, project, id)), value: key };
         }),
       {
         body: NewKey,
@@ -164,9 +160,16 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
         },
       },
     )
-    .get("/:key_id", async ({ params }) => answer(await readProject(deps, params.project_id), params.key_id), {
+    .get("/:key_id", async ({ params }) => answerKey(deps, await readProject(deps, params.project_id), params.key_id), {
       detail: { ...{ summary: "Retrieve an API key", tags, security }, responses: responses(one, readErrors) },
-    })
+    });
+}
+
+/** What happens to an API key of a project later. */
+export function keyChangesController(deps: HttpDeps, api: AdminApi) {
+  const { accounts } = deps;
+  return new Elysia({ prefix: "/organization/projects/:project_id/api_keys" })
+    .use(adminRoutes(deps, api, "keys"))
     .post(
       "/:key_id",
       ({ request, admin, params, body }) =>
@@ -174,13 +177,13 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
           const project = await readProject(deps, params.project_id);
           const { id } = await accounts.readKeyOf(project.id, params.key_id);
           await accounts.changeKey(id, readKeyChanges(body, deps.now()), admin.accountId);
-          return await answer(project, id);
+          return await answerKey(deps, project, id);
         }),
       {
         body: KeyChange,
         detail: {
           ...{ summary: "Modify an API key; `null` removes a limit", tags, security },
-          responses: responses(one, writeErrors),
+          responses: responses({ "application/json": KeyObject }, writeErrors),
         },
       },
     )
@@ -208,7 +211,7 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
           const { id } = await accounts.readKeyOf(project.id, params.key_id);
           const { grace_seconds: graceSeconds = graceSecondsDefault } = body;
           const { key } = await accounts.rotateKey(id, graceSeconds, admin.accountId);
-          return { ...(await answer(project, id)), value: key };
+          return { ...(await answerKey(deps, project, id)), value: key };
         }),
       {
         body: Rotation,
@@ -225,18 +228,7 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
 
 /** The service accounts of a project: programs with keys of their own. */
 export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
-  const { accounts, store } = deps;
-  const createKey = async (
-    { id: serviceAccountId, accountId }: ServiceAccount,
-    { name, by, body }: { name: string; by: string; body: Static<typeof NewServiceAccount> },
-  ): Promise<Static<typeof ServiceAccountKey>> => {
-    const given = readLimits(body, deps.now());
-    const { id, key } = await accounts.createKey({ accountId, by, name, serviceAccountId, ...given });
-    return {
-      ...{ id, object: "organization.project.service_account.api_key", name, value: key },
-      ...{ created_at: toSeconds(deps.now()), expires_at: toSecondsOrNull(given.expiresAt) },
-    };
-  };
+  const { store } = deps;
   return new Elysia({ prefix: "/organization/projects/:project_id/service_accounts" })
     .use(adminRoutes(deps, api, "keys"))
     .get(
@@ -269,7 +261,7 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
           );
           if (body.create_service_account_only === true) return { ...toServiceAccount(made), api_key: null };
           try {
-            const key = await createKey(made, { name: body.name, by: admin.accountId, body });
+            const key = await createServiceKey(deps, made, { name: body.name, by: admin.accountId, body });
             return { ...toServiceAccount(made), api_key: key };
           } catch (error) {
             // Nobody would know of it.
@@ -288,9 +280,16 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
           responses: responses({ "application/json": ServiceAccountWithKey }, writeErrors),
         },
       },
-    )
+    );
+}
+
+/** One service account, and its keys. */
+export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
+  const { store } = deps;
+  return new Elysia({ prefix: "/organization/projects/:project_id/service_accounts/:service_account_id" })
+    .use(adminRoutes(deps, api, "keys"))
     .get(
-      "/:service_account_id",
+      "",
       async ({ params: { project_id: accountId, service_account_id: id } }) =>
         toServiceAccount(await readServiceAccount(store, { accountId, id })),
       {
@@ -301,7 +300,7 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
       },
     )
     .delete(
-      "/:service_account_id",
+      "",
       ({ request, admin, params: { project_id: accountId, service_account_id: id } }) =>
         writeOnce(deps, { request, admin }, async () => {
           await deleteServiceAccount(store, { accountId, id, by: admin.accountId }, deps.now());
@@ -318,12 +317,12 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
       },
     )
     .post(
-      "/:service_account_id/api_keys",
+      "/api_keys",
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const { project_id: accountId, service_account_id: id } = params;
           const account = await readServiceAccount(store, { accountId, id });
-          return await createKey(account, { name: body.name, by: admin.accountId, body });
+          return await createServiceKey(deps, account, { name: body.name, by: admin.accountId, body });
         }),
       {
         body: NewKey,
@@ -333,6 +332,24 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
         },
       },
     );
+}
+
+async function answerKey(deps: HttpDeps, project: Account, id: string): Promise<Static<typeof KeyObject>> {
+  const key = await deps.accounts.readKeyOf(project.id, id);
+  return (await withOwners(deps, project, [key]))(key);
+}
+
+async function createServiceKey(
+  { accounts, now }: HttpDeps,
+  { id: serviceAccountId, accountId }: ServiceAccount,
+  { name, by, body }: { name: string; by: string; body: Static<typeof NewServiceAccount> },
+): Promise<Static<typeof ServiceAccountKey>> {
+  const given = readLimits(body, now());
+  const { id, key } = await accounts.createKey({ accountId, by, name, serviceAccountId, ...given });
+  return {
+    ...{ id, object: "organization.project.service_account.api_key", name, value: key },
+    ...{ created_at: toSeconds(now()), expires_at: toSecondsOrNull(given.expiresAt) },
+  };
 }
 
 /** The limits of a new key; `null` is the same as absent. @throws {GatewayError} `invalid_request` */

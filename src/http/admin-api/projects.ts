@@ -199,7 +199,14 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
           responses: responses(one, writeErrors),
         },
       },
-    )
+    );
+}
+
+/** The money and limits of projects. */
+export function projectLimitsController(deps: HttpDeps, api: AdminApi) {
+  const { store, now } = deps;
+  return new Elysia({ prefix: "/organization/projects" })
+    .use(adminRoutes(deps, api, "accounts"))
     .post(
       "/:project_id/credits",
       ({ request, admin, params, body }) =>
