@@ -210,7 +210,7 @@ export async function disableAccount(
   });
 }
 
-function toAccount(row: Selectable<Database["accounts"]>): Account {
+export function toAccount(row: Selectable<Database["accounts"]>): Account {
   return {
     id: row.id,
     email: row.email,

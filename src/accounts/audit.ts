@@ -1,5 +1,5 @@
 import { formatUsd } from "../contract/index.ts";
-import { inTransaction, type Store, type TransactionScope } from "../db/index.ts";
+import { inTransaction, type TransactionScope } from "../db/index.ts";
 import { type Account, createAccount, disableAccount, setQuota } from "./account-admin.ts";
 import { type AccountChanges, changeAccount } from "./change-account.ts";
 import { invite } from "./invitations.ts";
@@ -13,7 +13,7 @@ export type Audited = <T>(
   toEntry: (result: T) => AuditEntry | undefined,
 ) => Promise<T>;
 
-export function createAudited(store: Store, now: () => number): Audited {
+export function createAudited(store: TransactionScope, now: () => number): Audited {
   return (work, toEntry) =>
     inTransaction(store, async (scope) => {
       const result = await work(scope);

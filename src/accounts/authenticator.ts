@@ -3,6 +3,7 @@ import {
   apiKeyForm,
   type Caller,
   GatewayError,
+  isAdminKey,
   type KeyLimits,
   type KeyParts,
   type Limits,
@@ -10,7 +11,7 @@ import {
 } from "../contract/index.ts";
 import type { KeyRecord, Store } from "../db/index.ts";
 import { equalHashes, hasChecksum, hashSecret, readIdSecret } from "./api-key.ts";
-import { toKeyLimits } from "./key-fields.ts";
+import { toKeyLimits, toNetworkList } from "./key-fields.ts";
 import type { LastUsedTracker } from "./last-used.ts";
 
 /** Limits of accounts that have none of their own. */
@@ -38,10 +39,19 @@ interface KnownKey {
   /** The store's revision at which it was read. */
   readonly revision: number;
   readonly secretHash: Uint8Array;
+  /** The secret before the last rotation, and until when it is good. */
+  readonly previous: { readonly secretHash: Uint8Array; readonly until: number } | undefined;
   readonly expiresAt: number | undefined;
   readonly revoked: boolean;
   readonly disabled: boolean;
   readonly caller: Caller;
+}
+
+/** A token whose secret was verified. */
+interface VerifiedToken {
+  readonly known: KnownKey;
+  /** Of the secret before the last rotation; absent for the present one. */
+  readonly until: number | undefined;
 }
 
 const keysMax = 20_000;
@@ -58,7 +68,7 @@ export class Authenticator {
   readonly #use: LastUsedTracker;
   readonly #known = new LRUCache<string, KnownKey>({ max: keysMax });
   /** Tokens whose secret was verified, so that a key is not hashed again for each call. */
-  readonly #verified = new LRUCache<string, KnownKey>({ max: keysMax });
+  readonly #verified = new LRUCache<string, VerifiedToken>({ max: keysMax });
   /** The store's revision at which an id did not exist. */
   readonly #unknown = new LRUCache<string, number>({ max: unknownMax });
   #keyChanges = 0;
@@ -75,9 +85,10 @@ export class Authenticator {
   /** Returns synchronously when the key is cached or the store is embedded. */
   authenticate(token: string): Caller | Promise<Caller> {
     const verified = this.#verified.get(token);
-    if (verified !== undefined && this.#isCurrent(verified)) return this.#getCaller(verified);
+    if (verified !== undefined && this.#isCurrent(verified.known)) return this.#getCaller(verified);
     if (token === "") throw invalidKey("Missing API key: send the header Authorization: Bearer <API key>");
     const key = parseApiKey(token);
+    if (isAdminKey(token)) throw incorrectKey(maskKey(token), "is an admin key, which makes no calls; use an API key");
     if (key === undefined) throw incorrectKey(maskKey(token), `is malformed; expected ${apiKeyForm}`);
     const found = this.#find(key);
     if (found instanceof Promise) return found.then((known) => this.#check(token, key, known));
@@ -85,19 +96,26 @@ export class Authenticator {
   }
 
   #check(token: string, { secret }: KeyParts, known: KnownKey | undefined): Caller {
-    const matches = equalHashes(hashSecret(secret), known === undefined ? noHash : known.secretHash);
-    if (known === undefined || !matches) {
+    const hash = hashSecret(secret);
+    const matches = equalHashes(hash, known === undefined ? noHash : known.secretHash);
+    const isPrevious = !matches && equalHashes(hash, known?.previous?.secretHash ?? noHash);
+    if (known === undefined || (!matches && !isPrevious)) {
       const problem = "does not exist; check that it was copied completely, or create a new one";
       throw incorrectKey(maskKey(token), problem, known?.caller);
     }
-    if (this.#known.get(known.caller.keyId) === known) this.#verified.set(token, known);
-    return this.#getCaller(known);
+    const verified = { known, until: isPrevious ? known.previous?.until : undefined };
+    if (this.#known.get(known.caller.keyId) === known) this.#verified.set(token, verified);
+    return this.#getCaller(verified);
   }
 
-  #getCaller({ revoked, disabled, expiresAt, caller }: KnownKey): Caller {
+  #getCaller({ known: { revoked, disabled, expiresAt, caller }, until }: VerifiedToken): Caller {
     if (revoked) throw incorrectKey(caller.keyId, "was revoked; use another key", caller);
     if (expiresAt !== undefined && expiresAt <= this.#now()) {
       throw incorrectKey(caller.keyId, `expired at ${new Date(expiresAt).toISOString()}; use another key`, caller);
+    }
+    if (until !== undefined && until <= this.#now()) {
+      const problem = `was rotated, and its old secret ended at ${new Date(until).toISOString()}; use the new one`;
+      throw incorrectKey(caller.keyId, problem, caller);
     }
     if (disabled) {
       throw invalidKey("The account of this API key is disabled; contact the operator of this gateway", caller);
@@ -185,12 +203,17 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
   const { account_budget_nanodollars: limitNanodollars, account_budget_period: period } = record;
   if (limitNanodollars !== null) caller.accountBudget = { limitNanodollars, period: period ?? "month" };
   if (record.keeps_content) caller.keepsContent = true;
+  const networks = toNetworkList(record.allowed_networks);
+  if (networks !== undefined) caller.allowedNetworks = networks;
   const [ofKey, ofAccount] = [record.allowed_models, record.account_allowed_models];
   if (ofKey !== null) caller.allowedModels = new Set(JSON.parse(ofKey) as string[]);
   if (ofAccount !== null) caller.accountModels = new Set(JSON.parse(ofAccount) as string[]);
+  const { previous_secret_hash: previousHash, previous_until: until } = record;
+  const hasPrevious = previousHash !== null && until !== null;
   return {
     revision,
     secretHash: Buffer.from(record.secret_hash, "hex"),
+    previous: hasPrevious ? { secretHash: Buffer.from(previousHash, "hex"), until } : undefined,
     expiresAt: record.expires_at ?? undefined,
     revoked: record.revoked_at !== null,
     disabled: record.account_disabled_at !== null,

@@ -26,6 +26,7 @@ export async function endClaims(
     .where("revoked_at", "is", null)
     .where((where) => where.or([where("account_id", "=", accountId), where("created_by", "=", accountId)]))
     .where((where) => where.or([where("created_by", "is", null), where("created_by", "<>", "cli")]))
+    .where((where) => where.or([where("created_by", "is", null), where("created_by", "not like", "admin-key:%")]))
     .executeTakeFirstOrThrow();
   await db.deleteFrom("sessions").where("account_id", "=", accountId).execute();
   await db

@@ -9,12 +9,16 @@ import {
   findKeyOwner,
   type KeyChanges,
   listKeys,
+  listKeysPage,
   listShownKeys,
   type NewKey,
   pruneKeys,
+  readKeyOf,
   revokeKey,
+  rotateKey,
 } from "./keys.ts";
 import { LastUsedTracker } from "./last-used.ts";
+import type { PageQuery } from "./pages.ts";
 
 /** Accounts and their API keys. This process sees a write at once, others at their next {@link Accounts.sync}. */
 export interface Accounts {
@@ -35,6 +39,10 @@ export interface Accounts {
   listKeys(accountId?: string): Promise<ApiKey[]>;
   /** The usable keys of an account and some of those that have ended; `hasMore`: there are more of these. */
   listShownKeys(accountId: string): Promise<{ keys: ApiKey[]; hasMore: boolean }>;
+  /** A page of the keys of an account, oldest first. @throws {GatewayError} `invalid_request` */
+  listKeysPage(page: PageQuery & { accountId: string; includesEnded: boolean }): Promise<ApiKey[]>;
+  /** One key of an account. @throws {GatewayError} `not_found` */
+  readKeyOf(accountId: string, id: string): Promise<ApiKey>;
   /** `undefined` when there is no such key. */
   findKeyOwner(id: string): Promise<Pick<ApiKey, "accountId" | "createdBy"> | undefined>;
   /** Deletes keys that ended so long ago that no list shows their calls. Called by a timer. Returns how many. */
@@ -43,6 +51,12 @@ export interface Accounts {
   changeKey(id: string, changes: KeyChanges, by?: string): Promise<void>;
   /** Revokes a key; an audit entry is written when it is known who does it. @throws {GatewayError} `not_found` */
   revokeKey(id: string, by?: string): Promise<void>;
+  /**
+   * Gives a key another secret; the one before is good for `graceSeconds` more.
+   *
+   * @throws {GatewayError} `not_found`, `invalid_request`, `conflict` for a key that has ended
+   */
+  rotateKey(id: string, graceSeconds: number, by?: string): Promise<{ id: string; key: string; previousUntil: number }>;
   /** Sets the daily free quota of an account; `undefined` restores the configured one. */
   setQuota(accountId: string, tokens: number | undefined): Promise<void>;
   /** Disables an account with its keys and users, or enables it again. @throws {GatewayError} `not_found` */
@@ -74,10 +88,13 @@ export function createAccounts({ store, defaults, now = Date.now }: AccountsOpti
     createKey: (fields) => createKey(store, fields, keyRules()),
     listKeys: (accountId) => listKeys(store, now(), accountId),
     listShownKeys: (accountId) => listShownKeys(store, now(), accountId),
+    listKeysPage: (page) => listKeysPage(store, now(), page),
+    readKeyOf: (accountId, id) => readKeyOf(store, now(), { accountId, id }),
     findKeyOwner: (id) => findKeyOwner(store, id),
     pruneKeys: (retentionDays) => pruneKeys(store, now(), retentionDays),
     changeKey: (id, changes, by) => changeKey(store, id, changes, { ...keyRules(), by }),
     revokeKey: (id, by) => revokeKey(store, id, now(), by),
+    rotateKey: (id, graceSeconds, by) => rotateKey(store, { id, graceSeconds, by }, now()),
     setQuota: (accountId, tokens) => setQuota(store, accountId, tokens),
     setDisabled: (accountId, disabled) => disableAccount(store, accountId, disabled ? now() : undefined),
     saveLastUsed: () => lastUsed.save(store, now()),

@@ -1,15 +1,55 @@
 export { type Account, type AccountRow, emailsOf, readRoles, searchAccounts } from "./account-admin.ts";
+export {
+  AdminAuthenticator,
+  type AdminKey,
+  type AdminKeyActor,
+  type AdminKeyArea,
+  adminScopes,
+  createAdminKey,
+  hasScope,
+  listAdminKeys,
+  namesOfAdminKeys,
+  readAdminKey,
+  revokeAdminKey,
+} from "./admin-keys.ts";
 export { takeAttempt } from "./attempt-limit.ts";
 export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation } from "./invitations.ts";
-export type { ApiKey, NewKey } from "./keys.ts";
+export { type ApiKey, graceSecondsDefault, graceSecondsMax, type NewKey } from "./keys.ts";
+export {
+  findUsers,
+  listAccountsPage,
+  listInvitationsPage,
+  listUsersPage,
+  type OpenInvitation,
+  type PageQuery,
+  readInvitation,
+  readUserOf,
+  type User,
+} from "./pages.ts";
 export { createCheckout, type Payment, type Payments } from "./payments/payments.ts";
+export {
+  addToTeam,
+  changeProject,
+  createProject,
+  deleteInvitation,
+  inviteUser,
+  type ProjectChanges,
+} from "./projects.ts";
 export { RateLimiter } from "./rate-limiter.ts";
-export { type AuditCursor, type AuditFilter, type AuditRow, readAudit } from "./read-audit.ts";
+export { type AuditCursor, type AuditFilter, type AuditRow, readAudit, readAuditEntry } from "./read-audit.ts";
 export { recordAudit } from "./record-audit.ts";
-export { type Actor, commandLine, mayAdminister, maySeeAll, roles } from "./roles.ts";
+export { type Actor, adminKeyOf, commandLine, mayAdminister, maySeeAll, roles } from "./roles.ts";
+export {
+  createServiceAccount,
+  deleteServiceAccount,
+  findServiceAccounts,
+  listServiceAccounts,
+  readServiceAccount,
+  type ServiceAccount,
+} from "./service-accounts.ts";
 export {
   endSession,
   listSessions,

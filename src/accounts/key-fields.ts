@@ -1,5 +1,13 @@
 import type { Selectable } from "kysely";
-import { GatewayError, isAmount, type KeyLimits } from "../contract/index.ts";
+import {
+  createNetworkList,
+  GatewayError,
+  isAmount,
+  isNetwork,
+  type KeyLimits,
+  type NetworkList,
+  networkForm,
+} from "../contract/index.ts";
 import type { Database } from "../db/index.ts";
 
 /** The fields of a key that its owner can set. */
@@ -11,18 +19,51 @@ export interface KeyFields {
   allowedModels?: readonly string[] | undefined;
   /** The key's own limits, in addition to those of its account. */
   bounds?: KeyLimits | undefined;
+  /** Addresses and CIDR ranges from which it may be used; absent: any. */
+  allowedNetworks?: readonly string[] | undefined;
 }
 
 const nameLengthMax = 200;
+const networksMax = 100;
 
-/** @throws {GatewayError} `invalid_request` for an invalid name, time, list of models or limit. */
-export function checkKeyFields({ name, expiresAt, allowedModels, bounds = {} }: KeyFields, now: number): void {
+/** @throws {GatewayError} `invalid_request` for an invalid name, time, list of models or networks, or limit. */
+export function checkKeyFields(
+  { name, expiresAt, allowedModels, allowedNetworks, bounds = {} }: KeyFields,
+  now: number,
+): void {
   checkLimits(bounds);
   if (name !== undefined && (name.trim() === "" || name.length > nameLengthMax)) {
     throw invalid("name", `The key name has ${name.length} characters, expected 1 to ${nameLengthMax}`);
   }
   if (expiresAt !== undefined) validateExpiry(expiresAt, now);
   if (allowedModels !== undefined) checkModelList(allowedModels);
+  if (allowedNetworks !== undefined) checkNetworks(allowedNetworks);
+}
+
+function checkNetworks(networks: readonly string[]): void {
+  const wrong = networks.find((network) => !isNetwork(network));
+  if (wrong !== undefined) {
+    throw invalid("allowed_networks", `${JSON.stringify(wrong.slice(0, 50))} is no network: expected ${networkForm}`);
+  }
+  if (networks.length > 0 && networks.length <= networksMax) return;
+  const expected = `name 1 to ${networksMax}, or omit it to allow all`;
+  throw invalid("allowed_networks", `allowed_networks has ${networks.length} networks: ${expected}`);
+}
+
+/** The networks of a key as they are stored; absent allows all. */
+export function toNetworksColumn(networks: readonly string[] | undefined): string | null {
+  return networks === undefined ? null : JSON.stringify(networks);
+}
+
+/** The reverse of {@link toNetworksColumn}. */
+export function readNetworks(column: string | null): string[] | undefined {
+  return column === null ? undefined : (JSON.parse(column) as string[]);
+}
+
+/** Whether an address is in one of the networks that {@link checkKeyFields} has accepted. */
+export function toNetworkList(column: string | null): NetworkList | undefined {
+  const networks = readNetworks(column);
+  return networks && createNetworkList(networks);
 }
 
 /** @throws {GatewayError} `invalid_request` for a list that allows nothing. */

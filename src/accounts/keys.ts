@@ -2,9 +2,21 @@ import type { Selectable, Transaction } from "kysely";
 import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
 import { type Database, isConstraintError, isOfRunningPeriod, type Store } from "../db/index.ts";
 import { hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
-import { checkKeyFields, columnOf, type KeyFields, limitColumns, readModelList, toKeyLimits } from "./key-fields.ts";
+import {
+  checkKeyFields,
+  columnOf,
+  type KeyFields,
+  limitColumns,
+  readModelList,
+  readNetworks,
+  toKeyLimits,
+  toNetworksColumn,
+} from "./key-fields.ts";
 import { unknownAccount } from "./lock-account.ts";
+import { type PageQuery, toPageStart } from "./pages.ts";
 import { recordAudit } from "./record-audit.ts";
+import { isProgram } from "./roles.ts";
+import { readServiceAccount } from "./service-accounts.ts";
 
 /** A stored API key, without its secret. */
 export interface ApiKey {
@@ -26,6 +38,12 @@ export interface ApiKey {
   lastUsedAt: number | undefined;
   /** The account of the person who made it, or `cli`; absent when it is unknown. */
   createdBy: string | undefined;
+  /** Addresses and CIDR ranges from which it may be used; absent: any. */
+  allowedNetworks: string[] | undefined;
+  /** Until when the secret before the last rotation is good; absent when the key was not rotated. */
+  previousUntil: number | undefined;
+  /** The service account whose key it is; absent for a key of a person or a command. */
+  serviceAccountId: string | undefined;
 }
 
 /** The fields of a new key. */
@@ -34,8 +52,10 @@ export interface NewKey extends KeyFields {
   name: string;
   /** An existing key to import, for scripts. Importing the same key again changes nothing. */
   key?: string | undefined;
-  /** The account that makes it, or `cli`; an audit entry is written when it is given. */
+  /** The account that makes it, `cli`, or an admin key; an audit entry is written when it is given. */
   by?: string | undefined;
+  /** The service account whose key it is. */
+  serviceAccountId?: string | undefined;
 }
 
 /** Keys that one person may make in one account within a day; each playground that is opened makes one. */
@@ -86,11 +106,15 @@ export async function createKey(
     revoked_at: null,
     last_used_at: null,
     created_by: fields.by ?? null,
+    allowed_networks: toNetworksColumn(fields.allowedNetworks),
+    service_account_id: fields.serviceAccountId ?? null,
   };
   try {
     await store.change(async (db) => {
       await checkKeyCount(db, row, now, keysMax);
       await checkDailyCount(db, row, now);
+      if (row.service_account_id !== null)
+        await readServiceAccount({ db }, { accountId: row.account_id, id: row.service_account_id });
       await db.insertInto("keys").values(row).execute();
       await recordKeyAudit(db, { by: fields.by, action: "key.create", ...row }, now);
     }, row.id);
@@ -133,7 +157,7 @@ async function checkDailyCount(
   { account_id: accountId, created_by: by }: { account_id: string; created_by: string | null },
   now: number,
 ): Promise<void> {
-  if (by === null || by === "cli") return;
+  if (by === null || isProgram(by)) return;
   const { count, first } = await db
     .selectFrom("keys")
     .select((select) => [select.fn.countAll<number>().as("count"), select.fn.min("created_at").as("first")])
@@ -215,6 +239,40 @@ export async function pruneKeys({ db }: Pick<Store, "db">, now: number, retentio
   return pruned;
 }
 
+/** A page of the keys of an account, oldest first: the usable ones, or all. @throws {GatewayError} `invalid_request` */
+export async function listKeysPage(
+  store: Store,
+  now: number,
+  { accountId, limit, after, includesEnded }: PageQuery & { accountId: string; includesEnded: boolean },
+): Promise<ApiKey[]> {
+  const ofAccount = () => keysQuery(store, now).where("keys.account_id", "=", accountId);
+  let query = ofAccount();
+  if (!includesEnded) {
+    query = query
+      .where("revoked_at", "is", null)
+      .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", now)]));
+  }
+  if (after !== undefined) {
+    const last = toPageStart(await ofAccount().where("keys.id", "=", after).executeTakeFirst(), after);
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple("keys.created_at", "keys.id"), ">", tuple(last.created_at, last.id)),
+    );
+  }
+  return (await query.limit(limit).execute()).map(toApiKey);
+}
+
+/** One key of an account. @throws {GatewayError} `not_found` */
+export async function readKeyOf(
+  store: Store,
+  now: number,
+  { accountId, id }: { accountId: string; id: string },
+): Promise<ApiKey> {
+  const query = keysQuery(store, now).where("keys.account_id", "=", accountId).where("keys.id", "=", id);
+  const row = await query.executeTakeFirst();
+  if (row !== undefined) return toApiKey(row);
+  throw new GatewayError("not_found", "No API key of this project has this id");
+}
+
 /** Lists all keys or those of one account, oldest first. */
 export async function listKeys(store: Store, now: number, accountId?: string): Promise<ApiKey[]> {
   const query = keysQuery(store, now);
@@ -277,6 +335,9 @@ function toApiKey(row: Selectable<Database["keys"]> & { spent_nanodollars: numbe
     revokedAt: row.revoked_at ?? undefined,
     lastUsedAt: row.last_used_at ?? undefined,
     createdBy: row.created_by ?? undefined,
+    allowedNetworks: readNetworks(row.allowed_networks),
+    previousUntil: row.previous_until ?? undefined,
+    serviceAccountId: row.service_account_id ?? undefined,
   };
 }
 
@@ -286,6 +347,7 @@ export interface KeyChanges {
   /** Milliseconds since 1970. */
   readonly expiresAt?: number | null | undefined;
   readonly allowedModels?: readonly string[] | null | undefined;
+  readonly allowedNetworks?: readonly string[] | null | undefined;
   readonly bounds?: { readonly [Name in keyof KeyLimits]: KeyLimits[Name] | null } | undefined;
 }
 
@@ -302,18 +364,20 @@ export async function changeKey(
   changes: KeyChanges,
   { now, keysMax, by }: KeyRules & { readonly by?: string | undefined },
 ): Promise<void> {
-  const { name, expiresAt, allowedModels } = changes;
+  const { name, expiresAt, allowedModels, allowedNetworks } = changes;
   const given = Object.entries(changes.bounds ?? {}).filter(([, value]) => value !== undefined) as [
     keyof KeyLimits,
     NonNullable<KeyLimits[keyof KeyLimits]> | null,
   ][];
   const bounds = Object.fromEntries(given.map(([bound, value]) => [bound, value ?? undefined])) as KeyLimits;
-  checkKeyFields({ name, bounds, expiresAt: expiresAt ?? undefined, allowedModels: allowedModels ?? undefined }, now);
+  const lists = { allowedModels: allowedModels ?? undefined, allowedNetworks: allowedNetworks ?? undefined };
+  checkKeyFields({ name, bounds, expiresAt: expiresAt ?? undefined, ...lists }, now);
   const columns = limitColumns(bounds);
   const set = {
     ...(name !== undefined && { name }),
     ...(expiresAt !== undefined && { expires_at: expiresAt }),
     ...(allowedModels !== undefined && { allowed_models: allowedModels && JSON.stringify(allowedModels) }),
+    ...(allowedNetworks !== undefined && { allowed_networks: toNetworksColumn(allowedNetworks ?? undefined) }),
     ...Object.fromEntries(given.map(([bound]) => [columnOf[bound], columns[columnOf[bound]]])),
   };
   if (Object.keys(set).length === 0) {
@@ -331,6 +395,53 @@ export async function changeKey(
     await db.updateTable("keys").set(set).where("id", "=", id).execute();
     await recordKeyAudit(db, { by, action: "key.change", ...key }, now);
   }, id);
+}
+
+/** The longest that a secret is good after its rotation, in seconds: 30 days. */
+export const graceSecondsMax = 2_592_000;
+/** How long it is if nothing else is said: time to roll out the new one. */
+export const graceSecondsDefault = 3600;
+
+/**
+ * Gives a key another secret. The one before stays good for a grace, and the one before that ends at once. Everything else about
+ * the key stays, so that its budget, limits and usage go on.
+ *
+ * @returns The key with its new secret, which is returned only here.
+ * @throws {GatewayError} `not_found`, `invalid_request` for the grace, `conflict` for a key that has ended, or is in the
+ * environment of the gateway, from which it would come back.
+ */
+export async function rotateKey(
+  store: Store,
+  { id, graceSeconds, by }: { id: string; graceSeconds: number; by?: string | undefined },
+  now: number,
+): Promise<{ id: string; key: string; previousUntil: number }> {
+  if (!Number.isInteger(graceSeconds) || graceSeconds < 0 || graceSeconds > graceSecondsMax) {
+    const sentence = `grace_seconds is ${graceSeconds}, expected a whole number from 0 to ${graceSecondsMax}`;
+    throw new GatewayError("invalid_request", sentence, { param: "grace_seconds" });
+  }
+  const { secret } = makeApiKey(await readIdSecret(store));
+  const previousUntil = now + graceSeconds * 1000;
+  await store.change(async (db) => {
+    const key = await db
+      .updateTable("keys")
+      .set((set) => ({
+        secret_hash: hashSecret(secret).toString("hex"),
+        previous_secret_hash: set.ref("secret_hash"),
+        previous_until: previousUntil,
+      }))
+      .where("id", "=", id)
+      .returning(["id", "account_id", "name", "revoked_at", "expires_at", "created_by"])
+      .executeTakeFirst();
+    if (key === undefined) throw unknownKey(id);
+    if (key.revoked_at !== null || (key.expires_at !== null && key.expires_at <= now)) {
+      throw new GatewayError("conflict", `API key ${id} has ended; create a new one`);
+    }
+    if (key.created_by === null) {
+      throw new GatewayError("conflict", `API key ${id} is set by the environment of the gateway; change it there`);
+    }
+    await recordKeyAudit(db, { by, action: "key.rotate", ...key }, now);
+  }, id);
+  return { id, key: formatApiKey({ id, secret }), previousUntil };
 }
 
 function unknownKey(id: string): GatewayError {

@@ -1,5 +1,6 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
 import type { Database, TransactionScope } from "../db/index.ts";
+import { toPageStart } from "./pages.ts";
 import type { AuditEntry } from "./record-audit.ts";
 
 /** A stored audit entry. */
@@ -13,11 +14,11 @@ export interface AuditRow extends AuditEntry {
 export interface AuditFilter {
   readonly from?: number | undefined;
   readonly until?: number | undefined;
-  /** Who did it: the id of an account, `cli`, `oidc` or `stripe`. */
-  readonly actor?: string | undefined;
-  /** `key.create`, or `key` for all that is done with keys. */
-  readonly action?: string | undefined;
-  readonly subject?: string | undefined;
+  /** Who did it, one or any of several: the id of an account, `cli`, an admin key, `oidc` or `stripe`. */
+  readonly actor?: string | readonly string[] | undefined;
+  /** `key.create`, or `key` for all that is done with keys; or any of several. */
+  readonly action?: string | readonly string[] | undefined;
+  readonly subject?: string | readonly string[] | undefined;
 }
 
 /** A place in the log, which is sorted by time, newest first, and then by id. Without an id: before all of that time. */
@@ -67,6 +68,11 @@ export async function readAudit(
   };
 }
 
+/** One entry by its id, as a place in the log. @throws {GatewayError} `invalid_request` when there is none. */
+export async function readAuditEntry({ db }: Pick<TransactionScope, "db">, id: string): Promise<AuditCursor> {
+  return toPageStart(await db.selectFrom("audit").select(["id", "at"]).where("id", "=", id).executeTakeFirst(), id);
+}
+
 function toSpan({ from, until }: AuditFilter): Condition[] {
   return [
     ...(from === undefined ? [] : [sql<boolean>`at >= ${from}`]),
@@ -81,14 +87,19 @@ function toPlace(before: AuditCursor | undefined): Condition[] {
 }
 
 function toConditions({ actor, action, subject }: AuditFilter): Condition[] {
-  const group = `${action}.`;
+  const isAction = (name: string) =>
+    sql<boolean>`(action = ${name} or substr(action, 1, ${sql.lit(name.length + 1)}) = ${`${name}.`})`;
   return [
-    ...(actor === undefined ? [] : [sql<boolean>`account_id = ${actor}`]),
-    ...(subject === undefined ? [] : [sql<boolean>`subject = ${subject}`]),
-    ...(action === undefined
-      ? []
-      : [sql<boolean>`(action = ${action} or substr(action, 1, ${sql.lit(group.length)}) = ${group})`]),
+    ...anyOf(actor, (id) => sql<boolean>`account_id = ${id}`),
+    ...anyOf(subject, (id) => sql<boolean>`subject = ${id}`),
+    ...anyOf(action, isAction),
   ];
+}
+
+function anyOf(values: string | readonly string[] | undefined, toCondition: (value: string) => Condition): Condition[] {
+  if (values === undefined) return [];
+  const conditions = [values].flat().map(toCondition);
+  return [conditions.length === 0 ? sql<boolean>`false` : sql<boolean>`(${sql.join(conditions, sql` or `)})`];
 }
 
 type Condition = RawBuilder<boolean>;

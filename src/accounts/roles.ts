@@ -15,6 +15,21 @@ export interface Actor {
 /** Commands run on the operator's machine. */
 export const commandLine: Actor = { accountId: "cli", role: "owner" };
 
+/** The actor that an admin key is in the audit log: `admin-key:<id>`. */
+export function toAdminKeyActor(keyId: string): string {
+  return `admin-key:${keyId}`;
+}
+
+/** The id of the admin key that an actor is; `undefined` for another actor. */
+export function adminKeyOf(actorId: string): string | undefined {
+  return /^admin-key:(.+)$/.exec(actorId)?.[1];
+}
+
+/** Whether an actor is a command or an admin key, rather than a person. */
+export function isProgram(actorId: string): boolean {
+  return actorId === commandLine.accountId || adminKeyOf(actorId) !== undefined;
+}
+
 /** The identity provider, which the operator trusts with roles by OIDC_ROLE_CLAIM. */
 export const identityProvider: Actor = { accountId: "oidc", role: "owner" };
 
@@ -60,9 +75,16 @@ export async function mayInvite(db: Pick<Store["db"], "selectFrom">, by: string,
   return holder?.role !== "owner";
 }
 
-/** What a person may do in the gateway, by the id of their own account or `cli`; `undefined` when they are disabled or unknown. */
-export async function readRole(db: Pick<Store["db"], "selectFrom">, personId: string): Promise<Role | undefined> {
+/**
+ * What an actor may do in the gateway, by the id of a person's own account, `cli`, or an admin key, which may do what the person
+ * may who vouches for it; `undefined` when they are disabled, revoked or unknown.
+ */
+export async function readRole(db: Pick<Store["db"], "selectFrom">, actorId: string): Promise<Role | undefined> {
+  const keyId = adminKeyOf(actorId);
+  const key = db.selectFrom("admin_keys").select("vouched_by").where("revoked_at", "is", null);
+  const personId = keyId === undefined ? actorId : (await key.where("id", "=", keyId).executeTakeFirst())?.vouched_by;
   if (personId === commandLine.accountId) return commandLine.role;
+  if (personId === undefined) return undefined;
   const person = await db
     .selectFrom("users")
     .innerJoin("accounts", "accounts.id", "users.account_id")

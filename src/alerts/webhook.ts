@@ -1,7 +1,6 @@
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
-import { BlockList, isIP } from "node:net";
-import { GatewayError } from "../contract/index.ts";
+import { createNetworkList, GatewayError } from "../contract/index.ts";
 import { createPublicRequest, isPublicAddress } from "../kernel/index.ts";
 import { DeliveryError, type Message, sendMsMax } from "./message.ts";
 
@@ -20,8 +19,7 @@ export type SendWebhook = (to: { url: string; secret?: string | undefined }, mes
  * are signed as Standard Webhooks are.
  */
 export function createWebhooks({ networks, proxyEnv, now }: WebhookOptions): SendWebhook {
-  const listed = toBlockList(networks ?? []);
-  const isListed = (address: string) => listed.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
+  const { has: isListed } = createNetworkList(networks ?? []);
   const overTls = createPublicRequest({
     proxyEnv,
     isPublic: (address) => isPublicAddress(address) || isListed(address),
@@ -80,14 +78,4 @@ function toDeliveryError(
   }
   const code = error instanceof Error && "code" in error ? ` (${String(error.code)})` : "";
   return new DeliveryError(`The webhook could not be reached${code}`);
-}
-
-function toBlockList(networks: readonly string[]): BlockList {
-  const list = new BlockList();
-  for (const network of networks) {
-    const [address = "", bits] = network.split("/");
-    const isV6 = isIP(address) === 6;
-    list.addSubnet(address, bits === undefined ? (isV6 ? 128 : 32) : Number(bits), isV6 ? "ipv6" : "ipv4");
-  }
-  return list;
 }

@@ -29,6 +29,7 @@ export {
 export { UsageRollup } from "./statistics/rollup.ts";
 export { type DaySpan, type Period, periods, spanDaysMax } from "./usage/buckets.ts";
 export { readUsage, readUsageBy } from "./usage/read-usage.ts";
+export { readUsageRows, type UsageOfBucket } from "./usage/read-usage-rows.ts";
 export type { UsageFigures, UsageSum, UsageSums } from "./usage/sum-usage.ts";
 export { type Verification, verifyLedger } from "./verify.ts";
 export {

@@ -1,4 +1,4 @@
-import { isIP } from "node:net";
+import { isNetwork } from "../contract/index.ts";
 
 /** A host name or an IP address without brackets. */
 export const hostPattern = /^[A-Za-z0-9._:-]{1,253}$/;
@@ -54,12 +54,7 @@ export function parseOrigin(text: string): string | undefined {
 /** Reads comma-separated IP addresses and CIDR ranges. */
 export function parseNetworks(text: string): string[] | undefined {
   const networks = text.split(",").map((network) => network.trim());
-  const isValid = (network: string) => {
-    const [, address = "", bits] = /^([\da-fA-F.:]+)(?:\/(\d{1,3}))?$/.exec(network) ?? [];
-    const version = isIP(address);
-    return version !== 0 && (bits === undefined || Number(bits) <= (version === 4 ? 32 : 128));
-  };
-  return networks.every(isValid) ? networks : undefined;
+  return networks.every(isNetwork) ? networks : undefined;
 }
 
 /** Whether it is an http or https URL without user name, query or fragment. */

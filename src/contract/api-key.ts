@@ -6,7 +6,8 @@ export interface KeyParts {
 }
 
 /** Wider than what is made here: a key given for scripts comes from elsewhere. */
-const pattern = /^sk-mg-([0-9A-Za-z]{4,64})-([0-9A-Za-z_-]{16,200})$/;
+const pattern = /^sk-mg-(?!admin-)([0-9A-Za-z]{4,64})-([0-9A-Za-z_-]{16,200})$/;
+const adminPattern = /^sk-mg-admin-([0-9A-Za-z]{4,64})-([0-9A-Za-z_-]{16,200})$/;
 
 /** What a well-formed key looks like, for error messages. */
 export const apiKeyForm =
@@ -16,9 +17,31 @@ export function formatApiKey({ id, secret }: KeyParts): string {
   return `sk-mg-${id}-${secret}`;
 }
 
-/** Returns `undefined` for a text that is not a key. */
+/** Returns `undefined` for a text that is not an API key; an admin key is none. */
 export function parseApiKey(token: string): KeyParts | undefined {
-  const match = pattern.exec(token);
+  return parseParts(pattern, token);
+}
+
+/** What a well-formed admin key looks like, for error messages. */
+export const adminKeyForm = "sk-mg-admin-<id>-<secret>";
+
+/** An admin key as it is given out: it manages the gateway and makes no calls. */
+export function formatAdminKey({ id, secret }: KeyParts): string {
+  return `sk-mg-admin-${id}-${secret}`;
+}
+
+/** Returns `undefined` for a text that is not an admin key. */
+export function parseAdminKey(token: string): KeyParts | undefined {
+  return parseParts(adminPattern, token);
+}
+
+/** Whether a text is meant as an admin key, well-formed or not. */
+export function isAdminKey(token: string): boolean {
+  return token.startsWith("sk-mg-admin-");
+}
+
+function parseParts(form: RegExp, token: string): KeyParts | undefined {
+  const match = form.exec(token);
   if (match === null) return undefined;
   const [, id = "", secret = ""] = match;
   return { id, secret };

@@ -1,5 +1,6 @@
 import type { Capability } from "./capability.ts";
 import type { Meters, UsageSource } from "./meters.ts";
+import type { NetworkList } from "./networks.ts";
 
 /** Bounds of an account; one that it does not name is the configuration's. */
 export interface Limits {
@@ -49,6 +50,8 @@ export interface Caller {
   createdBy?: string;
   /** The operator keeps the prompts and answers of its calls, where the gateway keeps any; absent: not. */
   keepsContent?: true;
+  /** Where the key may be used from; absent: anywhere. */
+  allowedNetworks?: NetworkList;
 }
 
 /** What a call asks the ledger before it may reach a provider. */

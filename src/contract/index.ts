@@ -11,6 +11,7 @@ export * from "./error.ts";
 export * from "./images.ts";
 export * from "./meters.ts";
 export * from "./model.ts";
+export * from "./networks.ts";
 export * from "./plugin.ts";
 export * from "./price.ts";
 export * from "./speech.ts";

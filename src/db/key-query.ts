@@ -7,6 +7,10 @@ export interface KeyRecord {
   id: string;
   account_id: string;
   secret_hash: string;
+  /** Of the secret before the last rotation, and until when it is good. */
+  previous_secret_hash: string | null;
+  previous_until: number | null;
+  allowed_networks: string | null;
   allowed_models: string | null;
   expires_at: number | null;
   revoked_at: number | null;
@@ -40,6 +44,9 @@ export function keyQuery(db: Kysely<Database>) {
       "keys.id",
       "keys.account_id",
       "keys.secret_hash",
+      "keys.previous_secret_hash",
+      "keys.previous_until",
+      "keys.allowed_networks",
       "keys.allowed_models",
       "keys.expires_at",
       "keys.revoked_at",

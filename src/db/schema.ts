@@ -1,5 +1,6 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { BudgetPeriod, Capability, MeterName, UsageSource } from "../contract/index.ts";
+import type { AdminKeysTable, ServiceAccountsTable } from "./admin-key-tables.ts";
 import type { AlertTables } from "./alert-tables.ts";
 import { meterColumns } from "./meter-columns.ts";
 import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
@@ -20,6 +21,8 @@ import type { UsageColumns, UsageTables } from "./usage-tables.ts";
 export interface Database extends AlertTables, ContentTables, UsageTables {
   accounts: AccountsTable;
   keys: KeysTable;
+  service_accounts: ServiceAccountsTable;
+  admin_keys: AdminKeysTable;
   open_calls: OpenCallsTable;
   calls: CallsTable;
   refusals: RefusalsTable;
@@ -108,6 +111,13 @@ interface KeysTable {
   last_used_at: number | null;
   /** The account of the person who made it, or `cli`; null: unknown. */
   created_by: Generated<string | null>;
+  /** JSON array of addresses and CIDR ranges; null: any. */
+  allowed_networks: Generated<string | null>;
+  /** The hash of the secret before the last rotation, which is good until `previous_until`; both are null without one. */
+  previous_secret_hash: Generated<string | null>;
+  previous_until: Generated<number | null>;
+  /** The service account whose key it is; null: it is of a person or a command. */
+  service_account_id: Generated<string | null>;
 }
 
 export { meterColumns };

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
+import { createAdminApi, keyUsageController, organizationApi } from "./admin-api/index.ts";
 import { chatController } from "./api/chat.ts";
 import { completionsController } from "./api/completions.ts";
 import { docs } from "./api/docs.bun.ts";
@@ -48,10 +49,15 @@ export function createHttp(deps: HttpDeps) {
 
 /** What counts or holds something for the whole gateway: once, however many paths lead to it. */
 function createShared(deps: HttpDeps) {
-  return { sendFile: createFileService(deps), counts: new CountLimiter(deps.now), store: new ResponseStore(deps) };
+  return {
+    sendFile: createFileService(deps),
+    counts: new CountLimiter(deps.now),
+    store: new ResponseStore(deps),
+    adminApi: createAdminApi(deps),
+  };
 }
 
-function api(deps: HttpDeps, { sendFile, counts, store }: ReturnType<typeof createShared>) {
+function api(deps: HttpDeps, { sendFile, counts, store, adminApi }: ReturnType<typeof createShared>) {
   return new Elysia()
     .use(chatController(deps))
     .use(completionsController(deps))
@@ -64,8 +70,10 @@ function api(deps: HttpDeps, { sendFile, counts, store }: ReturnType<typeof crea
     .use(speechController(deps))
     .use(modelsController(deps))
     .use(keyController(deps))
+    .use(keyUsageController(deps))
     .use(filesController(deps, sendFile))
-    .use(usageController(deps));
+    .use(usageController(deps))
+    .use(organizationApi(deps, adminApi));
 }
 
 /** For errors outside of Elysia's hooks. Without it Bun answers with a page that shows the source. */

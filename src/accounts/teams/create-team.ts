@@ -71,7 +71,7 @@ export async function renameTeam(
 }
 
 /** Every account has an address, by which commands and lists name it. */
-function toAddress(name: string, accountId: string): string {
+export function toAddress(name: string, accountId: string): string {
   const words = name
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")

@@ -75,6 +75,24 @@ export async function lockTeam(db: Transaction<Database>, actor: TeamActor, acco
   throw new GatewayError("forbidden", "Only admins of the team may do this; ask one of them");
 }
 
+/** People besides the holder that an account can have. */
+export const peopleMax = 500;
+
+/** Makes a person a member of a team. The account is locked already. @throws {GatewayError} `not_found`, `conflict` */
+export async function addPerson(
+  db: Transaction<Database>,
+  { accountId, personId, role }: PersonOfTeam & { role: TeamRole },
+  now: number,
+): Promise<Person> {
+  const { id: user_id } = (await userOf(db, personId).executeTakeFirst()) ?? {};
+  if (user_id === undefined) throw new GatewayError("not_found", "No user has this id or e-mail");
+  const people = await listPeople({ db }, accountId);
+  if (people.some(({ id }) => id === personId)) throw new GatewayError("conflict", "They belong to this team already");
+  if (people.length > peopleMax) throw new GatewayError("conflict", `The team has ${peopleMax} people, its limit`);
+  await db.insertInto("memberships").values({ account_id: accountId, user_id, role, joined_at: now }).execute();
+  return (await listPeople({ db }, accountId)).find(({ id }) => id === personId) as Person;
+}
+
 interface PersonOfTeam {
   readonly accountId: string;
   readonly personId: string;

@@ -5,6 +5,7 @@ import type { Database, Store, TeamRole } from "../../db/index.ts";
 import { parseEmail } from "../account-admin.ts";
 import { lockAccount } from "../lock-account.ts";
 import { mayAdminister, mayInvite, readRole } from "../roles.ts";
+import { peopleMax } from "./people.ts";
 
 /** An open invitation to a team. */
 export interface TeamInvitation {
@@ -30,7 +31,6 @@ export interface NewTeamInvitation {
 const dayMs = 86_400_000;
 const daysDefault = 7;
 const openMax = 100;
-const peopleMax = 500;
 
 /**
  * Creates the token of a link with which one person joins a team. The account is locked already.

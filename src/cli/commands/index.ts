@@ -9,9 +9,10 @@ import {
   quotaSet,
 } from "./account.ts";
 import { accountContent } from "./account-content.ts";
+import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
-import { keyCreate, keyList, keyRevoke, keySet } from "./key.ts";
+import { keyCreate, keyList, keyRevoke, keyRotate, keySet } from "./key.ts";
 import { ledgerExport, ledgerVerify } from "./ledger.ts";
 import { ledgerReconcile } from "./ledger-reconcile.ts";
 import { pluginCheck } from "./plugin-check.ts";
@@ -37,7 +38,8 @@ export const commands: readonly Command[] = [
   serve,
   ...[accountCreate, accountList, accountShow, accountSet, accountInvite, accountPassword, accountContent],
   ...[teamList, teamInvite, teamSet, teamRemove, teamBudget],
-  ...[keyCreate, keyList, keySet, keyRevoke],
+  ...[keyCreate, keyList, keySet, keyRotate, keyRevoke],
+  ...[adminKeyCreate, adminKeyList, adminKeyRevoke],
   ...[walletCredit, walletDebit, walletShow],
   ...[voucherCreate, voucherList, voucherVoid],
   quotaSet,

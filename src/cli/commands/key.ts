@@ -1,13 +1,15 @@
-import type { ApiKey } from "../../accounts/index.ts";
+import { type ApiKey, graceSecondsDefault } from "../../accounts/index.ts";
 import { formatUsd, type KeyLimits } from "../../contract/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toIsoTime } from "../lib/format.ts";
 import {
   parseAllowedModels,
   parseBudget,
+  parseCount,
   parseExpiry,
   parseKeyId,
   parseLimit,
+  parseNetworkList,
   parseOrNone,
   parsePeriod,
 } from "../lib/parse.ts";
@@ -25,6 +27,7 @@ const changeFlags = {
   name: { value: "N", description: "Purpose of the key" },
   expires: { value: "30d", description: "Expiry: a duration (30d, 12h, 1y) or the last day (2027-01-31)" },
   models: { value: "a,b", description: "Models the key may use" },
+  networks: { value: "a,b", description: "Addresses and CIDR ranges it may be used from" },
   ...limitFlags,
 } as const;
 
@@ -44,9 +47,18 @@ export const keyCreate = defineCommand({
     const allowedModels =
       flags.models === undefined ? undefined : await parseAllowedModels(flags.models, context, config);
     const bounds = parseLimits(flags, (text, parse) => parse(text));
+    const allowedNetworks = flags.networks === undefined ? undefined : parseNetworkList(flags.networks);
     const create = async ({ accounts }: OpenedStore) => {
       const { id: accountId } = await findAccount(accounts, flags.account);
-      return accounts.createKey({ accountId, by: "cli", name: flags.name, expiresAt, allowedModels, bounds });
+      return accounts.createKey({
+        accountId,
+        by: "cli",
+        name: flags.name,
+        expiresAt,
+        allowedModels,
+        allowedNetworks,
+        bounds,
+      });
     };
     const { id, key } = await withStore(config, create, now);
     const advice = `Keep it: only its hash is stored. Revoke it with modelgate key revoke ${id}`;
@@ -87,9 +99,11 @@ export const keySet = defineCommand({
       name: flags.name,
       expiresAt: parseOrNone(flags.expires, (text) => parseExpiry(text, now)),
       allowedModels: await parseOrNone(flags.models, (text) => parseAllowedModels(text, context, config)),
+      allowedNetworks: parseOrNone(flags.networks, parseNetworkList),
       bounds: parseLimits(flags, parseOrNone),
     };
-    const values = [...Object.values(changes.bounds), changes.name, changes.expiresAt, changes.allowedModels];
+    const { bounds, ...others } = changes;
+    const values = [...Object.values(bounds), ...Object.values(others)];
     if (values.every((change) => change === undefined)) {
       throw new UsageError(`Nothing to change, expected one of --${Object.keys(changeFlags).join(", --")}`);
     }
@@ -104,10 +118,27 @@ export const keySet = defineCommand({
       name: key?.name ?? null,
       expires_at: toIsoTime(key?.expiresAt),
       allowed_models: key?.allowedModels ?? null,
+      allowed_networks: key?.allowedNetworks ?? null,
       ...toLimitsJson(key?.bounds ?? {}),
     };
     const pairs = Object.entries(json).map(([name, value]) => `${name} ${value ?? "none"}`);
     return { json, text: pairs.join(", ") };
+  },
+});
+
+export const keyRotate = defineCommand({
+  name: "key rotate",
+  description: "Give an API key another secret, which is printed only once; the old one works on for a while",
+  flags: { "grace-seconds": { value: "N", description: "How long the old secret still works (default: an hour)" } },
+  args: ["ID"],
+  example: "key rotate ID --grace-seconds 3600",
+  async run(_context, { flags, args, config, now }) {
+    const graceSeconds = parseCount("--grace-seconds", flags["grace-seconds"] ?? String(graceSecondsDefault));
+    const id = parseKeyId(args.ID);
+    const rotate = ({ accounts }: OpenedStore) => accounts.rotateKey(id, graceSeconds, "cli");
+    const { key, previousUntil } = await withStore(config, rotate, now);
+    const until = new Date(previousUntil).toISOString();
+    return { json: { id, key, previous_until: until }, text: `${key}\nThe old secret works until ${until}` };
   },
 });
 
@@ -154,6 +185,7 @@ function toKeyJson(key: ApiKey, now: number) {
     state: formatState(key, now).split(" ")[0],
     expires_at: toIsoTime(key.expiresAt),
     allowed_models: key.allowedModels ?? null,
+    allowed_networks: key.allowedNetworks ?? null,
     ...toLimitsJson(key.bounds),
     budget_used_usd: key.bounds.budgetNanodollars === undefined ? null : formatUsd(key.spentNanodollars),
     created_at: toIsoTime(key.createdAt),

@@ -1,6 +1,6 @@
 import { roles } from "../../accounts/index.ts";
 import type { Config } from "../../config/index.ts";
-import { type BudgetPeriod, parseUsd } from "../../contract/index.ts";
+import { type BudgetPeriod, isNetwork, networkForm, parseUsd } from "../../contract/index.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { type CliContext, UsageError } from "../command.ts";
 import { loadSnapshot, readProviderSettings, toCatalogueRows } from "./catalogue.ts";
@@ -68,7 +68,20 @@ export function parseLimit(flag: string, text: string): number {
 
 /** Reads a number of tokens from 0. @throws {UsageError} */
 export function parseTokens(text: string): number {
-  return parseWhole("--tokens", text, 0);
+  return parseCount("--tokens", text);
+}
+
+/** Reads a whole number from 0. @throws {UsageError} */
+export function parseCount(flag: string, text: string): number {
+  return parseWhole(flag, text, 0);
+}
+
+/** Reads comma-separated addresses and CIDR ranges. @throws {UsageError} */
+export function parseNetworkList(text: string): string[] {
+  const networks = text.split(",").map((network) => network.trim());
+  const wrong = networks.find((network) => !isNetwork(network));
+  if (wrong === undefined) return networks;
+  throw new UsageError(`Cannot read --networks ${text}: ${JSON.stringify(wrong)} is not ${networkForm}`);
 }
 
 /** Reads a role. @throws {UsageError} */

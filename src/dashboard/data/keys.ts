@@ -43,6 +43,7 @@ export interface NewKey {
   readonly name: string;
   readonly expires_at?: string;
   readonly allowed_models?: string[];
+  readonly allowed_networks?: string[];
   readonly budget_usd?: string;
   readonly budget_period?: BudgetPeriod;
   readonly requests_per_minute?: number;
@@ -60,6 +61,7 @@ export interface KeyChange {
   readonly name?: string;
   readonly expires_at?: string | null;
   readonly allowed_models?: string[] | null;
+  readonly allowed_networks?: string[] | null;
   readonly budget_usd?: string | null;
   readonly budget_period?: BudgetPeriod;
   readonly requests_per_minute?: number | null;
@@ -69,6 +71,11 @@ export interface KeyChange {
 
 export function changeKey(id: string, change: KeyChange) {
   return request(api.keys({ id }).patch(change));
+}
+
+/** Gives a key another secret, which only this response contains. */
+export function rotateKey(id: string, graceSeconds: number) {
+  return request(api.keys({ id }).rotate.post({ grace_seconds: graceSeconds }));
 }
 
 export function revokeKey(id: string) {

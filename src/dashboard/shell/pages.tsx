@@ -34,6 +34,7 @@ export const userPages: readonly PageEntry[] = [
 export const adminPages: readonly PageEntry[] = [
   onDemand("/admin/gateway", "Gateway", "overview", () => import("../pages/statistics/gateway-page.tsx")),
   onDemand("/admin/accounts", "Accounts", "accounts", () => import("../pages/admin/accounts-page.tsx")),
+  onDemand("/admin/keys", "Admin keys", "key", () => import("../pages/admin/admin-keys-page.tsx")),
   onDemand("/admin/vouchers", "Vouchers", "voucher", () => import("../pages/admin/vouchers-page.tsx")),
   onDemand("/admin/providers", "Providers", "admin", () => import("../pages/admin/providers/providers-page.tsx")),
   onDemand("/admin/catalogue", "Catalogue", "models", () => import("../pages/admin/catalogue/catalogue-page.tsx")),

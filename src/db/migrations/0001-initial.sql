@@ -33,7 +33,11 @@ create table keys (
   created_by text,
   expires_at bigint,
   revoked_at bigint,
-  last_used_at bigint
+  last_used_at bigint,
+  allowed_networks text,
+  previous_secret_hash text,
+  previous_until bigint,
+  service_account_id text
 ) without rowid;
 
 create index keys_expiring on keys (expires_at) where expires_at is not null;
@@ -41,6 +45,32 @@ create index keys_expiring on keys (expires_at) where expires_at is not null;
 create index keys_of_account on keys (account_id);
 
 create index keys_revoked on keys (revoked_at) where revoked_at is not null;
+
+create index keys_of_service_account on keys (service_account_id) where service_account_id is not null;
+
+create table service_accounts (
+  id text not null primary key,
+  account_id text not null references accounts (id),
+  name text not null,
+  created_at bigint not null,
+  created_by text not null
+) without rowid;
+
+create index service_accounts_of_account on service_accounts (account_id);
+
+create table admin_keys (
+  id text not null primary key,
+  name text not null,
+  secret_hash text not null,
+  scopes text not null,
+  allowed_networks text,
+  created_by text not null,
+  vouched_by text not null,
+  created_at bigint not null,
+  expires_at bigint,
+  revoked_at bigint,
+  last_used_at bigint
+) without rowid;
 
 create table open_calls (
   id text not null primary key,

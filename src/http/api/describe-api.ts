@@ -65,11 +65,12 @@ export async function describeApi(routes: readonly InternalRoute[], { version, k
     exclude: /^\/docs|^\/openapi/,
     documentation: {
       info: { title: "modelgate", version, description: "One API in front of many model providers" },
-      tags: [{ name: "Calls" }, { name: "Models" }, { name: "Account" }, { name: "Operation" }],
+      tags: [{ name: "Calls" }, { name: "Models" }, { name: "Account" }, { name: "Management" }, { name: "Operation" }],
       servers: [{ url: "/" }],
       components: {
         securitySchemes: {
           key: { type: "http", scheme: "bearer" },
+          admin: { type: "http", scheme: "bearer", description: "An admin key" },
           session: { type: "apiKey", in: "cookie", name: "session" },
         },
       },

@@ -1,5 +1,6 @@
 import type { Capability } from "../../contract/index.ts";
 import type { ModelEntry } from "../../kernel/index.ts";
+import { organizationExamples } from "../admin-api/examples.ts";
 
 interface RequestDoc {
   /** The capability of the model in the example. */
@@ -126,6 +127,8 @@ interface RequestBody {
 
 /** Adds an example that is answered, and what each field means, to the body of an operation of the OpenAPI document. */
 export function describeRequest(path: string, { content }: RequestBody, models: readonly ModelEntry[]): void {
+  const managed = organizationExamples[path.slice(Math.max(0, path.indexOf("/organization")))];
+  if (managed !== undefined && content["application/json"] !== undefined) content["application/json"].example = managed;
   const [, doc] = Object.entries(docs).find(([suffix]) => path.endsWith(suffix)) ?? [];
   if (doc === undefined) return;
   const id = pickModel(models, doc.capability);

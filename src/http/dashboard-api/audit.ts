@@ -1,6 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type AuditCursor, type AuditFilter, type AuditRow, emailsOf, readAudit } from "../../accounts/index.ts";
+import {
+  type AuditCursor,
+  type AuditFilter,
+  type AuditRow,
+  adminKeyOf,
+  emailsOf,
+  namesOfAdminKeys,
+  readAudit,
+} from "../../accounts/index.ts";
 import type { Store } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
@@ -52,7 +60,15 @@ async function toJson(store: Store, entries: readonly AuditRow[]) {
     store,
     entries.flatMap(({ accountId, subject }) => [accountId, subject]),
   );
-  return entries.map((entry) => toAuditEntryJson(entry, emails));
+  const keys = await namesOfAdminKeys(
+    store,
+    entries.flatMap(({ accountId }) => adminKeyOf(accountId) ?? []),
+  );
+  return entries.map((entry) => {
+    const key = adminKeyOf(entry.accountId);
+    const json = toAuditEntryJson(entry, emails);
+    return key === undefined ? json : { ...json, email: `admin key ${keys.get(key) ?? key}` };
+  });
 }
 
 /** Actor and subject may be given by e-mail. @throws {GatewayError} `invalid_request` */

@@ -7,6 +7,7 @@ import { formBody } from "../middleware/validation-errors.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { adminAccountController } from "./admin-account.ts";
+import { dashboardAdminKeysController } from "./admin-keys.ts";
 import { adminAlertsController, alertsController } from "./alerts.ts";
 import { auditController } from "./audit.ts";
 import { catalogueController } from "./catalogue.ts";
@@ -49,6 +50,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(adminAccountsController(deps))
     .use(adminAccountController(deps))
     .use(adminVouchersController(deps))
+    .use(dashboardAdminKeysController(deps))
     .use(auditController(deps))
     .use(systemStatusController(deps))
     .use(providersController(deps))

@@ -1,6 +1,13 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type ApiKey, emailsOf, RateLimiter, type SessionUser } from "../../accounts/index.ts";
+import {
+  type ApiKey,
+  emailsOf,
+  graceSecondsDefault,
+  graceSecondsMax,
+  RateLimiter,
+  type SessionUser,
+} from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -16,10 +23,14 @@ const Name = Type.String({ minLength: 1, maxLength: 200 });
 const Moment = Type.String({ maxLength: 40 });
 /** A list of models of a key or an account. */
 export const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { minItems: 1, maxItems: 500 });
+/** Addresses and CIDR ranges of a key. */
+export const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
+const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
 const NewKey = formBody({
   name: Name,
   expires_at: Type.Optional(Moment),
   allowed_models: Type.Optional(Models),
+  allowed_networks: Type.Optional(Networks),
   budget_usd: Type.Optional(Budget),
   budget_period: Type.Optional(Period),
   requests_per_minute: Type.Optional(Limit),
@@ -31,6 +42,7 @@ const KeyChange = formBody({
   name: Type.Optional(Name),
   expires_at: Type.Optional(Type.Union([Moment, Type.Null()])),
   allowed_models: Type.Optional(Type.Union([Models, Type.Null()])),
+  allowed_networks: Type.Optional(Type.Union([Networks, Type.Null()])),
   budget_usd: Type.Optional(Type.Union([Budget, Type.Null()])),
   budget_period: Type.Optional(Period),
   requests_per_minute: Type.Optional(Type.Union([Limit, Type.Null()])),
@@ -77,6 +89,7 @@ export function keysController(deps: HttpDeps) {
           name: body.name,
           expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at, "expires_at"),
           allowedModels: body.allowed_models,
+          allowedNetworks: body.allowed_networks,
           bounds: {
             budgetNanodollars: body.budget_usd === undefined ? undefined : readBudget(body.budget_usd),
             budgetPeriod: body.budget_period,
@@ -100,6 +113,7 @@ export function keysController(deps: HttpDeps) {
             name: body.name,
             expiresAt: typeof expires === "string" ? readMoment(expires, "expires_at") : expires,
             allowedModels: body.allowed_models,
+            allowedNetworks: body.allowed_networks,
             bounds: {
               budgetNanodollars: typeof budget === "string" ? readBudget(budget) : budget,
               budgetPeriod: body.budget_period,
@@ -113,6 +127,16 @@ export function keysController(deps: HttpDeps) {
         return { id };
       },
       { body: KeyChange },
+    )
+    .post(
+      "/:id/rotate",
+      async ({ user, params: { id }, body: { grace_seconds: graceSeconds = graceSecondsDefault } }) => {
+        changes.take(user.accountId);
+        await expectOwn(user, id);
+        const { key, previousUntil } = await accounts.rotateKey(id, graceSeconds, user.ownAccountId);
+        return { id, key, previous_until: new Date(previousUntil).toISOString() };
+      },
+      { body: Rotation },
     )
     .delete("/:id", async ({ user, params: { id } }) => {
       changes.take(user.accountId);

@@ -32,6 +32,9 @@ export function toKeyJson(key: ApiKey) {
     id: key.id,
     name: key.name,
     allowed_models: key.allowedModels ?? null,
+    allowed_networks: key.allowedNetworks ?? null,
+    /** Until when the secret before the last rotation works. */
+    previous_until: toIso(key.previousUntil),
     budget_usd: budget === undefined ? null : formatUsd(budget),
     budget_period: budget === undefined ? null : (key.bounds.budgetPeriod ?? "month"),
     /** Spent of the budget in its running period. */

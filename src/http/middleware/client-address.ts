@@ -1,4 +1,5 @@
-import { BlockList, isIP } from "node:net";
+import { isIP } from "node:net";
+import { createNetworkList } from "../../contract/index.ts";
 
 /** Reads the address of the client of a request, given the address of the connection and `x-forwarded-for`. */
 export type ReadClientAddress = (peer: string, forwardedFor: string | null) => string;
@@ -10,13 +11,7 @@ export type ReadClientAddress = (peer: string, forwardedFor: string | null) => s
  * @param proxies Addresses and CIDR ranges, as `TRUSTED_PROXIES` has them.
  */
 export function readClientAddress(proxies: readonly string[]): ReadClientAddress {
-  const trusted = new BlockList();
-  for (const proxy of proxies) {
-    const [net = "", bits] = proxy.split("/");
-    const family = isIP(net) === 4 ? "ipv4" : "ipv6";
-    trusted.addSubnet(net, bits === undefined ? (family === "ipv4" ? 32 : 128) : Number(bits), family);
-  }
-  const isTrusted = (address: string) => trusted.check(address, isIP(address) === 4 ? "ipv4" : "ipv6");
+  const { has: isTrusted } = createNetworkList(proxies);
   return (peer, forwardedFor) => {
     let address = parseAddress(peer);
     if (address === undefined) return peer;
@@ -28,6 +23,27 @@ export function readClientAddress(proxies: readonly string[]): ReadClientAddress
     }
     return address;
   };
+}
+
+/** The part of Bun's server that knows who a request is from. */
+export interface Clients {
+  requestIP(request: Request): { address: string } | null;
+}
+
+const readers = new WeakMap<readonly string[], ReadClientAddress>();
+
+/** The address of the client of a request; `unknown` without a server. */
+export function clientAddressOf(
+  { trustedProxies }: { readonly trustedProxies: readonly string[] },
+  request: Request,
+  server: Clients | null,
+): string {
+  let read = readers.get(trustedProxies);
+  if (read === undefined) {
+    read = readClientAddress(trustedProxies);
+    readers.set(trustedProxies, read);
+  }
+  return read(server?.requestIP(request)?.address ?? "unknown", request.headers.get("x-forwarded-for"));
 }
 
 /** The network whose attempts are counted: an IPv4 address, or the /64 that one customer gets of IPv6. */

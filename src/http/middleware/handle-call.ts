@@ -1,17 +1,26 @@
 import { Elysia } from "elysia";
-import { type Capability, formatUsd, GatewayError, type LimitState, makeCallId } from "../../contract/index.ts";
+import { RefusedKeyError } from "../../accounts/index.ts";
+import {
+  type Caller,
+  type Capability,
+  formatUsd,
+  GatewayError,
+  type LimitState,
+  makeCallId,
+} from "../../contract/index.ts";
 import { type AnswerOf, CallContext, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { CallMemory } from "../memory/call-memory.ts";
 import { countedBytesMin } from "../memory/memory-accountant.ts";
 import { sendReserved } from "../memory/send-bytes.ts";
+import { type Clients, clientAddressOf } from "./client-address.ts";
 import { readClientRequestId, readNamesOfBody, readSessionHeader, readTagHeader } from "./client-names.ts";
 import { takeModels } from "./listed-models.ts";
 import { declaredBytes, jsonBytesMax, largeBytesMin, readJson } from "./read-body.ts";
 import type { ResponseHeaders } from "./security-headers.ts";
 
 /** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
-interface Sockets {
+interface Sockets extends Clients {
   timeout(request: Request, seconds: number): void;
 }
 
@@ -138,6 +147,7 @@ export async function authenticate(deps: HttpDeps, request: Request, server: Soc
   try {
     const authenticated = deps.accounts.authenticate(readApiKey(request));
     const caller = authenticated instanceof Promise ? await authenticated : authenticated;
+    if (caller.allowedNetworks !== undefined) checkNetwork(deps, caller, request, server);
     const id = makeCallId(openedAt);
     const memory = new CallMemory(deps.memory, caller.accountId);
     const onEnd = () => deps.loadShedder.endRequest();
@@ -146,6 +156,16 @@ export async function authenticate(deps: HttpDeps, request: Request, server: Soc
     deps.loadShedder.endRequest();
     throw error;
   }
+}
+
+/** @throws {RefusedKeyError} for a key that may not be used from where the request comes from. */
+function checkNetwork({ config }: HttpDeps, caller: Caller, request: Request, server: Clients | null): void {
+  const address = clientAddressOf(config, request, server);
+  if (caller.allowedNetworks?.has(address) !== false) return;
+  throw new RefusedKeyError(
+    `Incorrect API key provided: ${caller.keyId} is not allowed from the address ${address}`,
+    caller,
+  );
 }
 
 function refuseOverload({ loadShedder }: HttpDeps, nowMs: number): void {
@@ -158,7 +178,7 @@ function refuseOverload({ loadShedder }: HttpDeps, nowMs: number): void {
  *
  * @throws {GatewayError} `invalid_api_key` when the header is missing or malformed.
  */
-function readApiKey(request: Request): string {
+export function readApiKey(request: Request): string {
   const header = request.headers.get("authorization");
   const plain = header === null ? request.headers.get("x-api-key") : null;
   if (plain !== null && plain.length <= 512) return plain.trim();

@@ -36,8 +36,8 @@ interface Handled<Body> {
  */
 export function replyOnce<Body>(deps: HttpDeps, reply: (handled: Handled<Body>) => Promise<Response>) {
   return async ({ call, body }: Handled<Body>): Promise<Response> => {
-    const key = call.httpRequest.headers.get("idempotency-key");
-    if (key === null) return await reply({ call, body });
+    const key = idempotencyKeyOf(call.httpRequest);
+    if (key === undefined) return await reply({ call, body });
     // Writing a claim is work, which the limit of requests bounds also for those who are refused afterwards.
     const { remainingRequests } = await deps.ledger.readLimitState(call.caller);
     if (remainingRequests < 1) await deps.ledger.countRequest(call.id, call.caller);
@@ -51,12 +51,16 @@ export function replyOnce<Body>(deps: HttpDeps, reply: (handled: Handled<Body>) 
   };
 }
 
+/** The header of a request that must not run twice. @throws {GatewayError} `invalid_request` */
+export function idempotencyKeyOf({ headers }: Request): string | undefined {
+  const key = headers.get("idempotency-key");
+  if (key === null || keyForm.test(key)) return key ?? undefined;
+  const sentence = "Idempotency-Key has 1 to 255 printable ASCII characters; a UUID is a good one";
+  throw new GatewayError("invalid_request", sentence, { param: "Idempotency-Key" });
+}
+
 /** What is stored says nothing about the request to those who do not have the gateway's key. */
 async function identify(deps: HttpDeps, call: HttpCall, key: string, body: unknown): Promise<KeyedRequest> {
-  if (!keyForm.test(key)) {
-    const sentence = "Idempotency-Key has 1 to 255 printable ASCII characters; a UUID is a good one";
-    throw new GatewayError("invalid_request", sentence, { param: "Idempotency-Key" });
-  }
   const { accountId, keyId } = call.caller;
   const path = parseUrl(call.httpRequest).pathname.replace(deps.config.basePath, "/v1");
   const { file, ...fields } = body as { file?: unknown };

@@ -66,6 +66,35 @@ test("the commands on accounts, keys, wallets and audits do what they say, one a
   expect(await shell.follow(audits)).toContain("model");
 });
 
+test("the commands of the management API do what they say, one after the other", async () => {
+  const blocks = blocksOf("docs/management-api.md", "## First steps");
+  const said = await shell.follow(blocks.join(""));
+  for (const fact of ['"balance_usd":"250"', '"object":"chat.completion"', '"previous_until":', '"object":"page"']) {
+    expect(said).toContain(fact);
+  }
+  expect(said).not.toContain('"error"');
+});
+
+test("the program of the management API lists the projects", async () => {
+  const [program = ""] = codeBlocks(readSection("docs/management-api.md", "## First steps"), "ts");
+  const { key } = JSON.parse(
+    await shell.follow("modelgate admin-key create --name reader --scopes accounts:read --json"),
+  );
+  const folder = mkdtempSync(join(root, "node_modules/.management-"));
+  try {
+    writeFileSync(join(folder, "index.ts"), program.replace("127.0.0.1:3000", new URL(shell.gateway.origin).host));
+    const child = Bun.spawn([process.execPath, join(folder, "index.ts")], {
+      env: { PATH: process.env.PATH ?? "", ADMIN_KEY: key },
+      stderr: "pipe",
+    });
+    const [said, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
+    expect([await child.exited, complaint]).toEqual([0, ""]);
+    expect(said).toMatch(/^acc_\w+ /);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 test("a catalogue file changes a model while the gateway runs", async () => {
   const [block = ""] = blocksOf("docs/providers.md", "## Models and prices");
   expect(JSON.parse(await shell.follow(block))).toMatchObject({ id: "famA-4o-mini", premium: true });
@@ -95,8 +124,10 @@ test("the headers of an answer are those of docs/api.md", async () => {
   expect(sent.toSorted()).toEqual(always.toSorted());
 });
 
-test("the endpoints of docs/api.md are those of the API's description", async () => {
-  const documented = tableRows(readSection("docs/api.md", "## Endpoints")).map(([endpoint]) => endpoint as string);
+test("the endpoints of docs/api.md and docs/management-api.md are those of the API's description", async () => {
+  const documented = ["docs/api.md", "docs/management-api.md"]
+    .flatMap((page) => tableRows(readSection(page, "## Endpoints")))
+    .map(([endpoint]) => endpoint as string);
   const { paths } = (await (await fetch(`${shell.gateway.origin}/openapi.json`)).json()) as { paths: object };
   const described = Object.entries(paths)
     .filter(([path]) => path.startsWith("/v1/") && !path.startsWith("/v1/v1/"))

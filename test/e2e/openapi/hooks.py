@@ -1,6 +1,7 @@
 """Gives requests what no schema says: a model that is served, a file that is sound, an address that is signed."""
 
 import io
+import json
 import os
 import wave
 from urllib.parse import parse_qsl, urlsplit
@@ -37,8 +38,47 @@ CONVERSATIONS = {
 }
 PLAIN = ("model", "stream", "temperature", "top_p", "max_tokens", "max_output_tokens")
 
+# What is there of the management API, and what must stay there for the next request.
+ORGANIZATION = json.loads(os.environ["ORGANIZATION_IDS"])
+
+# Texts of a form that a schema does not say, and times to come.
+PLAUSIBLE = {
+    "usd": "1.00",
+    "budget_usd": "1.00",
+    "allowed_networks": ["10.0.0.0/8"],
+    "expires_at": 4102444800,
+    "name": "a name",
+}
+
 SILENCE = make_silence()
 PICTURE = urlsplit(os.environ["PICTURE_URL"])
+
+
+def manage(case):
+    """Names what is there, and for what ends it something that nobody else needs."""
+    ends = case.operation.method.upper() == "DELETE"
+    is_admin_key = "/admin_api_keys/" in case.operation.path
+
+    def known(name, value):
+        if case.operation.path.endswith("/archive"):
+            return value
+        if name == "key_id" and is_admin_key:
+            return ORGANIZATION["admin_key_id"]
+        return (ORGANIZATION.get(f"ended_{name}") if ends else None) or ORGANIZATION.get(name, value)
+
+    if case.path_parameters:
+        case.path_parameters = {name: known(name, value) for name, value in case.path_parameters.items()}
+    if isinstance(case.body, dict):
+        body = {name: PLAUSIBLE.get(name, value) if value else value for name, value in case.body.items()}
+        if "email" in body:
+            body["email"] = f"{len(str(case.body))}-{len(str(body))}@example.org"
+        if case.operation.path.endswith("/users"):
+            body = {"user_id": ORGANIZATION["user_id"], "role": body.get("role", "member")}
+        if "expires_at" in body:
+            body.pop("expires_in_seconds", None)
+        if "budget_period" in body and "budget_usd" not in body and "/api_keys" not in case.operation.path:
+            body["budget_usd"] = "1.00"
+        case.body = body
 
 
 @schemathesis.hook
@@ -50,6 +90,8 @@ def before_call(_context, case, _kwargs):
     is_stored = "/responses/{id}" in case.operation.path and case.operation.method.upper() == "GET"
     if is_stored and case.meta.generation.mode.is_positive:
         case.path_parameters = {"id": os.environ["RESPONSE_ID"]}
+    if "/organization/" in case.operation.path and case.meta.generation.mode.is_positive:
+        manage(case)
     talk = next((talk for path, talk in CONVERSATIONS.items() if case.operation.path.endswith(path)), None)
     # The rest of the coverage phase tries how what does not fit is refused.
     is_plain = case.meta.phase.name == "fuzzing" or len(str(case.body)) % 2 == 0

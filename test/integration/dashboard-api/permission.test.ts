@@ -95,6 +95,7 @@ describe("every route with an id", () => {
   const another: Record<string, (fixture: Members) => Promise<string>> = {
     [`DELETE ${api}/keys/:id`]: keyOfBen,
     [`PATCH ${api}/keys/:id`]: keyOfBen,
+    [`POST ${api}/keys/:id/rotate`]: keyOfBen,
     [`GET ${api}/requests/:id`]: async ({ ben, store }) => {
       const [open] = chargeOf("req_of_ben");
       await store.writeLedger([{ ...open, accountId: ben.account.id }]);
@@ -133,6 +134,7 @@ describe("every route with an id", () => {
           ...(method === "PATCH" && {
             body: JSON.stringify(path.includes("/people/") ? { role: "member" } : { requests_per_minute: 1 }),
           }),
+          ...(path.endsWith("/rotate") && { body: "{}" }),
           ...(method === "PUT" && { body: JSON.stringify({ enabled: true }) }),
         });
         // A null character can be in no id: it is refused before one is looked for.

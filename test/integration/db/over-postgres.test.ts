@@ -26,8 +26,11 @@ const suites = [
     "requests",
     "statistics",
     "usage/read-usage",
+    "usage/read-usage-rows",
   ].map((name) => `test/integration/billing/${name}.test.ts`),
-  ...["account-admin", "authenticate", "sessions", "vouchers"].map((name) => `test/unit/accounts/${name}.test.ts`),
+  ...["account-admin", "admin-keys", "authenticate", "sessions", "vouchers"].map(
+    (name) => `test/unit/accounts/${name}.test.ts`,
+  ),
   ...["attempt-limit", "claims", "ended-keys", "invitations", "roles", "second-factor", "sign-in", "sign-up"].map(
     (name) => `test/integration/accounts/${name}.test.ts`,
   ),

@@ -7,6 +7,7 @@ import { endOf, openOf } from "../db/facts.ts";
 import { addDeadChannel, alertRows } from "./alert-rows.ts";
 import { type Caller, callers, createCallers, startWide } from "./callers.ts";
 import { addContent, contentRows } from "./content-rows.ts";
+import { organizationRows } from "./organization-rows.ts";
 import { providerRoutes } from "./provider-routes.ts";
 import { teamRows } from "./team-rows.ts";
 
@@ -74,6 +75,10 @@ const statusOf = (caller: Caller, statuses: Statuses) =>
   statuses[caller] ?? (caller === "team member" ? statuses["other member"] : undefined) ?? statuses.others;
 
 const newKey = async () => (await gateway.app.accounts.createKey({ accountId: ids.member, name: "a key" })).id;
+const newRotatable = async () => {
+  const fields = { accountId: ids.member, name: "a key", by: ids.member };
+  return (await gateway.app.accounts.createKey(fields)).id;
+};
 const newRequest = async () => {
   const open = openOf(`req_${crypto.randomUUID()}`, { accountId: ids.member, premium: false });
   await gateway.store.writeLedger([open, endOf(open, { costNanodollars: 0, chargedNanodollars: 0 })]);
@@ -123,8 +128,14 @@ const rows: Record<string, Row> = {
   "GET {api}/models/:model": key(200, { id: () => models.chat as string }),
   "GET {api}/models/*": key(404, { id: () => "unknown/model" }),
   "GET {api}/key": key(200),
+  "GET {api}/key/usage": key(200),
   "GET {api}/files/:id": open(404, { id: () => "unknown" }),
   "GET {api}/usage": session(200),
+  ...organizationRows<Row>((statuses, row) => ({ ...row, statuses }), {
+    gateway: () => gateway,
+    ids: () => ids,
+    accounts: () => newAccount(),
+  }),
   "OPTIONS {api}/*": open(204, { id: () => "chat/completions" }),
   "GET /metrics": { statuses: { others: 401, operator: 200 } },
   "GET /api/auth/*": open(200, { id: () => "get-session" }),
@@ -137,6 +148,7 @@ const rows: Record<string, Row> = {
   // The member made it.
   "PATCH /dashboard/api/keys/:id": forTeam(own(200, { body: { name: "changed" }, id: newKey }), 403),
   "DELETE /dashboard/api/keys/:id": forTeam(own(200, { id: newKey }), 403),
+  "POST /dashboard/api/keys/:id/rotate": forTeam(own(200, { body: {}, id: newRotatable }), 403),
   "GET /dashboard/api/requests/:id": {
     statuses: {
       others: 401,
@@ -172,6 +184,11 @@ const rows: Record<string, Row> = {
   "GET /dashboard/api/admin/accounts/:id/entries": admin(200, { id: newAccount }),
   "GET /dashboard/api/admin/accounts/:id/usage": admin(200, { id: newAccount }),
   "DELETE /dashboard/api/admin/accounts/:id/sessions": admin(200, { id: newAccount }),
+  "GET /dashboard/api/admin/admin-keys": admin(200),
+  "POST /dashboard/api/admin/admin-keys": admin(200, { body: { name: "a key", scopes: ["usage:read"] } }),
+  "DELETE /dashboard/api/admin/admin-keys/:id": admin(200, {
+    id: () => newOf("POST /dashboard/api/admin/admin-keys", "admin", { name: "a key", scopes: ["usage:read"] }),
+  }),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
   ...providerRoutes(admin, (body) => send("POST /dashboard/api/admin/providers", "admin", body)),
@@ -212,7 +229,10 @@ afterAll(() => gateway.stop(), hookMsMax);
 async function send(route: string, caller: Caller, body?: unknown, id = ""): Promise<Response> {
   const [method, pattern] = route.split(" ") as [string, string];
   const parts = id.split(" ");
-  const path = pattern.replace(/:\w+|\*/g, (part) => parts.shift() ?? part);
+  const place = pattern.replace(/:\w+|\*/g, (part) => parts.shift() ?? part);
+  const path = /\/(organization\/(usage|costs)|key\/usage)/.test(place)
+    ? `${place}?start_time=${Math.floor(Date.now() / 1000)}`
+    : place;
   const form = body instanceof FormData;
   const json = body === undefined || form ? {} : { "content-type": "application/json" };
   return await fetch(origin + path, {

@@ -1,4 +1,4 @@
-import { teamActions } from "../../../src/accounts/index.ts";
+import { commandLine, createAdminKey, revokeAdminKey, teamActions } from "../../../src/accounts/index.ts";
 import { creditWallet } from "../../../src/billing/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import type { Role } from "../../../src/db/index.ts";
@@ -27,6 +27,9 @@ export const callers = [
   "owner",
   "disabled member",
   "operator",
+  "admin key",
+  "limited admin key",
+  "revoked admin key",
 ] as const;
 export type Caller = (typeof callers)[number];
 
@@ -63,6 +66,12 @@ export async function createCallers({ app: { accounts }, baseUrl, key, store }: 
     const made = await accounts.createKey({ accountId, name: "a key", ...fields });
     return { id: made.id, headers: { authorization: `Bearer ${made.key}` } };
   };
+  const adminKey = async (...scopes: string[]) => {
+    const { id, key } = await createAdminKey(store, commandLine, { name: "a key", scopes }, Date.now());
+    return { id, headers: { authorization: `Bearer ${key}` } };
+  };
+  const revokedAdmin = await adminKey("all");
+  await revokeAdminKey(store, commandLine, revokedAdmin.id, Date.now());
   const expired = await bearer(adaId);
   await store.db.updateTable("keys").set({ expires_at: 1 }).where("id", "=", expired.id).execute();
   const revoked = await bearer(adaId);
@@ -94,6 +103,9 @@ export async function createCallers({ app: { accounts }, baseUrl, key, store }: 
     owner: await session(await create(), "owner"),
     "disabled member": await session(danId),
     operator: { authorization: `Bearer ${metricsToken}` },
+    "admin key": (await adminKey("all")).headers,
+    "limited admin key": (await adminKey("usage:read")).headers,
+    "revoked admin key": revokedAdmin.headers,
   };
   await accounts.setDisabled(danId, true);
   const ids = { member: adaId, "other member": benId, "team member": teamId, mate: mateId, admin: zoeId };

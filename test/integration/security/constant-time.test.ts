@@ -18,6 +18,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "accounts/teams/team-invitations.ts": "an invitation is found by its token's hash, in an index",
   "accounts/auth-http.ts": "a placeholder address is made from it",
   "accounts/vouchers.ts": "a voucher is found by its code's hash, in an index",
+  "http/admin-api/guard.ts": "a repeated request is found by its hash, in an index",
   "http/middleware/reply-once.ts": "a repeated request is found by its hash, in an index",
   "http/dashboard-api/static-assets.ts": "a file's version",
   "contract/price.ts": "the version of a price",

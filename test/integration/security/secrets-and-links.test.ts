@@ -36,7 +36,7 @@ let headers: Record<Caller, Record<string, string>>;
 let ids: Awaited<ReturnType<typeof createCallers>>["ids"];
 let ownerId: string;
 let sink: SmtpSink;
-const made = { response: "", call: "", file: "", fileQuery: "", makersKey: "" };
+const made = { response: "", call: "", file: "", fileQuery: "", makersKey: "", keyId: "", adminKeyId: "", invited: "" };
 
 async function send(route: string, by: Caller | Record<string, string>, body?: unknown): Promise<Response> {
   const [method, path] = route.split(" ") as [string, string];
@@ -119,11 +119,18 @@ async function plant(): Promise<void> {
   const { key } = await give<{ key: string }>(`POST ${api}/keys`, "member", { name: "maker" });
   planted["API key"] = [key.split("-").at(-1) as string];
   made.makersKey = key;
+  made.keyId = key.split("-")[2] as string;
+  const adminKey = await give<{ id: string; key: string }>(`POST ${api}/admin/admin-keys`, "owner", {
+    ...{ name: "canary", scopes: ["all"] },
+  });
+  made.adminKeyId = adminKey.id;
+  planted["admin key"] = [adminKey.key.split("-").at(-1) as string];
   const team = await give<{ token: string }>(`POST ${api}/team/invitations`, "member", { role: "admin" });
   planted["invitation to a team"] = [team.token];
   const other = await gateway.app.accounts.create({ email: "invited@example.org" });
   const invitation = await give<{ token: string }>(`POST ${api}/admin/accounts/${other.id}/invite`, "admin");
   planted["invitation to set a password"] = [invitation.token];
+  made.invited = other.id;
   await give("POST /api/auth/sign-up/email", {}, { email: "claimed@example.org", password });
   const claimed = await store.db
     .selectFrom("users")
@@ -143,6 +150,7 @@ async function plant(): Promise<void> {
     .map(({ value }) => value);
   const hashes = [
     ...(await store.db.selectFrom("keys").select("secret_hash as hash").execute()),
+    ...(await store.db.selectFrom("admin_keys").select("secret_hash as hash").execute()),
     ...(await store.db.selectFrom("vouchers").select("code_hash as hash").execute()),
     ...(await store.db.selectFrom("invitations").select("token_hash as hash").execute()),
     ...(await store.db.selectFrom("team_invitations").select("token_hash as hash").execute()),
@@ -180,6 +188,12 @@ function toPath(path: string): string {
     [/\/responses\/:id/, `/responses/${made.response}`],
     [/\/files\/:id/, `/files/${made.file}`],
     [/\/models\/(:model|\*)/, "/models/unknown"],
+    [/\/projects\/:project_id/, `/projects/${ids.member}`],
+    [/\/api_keys\/:key_id/, `/api_keys/${made.keyId}`],
+    [/\/admin_api_keys\/:key_id/, `/admin_api_keys/${made.adminKeyId}`],
+    [/\/service_accounts\/:service_account_id/, "/service_accounts/unknown"],
+    [/\/users\/:user_id/, `/users/${ids.member}`],
+    [/\/invites\/:invite_id/, `/invites/invite_${made.invited}`],
     [/\/assets\/:file/, "/assets/page.js"],
     [/^\/admin\/\*/, "/admin/accounts"],
     [/\/api\/auth\/\*/, "/api/auth/get-session"],
@@ -219,6 +233,9 @@ describe("the table of secrets and links", () => {
     [`POST ${api}/vouchers/redeem`]: ["voucher code"],
     [`POST ${api}/keys`]: ["API key"],
     [`PATCH ${api}/keys/:id`]: [],
+    [`POST ${api}/keys/:id/rotate`]: ["API key"],
+    [`POST ${api}/admin/admin-keys`]: ["admin key"],
+    [`DELETE ${api}/admin/admin-keys/:id`]: ["admin key"],
     [`DELETE ${api}/keys/:id`]: ["API key"],
     [`DELETE ${api}/content`]: ["content log"],
     [`POST ${api}/requests/:id/content`]: ["content log"],

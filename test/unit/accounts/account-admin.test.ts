@@ -134,6 +134,9 @@ describe("keys", () => {
         revokedAt: 1000,
         lastUsedAt: undefined,
         createdBy: undefined,
+        allowedNetworks: undefined,
+        previousUntil: undefined,
+        serviceAccountId: undefined,
       },
     ]);
   });

@@ -287,3 +287,70 @@ describe("authenticate", () => {
     expect((await accounts.authenticate(key)).accountId).toBe(account.id);
   });
 });
+
+describe("a rotated key", () => {
+  const secretOf = (key: string) => key.split("-").at(-1);
+
+  test("works with both secrets until the grace ends, and with the new one after it", async () => {
+    const { accounts, account, clock } = await holder();
+    const { id, key } = await accounts.createKey({ accountId: account.id, name: "a key", by: "cli" });
+    expect(await accounts.authenticate(key)).toMatchObject({ keyId: id });
+    const rotated = await accounts.rotateKey(id, 60, "cli");
+    expect(rotated).toMatchObject({ id, previousUntil: clock.time + 60_000 });
+    expect(secretOf(rotated.key)).not.toBe(secretOf(key));
+    clock.time += 59_999;
+    for (const secret of [key, rotated.key, key]) {
+      expect(await accounts.authenticate(secret)).toMatchObject({ keyId: id });
+    }
+    clock.time += 1;
+    const refusal = await refusalOf(() => accounts.authenticate(key));
+    expect(refusal.message).toContain(`${id} was rotated, and its old secret ended at`);
+    expect(await accounts.authenticate(rotated.key)).toMatchObject({ keyId: id });
+  });
+
+  test("loses the old secret at once without a grace, and the oldest one with the next rotation", async () => {
+    const { accounts, account } = await holder();
+    const { id, key } = await accounts.createKey({ accountId: account.id, name: "a key", by: "cli" });
+    await accounts.authenticate(key);
+    const second = await accounts.rotateKey(id, 0, "cli");
+    expect(await refusalOf(() => accounts.authenticate(key))).toMatchObject({ code: "invalid_api_key" });
+    const third = await accounts.rotateKey(id, 600, "cli");
+    expect((await refusalOf(() => accounts.authenticate(key))).message).toContain("does not exist");
+    for (const { key: secret } of [second, third]) {
+      expect(await accounts.authenticate(secret)).toMatchObject({ keyId: id });
+    }
+  });
+
+  test("is heard of by every process that shares the database, also when its grace ends", async () => {
+    const file = temporaryFile();
+    const [one, other] = [await fixture(file), await fixture(file)];
+    const account = await one.accounts.create({ email: "ada@example.org" });
+    const { id, key } = await one.accounts.createKey({ accountId: account.id, name: "a key", by: "cli" });
+    expect(await other.accounts.authenticate(key)).toMatchObject({ keyId: id });
+    const rotated = await one.accounts.rotateKey(id, 60, "cli");
+    if (engine === "sqlite") {
+      await untilHeard(other.store);
+      other.accounts.sync();
+    } else {
+      const isHeard = async () =>
+        (await refusalOf(() => other.accounts.authenticate(rotated.key)).catch(() => undefined)) === undefined;
+      await until(isHeard);
+    }
+    expect(await other.accounts.authenticate(rotated.key)).toMatchObject({ keyId: id });
+    expect(await other.accounts.authenticate(key)).toMatchObject({ keyId: id });
+    other.clock.time += 60_000;
+    expect(await refusalOf(() => other.accounts.authenticate(key))).toMatchObject({ code: "invalid_api_key" });
+    expect(await other.accounts.authenticate(rotated.key)).toMatchObject({ keyId: id });
+  });
+
+  test("must not have ended, nor be one that the environment would bring back", async () => {
+    const { accounts, account, id: ofStart } = await holder();
+    const { id } = await accounts.createKey({ accountId: account.id, name: "a key", by: "cli" });
+    await accounts.revokeKey(id);
+    const wrong = async (work: Promise<unknown>) => (await refusalOf(async () => (await work) as Caller)).code;
+    expect(await wrong(accounts.rotateKey(id, 60))).toBe("conflict");
+    expect(await wrong(accounts.rotateKey(ofStart, 60))).toBe("conflict");
+    expect(await wrong(accounts.rotateKey("unknown", 60))).toBe("not_found");
+    expect(await wrong(accounts.rotateKey(id, -1))).toBe("invalid_request");
+  });
+});

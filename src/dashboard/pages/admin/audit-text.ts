@@ -27,6 +27,13 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
     typeof tokens === "number"
       ? `Set the free quota to ${formatCount(tokens)} tokens per day`
       : "Reset the free quota to the default",
+  "account.limits": (limits) => {
+    const parts = Object.entries(limits).map(
+      ([name, limit]) => `${name.replaceAll("_", " ")} to ${limit ?? "the default"}`,
+    );
+    return `Set the limit of ${parts.join(" and ")}`;
+  },
+  "account.invitation_delete": () => "Deleted the invitation link",
   "account.disabled": ({ disabled }) => (disabled === true ? "Disabled the account" : "Enabled the account"),
   "account.password": () => "Reset the password",
   "account.claim_end": ({ keys, people, teams, invitations, channels }) =>
@@ -65,6 +72,7 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "team.rename": ({ name, name_before: before }) => `Renamed the team from “${before ?? ""}” to “${name}”`,
   "team.invite": ({ role, email }) => `Invited ${email ?? "somebody"} to the team as ${toTeamRole(role)}`,
   "team.invitation_delete": () => "Deleted an invitation to the team",
+  "team.add": ({ role, email }) => `Added ${email} to the team as ${toTeamRole(role)}`,
   "team.role": ({ role, email }) => `Made ${email} ${toTeamRole(role)} of the team`,
   "team.remove": ({ email, keys_revoked: revoked }) =>
     `Removed ${email} from the team${revoked === true ? " and revoked their API keys" : ""}`,
@@ -77,7 +85,12 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "user.email_verified": ({ email }) => `Verified the email ${email}`,
   "key.create": ({ name }) => `Created the API key “${name}”`,
   "key.change": ({ name }) => `Changed the API key “${name}”`,
+  "key.rotate": ({ name }) => `Gave the API key “${name}” another secret`,
   "key.revoke": ({ name }) => `Revoked the API key “${name}”`,
+  "admin_key.create": ({ name, scopes }) => `Created the admin key “${name}” for ${scopes}`,
+  "admin_key.revoke": ({ name }) => `Revoked the admin key “${name}”`,
+  "service_account.create": ({ name }) => `Created the service account “${name}”`,
+  "service_account.delete": ({ name }) => `Deleted the service account “${name}” and revoked its API keys`,
   "voucher.create": ({ usd, expires_at: at }) =>
     `Created a voucher worth ${toUsd(usd)}${typeof at === "string" ? `, valid until ${formatDay(at)}` : ""}`,
   "voucher.void": () => "Voided the voucher",
@@ -99,6 +112,8 @@ export const auditGroups: readonly (readonly [
       credit: "Credit added",
       debit: "Credit deducted",
       quota: "Free quota set",
+      limits: "Limits set",
+      invitation_delete: "Invitation deleted",
       disabled: "Disabled or enabled",
       password: "Password reset",
       sign_out: "Sessions ended",
@@ -115,6 +130,7 @@ export const auditGroups: readonly (readonly [
       invite: "Invited to a team",
       invitation_delete: "Invitation deleted",
       join: "Joined a team",
+      add: "Added to a team",
       role: "Role in a team changed",
       remove: "Left or removed from a team",
       budget: "Budget of an account set",
@@ -126,7 +142,9 @@ export const auditGroups: readonly (readonly [
     "Prompts and answers",
     { switch: "Keeping switched on or off", view: "Content looked at", delete: "Content deleted" },
   ],
-  ["key", "API keys", { create: "Key created", change: "Key changed", revoke: "Key revoked" }],
+  ["key", "API keys", { create: "Key created", change: "Key changed", rotate: "Key rotated", revoke: "Key revoked" }],
+  ["admin_key", "Admin keys", { create: "Admin key created", revoke: "Admin key revoked" }],
+  ["service_account", "Service accounts", { create: "Service account created", delete: "Service account deleted" }],
   ["voucher", "Vouchers", { create: "Voucher created", void: "Voucher voided" }],
   ["payment", "Payments", { refund: "Refund", dispute: "Dispute", dispute_won: "Dispute won" }],
   [

@@ -9,10 +9,12 @@ import { createSnippet, languages, type SnippetLanguage } from "./snippets.ts";
 
 /** Shows the secret of a new key, once, with examples. */
 export function KeyCreated({
+  title = "API key created",
   secret,
   model,
   onClose,
 }: {
+  title?: string;
   secret: string;
   /** The model for the examples, if the key is limited to some. */
   model: string | undefined;
@@ -23,7 +25,7 @@ export function KeyCreated({
   const baseUrl = useBaseUrl();
   const shown = model ?? pickExampleModel(models?.data ?? []);
   return (
-    <Dialog title="API key created" isWide isPersistent onClose={onClose}>
+    <Dialog title={title} isWide isPersistent onClose={onClose}>
       <DialogContent label="I've saved it" onClose={onClose}>
         <Callout tone="warn">
           Copy the key now and store it safely; it will not be shown again. Anyone who has it can spend from your

@@ -5,7 +5,7 @@ import { formatDay } from "../../format.ts";
 import { FormDialog, useForm } from "../../ui/form.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { KeyCreated } from "./key-created.tsx";
-import { isComplete, type KeyDraft, KeyFields, toExpiresAt, toLimits } from "./key-fields.tsx";
+import { isComplete, type KeyDraft, KeyFields, splitNetworks, toExpiresAt, toLimits } from "./key-fields.tsx";
 
 const newKey: KeyDraft = {
   name: "",
@@ -14,6 +14,7 @@ const newKey: KeyDraft = {
   budget_usd: "",
   budget_period: "month",
   allowed_models: undefined,
+  allowed_networks: "",
   requests_per_minute: "",
   tokens_per_minute: "",
   concurrent_calls: "",
@@ -24,6 +25,7 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
   const [created, setCreated] = useState<{ key: string; model: string | undefined }>();
   const form = useForm(newKey, async (draft) => {
     const { name, expires_at, day, budget_usd, budget_period, allowed_models } = draft;
+    const networks = splitNetworks(draft.allowed_networks);
     const limits = Object.entries(toLimits(draft)).filter(([, limit]) => limit !== null);
     const expiresAt = toExpiresAt(expires_at, day, Date.now());
     const { key } = await createKey({
@@ -31,6 +33,7 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
       ...(expiresAt !== null && { expires_at: expiresAt }),
       ...(budget_usd.trim() !== "" && { budget_usd: budget_usd.trim(), budget_period }),
       ...(allowed_models !== undefined && { allowed_models: [...allowed_models] }),
+      ...(networks !== undefined && { allowed_networks: networks }),
       ...Object.fromEntries(limits),
     });
     setCreated({ key, model: allowed_models?.[0] });
@@ -62,6 +65,7 @@ export function EditKeyDialog({ apiKey, onClose }: { apiKey: Key; onClose: () =>
     budget_usd: apiKey.budget_usd ?? "",
     budget_period: apiKey.budget_period ?? "month",
     allowed_models: apiKey.allowed_models ?? undefined,
+    allowed_networks: apiKey.allowed_networks?.join(", ") ?? "",
     requests_per_minute: String(apiKey.requests_per_minute ?? ""),
     tokens_per_minute: String(apiKey.tokens_per_minute ?? ""),
     concurrent_calls: String(apiKey.concurrent_calls ?? ""),
@@ -74,6 +78,7 @@ export function EditKeyDialog({ apiKey, onClose }: { apiKey: Key; onClose: () =>
       budget_usd: budget_usd.trim() === "" ? null : budget_usd.trim(),
       budget_period,
       allowed_models: allowed_models === undefined ? null : [...allowed_models],
+      allowed_networks: splitNetworks(draft.allowed_networks) ?? null,
       ...toLimits(draft),
     });
     await mutate("keys");

@@ -26,6 +26,8 @@ export interface KeyDraft {
   readonly budget_period: BudgetPeriod;
   /** Absent: all models. */
   readonly allowed_models: readonly string[] | undefined;
+  /** Addresses and ranges, separated by commas; empty: any. */
+  readonly allowed_networks: string;
   /** Empty: no limit besides that of the account; so are the next two. */
   readonly requests_per_minute: string;
   readonly tokens_per_minute: string;
@@ -47,6 +49,12 @@ export function toLimits(draft: KeyDraft) {
     tokens_per_minute: read(draft.tokens_per_minute),
     concurrent_calls: read(draft.concurrent_calls),
   };
+}
+
+/** The networks of a text; absent: any. */
+export function splitNetworks(text: string): string[] | undefined {
+  const networks = text.split(/[\s,]+/).filter((network) => network !== "");
+  return networks.length === 0 ? undefined : networks;
 }
 
 const isLimit = (text: string) => /^([1-9]\d{0,14})?$/.test(text.trim());
@@ -105,6 +113,12 @@ export function KeyFields({
         selected={values.allowed_models}
         onSelect={(allowed_models) => set({ allowed_models })}
         error={fieldError("allowed_models")}
+      />
+      <TextField
+        label="Allowed networks"
+        placeholder="Any"
+        hint="Addresses and ranges such as 203.0.113.0/24, separated by commas"
+        {...field("allowed_networks")}
       />
       <details className="more" open={limits.some((limit) => values[limit] !== "")}>
         <summary>Rate limits</summary>

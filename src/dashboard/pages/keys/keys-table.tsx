@@ -8,6 +8,7 @@ import { Confirm } from "../../ui/confirm.tsx";
 import { type Column, Table } from "../../ui/table.tsx";
 import { toast } from "../../ui/toast.tsx";
 import { EditKeyDialog } from "./key-dialogs.tsx";
+import { RotateKeyDialog } from "./rotate-key-dialog.tsx";
 
 const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
 const never = <span className="faint">never</span>;
@@ -27,6 +28,7 @@ export function KeysTable({ keys, mayChange, sortName = "sort", keeps, empty }: 
   const mayChangeKey = useMayChangeKey();
   const [editing, setEditing] = useState<Key>();
   const [revoking, setRevoking] = useState<Key>();
+  const [rotating, setRotating] = useState<Key>();
   const revoke = async (key: Key) => {
     await revokeKey(key.id);
     toast(`“${key.name}” revoked`);
@@ -37,11 +39,17 @@ export function KeysTable({ keys, mayChange, sortName = "sort", keeps, empty }: 
       <Table
         rows={keys}
         rowKey={({ id }) => id}
-        columns={[...toColumns(keeps), ...(mayChange ? [toActions(setEditing, setRevoking, mayChangeKey)] : [])]}
+        columns={[
+          ...toColumns(keeps),
+          ...(mayChange
+            ? [toActions({ onEdit: setEditing, onRotate: setRotating, onRevoke: setRevoking }, mayChangeKey)]
+            : []),
+        ]}
         sortName={sortName}
         empty={empty}
       />
       {editing !== undefined && <EditKeyDialog apiKey={editing} onClose={() => setEditing(undefined)} />}
+      {rotating !== undefined && <RotateKeyDialog apiKey={rotating} onClose={() => setRotating(undefined)} />}
       {revoking !== undefined && (
         <Confirm
           title="Revoke this key?"
@@ -97,6 +105,7 @@ const columns: readonly Column<Key>[] = [
     cell: (key) => (
       <>
         <Budget apiKey={key} />
+        {key.allowed_networks !== null && <span className="sub">from {key.allowed_networks.join(", ")}</span>}
         {listLimits(key).map((line) => (
           <span key={line} className="sub">
             {line}
@@ -129,8 +138,7 @@ const columns: readonly Column<Key>[] = [
 ];
 
 function toActions(
-  onEdit: (key: Key) => void,
-  onRevoke: (key: Key) => void,
+  { onEdit, onRotate, onRevoke }: Record<"onEdit" | "onRotate" | "onRevoke", (key: Key) => void>,
   mayChange: (key: Key) => boolean,
 ): Column<Key> {
   return {
@@ -144,6 +152,11 @@ function toActions(
           <Button look="plain small" aria-label={`Edit ${key.name}`} onClick={() => onEdit(key)}>
             Edit
           </Button>
+          {getKeyState(key) === "active" && (
+            <Button look="plain small" aria-label={`Rotate ${key.name}`} onClick={() => onRotate(key)}>
+              Rotate
+            </Button>
+          )}
           <Button look="plain small bad" aria-label={`Revoke ${key.name}`} onClick={() => onRevoke(key)}>
             Revoke
           </Button>

@@ -78,6 +78,7 @@ describe("key", () => {
         state: "active",
         expires_at: new Date(benchNow + 30 * 86_400_000).toISOString(),
         allowed_models: ["acme-1"],
+        allowed_networks: null,
         budget_usd: null,
         budget_period: null,
         requests_per_minute: null,
@@ -149,7 +150,7 @@ describe("key", () => {
 
   test.each([
     [["nokey", "--budget-usd", "5"], "No API key has the id"],
-    [["ID"], "Nothing to change, expected one of --name, --expires, --models, --budget-usd"],
+    [["ID"], "Nothing to change, expected one of --name, --expires, --models, --networks, --budget-usd"],
     [["ID", "--name", ""], "Flag --name of key set is empty"],
     [["ID", "--expires", "2000-01-01"], "it is in the past"],
     [["ID", "--models", ","], "expected model ids separated by commas"],

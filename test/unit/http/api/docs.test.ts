@@ -42,7 +42,7 @@ describe("the description of the API", () => {
     expect(description.openapi).toMatch(/^3\.1\.\d$/);
     expect(description.info).toMatchObject({ title: "modelgate", version: "1.2.3" });
     expect(description.security).toEqual([{ key: [] }]);
-    expect(Object.keys(description.components.securitySchemes)).toEqual(["key", "session"]);
+    expect(Object.keys(description.components.securitySchemes)).toEqual(["key", "admin", "session"]);
   });
 
   test("has every endpoint for callers that is served, below both mounts", () => {

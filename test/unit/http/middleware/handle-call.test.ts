@@ -10,7 +10,7 @@ import { goodKey, helloPlugin, httpOf } from "../support.ts";
 /** A request over a server that remembers how long sockets may be idle. */
 function contextOf(request = new Request("http://gateway.example/")) {
   const idleSeconds: number[] = [];
-  const server = { timeout: (_: Request, seconds: number) => void idleSeconds.push(seconds) };
+  const server = { requestIP: () => null, timeout: (_: Request, seconds: number) => void idleSeconds.push(seconds) };
   const call = new HttpCall(newCall(), request, {
     memory: new CallMemory(new MemoryAccountant(2 ** 28), "acct"),
     server,

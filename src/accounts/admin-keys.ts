@@ -1,0 +1,296 @@
+import { LRUCache } from "lru-cache";
+import {
+  adminKeyForm,
+  createNetworkList,
+  formatAdminKey,
+  GatewayError,
+  isAdminKey,
+  parseAdminKey,
+} from "../contract/index.ts";
+import type { AdminKeysTable, Role, Store, TransactionScope } from "../db/index.ts";
+import { equalHashes, hasChecksum, hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
+import { checkKeyFields, readNetworks, toNetworksColumn } from "./key-fields.ts";
+import { recordAudit } from "./record-audit.ts";
+import { type Actor, mayAdminister, readRole, toAdminKeyActor } from "./roles.ts";
+
+/** What an admin key may read, or read and write. */
+export const adminKeyAreas = ["accounts", "keys", "providers", "catalogue", "usage", "audit"] as const;
+export type AdminKeyArea = (typeof adminKeyAreas)[number];
+
+/** A right of an admin key: to write includes to read, and `all` is all that there is, also later. */
+export type AdminScope = "all" | `${AdminKeyArea}:${"read" | "write"}`;
+
+export const adminScopes: readonly AdminScope[] = [
+  "all",
+  ...adminKeyAreas.flatMap((area) => [`${area}:read`, `${area}:write`] as const),
+];
+
+/** They reach money or roles, so that only owners give them. */
+const scopesOfOwners: ReadonlySet<AdminScope> = new Set(["all", "accounts:write", "keys:write"]);
+
+/** Whether scopes hold a right. */
+export function hasScope(scopes: readonly AdminScope[], area: AdminKeyArea, access: "read" | "write"): boolean {
+  if (scopes.includes("all") || scopes.includes(`${area}:write`)) return true;
+  return access === "read" && scopes.includes(`${area}:read`);
+}
+
+/** A stored admin key, without its secret. */
+export interface AdminKey {
+  /** The public part, which appears in the audit log. */
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly AdminScope[];
+  /** Addresses and CIDR ranges; absent: any. */
+  readonly allowedNetworks: readonly string[] | undefined;
+  /** The account of the person who made it, `cli`, or another admin key. */
+  readonly createdBy: string;
+  /** Milliseconds since 1970, like all times here. */
+  readonly createdAt: number;
+  readonly expiresAt: number | undefined;
+  readonly revokedAt: number | undefined;
+  /** Accurate to a minute; absent when it was never used. */
+  readonly lastUsedAt: number | undefined;
+}
+
+/** Who an admin key acts as: with the rights of the person who vouches for it, as far as its scopes go. */
+export interface AdminKeyActor extends Actor {
+  readonly key: AdminKey;
+  readonly vouchedBy: string;
+}
+
+export interface NewAdminKey {
+  readonly name: string;
+  /** As the caller wrote them. */
+  readonly scopes: readonly string[];
+  readonly expiresAt?: number | undefined;
+  readonly allowedNetworks?: readonly string[] | undefined;
+}
+
+/** Usable admin keys of a gateway: each is a way in that somebody has to keep an eye on. */
+const usableMax = 200;
+const usedMs = 60_000;
+
+/**
+ * Creates an admin key. The key is returned only here; the store has its hash. Nobody makes one that can do more than they may:
+ * owners any, administrators those that reach neither money nor roles, and an admin key those within its own scopes, expiry
+ * and networks.
+ *
+ * @throws {GatewayError} `invalid_request` for a name, scope, time or network, `forbidden`, `conflict` when there are too many.
+ */
+export async function createAdminKey(
+  store: Store,
+  by: Actor | AdminKeyActor,
+  fields: NewAdminKey,
+  now: number,
+): Promise<{ id: string; key: string }> {
+  checkKeyFields(fields, now);
+  const scopes = parseScopes(fields.scopes);
+  const { expiresAt, allowedNetworks } = "key" in by ? limitToParent(by.key, scopes, fields) : fields;
+  checkRights(by.role, scopes);
+  const parts = makeApiKey(await readIdSecret(store));
+  const row: AdminKeysTable = {
+    id: parts.id,
+    name: fields.name,
+    secret_hash: hashSecret(parts.secret).toString("hex"),
+    scopes: JSON.stringify(scopes),
+    allowed_networks: toNetworksColumn(allowedNetworks),
+    created_by: by.accountId,
+    vouched_by: "key" in by ? by.vouchedBy : by.accountId,
+    created_at: now,
+    expires_at: expiresAt ?? null,
+    revoked_at: null,
+    last_used_at: null,
+  };
+  await store.db.transaction().execute(async (db) => {
+    await expectRoom({ db }, now);
+    await db.insertInto("admin_keys").values(row).execute();
+    const detail = { name: row.name, scopes: scopes.join(" ") };
+    await recordAudit({ db }, { accountId: by.accountId, action: "admin_key.create", subject: row.id, detail }, now);
+  });
+  return { id: parts.id, key: formatAdminKey(parts) };
+}
+
+/** @throws {GatewayError} `invalid_request` */
+function parseScopes(texts: readonly string[]): AdminScope[] {
+  const scopes = adminScopes.filter((scope) => texts.includes(scope));
+  const unknown = texts.find((text) => !scopes.includes(text as AdminScope));
+  const problem =
+    unknown === undefined ? "scopes is empty" : `There is no scope ${JSON.stringify(unknown.slice(0, 50))}`;
+  if (unknown === undefined && scopes.length > 0) return scopes;
+  const sentence = `${problem}: expected some of ${adminScopes.join(", ")}`;
+  throw new GatewayError("invalid_request", sentence, { param: "scopes" });
+}
+
+/** @throws {GatewayError} `forbidden` */
+function checkRights(role: Role, scopes: readonly AdminScope[]): void {
+  const reserved = scopes.filter((scope) => scopesOfOwners.has(scope));
+  if (role === "owner" || (mayAdminister(role) && reserved.length === 0)) return;
+  const what =
+    reserved.length === 0 ? "Only administrators make admin keys" : `${reserved.join(", ")} reach money or roles`;
+  throw new GatewayError("forbidden", `${what}; ask an owner of this gateway`, { param: "scopes" });
+}
+
+/** The expiry and networks of a key that another one makes, which are at most those of the other. @throws {GatewayError} */
+function limitToParent(
+  parent: AdminKey,
+  scopes: readonly AdminScope[],
+  { expiresAt = parent.expiresAt, allowedNetworks = parent.allowedNetworks }: NewAdminKey,
+): Pick<NewAdminKey, "expiresAt" | "allowedNetworks"> {
+  const refuse = (param: string, problem: string) => {
+    return new GatewayError("forbidden", `An admin key makes none that can do more than itself: ${problem}`, { param });
+  };
+  const lacking = scopes.filter((scope) => !parent.scopes.includes(scope) && !isCovered(parent, scope));
+  if (lacking.length > 0) throw refuse("scopes", `it lacks ${lacking.join(", ")}`);
+  if (parent.expiresAt !== undefined && (expiresAt === undefined || expiresAt > parent.expiresAt)) {
+    throw refuse("expires_at", `it expires at ${new Date(parent.expiresAt).toISOString()}`);
+  }
+  const outside = allowedNetworks?.filter((network) => parent.allowedNetworks?.includes(network) === false) ?? [];
+  if (outside.length > 0) throw refuse("allowed_networks", `it is not allowed from ${outside.join(", ")}`);
+  return { expiresAt, allowedNetworks };
+}
+
+function isCovered({ scopes }: AdminKey, scope: AdminScope): boolean {
+  const [area, access] = scope.split(":") as [AdminKeyArea, "read" | "write"];
+  return scope !== "all" && hasScope(scopes, area, access);
+}
+
+async function expectRoom({ db }: Pick<TransactionScope, "db">, now: number): Promise<void> {
+  const { count } = await db
+    .selectFrom("admin_keys")
+    .select((select) => select.fn.countAll<number>().as("count"))
+    .where("revoked_at", "is", null)
+    .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", now)]))
+    .executeTakeFirstOrThrow();
+  if (Number(count) < usableMax) return;
+  throw new GatewayError("conflict", `There are ${usableMax} admin keys, the limit; revoke one that is not in use`);
+}
+
+/** All admin keys, also those that have ended, oldest first. */
+export async function listAdminKeys({ db }: Pick<Store, "db">): Promise<AdminKey[]> {
+  return (await db.selectFrom("admin_keys").selectAll().orderBy("created_at").orderBy("id").execute()).map(toAdminKey);
+}
+
+/** @throws {GatewayError} `not_found` */
+export async function readAdminKey({ db }: Pick<Store, "db">, id: string): Promise<AdminKey> {
+  const row = await db.selectFrom("admin_keys").selectAll().where("id", "=", id).executeTakeFirst();
+  if (row === undefined) throw unknownAdminKey(id);
+  return toAdminKey(row);
+}
+
+/**
+ * Revokes an admin key; revoking it again changes nothing. It ends at once on all nodes, because none caches it.
+ *
+ * @throws {GatewayError} `not_found`
+ */
+export async function revokeAdminKey({ db }: Pick<Store, "db">, by: Actor, id: string, now: number): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    const row = await transaction
+      .updateTable("admin_keys")
+      .set((set) => ({ revoked_at: set.fn.coalesce("revoked_at", set.val(now)) }))
+      .where("id", "=", id)
+      .returning("name")
+      .executeTakeFirst();
+    if (row === undefined) throw unknownAdminKey(id);
+    const detail = { name: row.name };
+    const entry = { accountId: by.accountId, action: "admin_key.revoke", subject: id, detail };
+    await recordAudit({ db: transaction }, entry, now);
+  });
+}
+
+/** Maps the ids of admin keys to their names, for lists of who did something. */
+export async function namesOfAdminKeys(
+  { db }: Pick<Store, "db">,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map();
+  const unique = [...new Set(ids)];
+  const rows = await db.selectFrom("admin_keys").select(["id", "name"]).where("id", "in", unique).execute();
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+/** Checks admin keys against the store, without a cache: they are few and used rarely. */
+export class AdminAuthenticator {
+  readonly #store: Store;
+  readonly #now: () => number;
+  /** When the use of a key was last written down. */
+  readonly #used = new LRUCache<string, number>({ max: 2 * usableMax });
+
+  constructor(store: Store, now: () => number) {
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /**
+   * Who the admin key acts as.
+   *
+   * @throws {GatewayError} `invalid_api_key` for a key that is missing, malformed, incorrect, revoked, expired, not allowed from
+   * this address, or whose maker may not have it any more.
+   */
+  async authenticate(token: string, address: string): Promise<AdminKeyActor> {
+    if (!isAdminKey(token)) {
+      const problem = token === "" ? "No admin key was sent" : "This is no admin key, and API keys only make calls";
+      throw invalid(`${problem}: send the header 'Authorization: Bearer ${adminKeyForm}'`);
+    }
+    const parts = parseAdminKey(token);
+    // Made-up ids have no checksum, and the store is not asked for them.
+    if (parts === undefined || !hasChecksum(parts.id, await readIdSecret(this.#store))) throw incorrect();
+    const { db } = this.#store;
+    const row = await db.selectFrom("admin_keys").selectAll().where("id", "=", parts.id).executeTakeFirst();
+    if (row === undefined || !equalHashes(hashSecret(parts.secret), Buffer.from(row.secret_hash, "hex"))) {
+      throw incorrect();
+    }
+    const key = toAdminKey(row);
+    checkUsable(key, address, this.#now());
+    const role = await readRole(db, row.vouched_by);
+    const isTooMuch = key.scopes.some((scope) => scopesOfOwners.has(scope)) && role !== "owner";
+    if (role === undefined || !mayAdminister(role) || isTooMuch) {
+      throw invalid(
+        `The person who made the admin key ${key.id} may not have it any more; ask an owner for another one`,
+      );
+    }
+    await this.#noteUse(key.id);
+    return { accountId: toAdminKeyActor(key.id), role, key, vouchedBy: row.vouched_by };
+  }
+
+  async #noteUse(id: string): Promise<void> {
+    const now = this.#now();
+    if (now < (this.#used.get(id) ?? 0) + usedMs) return;
+    this.#used.set(id, now);
+    await this.#store.db.updateTable("admin_keys").set({ last_used_at: now }).where("id", "=", id).execute();
+  }
+}
+
+function checkUsable({ id, revokedAt, expiresAt, allowedNetworks }: AdminKey, address: string, now: number): void {
+  if (revokedAt !== undefined) throw invalid(`The admin key ${id} was revoked; use another key`);
+  if (expiresAt !== undefined && expiresAt <= now) {
+    throw invalid(`The admin key ${id} expired at ${new Date(expiresAt).toISOString()}; use another key`);
+  }
+  if (allowedNetworks === undefined || createNetworkList(allowedNetworks).has(address)) return;
+  throw invalid(`The admin key ${id} is not allowed from the address ${address}`);
+}
+
+function toAdminKey(row: AdminKeysTable): AdminKey {
+  return {
+    id: row.id,
+    name: row.name,
+    scopes: JSON.parse(row.scopes) as AdminScope[],
+    allowedNetworks: readNetworks(row.allowed_networks),
+    createdBy: row.created_by,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at ?? undefined,
+    revokedAt: row.revoked_at ?? undefined,
+    lastUsedAt: row.last_used_at ?? undefined,
+  };
+}
+
+function unknownAdminKey(id: string): GatewayError {
+  return new GatewayError("not_found", `No admin key has the id ${JSON.stringify(id.slice(0, 100))}`);
+}
+
+function incorrect(): GatewayError {
+  return invalid("Incorrect admin key: it does not exist; check that it was copied completely, or create a new one");
+}
+
+function invalid(message: string): GatewayError {
+  return new GatewayError("invalid_api_key", message);
+}

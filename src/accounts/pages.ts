@@ -1,0 +1,161 @@
+import { GatewayError } from "../contract/index.ts";
+import type { Role, Store } from "../db/index.ts";
+import type { Account } from "./account-admin.ts";
+import { toAccount } from "./account-admin.ts";
+
+type Reader = Pick<Store, "db">;
+
+/** One page of a list that is sorted by time and then by id, oldest first. */
+export interface PageQuery {
+  readonly limit: number;
+  /** The id of the last one on the page before. */
+  readonly after?: string | undefined;
+}
+
+/** The place behind which a page begins. @throws {GatewayError} `invalid_request` for an id that is not in the list. */
+export function toPageStart<Row>(row: Row | undefined, after: string): Row {
+  if (row !== undefined) return row;
+  const sentence = `after is ${JSON.stringify(after.slice(0, 100))}, expected the id of an entry of this list`;
+  throw new GatewayError("invalid_request", sentence, { param: "after" });
+}
+
+/** A page of all accounts, or of those that are enabled. */
+export async function listAccountsPage(
+  { db }: Reader,
+  { limit, after, includesDisabled }: PageQuery & { readonly includesDisabled: boolean },
+): Promise<Account[]> {
+  let query = db.selectFrom("accounts").selectAll();
+  if (!includesDisabled) query = query.where("disabled_at", "is", null);
+  if (after !== undefined) {
+    const last = db.selectFrom("accounts").select(["id", "created_at"]).where("id", "=", after);
+    const { id, created_at } = toPageStart(await last.executeTakeFirst(), after);
+    query = query.where(({ eb, refTuple, tuple }) => eb(refTuple("created_at", "id"), ">", tuple(created_at, id)));
+  }
+  return (await query.orderBy("created_at").orderBy("id").limit(limit).execute()).map(toAccount);
+}
+
+/** Somebody who signs in. */
+export interface User {
+  /** The id of their own account, by which they are known everywhere. */
+  readonly id: string;
+  readonly email: string;
+  readonly name: string | undefined;
+  readonly role: Role;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly isDisabled: boolean;
+}
+
+/** A page of the people who sign in, or of those with these e-mails. */
+export async function listUsersPage(
+  { db }: Reader,
+  { limit, after, emails = [] }: PageQuery & { readonly emails?: readonly string[] },
+): Promise<User[]> {
+  let query = usersQuery(db);
+  if (emails.length > 0) {
+    query = query.where(
+      "accounts.email",
+      "in",
+      emails.map((email) => email.trim().toLowerCase()),
+    );
+  }
+  if (after !== undefined) {
+    const { id, created_at } = toPageStart(
+      await usersQuery(db).where("accounts.id", "=", after).executeTakeFirst(),
+      after,
+    );
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple("accounts.created_at", "accounts.id"), ">", tuple(created_at, id)),
+    );
+  }
+  const rows = await query.orderBy("accounts.created_at").orderBy("accounts.id").limit(limit).execute();
+  return rows.map(toUser);
+}
+
+/** The people with these ids, by id. */
+export async function findUsers({ db }: Reader, ids: readonly string[]): Promise<ReadonlyMap<string, User>> {
+  if (ids.length === 0) return new Map();
+  const rows = await usersQuery(db)
+    .where("accounts.id", "in", [...new Set(ids)])
+    .execute();
+  return new Map(rows.map((row) => [row.id, toUser(row)]));
+}
+
+/** @throws {GatewayError} `not_found` */
+export async function readUserOf({ db }: Reader, id: string): Promise<User> {
+  const row = await usersQuery(db).where("accounts.id", "=", id).executeTakeFirst();
+  if (row !== undefined) return toUser(row);
+  throw new GatewayError("not_found", "No user has this id");
+}
+
+function usersQuery(db: Store["db"]) {
+  return db
+    .selectFrom("users")
+    .innerJoin("accounts", "accounts.id", "users.account_id")
+    .select(["accounts.id", "accounts.email", "accounts.name", "accounts.created_at", "accounts.disabled_at"])
+    .select("users.role");
+}
+
+function toUser(row: {
+  id: string;
+  email: string;
+  name: string | null;
+  created_at: number;
+  disabled_at: number | null;
+  role: Role;
+}): User {
+  const { id, email, name, created_at: createdAt, disabled_at: disabledAt, role } = row;
+  return { id, email, name: name ?? undefined, role, createdAt, isDisabled: disabledAt !== null };
+}
+
+/** An invitation that nobody has accepted: the link with which the holder of an account sets a password. */
+export interface OpenInvitation {
+  readonly accountId: string;
+  readonly email: string;
+  /** The role that they will have; absent: none is set, so that it will be `member`. */
+  readonly role: Role | undefined;
+  /** Milliseconds since 1970. */
+  readonly createdAt: number;
+  readonly expiresAt: number;
+}
+
+/** A page of the invitations that are open or have expired. */
+export async function listInvitationsPage({ db }: Reader, { limit, after }: PageQuery): Promise<OpenInvitation[]> {
+  let query = invitationsQuery(db);
+  if (after !== undefined) {
+    const last = await invitationsQuery(db).where("accounts.id", "=", after).executeTakeFirst();
+    const { id, created_at } = toPageStart(last, after);
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple("invitations.created_at", "accounts.id"), ">", tuple(created_at, id)),
+    );
+  }
+  const rows = await query.orderBy("invitations.created_at").orderBy("accounts.id").limit(limit).execute();
+  return rows.map(toOpenInvitation);
+}
+
+/** The invitation of an account, of which there is one at most. @throws {GatewayError} `not_found` */
+export async function readInvitation({ db }: Reader, accountId: string): Promise<OpenInvitation> {
+  const row = await invitationsQuery(db).where("accounts.id", "=", accountId).executeTakeFirst();
+  if (row !== undefined) return toOpenInvitation(row);
+  throw new GatewayError("not_found", "No invitation has this id; one that was accepted is gone");
+}
+
+function invitationsQuery(db: Store["db"]) {
+  return db
+    .selectFrom("invitations")
+    .innerJoin("accounts", "accounts.id", "invitations.account_id")
+    .leftJoin("users", "users.account_id", "accounts.id")
+    .select(["accounts.id", "accounts.email", "users.role", "invitations.created_at", "invitations.expires_at"])
+    .where("invitations.used_at", "is", null);
+}
+
+function toOpenInvitation(row: {
+  id: string;
+  email: string;
+  role: Role | null;
+  created_at: number;
+  expires_at: number;
+}): OpenInvitation {
+  const { id: accountId, email, role, created_at: createdAt, expires_at: expiresAt } = row;
+  return { accountId, email, role: role ?? undefined, createdAt, expiresAt };
+}

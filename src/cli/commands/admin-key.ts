@@ -1,0 +1,86 @@
+import { type AdminKey, commandLine, createAdminKey, listAdminKeys, revokeAdminKey } from "../../accounts/index.ts";
+import { defineCommand } from "../command.ts";
+import { columns, toIsoTime } from "../lib/format.ts";
+import { parseExpiry, parseNetworkList } from "../lib/parse.ts";
+import { withStore } from "../lib/with-store.ts";
+
+export const adminKeyCreate = defineCommand({
+  name: "admin-key create",
+  description: "Create a key that manages the gateway by its API; it is printed only once",
+  flags: {
+    name: { value: "N", description: "Purpose of the key", required: true },
+    scopes: { value: "a:b,…", description: "all, or read or write of areas: keys:write,usage:read", required: true },
+    expires: { value: "30d", description: "Expiry: a duration (30d, 12h, 1y) or the last day (2027-01-31)" },
+    networks: { value: "a,b", description: "Addresses and CIDR ranges it may be used from (default: any)" },
+  },
+  args: [],
+  example: "admin-key create --name ci --scopes accounts:write,keys:write,usage:read",
+  async run(_context, { flags, config, now }) {
+    const fields = {
+      name: flags.name,
+      scopes: split(flags.scopes),
+      expiresAt: flags.expires === undefined ? undefined : parseExpiry(flags.expires, now),
+      allowedNetworks: flags.networks === undefined ? undefined : parseNetworkList(flags.networks),
+    };
+    const { id, key } = await withStore(config, ({ store }) => createAdminKey(store, commandLine, fields, now), now);
+    const advice = `Keep it: only its hash is stored. Revoke it with modelgate admin-key revoke ${id}`;
+    return { json: { id, key }, text: `${key}\n${advice}` };
+  },
+});
+
+export const adminKeyList = defineCommand({
+  name: "admin-key list",
+  description: "List the admin keys, without their secrets",
+  flags: {},
+  args: [],
+  example: "admin-key list",
+  async run(_context, { config, now }) {
+    const keys = await withStore(config, ({ store }) => listAdminKeys(store), now);
+    const rows = keys.map((key) => [
+      ...[key.id, key.name, getState(key, now), key.scopes.join(" ")],
+      key.lastUsedAt === undefined ? "never used" : `last used ${toIsoTime(key.lastUsedAt)?.slice(0, 16)}`,
+    ]);
+    const text = rows.length === 0 ? "No admin keys yet; create one with modelgate admin-key create" : columns(rows);
+    return { json: keys.map((key) => toAdminKeyJson(key, now)), text };
+  },
+});
+
+export const adminKeyRevoke = defineCommand({
+  name: "admin-key revoke",
+  description: "Revoke an admin key permanently",
+  flags: {},
+  args: ["ID"],
+  example: "admin-key revoke ID",
+  async run(_context, { args, config, now }) {
+    const id = /^sk-mg-admin-([^-]+)-/.exec(args.ID)?.[1] ?? args.ID;
+    await withStore(config, ({ store }) => revokeAdminKey(store, commandLine, id, now), now);
+    return { json: { id, revoked: true }, text: `Revoked ${id}` };
+  },
+});
+
+function split(text: string): string[] {
+  return text
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
+}
+
+function toAdminKeyJson(key: AdminKey, now: number) {
+  return {
+    id: key.id,
+    name: key.name,
+    state: getState(key, now),
+    scopes: key.scopes,
+    allowed_networks: key.allowedNetworks ?? null,
+    created_by: key.createdBy,
+    created_at: toIsoTime(key.createdAt),
+    expires_at: toIsoTime(key.expiresAt),
+    revoked_at: toIsoTime(key.revokedAt),
+    last_used_at: toIsoTime(key.lastUsedAt),
+  };
+}
+
+function getState({ revokedAt, expiresAt }: AdminKey, now: number): "active" | "expired" | "revoked" {
+  if (revokedAt !== undefined) return "revoked";
+  return expiresAt !== undefined && expiresAt <= now ? "expired" : "active";
+}

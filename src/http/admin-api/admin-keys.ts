@@ -1,0 +1,155 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import {
+  type AdminKey,
+  adminScopes,
+  createAdminKey,
+  listAdminKeys,
+  readAdminKey,
+  revokeAdminKey,
+} from "../../accounts/index.ts";
+import { quoteValue } from "../../contract/index.ts";
+import { responses } from "../api/openapi.ts";
+import { parseUrl } from "../dashboard-api/origin.ts";
+import type { HttpDeps } from "../deps.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import {
+  invalid,
+  listOf,
+  listParameters,
+  nullable,
+  parameters,
+  readExpiry,
+  readPage,
+  toList,
+  toSeconds,
+  toSecondsOrNull,
+} from "./lists.ts";
+import { readErrors, security, tags, writeErrors } from "./projects.ts";
+
+/** Which there are is checked with the rights of who makes the key. */
+const Scope = Type.String({ maxLength: 50, enum: [...adminScopes] });
+const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
+const NewAdminKey = formBody({
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  scopes: Type.Optional(Type.Array(Scope, { minItems: 1, maxItems: adminScopes.length })),
+  expires_in_seconds: Type.Optional(nullable(Seconds)),
+  expires_at: Type.Optional(nullable(Seconds)),
+  allowed_networks: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 }),
+  ),
+});
+const AdminKeyObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.admin_api_key"),
+  name: Type.String(),
+  redacted_value: Type.String(),
+  scopes: Type.Array(Scope),
+  allowed_networks: nullable(Type.Array(Type.String())),
+  created_at: Type.Integer(),
+  last_used_at: nullable(Type.Integer()),
+  expires_at: nullable(Type.Integer()),
+  revoked_at: nullable(Type.Integer()),
+  owner: Type.Object({ type: Type.String(), object: Type.String(), id: Type.String(), name: Type.String() }),
+});
+const AdminKeyWithValue = Type.Intersect([
+  AdminKeyObject,
+  Type.Object({ value: Type.String({ description: "The key, which is shown only here" }) }),
+]);
+const Deleted = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.admin_api_key.deleted"),
+  deleted: Type.Boolean(),
+});
+
+/** Admin keys: each makes only what it could do itself. */
+export function adminKeysController(deps: HttpDeps, api: AdminApi) {
+  const { store, now } = deps;
+  return new Elysia({ prefix: "/organization/admin_api_keys" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .get(
+      "",
+      async ({ request }) => {
+        const query = parseUrl(request).searchParams;
+        const { limit, after } = readPage(query);
+        const keys = await listAdminKeys(store);
+        if (readOrder(query) === "desc") keys.reverse();
+        const place = after === undefined ? 0 : keys.findIndex(({ id }) => id === after) + 1;
+        if (after !== undefined && place === 0) throw invalid("after", "after is not the id of an admin key");
+        return toList(keys.slice(place, place + limit + 1), limit, toAdminKey);
+      },
+      {
+        detail: {
+          ...{ summary: "List the admin keys, also those that have ended", tags, security },
+          parameters: parameters({
+            ...listParameters,
+            order: { description: "By the time of creation", schema: { type: "string", enum: ["asc", "desc"] } },
+          }),
+          responses: responses({ "application/json": listOf(AdminKeyObject) }, [400, 401, 403, 429, 500, 503]),
+        },
+      },
+    )
+    .post(
+      "",
+      ({ request, admin, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const { name, scopes = admin.key.scopes, allowed_networks: allowedNetworks } = body;
+          const expiresAt = readExpiry(body, now()) ?? undefined;
+          const made = await createAdminKey(store, admin, { name, scopes, expiresAt, allowedNetworks }, now());
+          return { ...toAdminKey(await readAdminKey(store, made.id)), value: made.key };
+        }),
+      {
+        body: NewAdminKey,
+        detail: {
+          ...{ summary: "Create an admin key; `value` is shown only here", tags, security },
+          description:
+            "Without scopes it has those of the calling key, and never more, nor a later end or more networks.",
+          responses: responses({ "application/json": AdminKeyWithValue }, writeErrors),
+        },
+      },
+    )
+    .get("/:key_id", async ({ params }) => toAdminKey(await readAdminKey(store, params.key_id)), {
+      detail: {
+        ...{ summary: "Retrieve an admin key", tags, security },
+        responses: responses({ "application/json": AdminKeyObject }, readErrors),
+      },
+    })
+    .delete(
+      "/:key_id",
+      ({ request, admin, params: { key_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          await revokeAdminKey(store, admin, id, now());
+          return { id, object: "organization.admin_api_key.deleted", deleted: true };
+        }),
+      {
+        detail: {
+          ...{ summary: "Revoke an admin key", tags, security },
+          responses: responses({ "application/json": Deleted }, writeErrors),
+        },
+      },
+    );
+}
+
+/** @throws {GatewayError} `invalid_request` */
+function readOrder(query: URLSearchParams): "asc" | "desc" {
+  const order = query.get("order") ?? "asc";
+  if (order === "asc" || order === "desc") return order;
+  throw invalid("order", `order is ${quoteValue(order)}, expected asc or desc`);
+}
+
+function toAdminKey(key: AdminKey): Static<typeof AdminKeyObject> {
+  return {
+    id: key.id,
+    object: "organization.admin_api_key",
+    name: key.name,
+    redacted_value: `sk-mg-admin-${key.id}-***`,
+    scopes: [...key.scopes],
+    allowed_networks: key.allowedNetworks === undefined ? null : [...key.allowedNetworks],
+    created_at: toSeconds(key.createdAt),
+    last_used_at: toSecondsOrNull(key.lastUsedAt),
+    expires_at: toSecondsOrNull(key.expiresAt),
+    revoked_at: toSecondsOrNull(key.revokedAt),
+    owner: { type: "user", object: "organization.user", id: key.createdBy, name: key.createdBy },
+  };
+}

@@ -1,0 +1,134 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import {
+  type AuditFilter,
+  type AuditRow,
+  adminKeyOf,
+  emailsOf,
+  namesOfAdminKeys,
+  readAudit,
+  readAuditEntry,
+} from "../../accounts/index.ts";
+import type { Store } from "../../db/index.ts";
+import { responses } from "../api/openapi.ts";
+import { parseUrl } from "../dashboard-api/origin.ts";
+import type { HttpDeps } from "../deps.ts";
+import { type AdminApi, adminRoutes } from "./guard.ts";
+import {
+  listOf,
+  listParameters,
+  nullable,
+  parameters,
+  readAll,
+  readPage,
+  readWhole,
+  toList,
+  toSeconds,
+} from "./lists.ts";
+import { security, tags } from "./projects.ts";
+
+const User = Type.Object({ id: Type.String(), email: nullable(Type.String()) });
+const AuditLogObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.audit_log"),
+  type: Type.String({ description: "What was done, such as `key.create`" }),
+  effective_at: Type.Integer(),
+  actor: Type.Union([
+    Type.Object({ type: Type.Literal("session"), session: Type.Object({ user: User }) }),
+    Type.Object({
+      type: Type.Literal("api_key"),
+      api_key: Type.Object({ id: Type.String(), type: Type.String(), name: nullable(Type.String()) }),
+    }),
+  ]),
+  project: Type.Object({ id: Type.String(), name: nullable(Type.String()) }),
+  subject: Type.String({ description: "The id of what it was done to" }),
+  detail: Type.Record(Type.String(), Type.Unknown()),
+});
+
+const list = (description: string) => ({ description, schema: { type: "array", items: { type: "string" } } });
+const moment = (description: string) => ({ description, schema: { type: "integer", minimum: 0 } });
+const secondsMax = 8_640_000_000_000;
+
+/** The audit log. */
+export function auditLogsController(deps: HttpDeps, api: AdminApi) {
+  const { store } = deps;
+  return new Elysia({ prefix: "/organization/audit_logs" }).use(adminRoutes(deps, api, "audit")).get(
+    "",
+    async ({ request }) => {
+      const query = parseUrl(request).searchParams;
+      const { limit, after } = readPage(query);
+      const before = after === undefined ? undefined : await readAuditEntry(store, after);
+      const filter = await readFilter(deps, query);
+      const entries: AuditRow[] = [];
+      // One read looks at a bounded part of the log, which may have nothing that fits.
+      let place: Parameters<typeof readAudit>[2] = { limit: limit + 1, before };
+      while (true) {
+        const { entries: found, next } = await readAudit(store, filter, place);
+        entries.push(...found);
+        if (entries.length > limit || next === undefined) break;
+        place = { limit: limit + 1, before: next };
+      }
+      return toList(entries, limit, await withNames(store, entries));
+    },
+    {
+      detail: {
+        ...{ summary: "List what was done and who did it, newest first", tags, security },
+        parameters: parameters({
+          ...listParameters,
+          event_types: list("`key.create`, or `key` for all that is done with keys"),
+          project_ids: list("What was done to these"),
+          actor_ids: list("Who did it: the id of a user, `cli`, or `admin-key:` and the id of an admin key"),
+          actor_emails: list("Who did it, by e-mail"),
+          "effective_at[gte]": moment("At or after, in seconds since 1970"),
+          "effective_at[lt]": moment("Before, in seconds since 1970"),
+        }),
+        responses: responses({ "application/json": listOf(AuditLogObject) }, [400, 401, 403, 429, 500, 503]),
+      },
+    },
+  );
+}
+
+/** @throws {GatewayError} `invalid_request` */
+async function readFilter({ accounts }: HttpDeps, query: URLSearchParams): Promise<AuditFilter> {
+  const readMoment = (name: string, plus: number) => {
+    const seconds = readWhole(query, `effective_at[${name}]`, [0, secondsMax]);
+    return seconds === undefined ? undefined : (seconds + plus) * 1000;
+  };
+  const emails = readAll(query, "actor_emails");
+  const people = await Promise.all(emails.map(async (email) => (await accounts.find(email))?.id ?? email));
+  const actors = [...readAll(query, "actor_ids"), ...people];
+  const [actions, subjects] = [readAll(query, "event_types"), readAll(query, "project_ids")];
+  return {
+    from: readMoment("gte", 0) ?? readMoment("gt", 1),
+    until: readMoment("lt", 0) ?? readMoment("lte", 1),
+    ...(actors.length > 0 && { actor: actors }),
+    ...(actions.length > 0 && { action: actions }),
+    ...(subjects.length > 0 && { subject: subjects }),
+  };
+}
+
+async function withNames(store: Store, entries: readonly AuditRow[]) {
+  const emails = await emailsOf(
+    store,
+    entries.flatMap(({ accountId, subject }) => [accountId, subject]),
+  );
+  const keys = await namesOfAdminKeys(
+    store,
+    entries.flatMap(({ accountId }) => adminKeyOf(accountId) ?? []),
+  );
+  return ({ id, at, accountId, action, subject, detail }: AuditRow) => {
+    const keyId = adminKeyOf(accountId);
+    const user = { id: accountId, email: emails.get(accountId) ?? null };
+    const key = { id: keyId ?? "", type: "user", name: keys.get(keyId ?? "") ?? null };
+    return {
+      id,
+      object: "organization.audit_log",
+      type: action,
+      effective_at: toSeconds(at),
+      actor: keyId === undefined ? { type: "session", session: { user } } : { type: "api_key", api_key: key },
+      project: { id: subject, name: emails.get(subject) ?? null },
+      subject,
+      detail,
+    };
+  };
+}

@@ -1,0 +1,145 @@
+import { createHmac } from "node:crypto";
+import { Elysia } from "elysia";
+import {
+  AdminAuthenticator,
+  type AdminKeyActor,
+  type AdminKeyArea,
+  hasScope,
+  RateLimiter,
+} from "../../accounts/index.ts";
+import { GatewayError, makeCallId } from "../../contract/index.ts";
+import type { KeyedRequest } from "../../db/index.ts";
+import { parseUrl } from "../dashboard-api/origin.ts";
+import { readSmallJson, rejectNullCharacters } from "../dashboard-api/read-small-body.ts";
+import type { HttpDeps } from "../deps.ts";
+import { type Clients, clientAddressOf } from "../middleware/client-address.ts";
+import { jsonForPage } from "../middleware/compress.ts";
+import { readApiKey } from "../middleware/handle-call.ts";
+import { idempotencyKeyOf } from "../middleware/reply-once.ts";
+import { dataHeaders } from "../middleware/security-headers.ts";
+import { withStoreTimeout } from "../middleware/store-timeout.ts";
+import { pack, unpack } from "../middleware/stored-answer.ts";
+
+/** Of an admin key, unless accounts may send more: enough for any program, and too little to keep the database busy. */
+const requestsPerMinuteMin = 1200;
+
+/** Who manages the gateway by its API: what all mounts of it share. */
+export interface AdminApi {
+  readonly authenticate: (request: Request, server: Clients | null) => Promise<AdminKeyActor>;
+}
+
+export function createAdminApi(deps: HttpDeps): AdminApi {
+  const authenticator = new AdminAuthenticator(deps.store, deps.now);
+  const requestsMax = Math.max(requestsPerMinuteMin, deps.config.requestsPerMinute);
+  const requests = new RateLimiter(requestsMax, deps.now, { what: "requests with this admin key" });
+  return {
+    async authenticate(request, server) {
+      const address = clientAddressOf(deps.config, request, server);
+      const found = authenticator.authenticate(readApiKey(request), address).catch((error) => {
+        if (error instanceof GatewayError) return error;
+        throw error;
+      });
+      const actor = await withStoreTimeout(deps, found);
+      if (actor instanceof GatewayError) throw actor;
+      requests.take(actor.key.id);
+      return actor;
+    },
+  };
+}
+
+/**
+ * Routes for admin keys with a scope of this area: GET needs it to read, everything else to write. Elysia parses the body before
+ * it derives anything, so the key is checked in both, whichever comes first: nobody else's body is read.
+ */
+export function adminRoutes(deps: HttpDeps, { authenticate }: AdminApi, area: AdminKeyArea) {
+  const known = new WeakMap<Request, Promise<AdminKeyActor>>();
+  const find = async (request: Request, server: Clients | null) => {
+    rejectNullCharacters(request.url, "address");
+    const actor = await authenticate(request, server);
+    const access = request.method === "GET" || request.method === "HEAD" ? "read" : "write";
+    if (hasScope(actor.key.scopes, area, access)) return actor;
+    throw new GatewayError("forbidden", `The admin key ${actor.key.id} lacks the scope ${area}:${access}`);
+  };
+  const admit = (request: Request, server: Clients | null) => {
+    let actor = known.get(request);
+    if (actor === undefined) {
+      actor = find(request, server);
+      known.set(request, actor);
+    }
+    return actor;
+  };
+  return new Elysia()
+    .onParse({ as: "scoped" }, async ({ request, server }) => {
+      await admit(request, server);
+      return await readSmallJson(request);
+    })
+    .derive({ as: "scoped" }, async ({ request, server, set }) => {
+      Object.assign(set.headers, dataHeaders(request));
+      set.headers["x-request-id"] = makeCallId(deps.now());
+      return { admin: await admit(request, server) };
+    })
+    .mapResponse({ as: "scoped" }, ({ request, responseValue, set }) => {
+      const isJson =
+        typeof responseValue === "object" && responseValue !== null && !(responseValue instanceof Response);
+      return isJson ? jsonForPage(request, responseValue, set.headers as Record<string, string>) : undefined;
+    });
+}
+
+interface Write {
+  readonly request: Request;
+  readonly admin: AdminKeyActor;
+  readonly body?: unknown;
+}
+
+/**
+ * Runs a write once: one that is repeated with its Idempotency-Key within a day gets the same answer, also the secret in it. That
+ * is encrypted with what only the admin key itself knows, because a database must not give away a secret that it has a hash of.
+ *
+ * @throws {GatewayError} `conflict` for another body, or while the first one runs.
+ */
+export async function writeOnce<Answer extends object>(
+  deps: HttpDeps,
+  { request, admin, body }: Write,
+  work: () => Promise<Answer>,
+): Promise<Answer | Response> {
+  const key = idempotencyKeyOf(request);
+  if (key === undefined) return await work();
+  const path = parseUrl(request).pathname.replace(deps.config.basePath, "/v1");
+  const toHmac = (...parts: unknown[]) => createHmac("sha256", deps.sealKey).update(JSON.stringify(parts));
+  const keyed: KeyedRequest = {
+    id: toHmac("admin", admin.key.id, request.method, path, key).digest("hex"),
+    accountId: admin.accountId,
+    callId: makeCallId(deps.now()),
+    bodyHash: toHmac("admin", body ?? null).digest("hex"),
+  };
+  const seal = toHmac("admin", readApiKey(request)).digest();
+  const { idempotencyKeys } = deps.store;
+  const found = await withStoreTimeout(deps, idempotencyKeys.claim(keyed));
+  if (found.state === "other_body") {
+    throw conflict("This Idempotency-Key belongs to a request with another body; use a new key for a new request");
+  }
+  if (found.state === "running") throw conflict("A request with this Idempotency-Key is running; send it again", 1000);
+  if (found.state === "done") {
+    const packed = await idempotencyKeys.readAnswer(keyed.id);
+    if (packed === undefined) throw conflict("This was done already, and its answer is not stored any more");
+    const { status, headers, body: answer } = await unpack({ key: seal, request: keyed, packed }, () => undefined);
+    return new Response(answer, { status, headers: { ...headers, "idempotent-replayed": "true" } });
+  }
+  let answer: Answer;
+  try {
+    answer = await work();
+  } catch (error) {
+    await idempotencyKeys.release(keyed);
+    throw error;
+  }
+  const headers = { ...dataHeaders(request), "content-type": "application/json", "x-request-id": keyed.callId };
+  const stored = { status: 200, headers, body: Buffer.from(JSON.stringify(answer)) };
+  await idempotencyKeys.complete(keyed, await pack(seal, keyed, stored)).catch((error) => {
+    deps.log.error("answer_store_failed", { call: keyed.callId, error });
+  });
+  return answer;
+}
+
+function conflict(message: string, retryAfterMs?: number): GatewayError {
+  return new GatewayError("conflict", message, { param: "Idempotency-Key", retryAfterMs });
+}

@@ -1,0 +1,37 @@
+import { Elysia } from "elysia";
+import type { HttpDeps } from "../deps.ts";
+import { adminKeysController } from "./admin-keys.ts";
+import { auditLogsController } from "./audit-logs.ts";
+import type { AdminApi } from "./guard.ts";
+import { invitesController, projectUsersController, usersController } from "./people.ts";
+import {
+  keyChangesController,
+  projectKeysController,
+  serviceAccountController,
+  serviceAccountsController,
+} from "./project-keys.ts";
+import { projectLimitsController, projectsController } from "./projects.ts";
+import { organizationUsageController } from "./usage.ts";
+
+export { createAdminApi } from "./guard.ts";
+export { keyUsageController } from "./usage.ts";
+
+/**
+ * The management API below /organization, in the shapes of OpenAI's admin API, so that its clients work: an account or team is
+ * a project. It takes admin keys alone, and they open nothing else.
+ */
+export function organizationApi(deps: HttpDeps, api: AdminApi) {
+  return new Elysia()
+    .use(projectsController(deps, api))
+    .use(projectLimitsController(deps, api))
+    .use(projectKeysController(deps, api))
+    .use(keyChangesController(deps, api))
+    .use(serviceAccountsController(deps, api))
+    .use(serviceAccountController(deps, api))
+    .use(projectUsersController(deps, api))
+    .use(usersController(deps, api))
+    .use(invitesController(deps, api))
+    .use(adminKeysController(deps, api))
+    .use(auditLogsController(deps, api))
+    .use(organizationUsageController(deps, api));
+}

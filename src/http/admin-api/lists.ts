@@ -1,0 +1,116 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import { GatewayError, quoteValue } from "../../contract/index.ts";
+
+/** A schema that `null` fits too. */
+export function nullable<Schema extends TSchema>(schema: Schema) {
+  return Type.Union([schema, Type.Null()]);
+}
+
+/** A field that may be absent, or `null`, which removes what is set. */
+export function optional<Schema extends TSchema>(schema: Schema) {
+  return Type.Optional(nullable(schema));
+}
+
+export const limitMax = 100;
+const limitDefault = 20;
+
+/** Parameters of a query, for the OpenAPI document. */
+export function parameters(named: Readonly<Record<string, { description: string; schema: object; required?: true }>>) {
+  return Object.entries(named).map(([name, { description, schema, required = false }]) => ({
+    ...{ name, in: "query" as const, description, required, schema: schema as never },
+    ...((schema as { type?: string }).type === "array" && { style: "form" as const, explode: true }),
+  }));
+}
+
+/** Those of every list. */
+export const listParameters = {
+  limit: { description: "Entries on a page", schema: { type: "integer", minimum: 1, maximum: limitMax, default: 20 } },
+  after: { description: "The id of the last entry of the page before", schema: { type: "string" } },
+};
+
+/** All values of a parameter, however clients write lists: `a=1&a=2`, `a[]=1` or `a[0]=1`. */
+export function readAll(query: URLSearchParams, name: string): string[] {
+  const isIt = (given: string) =>
+    given === name || (given.startsWith(`${name}[`) && /^\[\d*\]$/.test(given.slice(name.length)));
+  return [...query].filter(([given, value]) => isIt(given) && value !== "").map(([, value]) => value);
+}
+
+/** A whole number of a query. @throws {GatewayError} `invalid_request` */
+export function readWhole(
+  query: URLSearchParams,
+  name: string,
+  [low, high]: readonly [number, number],
+): number | undefined {
+  const text = query.get(name);
+  if (text === null || text === "") return undefined;
+  const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= low && value <= high) return value;
+  throw invalid(name, `${name} is ${quoteValue(text)}, expected a whole number from ${low} to ${high}`);
+}
+
+/** `true` or `false`; absent: false. @throws {GatewayError} `invalid_request` */
+export function readFlag(query: URLSearchParams, name: string): boolean {
+  const text = query.get(name);
+  if (text === null || text === "" || text === "false") return false;
+  if (text === "true") return true;
+  throw invalid(name, `${name} is ${quoteValue(text)}, expected true or false`);
+}
+
+/** The page of a list that a query asks for. @throws {GatewayError} `invalid_request` */
+export function readPage(query: URLSearchParams): { limit: number; after: string | undefined } {
+  return { limit: readWhole(query, "limit", [1, limitMax]) ?? limitDefault, after: query.get("after") ?? undefined };
+}
+
+/** A page of a list, of which one entry more than its limit was read. */
+export function toList<Entry, Json extends { id: string }>(
+  entries: readonly Entry[],
+  limit: number,
+  toJson: (entry: Entry) => Json,
+) {
+  const data = entries.slice(0, limit).map(toJson);
+  return {
+    object: "list" as const,
+    data,
+    first_id: data[0]?.id ?? null,
+    last_id: data.at(-1)?.id ?? null,
+    has_more: entries.length > limit,
+  };
+}
+
+/** The schema of {@link toList}, for the OpenAPI document. */
+export function listOf(entry: TSchema) {
+  const id = Type.Union([Type.String(), Type.Null()]);
+  return Type.Object({
+    object: Type.Literal("list"),
+    data: Type.Array(entry),
+    first_id: id,
+    last_id: id,
+    has_more: Type.Boolean(),
+  });
+}
+
+/** Seconds since 1970, as OpenAI's API has times. */
+export function toSeconds(at: number): number {
+  return Math.floor(at / 1000);
+}
+
+export function toSecondsOrNull(at: number | undefined): number | null {
+  return at === undefined ? null : toSeconds(at);
+}
+
+/** When something expires: in so many seconds, or at a time in seconds since 1970. @throws {GatewayError} `invalid_request` */
+export function readExpiry(
+  { expires_in_seconds: seconds, expires_at: at }: { expires_in_seconds?: number | null; expires_at?: number | null },
+  now: number,
+): number | null | undefined {
+  if (seconds != null && at != null) {
+    throw invalid("expires_at", "expires_at and expires_in_seconds are both given; leave one out");
+  }
+  if (seconds != null) return now + seconds * 1000;
+  if (at === undefined) return seconds;
+  return at === null ? null : at * 1000;
+}
+
+export function invalid(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param });
+}

@@ -1,0 +1,352 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import {
+  addToTeam,
+  auditedActions,
+  createAudited,
+  deleteInvitation,
+  inviteUser,
+  listInvitationsPage,
+  listPeople,
+  listUsersPage,
+  type OpenInvitation,
+  type Person,
+  readInvitation,
+  readUserOf,
+  teamActions,
+  type User,
+} from "../../accounts/index.ts";
+import { getPublicOrigin } from "../../config/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import { responses } from "../api/openapi.ts";
+import { parseUrl } from "../dashboard-api/origin.ts";
+import type { HttpDeps } from "../deps.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import {
+  invalid,
+  listOf,
+  listParameters,
+  nullable,
+  parameters,
+  readAll,
+  readPage,
+  toList,
+  toSeconds,
+} from "./lists.ts";
+import { readErrors, readProject, security, tags, writeErrors } from "./projects.ts";
+
+/** Roles of the gateway, and OpenAI's name of the least. */
+const Role = Type.Union(["owner", "admin", "viewer", "member", "reader"].map((role) => Type.Literal(role)));
+/** Roles in a project: OpenAI's `owner` is an admin of the team. */
+const ProjectRole = Type.Union(["owner", "member"].map((role) => Type.Literal(role)));
+const Email = Type.String({ minLength: 1, maxLength: 254 });
+const Id = Type.String({ minLength: 1, maxLength: 100 });
+const UserChange = formBody({ role: Role });
+const NewInvite = formBody({
+  email: Email,
+  role: Role,
+  projects: Type.Optional(Type.Array(Type.Object({ id: Id, role: ProjectRole }), { maxItems: 50 })),
+});
+const NewProjectUser = formBody({
+  role: ProjectRole,
+  user_id: Type.Optional(nullable(Id)),
+  email: Type.Optional(nullable(Email)),
+});
+const ProjectUserChange = formBody({ role: ProjectRole });
+
+const UserObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.user"),
+  email: Type.String(),
+  name: nullable(Type.String()),
+  role: Role,
+  added_at: Type.Integer(),
+  disabled: Type.Boolean(),
+});
+const ProjectUserObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.project.user"),
+  email: Type.String(),
+  name: nullable(Type.String()),
+  role: ProjectRole,
+  added_at: Type.Integer(),
+});
+const InviteObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.invite"),
+  email: Type.String(),
+  role: Role,
+  status: Type.Union([Type.Literal("pending"), Type.Literal("expired")]),
+  created_at: Type.Integer(),
+  expires_at: Type.Integer(),
+  accepted_at: Type.Null(),
+  projects: Type.Array(Type.Object({ id: Type.String(), role: ProjectRole })),
+});
+const InviteWithLink = Type.Intersect([
+  InviteObject,
+  Type.Object({ url: Type.String({ description: "The link for the person, which is shown only here" }) }),
+]);
+const deleted = (object: string) => ({
+  "application/json": Type.Object({ id: Type.String(), object: Type.Literal(object), deleted: Type.Boolean() }),
+});
+
+/** People who sign in. */
+export function usersController(deps: HttpDeps, api: AdminApi) {
+  const { store, now } = deps;
+  const actions = auditedActions(createAudited(store, now), now);
+  const one = { "application/json": UserObject };
+  return new Elysia({ prefix: "/organization/users" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .get(
+      "",
+      async ({ request }) => {
+        const query = parseUrl(request).searchParams;
+        const { limit, after } = readPage(query);
+        const emails = readAll(query, "emails");
+        return toList(await listUsersPage(store, { limit: limit + 1, after, emails }), limit, toUser);
+      },
+      {
+        detail: {
+          ...{ summary: "List the people who sign in", tags, security },
+          parameters: parameters({
+            ...listParameters,
+            emails: { description: "Those with these e-mails", schema: { type: "array", items: { type: "string" } } },
+          }),
+          responses: responses({ "application/json": listOf(UserObject) }, [400, 401, 403, 429, 500, 503]),
+        },
+      },
+    )
+    .get("/:user_id", async ({ params: { user_id: id } }) => toUser(await readUserOf(store, id)), {
+      detail: { ...{ summary: "Retrieve a user", tags, security }, responses: responses(one, readErrors) },
+    })
+    .post(
+      "/:user_id",
+      ({ request, admin, params: { user_id: id }, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          await readUserOf(store, id);
+          await actions.changeAccount(admin, id, { role: toRole(body.role) });
+          return toUser(await readUserOf(store, id));
+        }),
+      {
+        body: UserChange,
+        detail: {
+          ...{ summary: "Give a user another role in the gateway", tags, security },
+          responses: responses(one, writeErrors),
+        },
+      },
+    )
+    .delete(
+      "/:user_id",
+      ({ request, admin, params: { user_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          await readUserOf(store, id);
+          await actions.setDisabled(admin, id, true);
+          return { id, object: "organization.user.deleted", deleted: true };
+        }),
+      {
+        detail: {
+          ...{ summary: "Disable a user with their own account and its keys", tags, security },
+          description: "What they called stays in the ledger, so the account stays too, as an archived project.",
+          responses: responses(deleted("organization.user.deleted"), writeErrors),
+        },
+      },
+    );
+}
+
+/** Invitations of people who have not set a password yet. */
+export function invitesController(deps: HttpDeps, api: AdminApi) {
+  const { store, now, config } = deps;
+  const one = { "application/json": InviteObject };
+  const answer = async (id: string) => toInvite(await readInvitation(store, id), now());
+  return new Elysia({ prefix: "/organization/invites" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .get(
+      "",
+      async ({ request }) => {
+        const { limit, after } = readPage(parseUrl(request).searchParams);
+        const found = await listInvitationsPage(store, { limit: limit + 1, after: after && toAccountId(after) });
+        return toList(found, limit, (invitation) => toInvite(invitation, now()));
+      },
+      {
+        detail: {
+          ...{ summary: "List the invitations that nobody has accepted", tags, security },
+          parameters: parameters(listParameters),
+          responses: responses({ "application/json": listOf(InviteObject) }, [400, 401, 403, 429, 500, 503]),
+        },
+      },
+    )
+    .post(
+      "",
+      ({ request, admin, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const projects = body.projects ?? [];
+          for (const { id } of projects) await readProject(deps, id);
+          const teams = projects.map(({ id, role }) => ({ accountId: id, role: toTeamRole(role) }));
+          const user = { email: body.email, role: toRole(body.role), teams };
+          const { accountId, token } = await inviteUser(store, { by: admin, user }, now);
+          const url = `${getPublicOrigin(config, config.port)}/#invitation=${token}`;
+          return { ...(await answer(accountId)), projects, url };
+        }),
+      {
+        body: NewInvite,
+        detail: {
+          ...{ summary: "Invite a person; `url` is the link to give them, and shown only here", tags, security },
+          responses: responses({ "application/json": InviteWithLink }, writeErrors),
+        },
+      },
+    )
+    .get("/:invite_id", ({ params }) => answer(toAccountId(params.invite_id)), {
+      detail: { ...{ summary: "Retrieve an invitation", tags, security }, responses: responses(one, readErrors) },
+    })
+    .delete(
+      "/:invite_id",
+      ({ request, admin, params: { invite_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          const { accountId } = await readInvitation(store, toAccountId(id));
+          await deleteInvitation(store, { by: admin, accountId }, now);
+          return { id, object: "organization.invite.deleted", deleted: true };
+        }),
+      {
+        detail: {
+          ...{ summary: "Delete an invitation, whose link ends", tags, security },
+          responses: responses(deleted("organization.invite.deleted"), writeErrors),
+        },
+      },
+    );
+}
+
+/** The people of a project: the holder of the account and the members of the team. */
+export function projectUsersController(deps: HttpDeps, api: AdminApi) {
+  const { store, now } = deps;
+  const actions = teamActions(store, now);
+  const readPerson = async (accountId: string, id: string) => {
+    const { createdAt } = await readProject(deps, accountId);
+    const person = (await listPeople(store, accountId)).find((one) => one.id === id);
+    if (person === undefined) throw new GatewayError("not_found", "Nobody with this id is in the project");
+    return toProjectUser(person, createdAt);
+  };
+  const one = { "application/json": ProjectUserObject };
+  return new Elysia({ prefix: "/organization/projects/:project_id/users" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .get(
+      "",
+      async ({ request, params }) => {
+        const { id, createdAt } = await readProject(deps, params.project_id);
+        const { limit, after } = readPage(parseUrl(request).searchParams);
+        const people = await listPeople(store, id);
+        const place = after === undefined ? 0 : people.findIndex((person) => person.id === after) + 1;
+        if (after !== undefined && place === 0)
+          throw invalid("after", "after is not the id of somebody in the project");
+        return toList(people.slice(place, place + limit + 1), limit, (person) => toProjectUser(person, createdAt));
+      },
+      {
+        detail: {
+          ...{ summary: "List the people of a project", tags, security },
+          parameters: parameters(listParameters),
+          responses: responses({ "application/json": listOf(ProjectUserObject) }, readErrors),
+        },
+      },
+    )
+    .post(
+      "",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const { id: accountId } = await readProject(deps, params.project_id);
+          const { user_id: id, email } = body;
+          if ((id == null) === (email == null)) throw invalid("user_id", "Send user_id or email, and not both");
+          const personId = id ?? (await deps.accounts.find(email as string))?.id ?? "";
+          await addToTeam(store, { by: admin, accountId, personId, role: toTeamRole(body.role) }, now);
+          return await readPerson(accountId, personId);
+        }),
+      {
+        body: NewProjectUser,
+        detail: {
+          ...{ summary: "Add a user to a project", tags, security },
+          responses: responses(one, writeErrors),
+        },
+      },
+    )
+    .get("/:user_id", ({ params }) => readPerson(params.project_id, params.user_id), {
+      detail: {
+        ...{ summary: "Retrieve a person of a project", tags, security },
+        responses: responses(one, readErrors),
+      },
+    })
+    .post(
+      "/:user_id",
+      ({ request, admin, params: { project_id: accountId, user_id: personId }, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          await readProject(deps, accountId);
+          const by = { ...admin, isOperator: true };
+          await actions.setRole(by, { accountId, personId, role: toTeamRole(body.role) });
+          return await readPerson(accountId, personId);
+        }),
+      {
+        body: ProjectUserChange,
+        detail: {
+          ...{ summary: "Give a person of a project another role in it", tags, security },
+          responses: responses(one, writeErrors),
+        },
+      },
+    )
+    .delete(
+      "/:user_id",
+      ({ request, admin, params: { project_id: accountId, user_id: personId } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          await readProject(deps, accountId);
+          await actions.remove({ ...admin, isOperator: true }, { accountId, personId, revokesKeys: false });
+          return { id: personId, object: "organization.project.user.deleted", deleted: true };
+        }),
+      {
+        detail: {
+          ...{ summary: "Remove a person from a project; their keys stay", tags, security },
+          responses: responses(deleted("organization.project.user.deleted"), writeErrors),
+        },
+      },
+    );
+}
+
+function toRole(role: Static<typeof Role>): User["role"] {
+  return (role === "reader" ? "member" : role) as User["role"];
+}
+
+function toTeamRole(role: Static<typeof ProjectRole>): Person["teamRole"] {
+  return role === "owner" ? "admin" : "member";
+}
+
+function toUser({ id, email, name, role, createdAt, isDisabled }: User): Static<typeof UserObject> {
+  const added_at = toSeconds(createdAt);
+  return { id, object: "organization.user", email, name: name ?? null, role, added_at, disabled: isDisabled };
+}
+
+/** The holder has been there since the account was made. */
+function toProjectUser(person: Person, createdAt: number): Static<typeof ProjectUserObject> {
+  return {
+    id: person.id,
+    object: "organization.project.user",
+    email: person.email,
+    name: person.name ?? null,
+    role: person.teamRole === "admin" ? "owner" : "member",
+    added_at: toSeconds(person.joinedAt ?? createdAt),
+  };
+}
+
+/** An account has one invitation at most, which is known by it. */
+function toInvite(invitation: OpenInvitation, now: number): Static<typeof InviteObject> {
+  return {
+    id: `invite_${invitation.accountId}`,
+    object: "organization.invite",
+    email: invitation.email,
+    role: invitation.role ?? "member",
+    status: invitation.expiresAt > now ? "pending" : "expired",
+    created_at: toSeconds(invitation.createdAt),
+    expires_at: toSeconds(invitation.expiresAt),
+    accepted_at: null,
+    projects: [],
+  };
+}
+
+function toAccountId(inviteId: string): string {
+  return inviteId.replace(/^invite_/, "");
+}

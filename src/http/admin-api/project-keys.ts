@@ -1,0 +1,438 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import {
+  type Account,
+  type ApiKey,
+  createServiceAccount,
+  deleteServiceAccount,
+  findServiceAccounts,
+  findUsers,
+  graceSecondsDefault,
+  graceSecondsMax,
+  listServiceAccounts,
+  readServiceAccount,
+  type ServiceAccount,
+} from "../../accounts/index.ts";
+import { formatUsd } from "../../contract/index.ts";
+import { responses } from "../api/openapi.ts";
+import { Models } from "../dashboard-api/keys.ts";
+import { parseUrl } from "../dashboard-api/origin.ts";
+import { readBudget } from "../dashboard-api/read-fields.ts";
+import type { HttpDeps } from "../deps.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import {
+  listOf,
+  listParameters,
+  nullable,
+  optional,
+  parameters,
+  readExpiry,
+  readFlag,
+  readPage,
+  toList,
+  toSeconds,
+  toSecondsOrNull,
+} from "./lists.ts";
+import { readErrors, readProject, security, tags, writeErrors } from "./projects.ts";
+
+const Name = Type.String({ minLength: 1, maxLength: 200 });
+const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
+const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
+const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+const Networks = Type.Array(Type.String({ minLength: 1, maxLength: 50 }), { minItems: 1, maxItems: 100 });
+const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
+const limits = {
+  expires_in_seconds: optional(Seconds),
+  expires_at: optional(Seconds),
+  allowed_models: optional(Models),
+  allowed_networks: optional(Networks),
+  budget_usd: optional(Usd),
+  budget_period: Type.Optional(Period),
+  requests_per_minute: optional(Limit),
+  tokens_per_minute: optional(Limit),
+  concurrent_calls: optional(Limit),
+};
+const NewKey = formBody({ name: Name, ...limits });
+const KeyChange = formBody({ name: Type.Optional(Name), ...limits });
+const Rotation = formBody({ grace_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: graceSecondsMax })) });
+const NewServiceAccount = formBody({
+  name: Name,
+  create_service_account_only: optional(Type.Boolean()),
+  ...limits,
+});
+
+const Owner = Type.Object({ id: Type.String(), name: Type.String(), created_at: Type.Integer(), role: Type.String() });
+const KeyObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.project.api_key"),
+  name: Type.String(),
+  redacted_value: Type.String(),
+  created_at: Type.Integer(),
+  last_used_at: nullable(Type.Integer()),
+  expires_at: nullable(Type.Integer()),
+  revoked_at: nullable(Type.Integer()),
+  owner_project_access: Type.Union([Type.Literal("active"), Type.Literal("inactive")]),
+  owner: Type.Union([
+    Type.Object({ type: Type.Literal("user"), user: Type.Intersect([Owner, Type.Object({ email: Type.String() })]) }),
+    Type.Object({ type: Type.Literal("service_account"), service_account: Owner }),
+  ]),
+  previous_until: nullable(Type.Integer({ description: "Until when the secret before the last rotation works" })),
+  allowed_models: nullable(Type.Array(Type.String())),
+  allowed_networks: nullable(Type.Array(Type.String())),
+  budget_usd: nullable(Usd),
+  budget_period: nullable(Period),
+  budget_used_usd: nullable(Usd),
+  requests_per_minute: nullable(Type.Integer()),
+  tokens_per_minute: nullable(Type.Integer()),
+  concurrent_calls: nullable(Type.Integer()),
+});
+const KeyWithValue = Type.Intersect([
+  KeyObject,
+  Type.Object({ value: Type.String({ description: "The key, which is shown only here" }) }),
+]);
+const deleted = (object: string) =>
+  Type.Object({ id: Type.String(), object: Type.Literal(object), deleted: Type.Boolean() });
+const ServiceAccountObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.project.service_account"),
+  name: Type.String(),
+  role: Type.Literal("member"),
+  created_at: Type.Integer(),
+});
+const ServiceAccountKey = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.project.service_account.api_key"),
+  name: Type.String(),
+  created_at: Type.Integer(),
+  expires_at: nullable(Type.Integer()),
+  value: Type.String({ description: "The key, which is shown only here" }),
+});
+const ServiceAccountWithKey = Type.Intersect([
+  ServiceAccountObject,
+  Type.Object({ api_key: nullable(ServiceAccountKey) }),
+]);
+
+/** The API keys of a project. */
+export function projectKeysController(deps: HttpDeps, api: AdminApi) {
+  const { accounts } = deps;
+  const one = { "application/json": KeyObject };
+  return new Elysia({ prefix: "/organization/projects/:project_id/api_keys" })
+    .use(adminRoutes(deps, api, "keys"))
+    .get(
+      "",
+      async ({ request, params }) => {
+        const project = await readProject(deps, params.project_id);
+        const query = parseUrl(request).searchParams;
+        const { limit, after } = readPage(query);
+        const includesEnded = readFlag(query, "include_ended");
+        const page = { accountId: project.id, limit: limit + 1, after, includesEnded };
+        const keys = await accounts.listKeysPage(page);
+        return toList(keys, limit, await withOwners(deps, project, keys));
+      },
+      {
+        detail: {
+          ...{ summary: "List the API keys of a project", tags, security },
+          parameters: parameters({
+            ...listParameters,
+            include_ended: { description: "Also those that were revoked or expired", schema: { type: "boolean" } },
+          }),
+          responses: responses({ "application/json": listOf(KeyObject) }, readErrors),
+        },
+      },
+    )
+    .post(
+      "",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const project = await readProject(deps, params.project_id);
+          const { id, key } = await accounts.createKey({
+            ...{ accountId: project.id, by: admin.accountId, name: body.name },
+            ...readLimits(body, deps.now()),
+          });
+          return { ...(await answerKey(deps, project, id)), value: key };
+        }),
+      {
+        body: NewKey,
+        detail: {
+          ...{ summary: "Create an API key; `value` is shown only here", tags, security },
+          responses: responses({ "application/json": KeyWithValue }, writeErrors),
+        },
+      },
+    )
+    .get("/:key_id", async ({ params }) => answerKey(deps, await readProject(deps, params.project_id), params.key_id), {
+      detail: { ...{ summary: "Retrieve an API key", tags, security }, responses: responses(one, readErrors) },
+    });
+}
+
+/** What happens to an API key of a project later. */
+export function keyChangesController(deps: HttpDeps, api: AdminApi) {
+  const { accounts } = deps;
+  return new Elysia({ prefix: "/organization/projects/:project_id/api_keys" })
+    .use(adminRoutes(deps, api, "keys"))
+    .post(
+      "/:key_id",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const project = await readProject(deps, params.project_id);
+          const { id } = await accounts.readKeyOf(project.id, params.key_id);
+          await accounts.changeKey(id, readKeyChanges(body, deps.now()), admin.accountId);
+          return await answerKey(deps, project, id);
+        }),
+      {
+        body: KeyChange,
+        detail: {
+          ...{ summary: "Modify an API key; `null` removes a limit", tags, security },
+          responses: responses({ "application/json": KeyObject }, writeErrors),
+        },
+      },
+    )
+    .delete(
+      "/:key_id",
+      ({ request, admin, params }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          const project = await readProject(deps, params.project_id);
+          const { id } = await accounts.readKeyOf(project.id, params.key_id);
+          await accounts.revokeKey(id, admin.accountId);
+          return { id, object: "organization.project.api_key.deleted", deleted: true };
+        }),
+      {
+        detail: {
+          ...{ summary: "Revoke an API key", tags, security },
+          responses: responses({ "application/json": deleted("organization.project.api_key.deleted") }, writeErrors),
+        },
+      },
+    )
+    .post(
+      "/:key_id/rotate",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const project = await readProject(deps, params.project_id);
+          const { id } = await accounts.readKeyOf(project.id, params.key_id);
+          const { grace_seconds: graceSeconds = graceSecondsDefault } = body;
+          const { key } = await accounts.rotateKey(id, graceSeconds, admin.accountId);
+          return { ...(await answerKey(deps, project, id)), value: key };
+        }),
+      {
+        body: Rotation,
+        detail: {
+          ...{ summary: "Give an API key another secret", tags, security },
+          description:
+            "The answer has the key with its new `value`, which is shown only here. The old secret works for " +
+            "`grace_seconds` more (default 3600) and no longer; that of an earlier rotation ends at once.",
+          responses: responses({ "application/json": KeyWithValue }, writeErrors),
+        },
+      },
+    );
+}
+
+/** The service accounts of a project: programs with keys of their own. */
+export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
+  const { store } = deps;
+  return new Elysia({ prefix: "/organization/projects/:project_id/service_accounts" })
+    .use(adminRoutes(deps, api, "keys"))
+    .get(
+      "",
+      async ({ request, params }) => {
+        const { id } = await readProject(deps, params.project_id);
+        const { limit, after } = readPage(parseUrl(request).searchParams);
+        const last = after === undefined ? undefined : await readServiceAccount(store, { accountId: id, id: after });
+        const found = await listServiceAccounts(store, id, { limit: limit + 1, after: last });
+        return toList(found, limit, toServiceAccount);
+      },
+      {
+        detail: {
+          ...{ summary: "List the service accounts of a project", tags, security },
+          parameters: parameters(listParameters),
+          responses: responses({ "application/json": listOf(ServiceAccountObject) }, readErrors),
+        },
+      },
+    )
+    .post(
+      "",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const { id: accountId } = await readProject(deps, params.project_id);
+          readLimits(body, deps.now());
+          const made = await createServiceAccount(
+            store,
+            { accountId, name: body.name, by: admin.accountId },
+            deps.now(),
+          );
+          if (body.create_service_account_only === true) return { ...toServiceAccount(made), api_key: null };
+          try {
+            const key = await createServiceKey(deps, made, { name: body.name, by: admin.accountId, body });
+            return { ...toServiceAccount(made), api_key: key };
+          } catch (error) {
+            // Nobody would know of it.
+            await deleteServiceAccount(store, { accountId, id: made.id, by: admin.accountId }, deps.now());
+            throw error;
+          }
+        }),
+      {
+        body: NewServiceAccount,
+        detail: {
+          ...{
+            summary: "Create a service account with a key, whose `api_key.value` is shown only here",
+            tags,
+            security,
+          },
+          responses: responses({ "application/json": ServiceAccountWithKey }, writeErrors),
+        },
+      },
+    );
+}
+
+/** One service account, and its keys. */
+export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
+  const { store } = deps;
+  return new Elysia({ prefix: "/organization/projects/:project_id/service_accounts/:service_account_id" })
+    .use(adminRoutes(deps, api, "keys"))
+    .get(
+      "",
+      async ({ params: { project_id: accountId, service_account_id: id } }) =>
+        toServiceAccount(await readServiceAccount(store, { accountId, id })),
+      {
+        detail: {
+          ...{ summary: "Retrieve a service account", tags, security },
+          responses: responses({ "application/json": ServiceAccountObject }, readErrors),
+        },
+      },
+    )
+    .delete(
+      "",
+      ({ request, admin, params: { project_id: accountId, service_account_id: id } }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          await deleteServiceAccount(store, { accountId, id, by: admin.accountId }, deps.now());
+          return { id, object: "organization.project.service_account.deleted", deleted: true };
+        }),
+      {
+        detail: {
+          ...{ summary: "Delete a service account and revoke its keys", tags, security },
+          responses: responses(
+            { "application/json": deleted("organization.project.service_account.deleted") },
+            writeErrors,
+          ),
+        },
+      },
+    )
+    .post(
+      "/api_keys",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const { project_id: accountId, service_account_id: id } = params;
+          const account = await readServiceAccount(store, { accountId, id });
+          return await createServiceKey(deps, account, { name: body.name, by: admin.accountId, body });
+        }),
+      {
+        body: NewKey,
+        detail: {
+          ...{ summary: "Create another key of a service account; `value` is shown only here", tags, security },
+          responses: responses({ "application/json": ServiceAccountKey }, writeErrors),
+        },
+      },
+    );
+}
+
+async function answerKey(deps: HttpDeps, project: Account, id: string): Promise<Static<typeof KeyObject>> {
+  const key = await deps.accounts.readKeyOf(project.id, id);
+  return (await withOwners(deps, project, [key]))(key);
+}
+
+async function createServiceKey(
+  { accounts, now }: HttpDeps,
+  { id: serviceAccountId, accountId }: ServiceAccount,
+  { name, by, body }: { name: string; by: string; body: Static<typeof NewServiceAccount> },
+): Promise<Static<typeof ServiceAccountKey>> {
+  const given = readLimits(body, now());
+  const { id, key } = await accounts.createKey({ accountId, by, name, serviceAccountId, ...given });
+  return {
+    ...{ id, object: "organization.project.service_account.api_key", name, value: key },
+    ...{ created_at: toSeconds(now()), expires_at: toSecondsOrNull(given.expiresAt) },
+  };
+}
+
+/** The limits of a new key; `null` is the same as absent. @throws {GatewayError} `invalid_request` */
+function readLimits(body: Static<typeof NewKey>, now: number) {
+  const { name: _, expiresAt, allowedModels, allowedNetworks, bounds } = readKeyChanges(body, now);
+  const given = Object.entries(bounds).filter(([, value]) => value != null);
+  return {
+    expiresAt: expiresAt ?? undefined,
+    allowedModels: allowedModels ?? undefined,
+    allowedNetworks: allowedNetworks ?? undefined,
+    bounds: Object.fromEntries(given),
+  };
+}
+
+/** @throws {GatewayError} `invalid_request` */
+function readKeyChanges(body: Static<typeof KeyChange>, now: number) {
+  const { budget_usd: usd } = body;
+  return {
+    name: body.name,
+    expiresAt: readExpiry(body, now),
+    allowedModels: body.allowed_models,
+    allowedNetworks: body.allowed_networks,
+    bounds: {
+      budgetNanodollars: typeof usd === "string" ? readBudget(usd) : usd,
+      budgetPeriod: body.budget_period,
+      requestsPerMinute: body.requests_per_minute,
+      tokensPerMinute: body.tokens_per_minute,
+      concurrentCalls: body.concurrent_calls,
+    },
+  };
+}
+
+/** Writes keys with their owners: the person who made them, the service account, or else the account itself. */
+async function withOwners({ store, now }: HttpDeps, project: Account, keys: readonly ApiKey[]) {
+  const people = await findUsers(
+    store,
+    keys.flatMap(({ createdBy }) => createdBy ?? []),
+  );
+  const services = await findServiceAccounts(
+    store,
+    keys.flatMap(({ serviceAccountId }) => serviceAccountId ?? []),
+  );
+  return (key: ApiKey): Static<typeof KeyObject> => {
+    const service = key.serviceAccountId === undefined ? undefined : services.get(key.serviceAccountId);
+    const person = people.get(key.createdBy ?? "");
+    const { budgetNanodollars, budgetPeriod, ...bounds } = key.bounds;
+    const isOpen = project.disabledAt === undefined && key.revokedAt === undefined;
+    return {
+      id: key.id,
+      object: "organization.project.api_key",
+      name: key.name,
+      redacted_value: `sk-mg-${key.id}-***`,
+      created_at: toSeconds(key.createdAt),
+      last_used_at: toSecondsOrNull(key.lastUsedAt),
+      expires_at: toSecondsOrNull(key.expiresAt),
+      revoked_at: toSecondsOrNull(key.revokedAt),
+      owner_project_access: isOpen && !(key.expiresAt !== undefined && key.expiresAt <= now()) ? "active" : "inactive",
+      owner:
+        service === undefined
+          ? { type: "user", user: toOwner(person ?? project) }
+          : { type: "service_account", service_account: toServiceOwner(service) },
+      previous_until: toSecondsOrNull(key.previousUntil),
+      allowed_models: key.allowedModels ?? null,
+      allowed_networks: key.allowedNetworks ?? null,
+      budget_usd: budgetNanodollars === undefined ? null : formatUsd(budgetNanodollars),
+      budget_period: budgetNanodollars === undefined ? null : (budgetPeriod ?? "month"),
+      budget_used_usd: budgetNanodollars === undefined ? null : formatUsd(key.spentNanodollars),
+      requests_per_minute: bounds.requestsPerMinute ?? null,
+      tokens_per_minute: bounds.tokensPerMinute ?? null,
+      concurrent_calls: bounds.concurrentCalls ?? null,
+    };
+  };
+}
+
+function toOwner({ id, email, name, createdAt }: Pick<Account, "id" | "email" | "name" | "createdAt">) {
+  return { id, email, name: name ?? email, created_at: toSeconds(createdAt), role: "member" };
+}
+
+function toServiceOwner({ id, name, createdAt }: ServiceAccount) {
+  return { id, name, created_at: toSeconds(createdAt), role: "member" };
+}
+
+function toServiceAccount({ id, name, createdAt }: ServiceAccount): Static<typeof ServiceAccountObject> {
+  const created_at = toSeconds(createdAt);
+  return { id, object: "organization.project.service_account", name, role: "member", created_at };
+}

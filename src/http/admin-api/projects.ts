@@ -1,0 +1,341 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import {
+  type Account,
+  changeProject,
+  createAudited,
+  createProject,
+  listAccountsPage,
+  type ProjectChanges,
+  readAccountBudget,
+} from "../../accounts/index.ts";
+import { creditWallet } from "../../billing/index.ts";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { responses } from "../api/openapi.ts";
+import { Models } from "../dashboard-api/keys.ts";
+import { parseUrl } from "../dashboard-api/origin.ts";
+import { readBudget, readCredit } from "../dashboard-api/read-fields.ts";
+import { toIso, toWalletJson } from "../dashboard-api/serializers.ts";
+import type { HttpDeps } from "../deps.ts";
+import { formBody } from "../middleware/validation-errors.ts";
+import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import {
+  invalid,
+  limitMax,
+  listOf,
+  listParameters,
+  nullable,
+  optional,
+  parameters,
+  readFlag,
+  readPage,
+  toList,
+  toSeconds,
+  toSecondsOrNull,
+} from "./lists.ts";
+
+const Name = Type.String({ minLength: 1, maxLength: 200 });
+const Email = Type.String({ minLength: 1, maxLength: 254 });
+const Usd = Type.String({ minLength: 1, maxLength: 30, description: "US dollars, exact decimal text" });
+const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
+const Limit = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
+const decided = {
+  allowed_models: optional(Models),
+  free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+  requests_per_minute: optional(Limit),
+  tokens_per_minute: optional(Limit),
+  budget_usd: optional(Usd),
+  budget_period: Type.Optional(Period),
+};
+const NewProject = formBody({ name: Name, email: Type.Optional(Email), ...decided });
+const ProjectChange = formBody({
+  name: optional(Name),
+  email: Type.Optional(Email),
+  status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("archived")])),
+  ...decided,
+});
+const Credit = formBody({
+  usd: Usd,
+  note: Type.String({ minLength: 1, maxLength: 500 }),
+  reference: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+});
+const RateLimitChange = formBody({
+  max_requests_per_1_minute: Type.Optional(Limit),
+  max_tokens_per_1_minute: Type.Optional(Limit),
+});
+
+const ProjectObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("organization.project"),
+  name: Type.String(),
+  created_at: Type.Integer(),
+  archived_at: nullable(Type.Integer()),
+  status: Type.Union([Type.Literal("active"), Type.Literal("archived")]),
+  email: Type.String(),
+  allowed_models: nullable(Type.Array(Type.String())),
+  free_tokens_per_day: nullable(Type.Integer({ description: "`null`: the configured quota" })),
+  requests_per_minute: nullable(Type.Integer({ description: "`null`: the configured limit" })),
+  tokens_per_minute: nullable(Type.Integer({ description: "`null`: the configured limit" })),
+});
+const ProjectWithMoney = Type.Intersect([
+  ProjectObject,
+  Type.Object({
+    wallet: Type.Object({ balance_usd: Usd, held_usd: Usd }),
+    budget: nullable(
+      Type.Object({
+        budget_usd: Usd,
+        budget_period: Period,
+        used_usd: Usd,
+        resets_at: Type.String({ format: "date-time" }),
+      }),
+    ),
+  }),
+]);
+const RateLimitObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal("project.rate_limit"),
+  model: Type.String({ description: "`*`: all models together" }),
+  max_requests_per_1_minute: Type.Integer(),
+  max_tokens_per_1_minute: Type.Integer(),
+});
+const CreditObject = Type.Object({
+  object: Type.Literal("organization.project.credit"),
+  balance_usd: Usd,
+  repeated: Type.Boolean({ description: "Whether this reference was credited before, so that nothing was added" }),
+});
+
+export const tags = ["Management"];
+export const security = [{ admin: [] }];
+export const readErrors = [400, 401, 403, 404, 429, 500, 503] as const;
+export const writeErrors = [400, 401, 403, 404, 409, 413, 429, 500, 503] as const;
+/** The only rate limit of an account, which is for all of its models together. */
+const rateLimitId = "all";
+
+/** The account that is a project. @throws {GatewayError} `not_found` */
+export async function readProject({ accounts }: HttpDeps, id: string): Promise<Account> {
+  const account = await accounts.find(id);
+  // A path has an id, not an e-mail.
+  if (account?.id === id) return account;
+  throw new GatewayError("not_found", "No project has this id");
+}
+
+/** Accounts and teams, each of which is a project in OpenAI's words. */
+export function projectsController(deps: HttpDeps, api: AdminApi) {
+  const { store, now } = deps;
+  const answer = async (id: string) => toProjectWithMoney(deps, await readProject(deps, id));
+  const one = { "application/json": ProjectWithMoney };
+  return new Elysia({ prefix: "/organization/projects" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .get(
+      "",
+      async ({ request }) => {
+        const query = parseUrl(request).searchParams;
+        const { limit, after } = readPage(query);
+        const includesDisabled = readFlag(query, "include_archived");
+        return toList(await listAccountsPage(store, { limit: limit + 1, after, includesDisabled }), limit, toProject);
+      },
+      {
+        detail: {
+          ...{ summary: "List projects: accounts and teams", tags, security },
+          parameters: parameters({
+            ...listParameters,
+            include_archived: { description: "Also those that are archived", schema: { type: "boolean" } },
+          }),
+          responses: responses({ "application/json": listOf(ProjectObject) }, [400, 401, 403, 429, 500, 503]),
+        },
+      },
+    )
+    .post(
+      "",
+      ({ request, admin, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const { name, email } = body;
+          return await answer(await createProject(store, { by: admin, name, email, changes: readChanges(body) }, now));
+        }),
+      {
+        body: NewProject,
+        detail: {
+          ...{ summary: "Create a project", tags, security },
+          description: "With an e-mail it is the account of a person; without, a team that nobody is in yet.",
+          responses: responses(one, [400, 401, 403, 409, 413, 429, 500, 503]),
+        },
+      },
+    )
+    .get("/:project_id", ({ params }) => answer(params.project_id), {
+      detail: {
+        ...{ summary: "Retrieve a project with its wallet and budget", tags, security },
+        responses: responses(one, readErrors),
+      },
+    })
+    .post(
+      "/:project_id",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const { id } = await readProject(deps, params.project_id);
+          const isDisabled = body.status === undefined ? undefined : body.status === "archived";
+          const changes = { ...readChanges(body), name: body.name, email: body.email, isDisabled };
+          await changeProject(store, { by: admin, accountId: id, changes }, now);
+          return await answer(id);
+        }),
+      {
+        body: ProjectChange,
+        detail: {
+          ...{ summary: "Modify a project; `null` removes what is set", tags, security },
+          responses: responses(one, writeErrors),
+        },
+      },
+    )
+    .post(
+      "/:project_id/archive",
+      ({ request, admin, params }) =>
+        writeOnce(deps, { request, admin }, async () => {
+          const { id } = await readProject(deps, params.project_id);
+          await changeProject(store, { by: admin, accountId: id, changes: { isDisabled: true } }, now);
+          return await answer(id);
+        }),
+      {
+        detail: {
+          ...{ summary: "Archive a project: its keys and people are refused", tags, security },
+          responses: responses(one, writeErrors),
+        },
+      },
+    );
+}
+
+/** The money and limits of projects. */
+export function projectLimitsController(deps: HttpDeps, api: AdminApi) {
+  const { store, now } = deps;
+  return new Elysia({ prefix: "/organization/projects" })
+    .use(adminRoutes(deps, api, "accounts"))
+    .post(
+      "/:project_id/credits",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const { id: accountId } = await readProject(deps, params.project_id);
+          const { note, reference } = body;
+          const nanodollars = readCredit(body.usd);
+          const { balanceNanodollars, repeated } = await createAudited(store, now)(
+            (scope) => creditWallet(scope, { accountId, nanodollars, note, reference }, now),
+            (credit) => {
+              const entry = { accountId: admin.accountId, action: "account.credit", subject: accountId };
+              return { ...entry, detail: { usd: formatUsd(nanodollars), note, repeated: credit.repeated } };
+            },
+          );
+          return {
+            object: "organization.project.credit" as const,
+            balance_usd: formatUsd(balanceNanodollars),
+            repeated,
+          };
+        }),
+      {
+        body: Credit,
+        detail: {
+          ...{ summary: "Add money to the wallet of a project", tags, security },
+          description: "A `reference` is credited once, however often it is sent.",
+          responses: responses({ "application/json": CreditObject }, writeErrors),
+        },
+      },
+    )
+    .get(
+      "/:project_id/rate_limits",
+      async ({ params }) => {
+        return toList([await readProject(deps, params.project_id)], limitMax, (account) => toRateLimit(deps, account));
+      },
+      {
+        detail: {
+          ...{ summary: "List the rate limits of a project: one, for all models together", tags, security },
+          responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
+        },
+      },
+    )
+    .post(
+      "/:project_id/rate_limits/:rate_limit_id",
+      ({ request, admin, params, body }) =>
+        writeOnce(deps, { request, admin, body }, async () => {
+          const { id } = await readProject(deps, params.project_id);
+          if (params.rate_limit_id !== rateLimitId) {
+            throw new GatewayError(
+              "not_found",
+              `No rate limit has this id; the only one of a project is ${rateLimitId}`,
+            );
+          }
+          const changes = {
+            requestsPerMinute: body.max_requests_per_1_minute,
+            tokensPerMinute: body.max_tokens_per_1_minute,
+          };
+          await changeProject(store, { by: admin, accountId: id, changes }, now);
+          return toRateLimit(deps, await readProject(deps, id));
+        }),
+      {
+        body: RateLimitChange,
+        detail: {
+          ...{ summary: "Modify the rate limit of a project", tags, security },
+          responses: responses({ "application/json": RateLimitObject }, writeErrors),
+        },
+      },
+    );
+}
+
+/** @throws {GatewayError} `invalid_request` */
+function readChanges(body: Static<typeof NewProject> | Static<typeof ProjectChange>): ProjectChanges {
+  const { budget_usd: usd, budget_period: period } = body;
+  if (usd === undefined && period !== undefined) {
+    throw invalid("budget_usd", "budget_period is given without budget_usd; send both");
+  }
+  return {
+    allowedModels: body.allowed_models,
+    freeTokensPerDay: body.free_tokens_per_day,
+    requestsPerMinute: body.requests_per_minute,
+    tokensPerMinute: body.tokens_per_minute,
+    budget: typeof usd === "string" ? { limitNanodollars: readBudget(usd), period: period ?? "month" } : usd,
+  };
+}
+
+function toProject(account: Account): Static<typeof ProjectObject> {
+  return {
+    id: account.id,
+    object: "organization.project",
+    name: account.name ?? account.email,
+    created_at: toSeconds(account.createdAt),
+    archived_at: toSecondsOrNull(account.disabledAt),
+    status: account.disabledAt === undefined ? "active" : "archived",
+    email: account.email,
+    allowed_models: account.allowedModels ?? null,
+    free_tokens_per_day: account.freeTokensPerDay ?? null,
+    requests_per_minute: account.requestsPerMinute ?? null,
+    tokens_per_minute: account.tokensPerMinute ?? null,
+  };
+}
+
+async function toProjectWithMoney(
+  { store, ledger, now }: HttpDeps,
+  account: Account,
+): Promise<Static<typeof ProjectWithMoney>> {
+  const [wallet, budget] = await Promise.all([
+    ledger.readWalletState(account.id),
+    readAccountBudget(store, account.id, now()),
+  ]);
+  return {
+    ...toProject(account),
+    wallet: toWalletJson(wallet),
+    budget:
+      budget === undefined
+        ? null
+        : {
+            budget_usd: formatUsd(budget.limitNanodollars),
+            budget_period: budget.period,
+            used_usd: formatUsd(budget.spentNanodollars),
+            resets_at: toIso(budget.resetsAt) as string,
+          },
+  };
+}
+
+function toRateLimit({ config }: HttpDeps, account: Account): Static<typeof RateLimitObject> {
+  return {
+    id: rateLimitId,
+    object: "project.rate_limit",
+    model: "*",
+    max_requests_per_1_minute: account.requestsPerMinute ?? config.requestsPerMinute,
+    max_tokens_per_1_minute: account.tokensPerMinute ?? config.tokensPerMinute,
+  };
+}

@@ -1,0 +1,385 @@
+import { type TSchema, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { readUsageRows, type UsageFigures, type UsageOfBucket } from "../../billing/index.ts";
+import { type Capability, formatUsd, quoteValue } from "../../contract/index.ts";
+import { responses } from "../api/openapi.ts";
+import { parseUrl } from "../dashboard-api/origin.ts";
+import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes } from "../middleware/handle-call.ts";
+import { dataHeaders } from "../middleware/security-headers.ts";
+import { type AdminApi, adminRoutes } from "./guard.ts";
+import { invalid, nullable, parameters, readAll, readWhole } from "./lists.ts";
+import { security, tags } from "./projects.ts";
+
+const hourSeconds = 3600;
+/** Buckets on a page, by their width: the most, and without `limit`. */
+const bucketsOf = {
+  "1h": { hours: 1, max: 168, fallback: 24 },
+  "1d": { hours: 24, max: 31, fallback: 7 },
+} as const;
+type Width = keyof typeof bucketsOf;
+const costBucketsMax = 180;
+const secondsMax = 8_640_000_000_000;
+
+/** What usage can be told apart by; costs say `line_item` for the model. */
+const groups = ["project_id", "api_key_id", "model"] as const;
+const costGroups = ["project_id", "api_key_id", "line_item"] as const;
+type Group = (typeof groups)[number];
+
+const told = {
+  project_id: nullable(Type.String()),
+  user_id: Type.Null(),
+  api_key_id: nullable(Type.String()),
+};
+const money = {
+  cost_usd: Type.String({ description: "Cost by list price, exact decimal text" }),
+  charged_usd: Type.String({ description: "What wallets paid, exact decimal text" }),
+};
+const count = Type.Integer();
+const resultOf = <Name extends string>(name: Name, fields: Record<string, TSchema>) =>
+  Type.Object({
+    object: Type.Literal(`organization.usage.${name}.result`),
+    num_model_requests: count,
+    ...fields,
+    ...told,
+    model: nullable(Type.String()),
+    ...money,
+  });
+const pageOf = (result: TSchema) => ({
+  "application/json": Type.Object({
+    object: Type.Literal("page"),
+    data: Type.Array(
+      Type.Object({
+        object: Type.Literal("bucket"),
+        start_time: count,
+        end_time: count,
+        results: Type.Array(result),
+      }),
+    ),
+    has_more: Type.Boolean(),
+    next_page: nullable(Type.String()),
+  }),
+});
+
+/** One kind of usage: the calls that count there, and what is told of them. */
+interface Kind {
+  readonly path: string;
+  readonly capability: Capability;
+  readonly summary: string;
+  readonly fields: Record<string, TSchema>;
+  readonly toJson: (figures: UsageFigures) => Record<string, number>;
+}
+
+const toInputTokens = (figures: UsageFigures) =>
+  figures.input_tokens +
+  figures.audio_input_tokens +
+  figures.cache_read_tokens +
+  figures.cache_write_tokens +
+  figures.cache_write_1h_tokens;
+
+const toOutputTokens = (figures: UsageFigures) =>
+  figures.output_tokens + figures.audio_output_tokens + figures.image_output_tokens;
+
+const kinds: readonly Kind[] = [
+  {
+    path: "completions",
+    capability: "chat",
+    summary: "Usage of chat, responses, messages and completions",
+    fields: {
+      input_tokens: Type.Integer({ description: "Cached ones included" }),
+      output_tokens: count,
+      input_cached_tokens: count,
+      input_cache_write_tokens: count,
+      input_audio_tokens: count,
+      output_audio_tokens: count,
+    },
+    toJson: (figures) => ({
+      input_tokens: toInputTokens(figures),
+      output_tokens: toOutputTokens(figures),
+      input_cached_tokens: figures.cache_read_tokens,
+      input_cache_write_tokens: figures.cache_write_tokens + figures.cache_write_1h_tokens,
+      input_audio_tokens: figures.audio_input_tokens,
+      output_audio_tokens: figures.audio_output_tokens,
+    }),
+  },
+  {
+    path: "embeddings",
+    capability: "embeddings",
+    summary: "Usage of embeddings",
+    fields: { input_tokens: count },
+    toJson: (figures) => ({ input_tokens: toInputTokens(figures) }),
+  },
+  {
+    path: "images",
+    capability: "images",
+    summary: "Usage of image generation",
+    fields: { images: count },
+    toJson: ({ images }) => ({ images }),
+  },
+  {
+    path: "audio_speeches",
+    capability: "speech",
+    summary: "Usage of speech",
+    fields: { characters: count },
+    toJson: ({ characters }) => ({ characters }),
+  },
+  {
+    path: "audio_transcriptions",
+    capability: "transcription",
+    summary: "Usage of transcription",
+    fields: { seconds: count },
+    toJson: ({ audio_ms }) => ({ seconds: Math.round(audio_ms / 1000) }),
+  },
+];
+
+const KeyUsage = Type.Object({
+  object: Type.Literal("key.usage.result"),
+  num_model_requests: count,
+  input_tokens: Type.Integer({ description: "Cached ones included" }),
+  output_tokens: count,
+  input_cached_tokens: count,
+  images: count,
+  characters: count,
+  audio_seconds: count,
+  model: nullable(Type.String()),
+  ...money,
+});
+
+const CostResult = Type.Object({
+  object: Type.Literal("organization.costs.result"),
+  amount: Type.Object({ value: Type.Number({ description: "What wallets paid" }), currency: Type.Literal("usd") }),
+  line_item: nullable(Type.String({ description: "The model" })),
+  ...told,
+  ...money,
+});
+
+const list = (description: string, values?: readonly string[]) => ({
+  description,
+  schema: { type: "array", items: { type: "string", ...(values && { enum: values }) } },
+});
+const spanParameters = (widths: readonly string[], groupNames: readonly string[]) => ({
+  start_time: { description: "Seconds since 1970", schema: { type: "integer", minimum: 0 }, required: true as const },
+  end_time: { description: "Not counted any more; default now", schema: { type: "integer", minimum: 0 } },
+  bucket_width: { description: "Default 1d", schema: { type: "string", enum: widths } },
+  group_by: list("What is told apart", groupNames),
+  project_ids: list("Of these projects alone"),
+  api_key_ids: list("Of these API keys alone"),
+  limit: { description: "Buckets on a page", schema: { type: "integer", minimum: 1, maximum: costBucketsMax } },
+  page: { description: "`next_page` of the page before", schema: { type: "string" } },
+});
+const { project_ids: _, api_key_ids: __, ...ofKey } = spanParameters(Object.keys(bucketsOf), ["model"]);
+const keyParameters = { ...ofKey, models: list("Of these models alone") };
+const errors = [400, 401, 403, 429, 500, 503] as const;
+
+/** Usage and costs of all projects. */
+export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
+  const routes = new Elysia({ prefix: "/organization" }).use(adminRoutes(deps, api, "usage"));
+  for (const { path, capability, summary, fields, toJson } of kinds) {
+    const object = `organization.usage.${path}.result`;
+    const answer = async ({ request }: { request: Request }) => {
+      const span = readSpan(parseUrl(request).searchParams, deps.now(), groups);
+      return await readBuckets(deps, span, {
+        isOf: (row) => capabilityOf(deps, row) === capability,
+        toResult: (figures, names) => ({
+          ...{ object, num_model_requests: figures.requests },
+          ...toJson(figures),
+          ...{ project_id: names.project_id, user_id: null, api_key_id: names.api_key_id, model: names.model },
+          ...toMoney(figures),
+        }),
+      });
+    };
+    routes.get(`/usage/${path}`, answer, {
+      detail: {
+        ...{ summary, tags, security },
+        parameters: parameters({
+          ...spanParameters(Object.keys(bucketsOf), groups),
+          models: list("Of these models alone"),
+        }),
+        responses: responses(pageOf(resultOf(path, fields)), errors),
+      },
+    });
+  }
+  return routes.get(
+    "/costs",
+    async ({ request }) => {
+      const span = readSpan(parseUrl(request).searchParams, deps.now(), costGroups, costBucketsMax);
+      return await readBuckets(deps, span, {
+        isOf: () => true,
+        toResult: (figures, names) => ({
+          object: "organization.costs.result",
+          amount: { value: Number(formatUsd(figures.charged_nanodollars)), currency: "usd" },
+          ...{ line_item: names.model, project_id: names.project_id, user_id: null, api_key_id: names.api_key_id },
+          ...toMoney(figures),
+        }),
+      });
+    },
+    {
+      detail: {
+        ...{ summary: "Costs of all projects: what wallets paid", tags, security },
+        parameters: parameters(spanParameters(["1d"], costGroups)),
+        responses: responses(pageOf(CostResult), errors),
+      },
+    },
+  );
+}
+
+/** GET /key/usage: what the calling key has used, in the same buckets as the usage of the whole gateway. */
+export function keyUsageController(deps: HttpDeps) {
+  return new Elysia().use(apiKeyRoutes(deps)).get(
+    "/key/usage",
+    async ({ call: { id, httpRequest, caller } }) => {
+      const span = readSpan(parseUrl(httpRequest).searchParams, deps.now(), ["model"]);
+      const own = { ...span, accountIds: [caller.accountId], keyIds: [caller.keyId] };
+      const page = await readBuckets(deps, own, {
+        isOf: () => true,
+        toResult: (figures, { model }) => ({
+          ...{ object: "key.usage.result", num_model_requests: figures.requests },
+          input_tokens: toInputTokens(figures),
+          output_tokens: toOutputTokens(figures),
+          input_cached_tokens: figures.cache_read_tokens,
+          ...{ images: figures.images, characters: figures.characters },
+          audio_seconds: Math.round(figures.audio_ms / 1000),
+          ...{ model, ...toMoney(figures) },
+        }),
+      });
+      return Response.json(page, { headers: { ...dataHeaders(httpRequest), "x-request-id": id } });
+    },
+    {
+      apiKey: true,
+      detail: {
+        ...{ summary: "Usage of the calling key, by time and model", tags: ["Account"] },
+        parameters: parameters(keyParameters),
+        responses: responses(pageOf(KeyUsage), [400, 401, 500, 503]),
+      },
+    },
+  );
+}
+
+interface Span {
+  readonly hours: 1 | 24;
+  /** The first hour of the first bucket, counted from 1970, and the first one that is not in the span. */
+  readonly fromHour: number;
+  readonly untilHour: number;
+  readonly limit: number;
+  readonly groups: ReadonlySet<Group>;
+  readonly accountIds: readonly string[] | undefined;
+  readonly keyIds: readonly string[] | undefined;
+  readonly models: readonly string[] | undefined;
+}
+
+/** @throws {GatewayError} `invalid_request` naming the parameter. */
+function readSpan(query: URLSearchParams, now: number, known: readonly string[], costsMax?: number): Span {
+  const width = readWidth(query, costsMax === undefined ? ["1h", "1d"] : ["1d"]);
+  const { hours, max, fallback } = bucketsOf[width];
+  const start = readWhole(query, "start_time", [0, secondsMax]);
+  if (start === undefined) throw invalid("start_time", "start_time is missing: send the seconds since 1970");
+  const end = readWhole(query, "end_time", [0, secondsMax]) ?? Math.floor(now / 1000);
+  if (end < start) throw invalid("end_time", "end_time is before start_time");
+  const toHour = (seconds: number) => Math.floor(seconds / hourSeconds / hours) * hours;
+  for (const name of ["user_ids", "batch"]) {
+    if (readAll(query, name).length > 0) throw invalid(name, `Usage is not kept by ${name}; leave it out`);
+  }
+  const grouped = readAll(query, "group_by").flatMap((text) => text.split(","));
+  const unknown = grouped.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    throw invalid("group_by", `group_by is ${quoteValue(unknown)}, expected some of ${known.join(", ")}`);
+  }
+  const given = (name: string) => {
+    const values = readAll(query, name);
+    return values.length === 0 ? undefined : values;
+  };
+  return {
+    hours,
+    fromHour: readPlace(query, hours) ?? toHour(start),
+    untilHour: Math.ceil(end / hourSeconds / hours) * hours,
+    limit: readWhole(query, "limit", [1, costsMax ?? max]) ?? fallback,
+    groups: new Set(grouped.map((name) => (name === "line_item" ? "model" : (name as Group)))),
+    ...{ accountIds: given("project_ids"), keyIds: given("api_key_ids"), models: given("models") },
+  };
+}
+
+function readWidth(query: URLSearchParams, known: readonly Width[]): Width {
+  const text = query.get("bucket_width") ?? "1d";
+  const width = known.find((each) => each === text);
+  if (width !== undefined) return width;
+  const why = text === "1m" ? "usage is kept by the hour, so " : "";
+  throw invalid("bucket_width", `bucket_width is ${quoteValue(text)}: ${why}expected ${known.join(" or ")}`);
+}
+
+/** Where a page begins: `hour_<first hour>`. @throws {GatewayError} `invalid_request` */
+function readPlace(query: URLSearchParams, hours: number): number | undefined {
+  const text = query.get("page");
+  if (text === null || text === "") return undefined;
+  const hour = Number(/^hour_(\d{1,10})$/.exec(text)?.[1]);
+  if (Number.isInteger(hour) && hour % hours === 0) return hour;
+  throw invalid("page", `page is ${quoteValue(text)}, expected next_page of the page before`);
+}
+
+type Names = Readonly<Record<Group, string | null>>;
+
+interface Wanted {
+  readonly isOf: (row: UsageOfBucket) => boolean;
+  readonly toResult: (figures: UsageFigures, names: Names) => object;
+}
+
+/** One page of buckets, without gaps; a bucket without usage has no results. */
+async function readBuckets(deps: HttpDeps, span: Span, { isOf, toResult }: Wanted) {
+  const { hours, fromHour, untilHour, limit } = span;
+  await deps.statistics?.freshen();
+  const starts: number[] = [];
+  for (let hour = fromHour; hour < untilHour && starts.length < limit; hour += hours) starts.push(hour);
+  const rows = await readUsageRows(deps.store, {
+    ...{ hours, starts, byAccount: span.groups.has("project_id"), byKey: span.groups.has("api_key_id") },
+    ...{ accountIds: span.accountIds, keyIds: span.keyIds, models: span.models },
+  });
+  if (rows === undefined) {
+    throw invalid("limit", "There are too many results; ask for fewer buckets, or for some projects alone");
+  }
+  const byHour = Map.groupBy(rows.filter(isOf), ({ hour }) => hour);
+  const next = fromHour + limit * hours;
+  return {
+    object: "page" as const,
+    data: starts.map((hour) => ({
+      object: "bucket" as const,
+      start_time: hour * hourSeconds,
+      end_time: (hour + hours) * hourSeconds,
+      results: toResults(byHour.get(hour) ?? [], span.groups).map(([figures, names]) => toResult(figures, names)),
+    })),
+    has_more: next < untilHour,
+    next_page: next < untilHour ? `hour_${next}` : null,
+  };
+}
+
+/** Sums of what is not told apart: models always are in the rows. */
+function toResults(rows: readonly UsageOfBucket[], told: ReadonlySet<Group>): [UsageFigures, Names][] {
+  const toNames = (row: UsageOfBucket): Names => ({
+    project_id: told.has("project_id") ? row.accountId : null,
+    api_key_id: told.has("api_key_id") ? row.keyId : null,
+    model: told.has("model") ? row.model : null,
+  });
+  const ofNames = Map.groupBy(rows, (row) => JSON.stringify(toNames(row)));
+  return [...ofNames]
+    .sort(([one], [other]) => (one < other ? -1 : 1))
+    .map(([names, all]) => [addUp(all), JSON.parse(names)]);
+}
+
+function addUp(rows: readonly UsageOfBucket[]): UsageFigures {
+  const total: Record<string, number> = {};
+  for (const { hour: _, accountId: __, keyId: ___, model: ____, ...figures } of rows) {
+    for (const [name, value] of Object.entries(figures)) total[name] = (total[name] ?? 0) + value;
+  }
+  return total as UsageFigures;
+}
+
+function toMoney({ cost_nanodollars, charged_nanodollars }: UsageFigures) {
+  return { cost_usd: formatUsd(cost_nanodollars), charged_usd: formatUsd(charged_nanodollars) };
+}
+
+/** A model that is not in the catalogue any more is known by what it was charged for. */
+function capabilityOf({ kernel }: HttpDeps, { model, ...figures }: UsageOfBucket): Capability {
+  const entry = kernel.registry.byName(model);
+  if (entry !== undefined) return entry.model.capability;
+  if (figures.images > 0) return "images";
+  if (figures.characters > 0) return "speech";
+  return figures.audio_ms > 0 ? "transcription" : "chat";
+}

@@ -1,0 +1,28 @@
+/** What the paths of the management API name, and a person whom an example adds to a project. */
+export async function prepareOrganization(origin: string, key: string): Promise<Record<string, string>> {
+  const post = async (path: string, body: object): Promise<{ id: string }> => {
+    const response = await fetch(`${origin}/v1/organization${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return (await response.json()) as { id: string };
+  };
+  const project = (await post("/projects", { name: "Test" })).id;
+  const invite = async (email: string) => (await post("/invites", { email, role: "reader" })).id;
+  const accountOf = (inviteId: string) => inviteId.replace("invite_", "");
+  const newKey = async () => (await post(`/projects/${project}/api_keys`, { name: "a key" })).id;
+  return {
+    project_id: project,
+    key_id: await newKey(),
+    ended_key_id: await newKey(),
+    admin_key_id: (await post("/admin_api_keys", { name: "a key", scopes: ["usage:read"] })).id,
+    ended_service_account_id: (await post(`/projects/${project}/service_accounts`, { name: "job" })).id,
+    service_account_id: (await post(`/projects/${project}/service_accounts`, { name: "job" })).id,
+    user_id: accountOf(await invite("ada@example.com")),
+    ended_user_id: accountOf(await invite("ben@example.com")),
+    invite_id: await invite("carl@example.com"),
+    ended_invite_id: await invite("dan@example.com"),
+    rate_limit_id: "all",
+  };
+}

@@ -1,0 +1,129 @@
+import { commandLine, createAdminKey, createServiceAccount } from "../../../src/accounts/index.ts";
+import type { InProcessGateway } from "../../support/in-process.ts";
+import { joinTeam, type TeamIds } from "./team-rows.ts";
+
+interface Made {
+  readonly body?: unknown;
+  readonly id?: () => string | Promise<string>;
+}
+
+type Statuses = { readonly others: number } & Record<"admin key" | "limited admin key", number>;
+
+/** The routes of the management API, for the table of authorization: admin keys with the scope alone. */
+export function organizationRows<Row>(
+  toRow: (statuses: Statuses, made: Made) => Row,
+  parts: { gateway: () => InProcessGateway; ids: () => TeamIds; accounts: () => Promise<string> },
+): Record<string, Row> {
+  const { ids, accounts: newAccount } = parts;
+  const managed = (status: number, made: Made = {}) =>
+    toRow({ others: 401, "admin key": status, "limited admin key": 403 }, made);
+  /** What the limited key has the scope of. */
+  const ofUsage = () => toRow({ others: 401, "admin key": 200, "limited admin key": 200 }, {});
+  const member = () => ids().member;
+  const newKey = async () => {
+    const fields = { accountId: member(), name: "a key", by: "cli" };
+    return `${member()} ${(await parts.gateway().app.accounts.createKey(fields)).id}`;
+  };
+  const newService = async () => {
+    const fields = { accountId: member(), name: "job", by: "cli" };
+    return `${member()} ${(await createServiceAccount(parts.gateway().store, fields, Date.now())).id}`;
+  };
+  const newAdminKey = async () =>
+    (await createAdminKey(parts.gateway().store, commandLine, { name: "x", scopes: ["usage:read"] }, Date.now())).id;
+  const newMate = async () => {
+    await joinTeam(parts.gateway().store, ids().member, ids().mate);
+    return `${member()} ${ids().mate}`;
+  };
+  const newStranger = async () => {
+    const { store } = parts.gateway();
+    await store.db.deleteFrom("memberships").where("account_id", "=", member()).execute();
+    await joinTeam(store, ids().member, ids()["team member"]);
+    return member();
+  };
+  const newInvite = async () => {
+    const id = await newAccount();
+    const row = { token_hash: crypto.randomUUID(), account_id: id, created_by: "cli", created_at: 1, expires_at: 2 };
+    await parts
+      .gateway()
+      .store.db.insertInto("invitations")
+      .values({ ...row, used_at: null })
+      .execute();
+    return `invite_${id}`;
+  };
+  const newPerson = async () => {
+    const id = await newAccount();
+    const { db } = parts.gateway().store;
+    const at = new Date().toISOString();
+    const user = {
+      id: crypto.randomUUID(),
+      account_id: id,
+      email: `${id}@example.org`,
+      name: id,
+      role: "member" as const,
+    };
+    const rest = { password_is_temporary: 0, email_verified: 1, image: null, created_at: at, updated_at: at };
+    await db
+      .insertInto("users")
+      .values({ ...user, ...rest })
+      .execute();
+    return id;
+  };
+  const path = "{api}/organization";
+  const project = `${path}/projects/:project_id`;
+  const projects: Record<string, Row> = {
+    [`GET ${path}/projects`]: managed(200),
+    [`POST ${path}/projects`]: managed(200, { body: { name: "Search" } }),
+    [`GET ${project}`]: managed(200, { id: member }),
+    [`POST ${project}`]: managed(200, { id: newAccount, body: { name: "Search" } }),
+    [`POST ${project}/archive`]: managed(200, { id: newAccount }),
+    [`POST ${project}/credits`]: managed(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
+    [`GET ${project}/rate_limits`]: managed(200, { id: member }),
+    [`POST ${project}/rate_limits/:rate_limit_id`]: managed(200, {
+      id: async () => `${await newAccount()} all`,
+      body: { max_requests_per_1_minute: 5 },
+    }),
+    [`GET ${project}/api_keys`]: managed(200, { id: member }),
+    [`POST ${project}/api_keys`]: managed(200, { id: member, body: { name: "new" } }),
+    [`GET ${project}/api_keys/:key_id`]: managed(200, { id: newKey }),
+    [`POST ${project}/api_keys/:key_id`]: managed(200, { id: newKey, body: { name: "changed" } }),
+    [`DELETE ${project}/api_keys/:key_id`]: managed(200, { id: newKey }),
+    [`POST ${project}/api_keys/:key_id/rotate`]: managed(200, { id: newKey, body: { grace_seconds: 1 } }),
+    [`GET ${project}/service_accounts`]: managed(200, { id: member }),
+    [`POST ${project}/service_accounts`]: managed(200, { id: member, body: { name: "job" } }),
+    [`GET ${project}/service_accounts/:service_account_id`]: managed(200, { id: newService }),
+    [`DELETE ${project}/service_accounts/:service_account_id`]: managed(200, { id: newService }),
+    [`POST ${project}/service_accounts/:service_account_id/api_keys`]: managed(200, {
+      id: newService,
+      body: { name: "new" },
+    }),
+    [`GET ${project}/users`]: managed(200, { id: member }),
+    [`POST ${project}/users`]: managed(200, {
+      id: newStranger,
+      body: () => ({ user_id: ids().mate, role: "member" }),
+    }),
+    [`GET ${project}/users/:user_id`]: managed(200, { id: newMate }),
+    [`POST ${project}/users/:user_id`]: managed(200, { id: newMate, body: { role: "member" } }),
+    [`DELETE ${project}/users/:user_id`]: managed(200, { id: newMate }),
+  };
+  const kinds = ["completions", "embeddings", "images", "audio_speeches", "audio_transcriptions"];
+  const usage = [...kinds.map((kind) => `usage/${kind}`), "costs"].map((name) => [`GET ${path}/${name}`, ofUsage()]);
+  return {
+    ...projects,
+    ...Object.fromEntries(usage),
+    [`GET ${path}/users`]: managed(200),
+    [`GET ${path}/users/:user_id`]: managed(200, { id: member }),
+    [`POST ${path}/users/:user_id`]: managed(200, { id: newPerson, body: { role: "viewer" } }),
+    [`DELETE ${path}/users/:user_id`]: managed(200, { id: newPerson }),
+    [`GET ${path}/invites`]: managed(200),
+    [`POST ${path}/invites`]: managed(200, {
+      body: () => ({ email: `${crypto.randomUUID()}@example.org`, role: "reader" }),
+    }),
+    [`GET ${path}/invites/:invite_id`]: managed(200, { id: newInvite }),
+    [`DELETE ${path}/invites/:invite_id`]: managed(200, { id: newInvite }),
+    [`GET ${path}/admin_api_keys`]: managed(200),
+    [`POST ${path}/admin_api_keys`]: managed(200, { body: { name: "child", scopes: ["usage:read"] } }),
+    [`GET ${path}/admin_api_keys/:key_id`]: managed(200, { id: newAdminKey }),
+    [`DELETE ${path}/admin_api_keys/:key_id`]: managed(200, { id: newAdminKey }),
+    [`GET ${path}/audit_logs`]: managed(200),
+  };
+}
