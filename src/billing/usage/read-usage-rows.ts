@@ -54,8 +54,6 @@ export async function readUsageRows(
   const [account, key] = [byAccount ? sql.ref("account_id") : sql`''`, byKey ? sql.ref("key_id") : sql`''`];
   const sums = sql.raw(usageFigures.map((name) => `cast(sum(${name}) as bigint) as ${name}`).join(", "));
   const { rows } = await sql<UsageOfBucket>`select hour, model, ${account} as "accountId", ${key} as "keyId", ${sums}
-    from statistics where ${sql.join(conditions, sql` and `)} group by 1, 2, 3, 4 limit ${sql.lit(rowsMax + 1)}`.execute(
-    db,
-  );
+    from usage where ${sql.join(conditions, sql` and `)} group by 1, 2, 3, 4 limit ${sql.lit(rowsMax + 1)}`.execute(db);
   return rows.length > rowsMax ? undefined : rows;
 }

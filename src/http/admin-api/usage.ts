@@ -325,7 +325,7 @@ interface Wanted {
 /** One page of buckets, without gaps; a bucket without usage has no results. */
 async function readBuckets(deps: HttpDeps, span: Span, { isOf, toResult }: Wanted) {
   const { hours, fromHour, untilHour, limit } = span;
-  await deps.statistics?.freshen();
+  await deps.rollup?.freshen();
   const starts: number[] = [];
   for (let hour = fromHour; hour < untilHour && starts.length < limit; hour += hours) starts.push(hour);
   const rows = await readUsageRows(deps.store, {

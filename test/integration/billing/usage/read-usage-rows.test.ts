@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { readUsageRows, Statistics } from "../../../../src/billing/index.ts";
+import { readUsageRows } from "../../../../src/billing/index.ts";
 import { callIdPrefix } from "../../../../src/contract/index.ts";
+import { rollUp } from "../../../support/usage.ts";
 import { endOf, openOf } from "../../db/facts.ts";
 import { temporaryStore } from "../../db/temporary-store.ts";
 
@@ -10,8 +11,6 @@ const firstHour = 20_000 * 24;
 test("usage of the whole gateway is told apart by account, key and model, and each sum is that of its parts", async () => {
   const store = await temporaryStore();
   const now = () => (firstHour + 30) * hourMs;
-  const statistics = new Statistics({ store, retentionDays: 30, now, log: { warn: () => undefined } });
-  await statistics.start({ running: () => ({ openedAt: undefined, ended: [] }) });
   for (const [index, [hour, accountId, keyId, model]] of (
     [
       [0, "ada", "key-1", "chat-1"],
@@ -25,9 +24,8 @@ test("usage of the whole gateway is told apart by account, key and model, and ea
     const open = openOf(id, { openedAt, accountId, keyId, model });
     const end = endOf(open, { settledAt: openedAt + 1, costNanodollars: 7, chargedNanodollars: 2 ** index });
     await store.writeLedger([open, end]);
-    statistics.add(end);
   }
-  await statistics.flush();
+  await rollUp(store, now);
   const read = async (query: Partial<Parameters<typeof readUsageRows>[1]>) => {
     const starts = query.hours === 1 ? [firstHour, firstHour + 1] : [firstHour, firstHour + 24];
     const rows = await readUsageRows(store, { hours: 24, starts, byAccount: false, byKey: false, ...query });
@@ -51,5 +49,4 @@ test("usage of the whole gateway is told apart by account, key and model, and ea
   expect(await read({ keyIds: ["key-3"], models: ["chat-1", "chat-2"] })).toEqual(["0   chat-1 4", "24   chat-1 8"]);
   expect(await read({ hours: 1 })).toEqual(["0   chat-1 1", "0   chat-2 2", "1   chat-1 4"]);
   expect(await read({ accountIds: [] })).toEqual([]);
-  await statistics.close();
 });
