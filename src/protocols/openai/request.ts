@@ -11,14 +11,14 @@ import { toServiceTier } from "../service-tier.ts";
 import type { ChatOptions, RequestOptions } from "./options.ts";
 
 /** What of a call a request is made from. */
-interface CheckInput {
+interface RequestInput {
   readonly request: object;
   readonly model: Model;
   warn(sentence: string, ignored?: string): void;
 }
 
 /** The body to send: the request with the provider's model name, without what it rejects. `null` counts as absent. */
-export function toBody(call: CheckInput, options: RequestOptions): Record<string, unknown> {
+export function toBody(call: RequestInput, options: RequestOptions): Record<string, unknown> {
   const { omit = [], rename = {}, values = {}, pass = [] } = options;
   const body: Record<string, unknown> = { ...options.extra };
   const renamed: [string, unknown][] = [];
