@@ -10,6 +10,7 @@ export * from "./error.ts";
 export * from "./images.ts";
 export * from "./meters.ts";
 export * from "./model.ts";
+export * from "./passthrough.ts";
 export * from "./plugin.ts";
 export * from "./price.ts";
 export * from "./speech.ts";
