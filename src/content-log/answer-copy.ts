@@ -1,5 +1,5 @@
 import type { ChatChunk, ServerEvent } from "../contract/index.ts";
-import type { CallContext, StreamSink } from "../kernel/index.ts";
+import type { CallContext, ChatSink } from "../kernel/index.ts";
 import { charactersMax, readAnswer, type Turn } from "./read-content.ts";
 
 type Delta = Record<string, unknown>;
@@ -16,23 +16,20 @@ export class AnswerCopy {
   /** Call it before the call runs: from then on what is written to its sink is copied. */
   constructor(call: CallContext) {
     this.#call = call;
-    const { sink, native } = call;
-    if (sink !== undefined) {
-      const copied: StreamSink<ChatChunk | Uint8Array<ArrayBuffer>> = {
-        open: () => sink.open(),
-        write: (chunk) => {
-          this.#try(() => this.#copyChunk(chunk));
-          return sink.write(chunk as never);
-        },
-      };
-      call.sink = copied as typeof sink;
-    }
-    if (native === undefined) return;
-    const { write } = native;
-    native.write = (event) => {
-      this.#try(() => this.#copyEvent(event));
-      return write(event);
+    const sink = call.sink as ChatSink | undefined;
+    if (sink === undefined) return;
+    const copied: ChatSink = {
+      open: () => sink.open(),
+      write: (chunk) => {
+        this.#try(() => this.#copyChunk(chunk));
+        return sink.write(chunk);
+      },
+      pass: (event) => {
+        this.#try(() => this.#copyEvent(event));
+        return sink.pass(event);
+      },
     };
+    call.sink = copied;
   }
 
   /** @param answer Undefined for a stream, and for a call that failed. */

@@ -12,8 +12,8 @@ export interface Turn {
 export const charactersMax = 131_072;
 
 /** The text of what a client sent: of a long conversation its end. */
-export function readRequest({ capability, request, native }: CallContext): Turn[] {
-  const body = (native?.body ?? request) as unknown as Record<string, unknown>;
+export function readRequest({ capability, request, passthrough }: CallContext): Turn[] {
+  const body = (passthrough?.body ?? request) as unknown as Record<string, unknown>;
   if (capability === "chat") return readConversation(body);
   if (capability === "embeddings") return readLast([body.input].flat().map(toInput));
   if (capability === "images") return readLast([["prompt", body.prompt]]);
@@ -30,8 +30,8 @@ export function readRequest({ capability, request, native }: CallContext): Turn[
 }
 
 /** The text of a whole answer. */
-export function readAnswer(answer: unknown, { capability, native }: CallContext): Turn[] {
-  const whole = (native?.answer ?? answer ?? {}) as Record<string, unknown>;
+export function readAnswer(answer: unknown, { capability, passthrough }: CallContext): Turn[] {
+  const whole = (passthrough?.answer ?? answer ?? {}) as Record<string, unknown>;
   if (Array.isArray(whole.choices)) {
     const choices = whole.choices as readonly { message?: unknown }[];
     const roleOf = (place: number) => (choices.length === 1 ? "assistant" : `assistant ${place + 1}`);

@@ -12,6 +12,7 @@ export * from "./images.ts";
 export * from "./meters.ts";
 export * from "./model.ts";
 export * from "./networks.ts";
+export * from "./passthrough.ts";
 export * from "./plugin.ts";
 export * from "./price.ts";
 export * from "./speech.ts";

@@ -1,5 +1,9 @@
 import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
+import { chatInbound } from "../protocols/chat/inbound.ts";
+import { completionsInbound } from "../protocols/completions/inbound.ts";
+import { messagesInbound } from "../protocols/messages/index.ts";
+import { responsesInbound } from "../protocols/responses/index.ts";
 import { createAdminApi, keyUsageController, organizationApi } from "./admin-api/index.ts";
 import { chatController } from "./api/chat.ts";
 import { completionsController } from "./api/completions.ts";
@@ -25,6 +29,7 @@ import type { HttpDeps } from "./deps.ts";
 import { cors } from "./middleware/cors.ts";
 import { CountLimiter } from "./middleware/early-checks.ts";
 import { errorHandler } from "./middleware/errors.ts";
+import type { ClientFormat } from "./middleware/handle-call.ts";
 import { nosniff } from "./middleware/security-headers.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
@@ -33,7 +38,7 @@ export function createHttp(deps: HttpDeps) {
   const routes: Route[] = [];
   const shared = createShared(deps);
   const app = new Elysia({ normalize: false, serve: fallbackErrorHandler(deps) })
-    .onError(errorHandler(deps, (path) => allowedMethods(routes, path)))
+    .onError(errorHandler(deps, { allowedMethods: (path) => allowedMethods(routes, path), inboundAt }))
     .use(healthController(deps))
     .use(signInController(deps))
     .use(dashboardApi(deps))
@@ -74,6 +79,22 @@ function api(deps: HttpDeps, { sendFile, counts, store, adminApi }: ReturnType<t
     .use(filesController(deps, sendFile))
     .use(usageController(deps))
     .use(organizationApi(deps, adminApi));
+}
+
+/** What clients speak. */
+const inbounds: readonly ClientFormat[] = [chatInbound, completionsInbound, responsesInbound, messagesInbound];
+
+/** What the clients of a path speak, also of one that only ends as an endpoint does: their base URL may be wrong. */
+function inboundAt(path: string): ClientFormat | undefined {
+  return inbounds.find(({ endpoints }) => endpoints.some((endpoint) => endsAs(endpoint, path)));
+}
+
+function endsAs(pattern: string, path: string): boolean {
+  const wanted = pattern.split("/").slice(1);
+  const given = path.split("/").slice(-wanted.length);
+  return (
+    wanted.length === given.length && wanted.every((part, i) => (part.startsWith(":") ? given[i] : part === given[i]))
+  );
 }
 
 /** For errors outside of Elysia's hooks. Without it Bun answers with a page that shows the source. */

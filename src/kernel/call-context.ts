@@ -9,10 +9,10 @@ import {
   UpstreamFault,
   type UsageSource,
 } from "../contract/index.ts";
-import type { ChunkOf, RequestOf, StreamSink } from "./exchange.ts";
+import type { RequestOf, SinkOf } from "./exchange.ts";
 import type { GrowingHold } from "./growing-hold.ts";
-import type { NativeExchange } from "./native-exchange.ts";
 import type { UsageMeter } from "./normalize/usage.ts";
+import type { Passthrough } from "./passthrough.ts";
 import type { Candidates, ModelEntry, Route } from "./routing/registry.ts";
 import type { SentRequest } from "./upstream/served.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
@@ -59,7 +59,7 @@ export class CallContext<C extends Capability = Capability> {
   capability!: C;
   request!: RequestOf<C>;
   /** Where a streamed answer goes; absent when the answer is wanted whole. */
-  sink: StreamSink<ChunkOf<C>> | undefined = undefined;
+  sink: SinkOf<C> | undefined = undefined;
 
   /** The models that the client listed, the first to be tried first; absent for a single one. */
   asked: readonly string[] | undefined = undefined;
@@ -72,8 +72,8 @@ export class CallContext<C extends Capability = Capability> {
   usageMeter!: UsageMeter;
   /** What the client speaks. Only chat has defaults of this API's own. */
   protocol: Protocol = "chat";
-  /** What the client sent in another protocol than chat, where a route may speak that. */
-  native: NativeExchange | undefined = undefined;
+  /** What the client sent in a wire format of its own, where a route may speak that. */
+  passthrough: Passthrough | undefined = undefined;
   /** The public id of the model, once it is known to exist. */
   model: string | undefined = undefined;
   /** It answers for the model that was asked for, which has ended. */
@@ -154,11 +154,7 @@ export class CallContext<C extends Capability = Capability> {
   }
 
   /** Sets what is asked for. Returns the same call, with the type of its capability. */
-  setRequest<D extends C>(
-    capability: D,
-    request: RequestOf<D>,
-    sink?: StreamSink<ChunkOf<D>> | undefined,
-  ): CallContext<D> {
+  setRequest<D extends C>(capability: D, request: RequestOf<D>, sink?: SinkOf<D> | undefined): CallContext<D> {
     const call = this as unknown as CallContext<D>;
     call.capability = capability;
     call.request = request;
@@ -315,7 +311,7 @@ export class CallContext<C extends Capability = Capability> {
   /** Whether the caller sent this field (a default of the gateway's own is not a loss), under a name that a header can hold. */
   #isShowable(field: string): boolean {
     const request = this.request as Partial<TranscriptionRequest>;
-    const body = this.native === undefined ? request : this.native.body;
+    const body = this.passthrough === undefined ? request : this.passthrough.body;
     const isSent = Object.hasOwn(body, field) || request.unknownFields?.includes(field) === true;
     return isSent && /^[\w.-]{1,64}(\[\])?$/.test(field);
   }

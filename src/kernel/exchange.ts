@@ -7,6 +7,7 @@ import type {
   EmbeddingsBody,
   GeneratedImages,
   ImagesRequest,
+  ServerEvent,
   SpeechRequest,
   Transcript,
   TranscriptionRequest,
@@ -14,16 +15,16 @@ import type {
 
 /** What each capability takes, answers and streams. A streamed answer goes to the sink, and the answer is `undefined`. */
 interface Exchanges {
-  chat: { request: ChatRequest; answer: ChatCompletion | undefined; chunk: ChatChunk };
-  embeddings: { request: EmbeddingsBody; answer: EmbeddingList; chunk: never };
-  images: { request: ImagesRequest; answer: GeneratedImages; chunk: never };
-  transcription: { request: TranscriptionRequest; answer: Transcript; chunk: never };
-  speech: { request: SpeechRequest; answer: undefined; chunk: Uint8Array<ArrayBuffer> };
+  chat: { request: ChatRequest; answer: ChatCompletion | undefined; sink: ChatSink };
+  embeddings: { request: EmbeddingsBody; answer: EmbeddingList; sink: never };
+  images: { request: ImagesRequest; answer: GeneratedImages; sink: never };
+  transcription: { request: TranscriptionRequest; answer: Transcript; sink: never };
+  speech: { request: SpeechRequest; answer: undefined; sink: StreamSink<Uint8Array<ArrayBuffer>> };
 }
 
 export type RequestOf<C extends Capability> = Exchanges[C]["request"];
 export type AnswerOf<C extends Capability> = Exchanges[C]["answer"];
-export type ChunkOf<C extends Capability> = Exchanges[C]["chunk"];
+export type SinkOf<C extends Capability> = Exchanges[C]["sink"];
 
 /** Receives a streamed answer. The kernel writes to it, the HTTP side sends. */
 export interface StreamSink<Chunk> {
@@ -31,4 +32,10 @@ export interface StreamSink<Chunk> {
   open(): void;
   /** Takes a chunk. Returns a promise when the client is behind, to be awaited before the next chunk. */
   write(chunk: Chunk): Promise<void> | undefined;
+}
+
+/** The sink of a chat stream, whose provider may speak the client's own wire format. */
+export interface ChatSink extends StreamSink<ChatChunk> {
+  /** Takes an event in the client's own wire format; as `write`. */
+  pass(event: ServerEvent): Promise<void> | undefined;
 }

@@ -1,12 +1,12 @@
 export { CallContext } from "./call-context.ts";
 export type { CallDetail } from "./call-detail.ts";
-export { countNatively } from "./capabilities/count-prompt.ts";
+export { countPassthrough } from "./capabilities/count-prompt.ts";
 export { chooseSpeechFormat } from "./capabilities/speech.ts";
-export type { AnswerOf, StreamSink } from "./exchange.ts";
+export type { AnswerOf, ChatSink, StreamSink } from "./exchange.ts";
 export { findCandidates } from "./fallback.ts";
-export { NativeExchange } from "./native-exchange.ts";
 export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";
+export { Passthrough } from "./passthrough.ts";
 export { runCall } from "./pipeline.ts";
 export { type ProbeResult, probe } from "./probe.ts";
 export { mayUse } from "./routing/allowed-models.ts";

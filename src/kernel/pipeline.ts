@@ -81,10 +81,10 @@ async function runModel<C extends Capability>(
 }
 
 /** Refuses a request that no route of the model can send. Only a `GatewayError` of a plugin's check counts. */
-function validateByPlugins({ modelEntry, capability, request, native }: CallContext): void {
+function validateByPlugins({ modelEntry, capability, request, passthrough }: CallContext): void {
   let refusal: GatewayError | undefined;
   for (const { plugin, model } of modelEntry.routes) {
-    if (native?.isServedBy(plugin)) return;
+    if (passthrough?.isServedBy(plugin)) return;
     const check = plugin.checks?.[capability] as ((input: CheckInput<unknown>) => void) | undefined;
     if (check === undefined) return;
     try {

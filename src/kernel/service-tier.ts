@@ -8,13 +8,13 @@ const namesOf: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The price of the tier that a request asks for, if the model's price has it. */
-function findAsked({ modelEntry, native, request }: CallContext, isAnswered: boolean) {
+function findAsked({ modelEntry, passthrough, request }: CallContext, isAnswered: boolean) {
   const tiers = modelEntry.compiledPrice?.serviceTiers;
   if (tiers === undefined) return undefined;
-  const isNative = native !== undefined && (!isAnswered || native.isServing);
-  const { service_tier: asked } = (isNative ? native.body : request) as { service_tier?: unknown };
-  // Only "auto" selects Anthropic's priority tier.
-  const tier = isNative && native.protocol === "messages" && asked === "auto" ? "priority" : asked;
+  const isPassed = passthrough !== undefined && (!isAnswered || passthrough.isServing);
+  const tier = isPassed
+    ? passthrough.format.tierOf(passthrough.body)
+    : (request as { service_tier?: unknown }).service_tier;
   const price = typeof tier === "string" ? getOwn(tiers, tier) : undefined;
   return price && { tier: tier as string, price };
 }

@@ -1,12 +1,19 @@
 import { builtIns } from "../../plugins/index.ts";
 import type { Call, Caller, ChatChunk, ChatRequest, Model, ProviderPlugin } from "../../src/contract/index.ts";
-import { finishNative, openNative } from "../../src/kernel/capabilities/native.ts";
-import { CallContext, type Kernel, NativeExchange } from "../../src/kernel/index.ts";
+import { openPassthrough, sendPassthrough } from "../../src/kernel/capabilities/passthrough.ts";
+import { CallContext, type ChatSink, type Kernel, Passthrough } from "../../src/kernel/index.ts";
 import { boundPrompt } from "../../src/kernel/normalize/prompt-bounds.ts";
 import { StreamNormalizer } from "../../src/kernel/normalize/stream.ts";
 import { UsageMeter } from "../../src/kernel/normalize/usage.ts";
-import * as messagesProtocol from "../../src/protocols/messages/index.ts";
-import * as responsesProtocol from "../../src/protocols/responses/index.ts";
+import { formatEvents } from "../../src/protocols/inbound.ts";
+import * as messagesInbound from "../../src/protocols/messages/inbound.ts";
+import { MessagesStream } from "../../src/protocols/messages/inbound-stream.ts";
+import { messagesFormat } from "../../src/protocols/messages/passthrough.ts";
+import { ThoughtSigner } from "../../src/protocols/messages/thoughts.ts";
+import * as responsesInbound from "../../src/protocols/responses/inbound.ts";
+import { createResponseHead, ResponseStream } from "../../src/protocols/responses/inbound-stream.ts";
+import { responsesFormat } from "../../src/protocols/responses/passthrough.ts";
+import { createReasoningSeal } from "../../src/protocols/responses/reasoning-seal.ts";
 import type { ResponsesRequest } from "../../src/protocols/responses/schema.ts";
 import { readEvents } from "../../src/sdk/index.ts";
 
@@ -17,6 +24,7 @@ export interface Translation {
   ratio: number;
 }
 
+const formats = { messages: messagesFormat, responses: responsesFormat };
 const chunksPerStream = 100;
 const words = Array.from({ length: chunksPerStream }, (_, index) => ` word ${index}`);
 const head = { id: "chatcmpl-1", object: "chat.completion.chunk", created: 1, model: "x", system_fingerprint: "fp_1" };
@@ -110,8 +118,8 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
     content: [{ type: role === "user" ? "input_text" : "output_text", text: text + text }],
   }));
   const bodies = { messages: { model: "x", max_tokens: 9000, messages }, responses: { model: "x", input } };
-  const signer = new messagesProtocol.ThoughtSigner("a secret");
-  const seal = responsesProtocol.createReasoningSeal(new Uint8Array(32), "a", "x");
+  const signer = new ThoughtSigner("a secret");
+  const seal = createReasoningSeal(new Uint8Array(32), "a", "x");
   const milliseconds: Record<string, number> = { bytes: JSON.stringify(bodies.messages).length };
   for (const protocol of ["messages", "responses"] as const) {
     const provider = protocol === "messages" ? "anthropic" : "openai";
@@ -122,12 +130,12 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
     const call = { id: "req_1", model, signal: new AbortController().signal, upstream, warn: () => undefined };
     const prepare = async () => {
       const body = bodies[protocol];
-      const native = new NativeExchange({ protocol, body, headers: {} });
+      const native = new Passthrough({ format: formats[protocol], body }, {});
       const request =
         protocol === "messages"
-          ? messagesProtocol.toChatRequest(bodies.messages, { signer, warn: () => undefined }).request
-          : responsesProtocol.toChatRequest(bodies.responses as ResponsesRequest, { seal, stored: false }).chat;
-      boundPrompt(native.body, protocol, model);
+          ? messagesInbound.toChatRequest(bodies.messages, { signer, warn: () => undefined }).request
+          : responsesInbound.toChatRequest(bodies.responses as ResponsesRequest, { seal, stored: false }).chat;
+      boundPrompt(native.body, formats[protocol].prompt, model);
       await plugin?.handlers[protocol]?.({ ...call, request: { body: native.toBody(request), headers: {} } });
     };
     for (let time = 0; time < 20; time++) await prepare();
@@ -145,20 +153,20 @@ type Write = (chunk: ChatChunk) => string;
 const writers: Record<string, () => Write> = {
   chat: () => (chunk) => JSON.stringify(chunk),
   responses() {
-    const seal = responsesProtocol.createReasoningSeal(new Uint8Array(32), "a", "x");
-    const { plan } = responsesProtocol.toChatRequest({ model: "x", input: "Hello" }, { seal, stored: false });
-    const stream = new responsesProtocol.ResponseStream(
+    const seal = createReasoningSeal(new Uint8Array(32), "a", "x");
+    const { plan } = responsesInbound.toChatRequest({ model: "x", input: "Hello" }, { seal, stored: false });
+    const stream = new ResponseStream(
       plan,
-      responsesProtocol.createResponseHead("x", () => 1),
+      createResponseHead("x", () => 1),
     );
-    return (chunk) => responsesProtocol.formatEvents(stream.push(chunk));
+    return (chunk) => formatEvents(stream.push(chunk));
   },
   messages() {
-    const signer = new messagesProtocol.ThoughtSigner("a secret");
+    const signer = new ThoughtSigner("a secret");
     const body = { model: "x", max_tokens: 9000, messages: [{ role: "user", content: "Hello" }] };
-    const { plan } = messagesProtocol.toChatRequest(body, { signer, warn: () => undefined });
-    const stream = new messagesProtocol.MessagesStream(plan);
-    return (chunk) => stream.push(chunk).map(messagesProtocol.toEventText).join("");
+    const { plan } = messagesInbound.toChatRequest(body, { signer, warn: () => undefined });
+    const stream = new MessagesStream(plan);
+    return (chunk) => formatEvents(stream.push(chunk));
   },
 };
 
@@ -212,16 +220,12 @@ async function handOn(
 ): Promise<number> {
   const plugin = builtIns.find(({ name }) => name === provider) as ProviderPlugin;
   const model = plugin.models.find(({ capability }) => capability === "chat") as Model;
-  const native = new NativeExchange({ protocol, body: { model: model.id, stream: true }, headers: {} });
+  const native = new Passthrough({ format: formats[protocol], body: { model: model.id, stream: true } }, {});
   let length = 0;
-  native.write = ({ event, data }) => {
-    length += `event: ${event}\ndata: ${data}\n\n`.length;
-    return undefined;
-  };
   const upstream = { events: async () => readEvents(iterate(bytes)) } as unknown as Call<ChatRequest>["upstream"];
   const request = { model: model.id, messages: [], stream: true } as ChatRequest;
   const { signal } = new AbortController();
-  const opened = await openNative(native, plugin, {
+  const opened = await openPassthrough(native, plugin, {
     id: "req_1",
     request,
     model,
@@ -230,11 +234,18 @@ async function handOn(
     warn: () => undefined,
   });
   const call = new CallContext("req_1", 0, { accountId: "a" } as Caller);
-  const sink = { open: () => undefined, write: () => undefined };
+  const sink: ChatSink = {
+    open: () => undefined,
+    write: () => undefined,
+    pass({ event, data }) {
+      length += `event: ${event}\ndata: ${data}\n\n`.length;
+      return undefined;
+    },
+  };
   const chat = call.setRequest("chat", request, sink);
   chat.modelEntry = { model, compiledPrice: undefined, routes: [] };
   chat.usageMeter = new UsageMeter(async () => ({}));
-  await finishNative({} as Kernel, chat, opened);
+  await sendPassthrough({} as Kernel, chat, opened);
   return length;
 }
 

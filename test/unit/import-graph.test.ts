@@ -11,7 +11,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   protocols: ["contract", "lib"],
   sdk: ["contract", "lib", "protocols"],
   config: ["contract"],
-  kernel: ["contract", "lib", "protocols"],
+  kernel: ["contract", "lib"],
   db: ["contract"],
   billing: ["contract", "db"],
   accounts: ["contract", "db"],

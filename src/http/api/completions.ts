@@ -1,16 +1,13 @@
 import { Elysia } from "elysia";
-import { type ChatChunk, type ChatCompletion, type ChatRequest, makeCallId } from "../../contract/index.ts";
-import * as completionsProtocol from "../../protocols/completions/inbound.ts";
+import { type ChatCompletion, type ChatRequest, makeCallId } from "../../contract/index.ts";
+import { completionsInbound, toChatRequests, toTextCompletion } from "../../protocols/completions/inbound.ts";
 import { CompletionsRequest, TextCompletion } from "../../protocols/completions/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { replyOnce } from "../middleware/reply-once.ts";
-import { sseReply, toEvent } from "../middleware/sse-reply.ts";
-import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
 import { NamedEvent, responses } from "./openapi.ts";
-
-const { toChatRequests, toTextChunk, toTextCompletion } = completionsProtocol;
+import { serveExchange } from "./serve-exchange.ts";
 
 const Body = requestBody(CompletionsRequest);
 
@@ -20,12 +17,13 @@ export function completionsController(deps: HttpDeps) {
     "/completions",
     replyOnce<CompletionsRequest>(deps, async ({ call, body }) => {
       const requests = toChatRequests(body);
-      call.protocol = "completions";
-      if (body.stream === true) return await stream(deps, call, requests[0] as ChatRequest);
+      if (body.stream === true) {
+        return await serveExchange(deps, call, completionsInbound.open(requests[0] as ChatRequest));
+      }
       return jsonReply(deps, call, toTextCompletion(await answerAll(deps, call, requests)));
     }),
     {
-      parse: [readJsonCall(deps), "json"],
+      parse: [readJsonCall(deps, completionsInbound), "json"],
       body: Body,
       detail: {
         summary: "Text generation from a prompt (legacy)",
@@ -61,21 +59,7 @@ function createNextCall({ now, kernel }: HttpDeps, { caller, httpRequest, asked,
   const openedAt = now();
   const about = { id: makeCallId(openedAt), openedAt, startedMs: kernel.now(), caller };
   const next = new HttpCall(about, httpRequest, { memory });
-  next.protocol = "completions";
+  next.inbound = completionsInbound;
   next.asked = asked;
   return next;
-}
-
-function stream(deps: HttpDeps, call: HttpCall, request: ChatRequest): Promise<Response> {
-  const sink = new SseStream<ChatChunk>(call, (chunk) => {
-    const text = toTextChunk(chunk);
-    return text === undefined ? "" : toEvent(text);
-  });
-  const answer = executeCall(deps, call, { capability: "chat", request, sink });
-  return sseReply(
-    deps,
-    call,
-    sink,
-    answer.then(() => "data: [DONE]\n\n"),
-  );
 }

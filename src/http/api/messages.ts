@@ -1,33 +1,17 @@
 import { Elysia } from "elysia";
-import type { ChatChunk, ChatCompletion } from "../../contract/index.ts";
-import { countNatively, countTokens, type NativeExchange } from "../../kernel/index.ts";
-import * as messagesProtocol from "../../protocols/messages/index.ts";
+import { countTokens } from "../../kernel/index.ts";
+import { countInputTokens, withoutThread } from "../../protocols/messages/inbound.ts";
+import { messagesInbound } from "../../protocols/messages/index.ts";
+import { messagesFormat } from "../../protocols/messages/passthrough.ts";
 import { MessagesAnswer, MessagesCountRequest, MessagesRequest } from "../../protocols/messages/schema.ts";
+import { ThoughtSigner, withoutOwnThoughts } from "../../protocols/messages/thoughts.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type CountLimiter, checkEarly } from "../middleware/early-checks.ts";
-import { toGatewayError } from "../middleware/errors.ts";
-import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
+import { apiKeyRoutes, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
 import { replyOnce } from "../middleware/reply-once.ts";
-import { sseReply } from "../middleware/sse-reply.ts";
-import { SseStream } from "../middleware/sse-stream.bun.ts";
 import { requestBody } from "../middleware/validation-errors.ts";
-import { formatEvent, setNative, streamNative, translateUnlessNative, warnOfTranslation } from "./native.ts";
 import { InputTokens, NamedEvent, responsesOfMessages } from "./openapi.ts";
-
-const {
-  countInputTokens,
-  MessagesStream,
-  refuseOtherProtocols,
-  ThoughtSigner,
-  threadField,
-  toChatRequest,
-  toEventText,
-  toMessagesAnswer,
-  toMessagesError,
-  withoutOwnThoughts,
-  withoutThread,
-} = messagesProtocol;
-type MessagesPlan = messagesProtocol.MessagesPlan;
+import { countExchange, serveExchange } from "./serve-exchange.ts";
 
 /** Characters that a count looks at; the rest is taken in proportion. */
 const countedCharactersMax = 50_000;
@@ -35,22 +19,24 @@ const countedCharactersMax = 50_000;
 /** POST /messages, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
 export function messagesController(deps: HttpDeps, counts: CountLimiter) {
   const signer = new ThoughtSigner(deps.sealKey);
-  const parse = readJsonCall(deps, async (body, call) => {
-    refuseOtherProtocols(body);
-    checkEarly(deps, body, call);
-  });
+  const parse = readJsonCall(deps, messagesInbound, async (body, call) => checkEarly(deps, body, call));
   return new Elysia()
     .use(apiKeyRoutes(deps))
     .post(
       "/messages",
-      replyOnce<MessagesRequest>(deps, async ({ call, body }) => {
-        const prepared = prepare(call, body, signer);
-        const { native, request, plan } = prepared;
-        if (body.stream === true) return await stream(deps, call, prepared);
-        const completion = await executeCall(deps, call, { capability: "chat", request });
-        if (native?.answer !== undefined) return jsonReply(deps, call, native.answer);
-        return jsonReply(deps, call, toMessagesAnswer(completion as ChatCompletion, plan as MessagesPlan));
-      }),
+      replyOnce<MessagesRequest>(deps, ({ call, body }) =>
+        serveExchange(
+          deps,
+          call,
+          messagesInbound.open(body, {
+            callId: call.id,
+            signer,
+            model: call.modelEntry.model.id,
+            outputTokensMax: findOutputTokensMax(call),
+            leaveOut: (field) => call.leaveOut(field),
+          }),
+        ),
+      ),
       {
         parse: [parse, "json"],
         body: requestBody(MessagesRequest),
@@ -65,10 +51,9 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
     .post(
       "/messages/count_tokens",
       async ({ call, body }) => {
-        call.protocol = "messages";
         counts.take(call);
-        const native = setNative(call, "messages", withoutOwnThoughts(withoutThread(body)));
-        const counted = native && (await countNatively(deps.kernel, call, native));
+        const asked = withoutOwnThoughts(withoutThread(body));
+        const counted = await countExchange(deps, call, { format: messagesFormat, body: asked });
         if (counted !== undefined) return jsonReply(deps, call, { input_tokens: counted });
         const count = (text: string) => countTokens(text.slice(0, countedCharactersMax), text.length);
         return jsonReply(deps, call, await countInputTokens(body, count));
@@ -90,42 +75,4 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
 function findOutputTokensMax({ candidates }: Pick<HttpCall, "candidates">): number | undefined {
   const limits = (candidates ?? []).flatMap(({ modelEntry: { model } }) => model.outputTokensMax ?? []);
   return limits.length === 0 ? undefined : Math.min(...limits);
-}
-
-/** What both ways of serving a request need; without a translation there is no plan, and only native routes serve it. */
-function prepare(call: HttpCall, given: MessagesRequest, signer: InstanceType<typeof ThoughtSigner>) {
-  call.protocol = "messages";
-  const body = withoutThread(given);
-  if (body !== given) call.leaveOut(threadField);
-  const warnings: string[] = [];
-  const options = {
-    signer,
-    model: call.modelEntry.model.id,
-    outputTokensMax: findOutputTokensMax(call),
-    warn: (sentence: string) => void warnings.push(sentence),
-  };
-  const native = setNative(call, "messages", withoutOwnThoughts(body));
-  const translated = translateUnlessNative(native, () => toChatRequest(body, options));
-  warnOfTranslation(call, warnings);
-  const request = translated === undefined ? (native as NativeExchange).toStandIn() : translated.request;
-  return { native, request, plan: translated?.plan };
-}
-
-function stream(
-  deps: HttpDeps,
-  call: HttpCall,
-  { native, request, plan }: ReturnType<typeof prepare>,
-): Promise<Response> {
-  const events = plan === undefined ? undefined : new MessagesStream(plan);
-  const sink = new SseStream<ChatChunk>(call, (chunk) => (events?.push(chunk) ?? []).map(toEventText).join(""));
-  streamNative(native, sink);
-  const answer = executeCall(deps, call, { capability: "chat", request, sink }).then(
-    () =>
-      native?.lastEvent === undefined ? (events?.end() ?? []).map(toEventText).join("") : formatEvent(native.lastEvent),
-    (error) => {
-      if (!sink.isOpen) throw error;
-      return toEventText(toMessagesError(toGatewayError(error, deps.log), call.id).body);
-    },
-  );
-  return sseReply(deps, call, sink, answer);
 }

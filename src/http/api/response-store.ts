@@ -3,13 +3,17 @@ import { findTwoPeople } from "../../accounts/index.ts";
 import { withTimeout } from "../../billing/index.ts";
 import { decrypt, encrypt, GatewayError } from "../../contract/index.ts";
 import { createStoredResponses, type StoredResponses } from "../../db/index.ts";
-import * as responsesProtocol from "../../protocols/responses/index.ts";
+import {
+  getResponseOfInput,
+  listReferences,
+  previousResponseNotFound,
+  type StoredContext,
+  toStoredItems,
+} from "../../protocols/responses/inbound.ts";
 import type { ResponseItem, ResponseObject, ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "../middleware/handle-call.ts";
 import { inTurn } from "../middleware/read-body.ts";
-
-const { getResponseOfInput, listReferences, previousResponseNotFound, toStoredItems } = responsesProtocol;
 
 /** What one response and its input may take; a longer one is answered and not stored. */
 const responseBytesMax = 4 * 1024 * 1024;
@@ -49,7 +53,7 @@ interface Maker {
 type Content = (StoredResponse | StoredInput | { item: ResponseItem }) & { by: Maker };
 
 /** What is stored of what a request refers to, and which rows that is. */
-export interface RequestContext extends responsesProtocol.StoredContext {
+export interface RequestContext extends StoredContext {
   /** The ids of the responses before it, oldest first. */
   chain: readonly string[];
   usedIds: readonly string[];

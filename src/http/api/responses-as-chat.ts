@@ -1,13 +1,12 @@
 import type { ChatRequest } from "../../contract/index.ts";
 import { fromOtherHabits } from "../../protocols/chat/inbound.ts";
-import * as responsesProtocol from "../../protocols/responses/index.ts";
+import { checkResponsesRequest, isResponsesBody, toChatRequest } from "../../protocols/responses/inbound.ts";
+import { createReasoningSeal } from "../../protocols/responses/reasoning-seal.ts";
 import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import { checkEarly } from "../middleware/early-checks.ts";
 import type { HttpCall } from "../middleware/handle-call.ts";
 import { checkBody } from "../middleware/validation-errors.ts";
-
-const { checkResponsesRequest, createReasoningSeal, isResponsesBody, toChatRequest } = responsesProtocol;
 
 /**
  * Cursor sends bodies of the Responses protocol here, and reads answers of chat. Free-form tools become functions with the

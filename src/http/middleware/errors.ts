@@ -1,14 +1,13 @@
 import type { ValidationError } from "elysia";
 import { GatewayError, isOfOperator, type LimitState, makeCallId } from "../../contract/index.ts";
 import type { Log } from "../../kernel/index.ts";
-import * as messagesProtocol from "../../protocols/messages/index.ts";
-import * as responsesProtocol from "../../protocols/responses/index.ts";
+import { toOpenaiError } from "../../protocols/inbound.ts";
 import { invalidHost } from "../dashboard-api/origin.ts";
 import { notFoundPage } from "../dashboard-api/static-assets.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readClientRequestId } from "./client-names.ts";
 import { exposeResponse } from "./cors.ts";
-import { type HttpCall, limitHeaders } from "./handle-call.ts";
+import { type ClientFormat, type HttpCall, limitHeaders } from "./handle-call.ts";
 import { recordRefusal } from "./record-refusal.ts";
 import { dataHeaders, type ResponseHeaders } from "./security-headers.ts";
 import { toQueryError } from "./validation-errors.ts";
@@ -26,6 +25,8 @@ interface FailedRequest {
   request: Request;
   /** Absent for a request without a valid API key. */
   call?: HttpCall | undefined;
+  /** What the client speaks, where there is no call. */
+  inbound?: ClientFormat | undefined;
   headers?: ResponseHeaders;
 }
 
@@ -36,7 +37,8 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, known: Fail
   const { request, call } = known;
   const openedAt = call === undefined ? deps.now() : call.openedAt;
   const id = call === undefined ? makeCallId(openedAt) : call.id;
-  const { status, body, headers: ofProtocol } = toProtocolError(error, request.url, id);
+  const inbound = call?.inbound ?? known.inbound;
+  const { status, body, headers: ofProtocol } = inbound?.toError(error, id) ?? toOpenaiError(error);
   recordRefusal(deps, { id, openedAt, request, call, error, status });
   const headers: ResponseHeaders = {
     ...dataHeaders(request),
@@ -64,14 +66,6 @@ function isFinal(error: GatewayError): boolean {
   if (isOfOperator(error)) return true;
   if (code === "conflict") return retryAfterMs === undefined;
   return code === "request_too_large" || code === "invalid_api_key";
-}
-
-/** An error in the envelope and with the status of the protocol whose endpoint was asked. */
-function toProtocolError(error: GatewayError, url: string, id: string) {
-  const path = url.split("?", 1)[0] as string;
-  if (/\/messages(?:\/count_tokens)?$/.test(path)) return messagesProtocol.toMessagesError(error, id);
-  if (/\/responses(?:\/[^/]+(?:\/input_items)?)?$/.test(path)) return responsesProtocol.toResponsesError(error);
-  return { status: error.status, headers: error.retryHeaders, body: error.toBody() };
 }
 
 /** An error is answered even when the limits cannot be read. */
@@ -108,24 +102,33 @@ interface ErrorContext {
   request: Request;
   /** Present on routes with an API key, once the key was checked. */
   call?: HttpCall | undefined;
+  inbound?: ClientFormat | undefined;
+}
+
+/** The routes of the server, as far as errors have to know them. */
+interface Routes {
+  allowedMethods(path: string): string[];
+  /** What the clients of a path speak; absent: OpenAI's envelope. */
+  inboundAt(path: string): ClientFormat | undefined;
 }
 
 /** The error hook of all routes. */
-export function errorHandler(deps: HttpDeps, allowedMethods: (path: string) => string[]) {
-  return async ({ error, code, request, call }: ErrorContext): Promise<Response> => {
+export function errorHandler(deps: HttpDeps, { allowedMethods, inboundAt }: Routes) {
+  return async ({ error, code, request, call, inbound: asked }: ErrorContext): Promise<Response> => {
     call?.end();
-    if (code === "VALIDATION") return errorResponse(deps, toQueryError(error as ValidationError), { request });
-    if (code === "PARSE") return errorResponse(deps, getCause(error), { request, call });
-    if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call });
+    const inbound = asked ?? inboundAt(request.url.split("?", 1)[0] as string);
+    if (code === "VALIDATION") return errorResponse(deps, toQueryError(error as ValidationError), { request, inbound });
+    if (code === "PARSE") return errorResponse(deps, getCause(error), { request, call, inbound });
+    if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call, inbound });
     const url = URL.parse(request.url);
-    if (url === null) return errorResponse(deps, invalidHost(), { request });
+    if (url === null) return errorResponse(deps, invalidHost(), { request, inbound });
     const { pathname } = url;
     const { basePath, corsOrigins = [] } = deps.config;
     const isApi = pathname.startsWith(`${basePath}/`) || pathname.startsWith("/v1/");
     const methods = allowedMethods(pathname);
     const meantPath = toMeantPath(pathname);
     const meant = allowedMethods(meantPath).includes(request.method) ? meantPath : undefined;
-    const response = await noEndpoint(deps, request, { pathname, methods, meant, isApi });
+    const response = await noEndpoint(deps, request, { pathname, methods, meant, isApi, inbound });
     // No route answers, so the hooks of the API's routes do not run.
     return isApi ? exposeResponse(corsOrigins, response, request) : response;
   };
@@ -147,7 +150,14 @@ async function noEndpoint(
     methods,
     meant,
     isApi,
-  }: { pathname: string; methods: string[]; meant?: string | undefined; isApi: boolean },
+    inbound,
+  }: {
+    pathname: string;
+    methods: string[];
+    meant?: string | undefined;
+    isApi: boolean;
+    inbound: ClientFormat | undefined;
+  },
 ): Promise<Response> {
   // The server takes a path as it is sent: one with a fragment only looks like an endpoint.
   if (methods.length === 0 || methods.includes(request.method)) {
@@ -156,11 +166,11 @@ async function noEndpoint(
     const remedy =
       meant === undefined ? "GET /docs lists those there are" : `did you mean ${meant}? See the client's base URL`;
     const sentence = `There is no endpoint ${request.method} ${pathname}; ${remedy}`;
-    return errorResponse(deps, new GatewayError("not_found", sentence), { request });
+    return errorResponse(deps, new GatewayError("not_found", sentence), { request, inbound });
   }
   const sentence = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
   const headers = { allow: methods.join(", ") };
-  return errorResponse(deps, new GatewayError("method_not_allowed", sentence), { request, headers });
+  return errorResponse(deps, new GatewayError("method_not_allowed", sentence), { request, headers, inbound });
 }
 
 /** Elysia wraps what `parse` throws. */

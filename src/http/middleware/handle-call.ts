@@ -9,6 +9,7 @@ import {
   makeCallId,
 } from "../../contract/index.ts";
 import { type AnswerOf, CallContext, runCall } from "../../kernel/index.ts";
+import type { Inbound } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { CallMemory } from "../memory/call-memory.ts";
 import { countedBytesMin } from "../memory/memory-accountant.ts";
@@ -24,6 +25,9 @@ interface Sockets extends Clients {
   timeout(request: Request, seconds: number): void;
 }
 
+/** The parts of a wire format that need no request. */
+export type ClientFormat = Pick<Inbound, "protocol" | "endpoints" | "outputLimit" | "refuse" | "toError" | "headersOf">;
+
 /** Idle sockets are closed after this; the maximum that Bun accepts. */
 const idleSecondsMax = 255;
 
@@ -37,6 +41,7 @@ export class HttpCall extends CallContext {
   isCounted = false;
   /** The model that the body asks for, whatever that is. */
   requestedModel: unknown = undefined;
+  #inbound: ClientFormat | undefined = undefined;
   readonly #server: Sockets | null;
   #onEnd: (() => void) | undefined;
 
@@ -53,6 +58,16 @@ export class HttpCall extends CallContext {
     this.clientRequestId = readClientRequestId(httpRequest);
     this.session = readSessionHeader(httpRequest.headers);
     this.tag = readTagHeader(httpRequest.headers);
+  }
+
+  /** What its client speaks; absent for endpoints that have one format alone. */
+  get inbound(): ClientFormat | undefined {
+    return this.#inbound;
+  }
+
+  set inbound(inbound: ClientFormat) {
+    this.#inbound = inbound;
+    this.protocol = inbound.protocol;
   }
 
   /** While a provider works, the socket may be idle for any time. Ended by {@link restoreIdleTimeout}. */
@@ -95,6 +110,8 @@ export interface RouteContext {
   request: Request;
   server: Sockets | null;
   call: HttpCall;
+  /** What its client speaks, also where the call was refused before there was one. */
+  inbound: ClientFormat | undefined;
 }
 
 /**
@@ -104,6 +121,7 @@ export interface RouteContext {
 export function apiKeyRoutes(deps: HttpDeps) {
   return new Elysia()
     .decorate("call", undefined as unknown as HttpCall)
+    .decorate("inbound", undefined as ClientFormat | undefined)
     .macro({
       apiKey: {
         resolve: async ({ request, server }) => ({ call: await authenticate(deps, request, server) }),
@@ -118,9 +136,11 @@ export function apiKeyRoutes(deps: HttpDeps) {
 type CheckBody = (body: unknown, call: HttpCall) => unknown;
 
 /** The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds. */
-export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
+export function readJsonCall(deps: HttpDeps, inbound?: ClientFormat, check?: CheckBody) {
   return async (context: RouteContext): Promise<unknown> => {
+    context.inbound = inbound;
     const call = await authenticate(deps, context.request, context.server);
+    if (inbound !== undefined) call.inbound = inbound;
     // While the body came, others of the caller may have used up its requests.
     const beforeParsing = () => {
       refuseOverload(deps, deps.kernel.now());
@@ -133,6 +153,7 @@ export function readJsonCall(deps: HttpDeps, check?: CheckBody) {
     takeModels(body, call);
     call.requestedModel = (body as { model?: unknown } | null)?.model;
     call.clientForbidsStoring = (body as { store?: unknown } | null)?.store === false;
+    inbound?.refuse(body);
     const used = (await check?.(body, call)) ?? body;
     readNamesOfBody(body, call);
     return used;
@@ -291,13 +312,13 @@ export function limitHeaders(limits: LimitState): ResponseHeaders {
 }
 
 /** The headers of a call's response. The cost is known only for a whole answer. */
-export function callHeaders(call: CallContext, sandbox: boolean, contentType: string): ResponseHeaders {
+export function callHeaders(call: HttpCall, sandbox: boolean, contentType: string): ResponseHeaders {
   const { hold, route, costNanodollars } = call;
   const headers = hold === undefined ? {} : limitHeaders(hold.limits);
   headers["content-type"] = contentType;
   headers["x-content-type-options"] = "nosniff";
   headers["x-request-id"] = call.id;
-  if (call.protocol === "messages") headers["request-id"] = call.id;
+  Object.assign(headers, call.inbound?.headersOf?.(call.id));
   if (call.clientRequestId !== undefined) headers["x-client-request-id"] = call.clientRequestId;
   if (route !== undefined) {
     headers["x-modelgate-route"] = route;
@@ -306,7 +327,7 @@ export function callHeaders(call: CallContext, sandbox: boolean, contentType: st
   if (call.candidates !== undefined && call.candidates.length > 1) addFallbackHeaders(headers, call);
   if (call.isSuccession && call.model !== undefined) headers["x-modelgate-successor"] = call.model;
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
-  if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered, call.protocol);
+  if (call.lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(call.lowered, call.inbound);
   if (call.ignored.size > 0) headers["x-modelgate-ignored"] = [...call.ignored].join(", ");
   if (sandbox || route === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
@@ -326,15 +347,9 @@ function toHeaderText(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, "?");
 }
 
-/** What other protocols than chat call their output limit. */
-const outputLimits: Partial<Record<CallContext["protocol"], string>> = {
-  responses: "max_output_tokens",
-  messages: "max_tokens",
-};
-
-function formatLowered(lowered: Readonly<Record<string, number>>, protocol: CallContext["protocol"]): string {
+function formatLowered(lowered: Readonly<Record<string, number>>, inbound: ClientFormat | undefined): string {
   return Object.entries(lowered)
-    .map(([field, value]) => `${field === "n" ? field : (outputLimits[protocol] ?? field)}=${value}`)
+    .map(([field, value]) => `${field === "n" ? field : (inbound?.outputLimit ?? field)}=${value}`)
     .join(", ");
 }
 

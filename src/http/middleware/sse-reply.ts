@@ -1,22 +1,8 @@
+import { type NamedEvent, toEvent, toNamedEvent } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "./errors.ts";
 import { callHeaders, type HttpCall } from "./handle-call.ts";
 import { SseStream } from "./sse-stream.bun.ts";
-
-/** An event of OpenAI's streams that are not of chat: its name is its type. */
-interface NamedEvent {
-  type: string;
-  [field: string]: unknown;
-}
-
-/** An event without a name, as chat has them and errors in all streams. */
-export function toEvent(value: unknown): string {
-  return `data: ${JSON.stringify(value)}\n\n`;
-}
-
-export function toNamedEvent(event: NamedEvent): string {
-  return `event: ${event.type}\n${toEvent(event)}`;
-}
 
 /**
  * Answers with server-sent events: what is written to the sink, then the text that the answer resolves with, once the

@@ -1,3 +1,4 @@
+import type { ServerEvent } from "../../contract/index.ts";
 import type { CallContext, StreamSink } from "../../kernel/index.ts";
 
 /** Text that is buffered until Bun pulls the body, in characters. */
@@ -10,6 +11,11 @@ interface DirectController {
   /** Returns a promise when the socket is full. */
   write(text: string): number | Promise<number>;
   end(): void;
+}
+
+/** An event as it goes over the wire. */
+export function formatEvent({ event, data }: ServerEvent): string {
+  return `event: ${event}\ndata: ${data}\n\n`;
 }
 
 /**
@@ -56,6 +62,11 @@ export class SseStream<Chunk> implements StreamSink<Chunk> {
 
   write(chunk: Chunk): Promise<void> | undefined {
     return this.send(this.#encode(chunk));
+  }
+
+  /** Sends an event that is in the client's own wire format. */
+  pass(event: ServerEvent): Promise<void> | undefined {
+    return this.send(formatEvent(event));
   }
 
   /** Sends text without encoding it. */

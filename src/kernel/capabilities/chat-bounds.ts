@@ -1,7 +1,7 @@
 import { ChatRequest, type Meters, type Model } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
 import { largest } from "../growing-hold.ts";
-import { boundPrompt, getContextTokensMax, type PromptBound } from "../normalize/prompt-bounds.ts";
+import { boundPrompt, chatForm, getContextTokensMax, type PromptBound } from "../normalize/prompt-bounds.ts";
 import { getOutputMeter } from "../normalize/sound.ts";
 import { countTokens } from "../normalize/tokenizer.ts";
 import type { ModelEntry, Route } from "../routing/registry.ts";
@@ -57,7 +57,7 @@ export const chatBounds: Pick<
   },
 
   lowerBound: (call, upper) =>
-    call.native?.isBounded === false || mayExceed(call.request, call.modelEntry)
+    call.passthrough?.isBounded === false || mayExceed(call.request, call.modelEntry)
       ? upper
       : createLowerBounds(call, upper)(1, firstOutputTokens),
 
@@ -92,14 +92,14 @@ export const chatBounds: Pick<
 };
 
 /** The bounds of all bodies that may be sent: that of chat, for each copy of it, and that which the client wrote. */
-function boundPrompts({ request, modelEntry, native }: CallContext<"chat">): PromptBound[] {
+function boundPrompts({ request, modelEntry, passthrough }: CallContext<"chat">): PromptBound[] {
   const { model, routes } = modelEntry;
   const bounds: PromptBound[] = [];
-  if (native !== undefined && routes.some(({ plugin }) => native.isServedBy(plugin))) {
-    bounds.push(boundPrompt(native.body, native.protocol, model));
+  if (passthrough !== undefined && routes.some(({ plugin }) => passthrough.isServedBy(plugin))) {
+    bounds.push(boundPrompt(passthrough.body, passthrough.format.prompt, model));
   }
-  if (native?.untranslatable !== undefined) return bounds;
-  const { meters, ...bound } = boundPrompt(request, "chat", model);
+  if (passthrough?.untranslatable !== undefined) return bounds;
+  const { meters, ...bound } = boundPrompt(request, chatForm, model);
   const copies = promptCopiesMax(request, modelEntry);
   const { inputToken = 0, audioInputToken = 0 } = meters;
   bounds.push({
@@ -196,10 +196,10 @@ const plainFields: ReadonlySet<string> = new Set([...Object.keys(ChatRequest.pro
  * Whether a request may ask for thoughts, which may not be shown: by its effort, by a field that this API does not know, or
  * by the field of the client's own protocol.
  */
-function mayReason({ request, native }: CallContext<"chat">): boolean {
+function mayReason({ request, passthrough }: CallContext<"chat">): boolean {
   const { reasoning_effort: effort } = request;
   if (effort && effort !== "none") return true;
-  if (native !== undefined && effort !== "none" && (native.body.reasoning ?? native.body.thinking)) return true;
+  if (effort !== "none" && passthrough?.format.reasoningOf(passthrough.body)) return true;
   return Object.entries(request).some(([name, value]) => value != null && !plainFields.has(name));
 }
 

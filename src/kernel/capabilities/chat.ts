@@ -21,7 +21,7 @@ import {
   normalizeCompletion,
   toChunks,
 } from "../normalize/completion.ts";
-import { boundPrompt, readPromptText } from "../normalize/prompt-bounds.ts";
+import { boundPrompt, chatForm, readPromptText } from "../normalize/prompt-bounds.ts";
 import { countSound, estimateAudioTokens, estimateSound, hasAudioPrice, measureAudio } from "../normalize/sound.ts";
 import { hasSubstance, StreamNormalizer } from "../normalize/stream.ts";
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
@@ -43,23 +43,23 @@ import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-o
 import { checkFeatures } from "./features.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
 import { checkLogprobs } from "./logprobs-bound.ts";
-import { createOpener, finishNative, type OpenedNative } from "./native.ts";
+import { createOpener, type OpenedPassthrough, sendPassthrough } from "./passthrough.ts";
 
 /**
  * The tokens of the body that was sent. What its provider alone can count, it is asked for; if it does not tell, that is taken
  * at the most that it can be, as is a prompt of which an estimate is more.
  */
 async function estimatePrompt(kernel: Kernel, call: CallContext<"chat">): Promise<Meters> {
-  const { request, modelEntry, route, native } = call;
+  const { request, modelEntry, route, passthrough } = call;
   const { model } = modelEntry;
   const routes = modelEntry.routes.filter(({ plugin }) => route === undefined || plugin.name === route);
-  const isNative = native !== undefined && routes.some(({ plugin }) => native.isServedBy(plugin));
-  const [body, protocol] = isNative ? ([native.body, native.protocol] as const) : ([request, "chat"] as const);
+  const isPassed = passthrough !== undefined && routes.some(({ plugin }) => passthrough.isServedBy(plugin));
+  const [body, form] = isPassed ? [passthrough.body, passthrough.format.prompt] : [request, chatForm];
   const open = call.owedRequests.filter(({ usage }) => usage === undefined).length;
-  const copiesMax = isNative ? 1 : promptCopiesMax(request, { ...modelEntry, routes });
+  const copiesMax = isPassed ? 1 : promptCopiesMax(request, { ...modelEntry, routes });
   const copies = open === 0 ? copiesMax : Math.min(copiesMax, open);
-  const { meters, hasAddress } = boundPrompt(body, protocol, model);
-  const text = readPromptText(body, protocol, model);
+  const { meters, hasAddress } = boundPrompt(body, form, model);
+  const text = readPromptText(body, form, model);
   const counted = text.isOpenEnded
     ? (call.countedTokensMax ?? (hasAddress ? undefined : await countPrompt(kernel, call)) ?? Number.POSITIVE_INFINITY)
     : (await countPieces(text.pieces)) + text.otherTokens;
@@ -88,7 +88,7 @@ type OpenedChat =
 
 export const chatHandler: CapabilityHandler<"chat"> = {
   validate(call, kernel) {
-    if (call.native !== undefined) call.modelEntry = call.native.chooseRoutes(call.modelEntry);
+    if (call.passthrough !== undefined) call.modelEntry = call.passthrough.chooseRoutes(call.modelEntry);
     call.request = withOneOutputLimit(call.request);
     const { request } = call;
     const { model, routes } = call.modelEntry;
@@ -130,12 +130,12 @@ export const chatHandler: CapabilityHandler<"chat"> = {
   },
 
   async execute(kernel, call) {
-    const opened = await withFailover<ChatRequest, OpenedChat | OpenedNative>(kernel, call, {
+    const opened = await withFailover<ChatRequest, OpenedChat | OpenedPassthrough>(kernel, call, {
       requestFor: (model) => (call.protocol === "chat" ? withDefaults(call.request, model) : call.request),
-      run: call.native === undefined ? openChat : createOpener(call.native, openChat),
+      run: call.passthrough === undefined ? openChat : createOpener(call.passthrough, openChat),
     });
     call.firstByteMs = kernel.now() - call.startedMs;
-    if ("readUsage" in opened) return finishNative(kernel, call, opened);
+    if ("readUsage" in opened) return sendPassthrough(kernel, call, opened);
     const head = createAnswerHead(call.id, call.modelEntry.model.id, call.openedAt);
     if (opened.completion !== undefined && call.sink === undefined) {
       return finishCompletion(kernel, call, normalizeCompletion(opened.completion, head));

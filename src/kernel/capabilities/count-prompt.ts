@@ -1,17 +1,14 @@
-import { type Call, GatewayError, isAmount, UpstreamFault } from "../../contract/index.ts";
+import { type Call, GatewayError, isAmount, type PassthroughFormat, UpstreamFault } from "../../contract/index.ts";
 import { CallContext } from "../call-context.ts";
 import { toClientError } from "../errors.ts";
-import type { NativeExchange } from "../native-exchange.ts";
+import type { Passthrough } from "../passthrough.ts";
 import { recordRefusedKey } from "../routing/failures.ts";
 import { orderRoutes } from "../routing/registry.ts";
 import type { Kernel } from "../types.ts";
 import { BoundUpstream } from "../upstream/upstream.ts";
 
-const handlerNames = {
-  chat: "countChatTokens",
-  responses: "countResponsesTokens",
-  messages: "countMessagesTokens",
-} as const;
+type CountHandler = "countChatTokens" | PassthroughFormat["countHandler"];
+
 /** A count that takes longer is of less use than an estimate. */
 const countMsMax = 10_000;
 /** Providers call their counts estimates: what is held covers a tenth and so much more. */
@@ -25,8 +22,12 @@ const marginTokens = 1000;
  * @returns `undefined` when no route counts, or the provider failed.
  * @throws {GatewayError} When the provider says what is wrong with the request.
  */
-export function countNatively(kernel: Kernel, call: CallContext, native: NativeExchange): Promise<number | undefined> {
-  return ask(kernel, call, native.protocol, native);
+export function countPassthrough(
+  kernel: Kernel,
+  call: CallContext,
+  { format, body, headers }: Passthrough,
+): Promise<number | undefined> {
+  return ask(kernel, call, format.countHandler, { body, headers });
 }
 
 /**
@@ -36,18 +37,18 @@ export function countNatively(kernel: Kernel, call: CallContext, native: NativeE
  * @returns What is sure to cover what the provider bills; `undefined` when no route counts, or the provider failed.
  */
 export async function countPrompt(kernel: Kernel, call: CallContext<"chat">): Promise<number | undefined> {
-  const { request, native, modelEntry } = call;
-  const isNative = native !== undefined && modelEntry.routes.some(({ plugin }) => native.isServedBy(plugin));
+  const { request, passthrough, modelEntry } = call;
+  const isPassed = passthrough !== undefined && modelEntry.routes.some(({ plugin }) => passthrough.isServedBy(plugin));
   // A count of what a legacy request is translated into would miss its functions.
-  if (!isNative && (request.functions || request.messages.some(({ role }) => role === "function"))) return undefined;
+  if (!isPassed && (request.functions || request.messages.some(({ role }) => role === "function"))) return undefined;
   const counting = new CallContext(call.id, call.openedAt, call.caller, kernel.now()).setRequest("chat", request);
   counting.modelEntry = modelEntry;
   counting.model = call.model;
-  counting.native = native;
+  counting.passthrough = passthrough;
   try {
-    const tokens = isNative
-      ? await ask(kernel, counting, native.protocol, { body: native.body, headers: native.headers })
-      : await ask(kernel, counting, "chat", request);
+    const tokens = isPassed
+      ? await countPassthrough(kernel, counting, passthrough)
+      : await ask(kernel, counting, "countChatTokens", request);
     return tokens === undefined ? undefined : Math.ceil((tokens * 11) / 10) + marginTokens;
   } catch (error) {
     // What is wrong with the request is told by the call itself.
@@ -56,14 +57,13 @@ export async function countPrompt(kernel: Kernel, call: CallContext<"chat">): Pr
   }
 }
 
-async function ask<Name extends keyof typeof handlerNames>(
+async function ask(
   kernel: Kernel,
   call: CallContext,
-  protocol: Name,
+  name: CountHandler,
   request: unknown,
 ): Promise<number | undefined> {
   const { network, now, random = Math.random } = kernel;
-  const name = handlerNames[protocol];
   const routes = orderRoutes(call.modelEntry.routes, now(), random, call.caller.accountId);
   const route = routes.find(({ plugin }) => plugin.handlers[name] !== undefined);
   const handler = route?.plugin.handlers[name]?.bind(route.plugin.handlers) as Count | undefined;

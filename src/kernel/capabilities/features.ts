@@ -33,12 +33,12 @@ const namedMax = 3;
  */
 export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): void {
   checkOutputLimit(call);
-  const { request, modelEntry, native } = call;
+  const { request, modelEntry, passthrough } = call;
   const { model } = modelEntry;
-  const needs: Needs = model.features === undefined || native?.untranslatable ? new Map() : findNeeds(request);
+  const needs: Needs = model.features === undefined || passthrough?.untranslatable ? new Map() : findNeeds(request);
   const missing = [...needs].find(([feature]) => !hasFeature(model, feature));
   // The provider shortens such a prompt itself.
-  const isShortened = native?.body.truncation === "auto";
+  const isShortened = passthrough?.format.shortensPrompt(passthrough.body) === true;
   const tokensMin = isShortened ? 0 : countWords(request, model.contextTokens);
   const isTooLong = tokensMin > (model.contextTokens ?? Number.POSITIVE_INFINITY);
   if (missing === undefined && !isTooLong) return;

@@ -9,13 +9,19 @@
  */
 import { Buffer, isUtf8 } from "node:buffer";
 import { KindGuard, type TObject, type TSchema, Type } from "@sinclair/typebox";
-import { ChatRequest, type Meters, type Model } from "../../contract/index.ts";
+import {
+  ChatRequest,
+  isScalarSchema,
+  type Meters,
+  type Model,
+  type PromptForm,
+  type PromptPartKind,
+  scalarsOf,
+} from "../../contract/index.ts";
 import { decodePercent } from "../../lib/data-url.ts";
 import { isRecord } from "../../lib/json.ts";
 import { unfoldSchema } from "../../lib/json-schema.ts";
 import { SchemaBudget } from "../../lib/schema-budget.ts";
-import { MessagesRequest } from "../../protocols/messages/schema.ts";
-import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import { audioTokensMax, hasAudioPrice, type InputAudio } from "./sound.ts";
 
 /** The most tokens that one image can cost where the row of the model does not say. */
@@ -35,8 +41,17 @@ const sealedCharactersPerToken = 5;
 /** Of a JSON schema, for an estimate. */
 const schemaCharactersPerToken = 3;
 
-/** The protocols in which a prompt is sent. The uniform format is chat. */
-export type PromptProtocol = "chat" | "responses" | "messages";
+/** The uniform format. */
+export const chatForm: PromptForm = {
+  list: "messages",
+  scalars: scalarsOf(ChatRequest.properties),
+  parts: { text: "text", refusal: "text", image_url: "image", input_audio: "audio", file: "file" },
+  partsMembers: new Set(["content"]),
+  measuresAudio: true,
+  hasAudioAnswers: true,
+  unfoldsSchemas: true,
+  files: "object",
+};
 
 /**
  * An upper bound of the tokens in a text, without a tokenizer: its UTF-8 bytes. Ordinary text has about four bytes a
@@ -64,9 +79,9 @@ export function getContextTokensMax({ contextTokens, upstreamContextTokens = 0 }
 }
 
 /** The most tokens of a body, for the hold. The work grows with the number of its values, hardly with their length. */
-export function boundPrompt(body: object, protocol: PromptProtocol, model: Model): PromptBound {
+export function boundPrompt(body: object, form: PromptForm, model: Model): PromptBound {
   const bound = new BoundVisitor();
-  walkPrompt(body, protocol, bound);
+  walkPrompt(body, form, bound);
   const contextTokens = getContextTokensMax(model);
   const { isOpenEnded, hasAddress, keepsHour } = bound;
   const images = bound.images * (model.imageTokensMax ?? imageTokensDefault);
@@ -96,9 +111,9 @@ export interface PromptText {
 }
 
 /** What a tokenizer has to count for an estimate, from the same walk as {@link boundPrompt}. */
-export function readPromptText(body: object, protocol: PromptProtocol, model: Model): PromptText {
+export function readPromptText(body: object, form: PromptForm, model: Model): PromptText {
   const text = new TextVisitor();
-  walkPrompt(body, protocol, text);
+  walkPrompt(body, form, text);
   const each = Math.min(model.imageTokensMax ?? imageTokensDefault, imageTokensEstimate);
   return {
     pieces: text.pieces,
@@ -139,7 +154,7 @@ const nameCharactersMax = 200;
 
 function isShort(schema: TSchema | undefined): boolean {
   if (KindGuard.IsUnion(schema)) return schema.anyOf.every(isShort);
-  if (!KindGuard.IsString(schema)) return isScalar(schema);
+  if (!KindGuard.IsString(schema)) return isScalarSchema(schema);
   return schema.pattern !== undefined || (schema.maxLength ?? Number.POSITIVE_INFINITY) <= nameCharactersMax;
 }
 
@@ -234,28 +249,11 @@ class TextVisitor extends PromptVisitor {
   }
 }
 
-/** The place of the conversation in a request of each protocol, and the fields that can hold no text. */
-const places: Readonly<Record<PromptProtocol, { readonly list: string; readonly scalars: ReadonlySet<string> }>> = {
-  chat: { list: "messages", scalars: scalarsOf(ChatRequest.properties) },
-  messages: { list: "messages", scalars: scalarsOf(MessagesRequest.properties) },
-  responses: { list: "input", scalars: scalarsOf(ResponsesRequest.properties) },
-};
 /** What may stand in `stream_options`. */
 const streamOptions = scalarsOf({ include_usage: Type.Boolean(), include_obfuscation: Type.Boolean() });
 
-/** The fields that the schema of a request holds to numbers, switches and fixed words. */
-function scalarsOf(properties: Readonly<Record<string, TSchema>>): ReadonlySet<string> {
-  return new Set(Object.keys(properties).filter((name) => isScalar(properties[name])));
-}
-
-function isScalar(schema: TSchema | undefined): boolean {
-  if (KindGuard.IsUnion(schema)) return schema.anyOf.every(isScalar);
-  if (KindGuard.IsLiteral(schema) || KindGuard.IsNull(schema)) return true;
-  return KindGuard.IsNumber(schema) || KindGuard.IsInteger(schema) || KindGuard.IsBoolean(schema);
-}
-
-function walkPrompt(body: object, protocol: PromptProtocol, visitor: PromptVisitor): void {
-  const { list, scalars } = places[protocol];
+function walkPrompt(body: object, form: PromptForm, visitor: PromptVisitor): void {
+  const { list, scalars } = form;
   for (const name in body) {
     const value: unknown = body[name as keyof typeof body];
     if (value === null || value === undefined || name === "model") continue;
@@ -265,10 +263,10 @@ function walkPrompt(body: object, protocol: PromptProtocol, visitor: PromptVisit
       for (const option in value) if (!streamOptions.has(option)) visitMember(option, value[option], visitor);
       continue;
     }
-    if (name === list && Array.isArray(value)) for (const item of value) visitItem(item, protocol, visitor);
+    if (name === list && Array.isArray(value)) for (const item of value) visitItem(item, form, visitor);
     else visitMember(name, value, visitor);
   }
-  if (visitor.hasReference && protocol === "chat") visitUnfolded(body as Record<string, unknown>, visitor);
+  if (visitor.hasReference && form.unfoldsSchemas) visitUnfolded(body as Record<string, unknown>, visitor);
 }
 
 /** What schemas are longer by with their references put in place; what is refused then may still be sent as it is. */
@@ -363,38 +361,34 @@ function isSealed(type: unknown, name: string): boolean {
 }
 
 /** A message, or another item of a conversation: its members count, and its parts as what they are. */
-function visitItem(item: unknown, protocol: PromptProtocol, visitor: PromptVisitor): void {
+function visitItem(item: unknown, form: PromptForm, visitor: PromptVisitor): void {
   if (!isRecord(item)) {
     visitValue(item, visitor);
     return;
   }
   visitor.tokens += messageTokens;
-  if (protocol !== "responses" || isKnownItem(item)) {
-    visitMembersOfItem(item, protocol, visitor);
+  if (form.items === undefined || form.items.has(item.type)) {
+    visitMembersOfItem(item, form, visitor);
     return;
   }
   visitor.isOpenEnded = true;
-  searchAddress(item, visitor, () => visitMembersOfItem(item, protocol, visitor));
+  searchAddress(item, visitor, () => visitMembersOfItem(item, form, visitor));
 }
 
-function visitMembersOfItem(item: Record<string, unknown>, protocol: PromptProtocol, visitor: PromptVisitor): void {
+function visitMembersOfItem(item: Record<string, unknown>, form: PromptForm, visitor: PromptVisitor): void {
   for (const name in item) {
     const value = item[name];
     if (value === null || value === undefined) continue;
     // A role and a kind are words of a fixed list, which the tokens of their message cover.
     if ((name === "role" || name === "type") && isWord(value)) continue;
-    if (isPartsMember(name, protocol)) visitParts(value, protocol, visitor);
+    if (form.partsMembers.has(name)) visitParts(value, form, visitor);
     else if (name === "tool_calls" && Array.isArray(value)) for (const call of value) visitCall(call, visitor);
     else if (typeof value === "string" && isSealed(item.type, name)) visitor.sealed(value);
     else {
-      if (name === "audio" && protocol === "chat") visitor.audioAnswers++;
+      if (name === "audio" && form.hasAudioAnswers) visitor.audioAnswers++;
       visitField(name, value, visitor);
     }
   }
-}
-
-function isPartsMember(name: string, protocol: PromptProtocol): boolean {
-  return name === "content" || (name === "output" && protocol === "responses");
 }
 
 /** A tool call of chat, whose function or custom tool is an object of its own. */
@@ -439,95 +433,31 @@ function visitValue(value: unknown, visitor: PromptVisitor): void {
   }
 }
 
-/** How a part of a conversation is bounded. */
-type PartKind = "text" | "image" | "audio" | "file" | "parts";
-
-/**
- * The parts that each protocol has. A part of another kind may refer to anything that its provider keeps or fetches, so
- * that only the context bounds it.
- */
-const partKinds: Readonly<Record<PromptProtocol, Readonly<Record<string, PartKind>>>> = {
-  chat: { text: "text", refusal: "text", image_url: "image", input_audio: "audio", file: "file" },
-  responses: {
-    text: "text",
-    input_text: "text",
-    output_text: "text",
-    refusal: "text",
-    summary_text: "text",
-    reasoning_text: "text",
-    input_image: "image",
-    computer_screenshot: "image",
-    input_audio: "audio",
-    input_file: "file",
-  },
-  messages: {
-    text: "text",
-    thinking: "text",
-    redacted_thinking: "text",
-    tool_use: "text",
-    server_tool_use: "text",
-    tool_reference: "text",
-    search_result: "parts",
-    image: "image",
-    document: "file",
-    tool_result: "parts",
-  },
-};
-
-/** Items of a Responses conversation whose cost is that of their text. Others may refer to what the provider keeps. */
-const itemKinds: ReadonlySet<unknown> = new Set([
-  undefined,
-  null,
-  "message",
-  "function_call",
-  "function_call_output",
-  "custom_tool_call",
-  "custom_tool_call_output",
-  "tool_search_call",
-  "tool_search_output",
-  "additional_tools",
-  "reasoning",
-  "compaction",
-  "computer_call",
-  "computer_call_output",
-  "local_shell_call",
-  "local_shell_call_output",
-  "shell_call",
-  "shell_call_output",
-  "apply_patch_call",
-  "apply_patch_call_output",
-  "web_search_call",
-]);
-
-function isKnownItem({ type }: Record<string, unknown>): boolean {
-  return itemKinds.has(type);
-}
-
-function visitParts(value: unknown, protocol: PromptProtocol, visitor: PromptVisitor): void {
+function visitParts(value: unknown, form: PromptForm, visitor: PromptVisitor): void {
   if (typeof value === "string") visitor.text(value);
-  else if (Array.isArray(value)) for (const part of value) visitPart(part, protocol, visitor);
+  else if (Array.isArray(value)) for (const part of value) visitPart(part, form, visitor);
   // A screenshot stands alone.
-  else if (protocol === "responses") visitPart(value, protocol, visitor);
+  else if (form.hasSingleParts) visitPart(value, form, visitor);
   else visitValue(value, visitor);
 }
 
-function visitPart(part: unknown, protocol: PromptProtocol, visitor: PromptVisitor): void {
+function visitPart(part: unknown, form: PromptForm, visitor: PromptVisitor): void {
   if (!isRecord(part)) {
     visitValue(part, visitor);
     return;
   }
   const { type } = part;
-  const kinds = partKinds[protocol];
+  const kinds = form.parts;
   const kind = typeof type === "string" && Object.hasOwn(kinds, type) ? kinds[type] : undefined;
   if (kind === undefined) visitor.isOpenEnded = true;
-  const visit = () => visitMembersOfPart(part, { kind, protocol }, visitor);
+  const visit = () => visitMembersOfPart(part, { kind, form }, visitor);
   if (kind === "text" || kind === "parts") visit();
   else searchAddress(part, visitor, visit);
 }
 
 function visitMembersOfPart(
   part: Record<string, unknown>,
-  { kind, protocol }: { kind: PartKind | undefined; protocol: PromptProtocol },
+  { kind, form }: { kind: PromptPartKind | undefined; form: PromptForm },
   visitor: PromptVisitor,
 ): void {
   const { type } = part;
@@ -535,10 +465,10 @@ function visitMembersOfPart(
     const value = part[name];
     if (value === null || value === undefined) continue;
     if (kind === "image" && imageMembers.has(name)) visitImage(value, visitor, name);
-    else if (kind === "audio" && name === "input_audio") visitAudio(value, protocol, visitor);
-    else if (kind === "file" && (name === "source" || name === "file")) visitFile(value, protocol, visitor);
-    else if (kind === "file" && protocol === "responses") visitFileMember(name, value, visitor);
-    else if (kind === "parts" && name === "content") visitParts(value, protocol, visitor);
+    else if (kind === "audio" && name === "input_audio") visitAudio(value, form, visitor);
+    else if (kind === "file" && (name === "source" || name === "file")) visitFile(value, form, visitor);
+    else if (kind === "file" && form.files === "part") visitFileMember(name, value, visitor);
+    else if (kind === "parts" && name === "content") visitParts(value, form, visitor);
     else if (typeof value === "string" && isSealed(type, name)) visitor.sealed(value);
     else visitField(name, value, visitor);
   }
@@ -602,12 +532,12 @@ function visitImage(value: unknown, visitor: PromptVisitor, name: string): void 
 }
 
 /** Audio counts by the longest that it can play; what is not measured, by the context. */
-function visitAudio(value: unknown, protocol: PromptProtocol, visitor: PromptVisitor): void {
+function visitAudio(value: unknown, form: PromptForm, visitor: PromptVisitor): void {
   if (!isRecord(value)) {
     visitValue(value, visitor);
     return;
   }
-  const most = protocol === "chat" ? audioTokensMax(value as InputAudio["input_audio"]) : undefined;
+  const most = form.measuresAudio ? audioTokensMax(value as InputAudio["input_audio"]) : undefined;
   if (most === undefined) visitor.isOpenEnded = true;
   else visitor.audioTokens += most;
   for (const [name, member] of Object.entries(value)) {
@@ -633,18 +563,18 @@ function isTextUrl(url: string): boolean {
 }
 
 /** A file whose text is sent along counts by its bytes. Any other can hold more than its bytes show. */
-function visitFile(value: unknown, protocol: PromptProtocol, visitor: PromptVisitor): void {
+function visitFile(value: unknown, form: PromptForm, visitor: PromptVisitor): void {
   if (!isRecord(value)) {
     visitor.isOpenEnded = true;
     visitValue(value, visitor);
     return;
   }
-  if (protocol === "messages") {
+  if (form.files === "source") {
     const isText = value.type === "text" && typeof value.data === "string";
     const isParts = value.type === "content";
     if (!isText && !isParts) visitor.isOpenEnded = true;
     for (const [name, member] of Object.entries(value)) {
-      if (isParts && name === "content") visitParts(member, protocol, visitor);
+      if (isParts && name === "content") visitParts(member, form, visitor);
       else if (name !== "data" || typeof member !== "string") visitField(name, member, visitor);
       else if (isText) visitor.text(member);
       // The bytes of any other document say nothing of its length.

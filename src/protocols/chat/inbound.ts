@@ -1,4 +1,6 @@
+import { type ChatRequest, GatewayError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import { type Exchange, type Inbound, toEvent, toOpenaiError } from "../inbound.ts";
 import { effortOfBudget } from "../messages/inbound.ts";
 
 /**
@@ -28,4 +30,36 @@ export function fromOtherHabits(body: unknown, onWeakened: (field: string) => vo
     delete changed.thinking;
   }
   return changed;
+}
+
+/** The end of a stream of OpenAI's chat and legacy completions. */
+export const doneEvent = "data: [DONE]\n\n";
+
+/** The uniform format itself. */
+export const chatInbound: Inbound<ChatRequest, void> = {
+  protocol: "chat",
+  endpoints: ["/chat/completions"],
+  refuse: () => undefined,
+  toError: toOpenaiError,
+  open(request): Exchange {
+    checkContent(request);
+    return {
+      request,
+      warnings: [],
+      toAnswer: (completion) => completion,
+      push: toEvent,
+      end: () => doneEvent,
+      fail: (error) => toEvent(error.toBody()),
+    };
+  },
+};
+
+/** Only an assistant's and a tool's message may say nothing; with Cursor that is an empty array. */
+function checkContent({ messages }: ChatRequest): void {
+  for (const [index, message] of messages.entries()) {
+    if (Array.isArray(message.content) && message.content.length === 0) message.content = null;
+    if (message.content != null || !/^(user|system|developer)$/.test(message.role)) continue;
+    const param = `messages[${index}].content`;
+    throw new GatewayError("invalid_request", `${param} is missing, but a string or an array was expected`, { param });
+  }
 }

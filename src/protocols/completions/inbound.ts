@@ -5,6 +5,8 @@ import {
   type ChatUsage,
   GatewayError,
 } from "../../contract/index.ts";
+import { doneEvent } from "../chat/inbound.ts";
+import { type Exchange, type Inbound, toEvent, toOpenaiError } from "../inbound.ts";
 import type { CompletionsRequest, TextCompletion } from "./schema.ts";
 
 /** OpenAI's default of `max_tokens`. */
@@ -60,7 +62,7 @@ export function toTextCompletion(answers: readonly ChatCompletion[]): TextComple
 }
 
 /** A chunk of chat as a chunk of the legacy protocol; `undefined` when it says nothing there. */
-export function toTextChunk({ id, created, model, choices, usage }: ChatChunk): TextCompletion | undefined {
+function toTextChunk({ id, created, model, choices, usage }: ChatChunk): TextCompletion | undefined {
   const pieces = choices.flatMap(({ index, delta, finish_reason }) => {
     const text = delta.content || delta.refusal || "";
     if (text === "" && !finish_reason) return [];
@@ -94,3 +96,22 @@ function sumUsages([first, ...others]: ChatUsage[]): ChatUsage {
   }
   return sum;
 }
+
+/** OpenAI's legacy completions: each prompt is a chat of one message. */
+export const completionsInbound: Inbound<ChatRequest, void> = {
+  protocol: "completions",
+  endpoints: ["/completions"],
+  refuse: () => undefined,
+  toError: toOpenaiError,
+  open: (request): Exchange => ({
+    request,
+    warnings: [],
+    toAnswer: (completion) => toTextCompletion([completion]),
+    push(chunk) {
+      const text = toTextChunk(chunk);
+      return text === undefined ? "" : toEvent(text);
+    },
+    end: () => doneEvent,
+    fail: (error) => toEvent(error.toBody()),
+  }),
+};

@@ -4,11 +4,6 @@ import { type MessagesPlan, toEnding, toMessageId, toMessagesUsage } from "./inb
 import type { MessagesBlock, MessagesEvent } from "./schema.ts";
 import { toSealedDetails, toThinkingBlocks } from "./thoughts.ts";
 
-/** An event as it stands on the wire. The name is needed: Claude Code reads nothing from `data:` lines alone. */
-export function toEventText(event: MessagesEvent): string {
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
-}
-
 type BlockKind = "thinking" | "text" | "refusal" | "tool_use";
 
 /** A call that cannot be sent yet, because the block of another is open. */

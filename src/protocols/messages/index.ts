@@ -1,12 +1,51 @@
-export { toMessagesError } from "./errors.ts";
-export {
-  countInputTokens,
-  type MessagesPlan,
-  refuseOtherProtocols,
-  threadField,
-  toChatRequest,
-  toMessagesAnswer,
-  withoutThread,
-} from "./inbound.ts";
-export { MessagesStream, toEventText } from "./inbound-stream.ts";
-export { ThoughtSigner, withoutOwnThoughts } from "./thoughts.ts";
+import { GatewayError } from "../../contract/index.ts";
+import { type Exchange, expectTranslated, formatEvents, type Inbound, toNamedEvent, tryTranslate } from "../inbound.ts";
+import { toMessagesError } from "./errors.ts";
+import { refuseOtherProtocols, threadField, toChatRequest, toMessagesAnswer, withoutThread } from "./inbound.ts";
+import { MessagesStream } from "./inbound-stream.ts";
+import { messagesFormat } from "./passthrough.ts";
+import type { MessagesRequest } from "./schema.ts";
+import { type ThoughtSigner, withoutOwnThoughts } from "./thoughts.ts";
+
+/** What the translation of a Messages request needs beside the request. */
+export interface MessagesInboundOptions {
+  readonly callId: string;
+  readonly signer: ThoughtSigner;
+  /** The id of the model. */
+  readonly model: string;
+  /** The most that the model writes; absent: it is not known. */
+  readonly outputTokensMax: number | undefined;
+  /** Takes a field that no route is sent. */
+  leaveOut(field: string): void;
+}
+
+/** Anthropic's Messages protocol: Claude Code and Anthropic's SDKs. */
+export const messagesInbound: Inbound<MessagesRequest, MessagesInboundOptions> = {
+  protocol: "messages",
+  endpoints: ["/messages", "/messages/count_tokens"],
+  outputLimit: messagesFormat.outputLimit,
+  refuse: refuseOtherProtocols,
+  toError: toMessagesError,
+  headersOf: (callId) => ({ "request-id": callId }),
+  open(given, { callId, leaveOut, ...options }): Exchange {
+    const body = withoutThread(given);
+    if (body !== given) leaveOut(threadField);
+    const warnings: string[] = [];
+    const warn = (sentence: string) => void warnings.push(sentence);
+    const translated = tryTranslate(() => toChatRequest(body, { ...options, warn }));
+    const passthrough = { format: messagesFormat, body: withoutOwnThoughts(body) };
+    const { request, plan } = translated instanceof GatewayError ? {} : translated;
+    const untranslatable = translated instanceof GatewayError ? translated : undefined;
+    const stream = plan && new MessagesStream(plan);
+    return {
+      request,
+      untranslatable,
+      warnings,
+      passthrough,
+      toAnswer: (completion) => toMessagesAnswer(completion, expectTranslated(plan)),
+      push: (chunk) => formatEvents(expectTranslated(stream).push(chunk)),
+      end: () => formatEvents(expectTranslated(stream).end()),
+      fail: (error) => toNamedEvent(toMessagesError(error, callId).body),
+    };
+  },
+};

@@ -6,9 +6,13 @@ import {
   type Model,
   type NativeAnswer,
   type NativeRequest,
+  type PassthroughFormat,
+  scalarsOf,
 } from "../../contract/index.ts";
 
 import { isRecord, mapChanged } from "../../lib/json.ts";
+import { classifyError } from "../upstream-errors.ts";
+import { MessagesRequest } from "./schema.ts";
 
 type Warn = Call<NativeRequest>["warn"];
 
@@ -194,3 +198,55 @@ function createUsageReader(toUsage: MessagesOptions["toUsage"]): NativeAnswer["r
     return toUsage(known);
   };
 }
+
+const messageEnds: Readonly<Record<string, string>> = {
+  max_tokens: "length",
+  model_context_window_exceeded: "length",
+  refusal: "content_filter",
+  tool_use: "tool_calls",
+};
+
+/** What the kernel has to know of the Messages protocol to pass its bodies and events through. */
+export const messagesFormat: PassthroughFormat = {
+  protocol: "messages",
+  countHandler: "countMessagesTokens",
+  prompt: {
+    list: "messages",
+    scalars: scalarsOf(MessagesRequest.properties),
+    parts: {
+      text: "text",
+      thinking: "text",
+      redacted_thinking: "text",
+      tool_use: "text",
+      server_tool_use: "text",
+      tool_reference: "text",
+      search_result: "parts",
+      image: "image",
+      document: "file",
+      tool_result: "parts",
+    },
+    partsMembers: new Set(["content"]),
+    files: "source",
+  },
+  isOwnHeader: (name) => name.startsWith("anthropic-"),
+  reasoningOf: ({ thinking }) => thinking,
+  // Only "auto" selects Anthropic's priority tier.
+  tierOf: ({ service_tier: tier }) => (tier === "auto" ? "priority" : tier),
+  servedTierOf: ({ usage }) => (isRecord(usage) ? usage.service_tier : undefined),
+  shortensPrompt: () => false,
+  readFault: (body) => classifyError(body),
+  outputLimit: "max_tokens",
+  isPrelude: (type) => type === "message_start" || type === "ping",
+  isLast: (type) => type === "message_stop",
+  isAnswer: ({ content }) => Array.isArray(content),
+  headOf: ({ message }) => (isRecord(message) ? message : undefined),
+  faultOf: (part) => (part.type === "error" || isRecord(part.error) ? classifyError(part) : undefined),
+  textOf({ delta }) {
+    if (!isRecord(delta)) return undefined;
+    return delta.text ?? delta.thinking ?? delta.partial_json;
+  },
+  finishReasonOf(part) {
+    const { stop_reason: reason } = isRecord(part.delta) ? part.delta : part;
+    return typeof reason === "string" ? (messageEnds[reason] ?? "stop") : undefined;
+  },
+};

@@ -1,4 +1,12 @@
-import { type ErrorBody, type ErrorCode, errorTable, type GatewayError, isOfOperator } from "../../contract/index.ts";
+import {
+  type ErrorBody,
+  type ErrorCode,
+  errorTable,
+  type GatewayError,
+  isOfOperator,
+  type PassedAnswer,
+} from "../../contract/index.ts";
+import type { NamedEvent } from "../inbound.ts";
 
 /** The HTTP form of an error on this endpoint. */
 export interface ResponsesError {
@@ -54,22 +62,11 @@ export function toFailure({ code, message }: GatewayError): { code: string; mess
   return { code: errorTable[code].status < 500 ? "invalid_prompt" : "server_error", message };
 }
 
-/** What is known of a native answer that broke off. */
-interface BrokenAnswer {
-  /** The response as its last event showed it. */
-  head?: Record<string, unknown> | undefined;
-  /** The number of the last event. */
-  sequence: number;
-}
-
-/** The event that ends a native stream which broke off, as text. */
-export function formatNativeFailure(answer: BrokenAnswer | undefined, error: GatewayError): string {
+/** The event that ends a stream which was passed through until it broke off. */
+export function toPassedFailure(error: GatewayError, answer?: PassedAnswer): NamedEvent {
   const failure = toFailure(error);
   const head = answer?.head;
   const numbered = { sequence_number: head === undefined ? 0 : (answer?.sequence ?? 0) + 1 };
-  const event =
-    head === undefined
-      ? { type: "error", ...numbered, ...failure, param: error.param ?? null }
-      : { type: "response.failed", ...numbered, response: { ...head, status: "failed", error: failure } };
-  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+  if (head === undefined) return { type: "error", ...numbered, ...failure, param: error.param ?? null };
+  return { type: "response.failed", ...numbered, response: { ...head, status: "failed", error: failure } };
 }

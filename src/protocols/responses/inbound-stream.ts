@@ -246,13 +246,6 @@ export function toResponse(completion: ChatCompletion, plan: ResponsePlan, head:
   return stream.finish().at(-1)?.response as ResponseObject;
 }
 
-/** Events as they go over the wire: the type stands in the name and in the data. */
-export function formatEvents(events: readonly ResponseEvent[]): string {
-  let text = "";
-  for (const event of events) text += `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
-  return text;
-}
-
 /** One event of a streamed response. */
 export interface ResponseEvent {
   type: string;

@@ -1,18 +1,78 @@
-export { formatNativeFailure, toResponsesError } from "./errors.ts";
-export {
-  checkResponsesRequest,
-  expandRequest,
-  getResponseOfInput,
-  isResponsesBody,
-  listReferences,
-  previousResponseNotFound,
-  type ResponsePlan,
-  refuseChatBody,
-  type StoredContext,
-  type TranslationOptions,
-  toChatRequest,
-  toStoredItems,
-} from "./inbound.ts";
-export type { ResponseEvent } from "./inbound-stream.ts";
-export { createResponseHead, formatEvents, type ResponseHead, ResponseStream, toResponse } from "./inbound-stream.ts";
-export { createReasoningSeal, type ReasoningSeal, removeOwnThoughts } from "./reasoning-seal.ts";
+import { GatewayError } from "../../contract/index.ts";
+import { type Exchange, expectTranslated, formatEvents, type Inbound, toNamedEvent, tryTranslate } from "../inbound.ts";
+import { toPassedFailure, toResponsesError } from "./errors.ts";
+import { checkResponsesRequest, expandRequest, refuseChatBody, type StoredContext, toChatRequest } from "./inbound.ts";
+import { createResponseHead, ResponseStream, toResponse } from "./inbound-stream.ts";
+import { responsesFormat } from "./passthrough.ts";
+import { createReasoningSeal, type ReasoningSeal } from "./reasoning-seal.ts";
+import type { ResponseItem, ResponseObject, ResponsesRequest } from "./schema.ts";
+
+/** What the translation of a Responses request needs beside the request. */
+export interface ResponsesInboundOptions {
+  readonly accountId: string;
+  /** Seals reasoning: 32 bytes, the same on all nodes. */
+  readonly sealKey: Uint8Array;
+  /** The id of the model that is asked first. */
+  readonly model: string;
+  /** The id of the model that answers, which may be another than the first one. */
+  servedModel(): string;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** What is stored of what the request refers to. */
+  readonly context: StoredContext;
+  /** Stores an answer with the items of its turn, and may change it. */
+  keep(response: ResponseObject, input: readonly ResponseItem[]): Promise<void>;
+}
+
+/** OpenAI's Responses protocol: Codex, the AI SDK and the Agents SDK. */
+export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions> = {
+  protocol: "responses",
+  endpoints: ["/responses", "/responses/:id", "/responses/:id/input_items"],
+  outputLimit: responsesFormat.outputLimit,
+  refuse(body) {
+    const refusal = refuseChatBody(body);
+    if (refusal !== undefined) throw refusal;
+    checkResponsesRequest(body);
+  },
+  toError: toResponsesError,
+  open(body, { accountId, sealKey, model, servedModel, now, context, keep }): Exchange {
+    const createSeal = (of: string) => createReasoningSeal(sealKey, accountId, of);
+    // Reasoning is sealed for the model that reasoned.
+    const seal: ReasoningSeal = { ...createSeal(model), seal: (thoughts) => createSeal(servedModel()).seal(thoughts) };
+    const { request: expanded, input } = expandRequest(body, context);
+    const translated = tryTranslate(() => toChatRequest(body, { seal, ...context }));
+    const { chat, plan } = translated instanceof GatewayError ? {} : translated;
+    const head = Object.defineProperty(createResponseHead(model, now), "model", { get: servedModel });
+    const stream = plan && new ResponseStream(plan, head);
+    const previous = body.previous_response_id;
+    const finish = async (answer: object, isPassed: boolean) => {
+      // A provider stores nothing; the gateway does.
+      if (isPassed)
+        Object.assign(answer, { store: context.stored, ...(previous && { previous_response_id: previous }) });
+      await keep(answer as ResponseObject, input);
+    };
+    return {
+      request: chat,
+      untranslatable: translated instanceof GatewayError ? translated : undefined,
+      warnings: plan?.warnings ?? [],
+      passthrough: { format: responsesFormat, body: expanded },
+      toAnswer: (completion) => toResponse(completion, expectTranslated(plan), head),
+      push: (chunk) => formatEvents(expectTranslated(stream).push(chunk)),
+      async end() {
+        const events = expectTranslated(stream).finish();
+        await finish(events.at(-1)?.response as ResponseObject, false);
+        return formatEvents(events);
+      },
+      fail(error, passed) {
+        if (passed !== undefined || stream === undefined) return toNamedEvent(toPassedFailure(error, passed));
+        return formatEvents(stream.fail(error));
+      },
+      finish,
+      async endPassed({ event, data }) {
+        const last = JSON.parse(data) as { response: object };
+        await finish(last.response, true);
+        return { event, data: JSON.stringify(last) };
+      },
+    };
+  },
+};

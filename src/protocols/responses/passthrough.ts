@@ -1,7 +1,17 @@
-import type { Call, ChatUsage, Handlers, NativeAnswer, NativeRequest } from "../../contract/index.ts";
+import {
+  type Call,
+  type ChatUsage,
+  type Handlers,
+  type NativeAnswer,
+  type NativeRequest,
+  type PassthroughFormat,
+  scalarsOf,
+} from "../../contract/index.ts";
 import { isRecord, mapChanged } from "../../lib/json.ts";
 import { type ResponsesOptions, resolveOptions } from "../openai/options.ts";
 import { toBody } from "../openai/request.ts";
+import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
+import { ResponsesRequest } from "./schema.ts";
 
 /**
  * Tools that the client runs, or that cost nothing beside the tokens that are counted. The others (searches, containers,
@@ -120,3 +130,76 @@ export function readResponsesUsage(part: Record<string, unknown>): ChatUsage | u
     ...(isRecord(outputDetails) && { completion_tokens_details: outputDetails }),
   };
 }
+
+/** What the kernel has to know of the Responses protocol to pass its bodies and events through. */
+export const responsesFormat: PassthroughFormat = {
+  protocol: "responses",
+  countHandler: "countResponsesTokens",
+  prompt: {
+    list: "input",
+    scalars: scalarsOf(ResponsesRequest.properties),
+    parts: {
+      text: "text",
+      input_text: "text",
+      output_text: "text",
+      refusal: "text",
+      summary_text: "text",
+      reasoning_text: "text",
+      input_image: "image",
+      computer_screenshot: "image",
+      input_audio: "audio",
+      input_file: "file",
+    },
+    partsMembers: new Set(["content", "output"]),
+    // Others may refer to what the provider keeps.
+    items: new Set([
+      undefined,
+      null,
+      "message",
+      "function_call",
+      "function_call_output",
+      "custom_tool_call",
+      "custom_tool_call_output",
+      "tool_search_call",
+      "tool_search_output",
+      "additional_tools",
+      "reasoning",
+      "compaction",
+      "computer_call",
+      "computer_call_output",
+      "local_shell_call",
+      "local_shell_call_output",
+      "shell_call",
+      "shell_call_output",
+      "apply_patch_call",
+      "apply_patch_call_output",
+      "web_search_call",
+    ]),
+    hasSingleParts: true,
+    files: "part",
+  },
+  isOwnHeader: () => false,
+  reasoningOf: ({ reasoning }) => reasoning,
+  tierOf: ({ service_tier: tier }) => tier,
+  servedTierOf: ({ service_tier: tier }) => tier,
+  shortensPrompt: ({ truncation }) => truncation === "auto",
+  readFault: (body) => classifyError(body),
+  outputLimit: "max_output_tokens",
+  isPrelude: (type) => type === "response.created" || type === "response.in_progress" || type === "response.queued",
+  isLast: (type) => type === "response.completed" || type === "response.incomplete",
+  isAnswer: ({ output }) => Array.isArray(output),
+  headOf: ({ response }) => (isRecord(response) ? response : undefined),
+  faultOf(part) {
+    if (part.type === "error") return classifyResponseFailure(part);
+    const head = isRecord(part.response) ? part.response : part;
+    const hasFailed = head.status === "failed" || isRecord(head.error);
+    return hasFailed ? classifyResponseFailure({ error: head.error ?? {} }) : undefined;
+  },
+  textOf: ({ delta }) => delta,
+  finishReasonOf(part) {
+    const { status, incomplete_details: details } = isRecord(part.response) ? part.response : part;
+    if (status === "completed") return "stop";
+    if (status !== "incomplete") return undefined;
+    return isRecord(details) && details.reason === "content_filter" ? "content_filter" : "length";
+  },
+};

@@ -34,6 +34,7 @@ const sink = {
     streamed += chunk.choices[0]?.delta.content ?? "";
     return undefined;
   },
+  pass: silent,
 };
 const streamedCall = new CallContext("req_streamed", now(), caller);
 await runCall(kernel, streamedCall.setRequest("chat", { ...request, stream: true }, sink));

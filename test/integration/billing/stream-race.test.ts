@@ -46,7 +46,7 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
     const outcomes = await Promise.all(
       Array.from({ length: 64 }, async (_, index) => {
         let chunks = 0;
-        const sink = { open: () => undefined, write: () => void chunks++ };
+        const sink = { open: () => undefined, write: () => void chunks++, pass: () => undefined };
         const request = { model: "m", n, stream: true, messages: [{ role: "user" as const, content: "Hello" }] };
         const call = new CallContext(makeCallId(newYear + index), newYear, by, startMs).setRequest(
           "chat",

@@ -4,9 +4,9 @@ import type { Capability } from "../../../src/contract/index.ts";
 import { CallContext } from "../../../src/kernel/index.ts";
 import { caller } from "../kernel/support.ts";
 
-function callOf(capability: Capability, request: object, native?: object): CallContext {
+function callOf(capability: Capability, request: object, passthrough?: object): CallContext {
   const call = new CallContext("req_1", 0, caller).setRequest(capability, request as never);
-  if (native !== undefined) call.native = native as never;
+  if (passthrough !== undefined) call.passthrough = passthrough as never;
   return call;
 }
 const base64 = "iVBORw0KGgo".repeat(400);

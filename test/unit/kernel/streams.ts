@@ -1,4 +1,4 @@
-import type { ChatChunk, ChatCompletion, ChatUsage } from "../../../src/contract/index.ts";
+import type { ChatChunk, ChatCompletion, ChatUsage, ServerEvent } from "../../../src/contract/index.ts";
 import type { StreamSink } from "../../../src/kernel/index.ts";
 
 export const usage: ChatUsage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
@@ -30,6 +30,10 @@ export class Sink<Piece> implements StreamSink<Piece> {
     if (this.opened !== 1) throw new Error(`Written to after ${this.opened} openings`);
     this.pieces.push(piece);
     return this.reader(piece);
+  }
+
+  pass(event: ServerEvent): Promise<void> | undefined {
+    throw new Error(`Passed an event through to a sink of chunks: ${event.event}`);
   }
 }
 

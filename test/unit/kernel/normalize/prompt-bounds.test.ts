@@ -1,9 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../../src/contract/index.ts";
-import { boundPrompt, type PromptProtocol, readPromptText } from "../../../../src/kernel/normalize/prompt-bounds.ts";
+import { boundPrompt, chatForm, readPromptText } from "../../../../src/kernel/normalize/prompt-bounds.ts";
 import { measureAudio } from "../../../../src/kernel/normalize/sound.ts";
+import { messagesFormat } from "../../../../src/protocols/messages/passthrough.ts";
+import { responsesFormat } from "../../../../src/protocols/responses/passthrough.ts";
 import { fileOf, flacFrames, flacHead } from "../../../support/audio-files.ts";
 import { wavFile } from "../../../support/wav.ts";
+
+const forms = { chat: chatForm, messages: messagesFormat.prompt, responses: responsesFormat.prompt };
 
 const model = { contextTokens: 200_000, imageTokensMax: 2000 } as Model;
 const context = 200_000;
@@ -16,7 +20,7 @@ const respond = (content: unknown, more: object = {}) => ({ model: "m", input: [
 const source = (type: string, more: object) => ({ source: { type, ...more } });
 
 describe("the bound of a prompt", () => {
-  test.each<[string, PromptProtocol, object, number]>([
+  test.each<[string, keyof typeof forms, object, number]>([
     ["a text", "chat", chat("abc"), 9],
     ["no text", "chat", chat(""), 6],
     [
@@ -86,14 +90,14 @@ describe("the bound of a prompt", () => {
       2000,
     ],
   ])("of %s (%s) is known", (_, protocol, body, tokens) => {
-    const { meters, isOpenEnded } = boundPrompt(body, protocol, model);
+    const { meters, isOpenEnded } = boundPrompt(body, forms[protocol], model);
     expect(meters.inputToken as number).toBeGreaterThanOrEqual(tokens);
     expect(meters.inputToken as number).toBeLessThanOrEqual(tokens + 60);
     expect(isOpenEnded).toBe(false);
   });
 
   // Each of these reached a provider without being held for.
-  test.each<[string, PromptProtocol, object]>([
+  test.each<[string, keyof typeof forms, object]>([
     ["functions", "chat", chat("", { functions: [{ name: "f", description: long }] })],
     [
       "a response format",
@@ -161,11 +165,11 @@ describe("the bound of a prompt", () => {
       message([{ type: "text", text: "", cache_control: { type: "ephemeral", note: long } }]),
     ],
   ])("of a text in %s (%s) has that text", (_, protocol, body) => {
-    const { meters } = boundPrompt(body, protocol, model);
+    const { meters } = boundPrompt(body, forms[protocol], model);
     expect(meters.inputToken as number).toBeGreaterThanOrEqual(50_000);
   });
 
-  test.each<[string, PromptProtocol, object]>([
+  test.each<[string, keyof typeof forms, object]>([
     [
       "a PDF",
       "chat",
@@ -249,13 +253,13 @@ describe("the bound of a prompt", () => {
       message([{ type: "image", ...source("base64", { media_type: "application/pdf", data: "A" }) }]),
     ],
   ])("of %s (%s) is the context, whatever its bytes are, and so is its estimate", (_, protocol, body) => {
-    expect(boundPrompt(body, protocol, model)).toMatchObject({
+    expect(boundPrompt(body, forms[protocol], model)).toMatchObject({
       meters: { inputToken: context },
       isOpenEnded: true,
       keepsHour: false,
     });
-    expect(boundPrompt(body, protocol, {} as Model).meters.inputToken as number).toBeGreaterThan(1_000_000);
-    expect(readPromptText(body, protocol, model).isOpenEnded).toBe(true);
+    expect(boundPrompt(body, forms[protocol], {} as Model).meters.inputToken as number).toBeGreaterThan(1_000_000);
+    expect(readPromptText(body, forms[protocol], model).isOpenEnded).toBe(true);
   });
 
   test.each<[string, File, number]>([
@@ -266,11 +270,11 @@ describe("the bound of a prompt", () => {
     const body = chat([{ type: "input_audio", input_audio: { data, format: "wav" } }]);
     await measureAudio(body as never);
     const priced = { ...model, price: { audioInputToken: { usd: "1", per: 1 } } } as Model;
-    expect(boundPrompt(body, "chat", priced)).toMatchObject({
+    expect(boundPrompt(body, forms.chat, priced)).toMatchObject({
       meters: { audioInputToken: tokens },
       isOpenEnded: false,
     });
-    expect(boundPrompt(body, "chat", model).meters.inputToken as number).toBeGreaterThanOrEqual(tokens);
+    expect(boundPrompt(body, forms.chat, model).meters.inputToken as number).toBeGreaterThanOrEqual(tokens);
   });
 
   const referring = {
@@ -284,20 +288,20 @@ describe("the bound of a prompt", () => {
     ["the answer", { response_format: { type: "json_schema", json_schema: { name: "f", schema: referring } } }],
   ])("the schema of %s counts as what its references unfold to", (_, more) => {
     const body = chat("a", more);
-    const { meters } = boundPrompt(body, "chat", model);
+    const { meters } = boundPrompt(body, forms.chat, model);
     expect(meters.inputToken as number).toBeGreaterThan(3 * long.length);
     expect(meters.inputToken as number).toBeLessThan(3 * long.length + 500);
-    expect(readPromptText(body, "chat", model).otherTokens).toBeGreaterThan(long.length / 2);
+    expect(readPromptText(body, forms.chat, model).otherTokens).toBeGreaterThan(long.length / 2);
   });
 
-  test.each<[string, PromptProtocol, object]>([
+  test.each<[string, keyof typeof forms, object]>([
     ["a document", "messages", message([{ type: "document", ...source("url", { url: "https://x.example/a.pdf" }) }])],
     ["a file", "responses", respond([{ type: "input_file", file_url: "https:x.example/a.pdf" }])],
     ["a picture", "chat", chat([{ type: "image_url", image_url: { url: "https://x.example/a.png" } }])],
     ["a part of an unknown kind", "responses", respond([{ type: "input_video", from: { at: "gs://bucket/a" } }])],
     ["an item of an unknown kind", "responses", { input: [{ type: "recalled_memory", uri: "s3://bucket/a" }] }],
   ])("knows of an address in %s (%s), which a count may find another thing at", (_, protocol, body) => {
-    expect(boundPrompt(body, protocol, model).hasAddress).toBe(true);
+    expect(boundPrompt(body, forms[protocol], model).hasAddress).toBe(true);
   });
 
   test("takes no text, bytes or name of a file for an address", () => {
@@ -306,7 +310,7 @@ describe("the bound of a prompt", () => {
       { type: "text", text: "https://x.example" },
       { type: "file", file },
     ]);
-    expect(boundPrompt(body, "chat", model).hasAddress).toBe(false);
+    expect(boundPrompt(body, forms.chat, model).hasAddress).toBe(false);
   });
 
   test.each([
@@ -318,10 +322,10 @@ describe("the bound of a prompt", () => {
     const text = `${data.slice(0, 4000)}${strange}${data.slice(4000)}`;
     const body = chat([{ type: "input_audio", input_audio: { data: text, format: "wav" } }]);
     await measureAudio(body as never);
-    expect(boundPrompt(body, "chat", model).isOpenEnded).toBe(true);
+    expect(boundPrompt(body, forms.chat, model).isOpenEnded).toBe(true);
   });
 
-  test.each<[string, PromptProtocol, object]>([
+  test.each<[string, keyof typeof forms, object]>([
     ["a part", "chat", chat([{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "1h" } }])],
     ["a tool", "messages", message("a", { tools: [{ name: "f", cache_control: { type: "ephemeral", ttl: "1h" } }] })],
     ["the request", "messages", message("a", { cache_control: { type: "ephemeral", ttl: "24h" } })],
@@ -331,14 +335,14 @@ describe("the bound of a prompt", () => {
       message([{ type: "tool_result", content: [{ type: "text", text: "a", cache_control: { ttl: "1h" } }] }]),
     ],
   ])("knows of a cache mark of more than five minutes on %s (%s)", (_, protocol, body) => {
-    expect(boundPrompt(body, protocol, model).keepsHour).toBe(true);
+    expect(boundPrompt(body, forms[protocol], model).keepsHour).toBe(true);
   });
 
   test("of a request whose marks are of five minutes does not take them for longer ones", () => {
     const body = message([{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "5m" } }], {
       cache_control: { type: "ephemeral" },
     });
-    expect(boundPrompt(body, "messages", model).keepsHour).toBe(false);
+    expect(boundPrompt(body, forms.messages, model).keepsHour).toBe(false);
   });
 });
 
@@ -354,7 +358,7 @@ describe("the text of a prompt for an estimate", () => {
         max_tokens: 5,
       },
     );
-    const { pieces, otherTokens } = readPromptText(body, "chat", model);
+    const { pieces, otherTokens } = readPromptText(body, forms.chat, model);
     expect(pieces).toEqual([
       "abc",
       "tools",
@@ -372,13 +376,13 @@ describe("the text of a prompt for an estimate", () => {
 
   test("takes what a provider sealed by its length, since it alone can read it", () => {
     const body = { input: [{ type: "reasoning", id: "r", summary: [], encrypted_content: "s".repeat(5000) }] };
-    const { pieces, otherTokens } = readPromptText(body, "responses", model);
+    const { pieces, otherTokens } = readPromptText(body, forms.responses, model);
     expect([pieces, otherTokens]).toEqual([["r"], 1006]);
-    expect(boundPrompt(body, "responses", model).meters.inputToken as number).toBeGreaterThan(5000);
+    expect(boundPrompt(body, forms.responses, model).meters.inputToken as number).toBeGreaterThan(5000);
   });
 });
 
-test.each<[string, PromptProtocol, number, (levels: number, last: object) => object]>([
+test.each<[string, keyof typeof forms, number, (levels: number, last: object) => object]>([
   [
     "documents in documents",
     "messages",
@@ -408,7 +412,7 @@ test.each<[string, PromptProtocol, number, (levels: number, last: object) => obj
         return "Hello";
       },
     };
-    boundPrompt(make(depth, last), protocol, model);
+    boundPrompt(make(depth, last), forms[protocol], model);
     return reads;
   };
   expect(readsAt(1)).toBeWithin(1, 3);

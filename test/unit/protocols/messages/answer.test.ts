@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import { type ChatCompletion, UpstreamFault } from "../../../../src/contract/index.ts";
-import { toMessagesAnswer } from "../../../../src/protocols/messages/index.ts";
+import { toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesAnswer } from "../../../../src/protocols/messages/schema.ts";
 import { planOf, refusalOf, signer } from "./support.ts";
 

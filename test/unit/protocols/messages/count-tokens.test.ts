@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { countInputTokens } from "../../../../src/protocols/messages/index.ts";
+import { countInputTokens } from "../../../../src/protocols/messages/inbound.ts";
 import type { MessagesCountRequest } from "../../../../src/protocols/messages/schema.ts";
 
 /** Counts a request, and shows the text that it counted. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ErrorCode, errorTable, GatewayError, UpstreamFault } from "../../../../src/contract/index.ts";
-import { toEventText, toMessagesError } from "../../../../src/protocols/messages/index.ts";
+import { toNamedEvent } from "../../../../src/protocols/inbound.ts";
+import { toMessagesError } from "../../../../src/protocols/messages/errors.ts";
 
 describe("an error in Anthropic's envelope", () => {
   test.each<[ErrorCode, number, string]>([
@@ -36,7 +37,7 @@ describe("an error in Anthropic's envelope", () => {
 
   test("is an event of a stream that has begun", () => {
     const { body } = toMessagesError(new GatewayError("unavailable", "Shutting down"), "mg_1");
-    expect(toEventText(body)).toBe(
+    expect(toNamedEvent(body)).toBe(
       'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"Shutting down","code":"unavailable"},"request_id":"mg_1"}\n\n',
     );
   });

@@ -3,12 +3,9 @@ import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
 import type { ChatChunk, ChatCompletion } from "../../../../src/contract/index.ts";
 import { toChunks } from "../../../../src/kernel/normalize/completion.ts";
-import {
-  type MessagesPlan,
-  MessagesStream,
-  toEventText,
-  toMessagesAnswer,
-} from "../../../../src/protocols/messages/index.ts";
+import { toNamedEvent } from "../../../../src/protocols/inbound.ts";
+import { type MessagesPlan, toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
+import { MessagesStream } from "../../../../src/protocols/messages/inbound-stream.ts";
 import { MessagesAnswer, type MessagesEvent } from "../../../../src/protocols/messages/schema.ts";
 import { randomBelow } from "../../../support/random.ts";
 import { accumulate, chunkOf, planOf } from "./support.ts";
@@ -40,7 +37,7 @@ describe("the events of a stream", () => {
       usage,
     ];
     const events = eventsOf(shown, ...chunks);
-    const text = events.map(toEventText).join("");
+    const text = events.map(toNamedEvent).join("");
     const golden = new URL("../../../fixtures/messages/stream.sse", import.meta.url);
     expect(text).toBe(await Bun.file(golden).text());
   });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Value } from "@sinclair/typebox/value";
 import { ChatRequest } from "../../../../src/contract/index.ts";
-import { refuseOtherProtocols } from "../../../../src/protocols/messages/index.ts";
+import { refuseOtherProtocols } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
 import { planOf, refusalOf, requestOf, translated } from "./support.ts";
 

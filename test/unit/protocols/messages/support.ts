@@ -1,6 +1,7 @@
 import type { ChatChunk, ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
-import { type MessagesPlan, ThoughtSigner, toChatRequest } from "../../../../src/protocols/messages/index.ts";
+import { type MessagesPlan, toChatRequest } from "../../../../src/protocols/messages/inbound.ts";
 import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
+import { ThoughtSigner } from "../../../../src/protocols/messages/thoughts.ts";
 
 export const signer = new ThoughtSigner("a secret");
 

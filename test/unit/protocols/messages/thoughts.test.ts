@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ThoughtSigner, withoutOwnThoughts } from "../../../../src/protocols/messages/index.ts";
+import { ThoughtSigner, withoutOwnThoughts } from "../../../../src/protocols/messages/thoughts.ts";
 import { refusalOf, requestOf, signer, translated } from "./support.ts";
 
 const turns = (thinking: string, signature: string) =>

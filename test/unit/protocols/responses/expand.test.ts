@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { GatewayError } from "../../../../src/contract/index.ts";
-import { expandRequest, getResponseOfInput, toStoredItems } from "../../../../src/protocols/responses/index.ts";
+import { expandRequest, getResponseOfInput, toStoredItems } from "../../../../src/protocols/responses/inbound.ts";
 import type { ResponseItem, ResponsesRequest } from "../../../../src/protocols/responses/schema.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { isRequest, sent } from "./support.ts";

@@ -7,7 +7,7 @@ import {
   previousResponseNotFound,
   refuseChatBody,
   toStoredItems,
-} from "../../../../src/protocols/responses/index.ts";
+} from "../../../../src/protocols/responses/inbound.ts";
 import type { ResponseItem } from "../../../../src/protocols/responses/schema.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { goldenCases, sent, translate } from "./support.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../../src/contract/index.ts";
-import { createReasoningSeal, removeOwnThoughts } from "../../../../src/protocols/responses/index.ts";
+import { createReasoningSeal, removeOwnThoughts } from "../../../../src/protocols/responses/reasoning-seal.ts";
 
 const key = new Uint8Array(32).fill(7);
 const seal = createReasoningSeal(key, "acc_1", "model.1");

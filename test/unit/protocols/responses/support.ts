@@ -4,15 +4,17 @@ import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { ChatChunk } from "../../../../src/contract/index.ts";
 import type { SchemaError } from "../../../../src/http/middleware/validation-errors.ts";
 import {
-  createResponseHead,
-  type ReasoningSeal,
-  type ResponseEvent,
-  type ResponseHead,
   type ResponsePlan,
-  ResponseStream,
   type TranslationOptions,
   toChatRequest,
-} from "../../../../src/protocols/responses/index.ts";
+} from "../../../../src/protocols/responses/inbound.ts";
+import {
+  createResponseHead,
+  type ResponseEvent,
+  type ResponseHead,
+  ResponseStream,
+} from "../../../../src/protocols/responses/inbound-stream.ts";
+import type { ReasoningSeal } from "../../../../src/protocols/responses/reasoning-seal.ts";
 import { ResponsesRequest } from "../../../../src/protocols/responses/schema.ts";
 
 /** The cases of a folder, each with the sentence it stands for. A new case is a new file. */

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { fromEvents } from "../../../../src/protocols/messages/outbound-stream.ts";
 import type { AnswerBlock, Turn } from "../../../../src/protocols/messages/schema.ts";
-
-import { createReasoningSeal, type ResponseEvent } from "../../../../src/protocols/responses/index.ts";
+import type { ResponseEvent } from "../../../../src/protocols/responses/inbound-stream.ts";
+import { createReasoningSeal } from "../../../../src/protocols/responses/reasoning-seal.ts";
 import type { ResponseItem, ResponseObject } from "../../../../src/protocols/responses/schema.ts";
 import { streamOf } from "../../plugins/anthropic/stream-of.ts";
 import { drain, eventsFrom, modelOf, plain, translated } from "../../plugins/anthropic/support.ts";

@@ -2,17 +2,17 @@ import {
   type Call,
   type ChatRequest,
   type NativeAnswer,
+  type PassthroughFormat,
   type ProviderPlugin,
   type ServerEvent,
   toMeters,
   UpstreamFault,
+  type WirePart,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import { type NativeProtocol, nativeProtocols, type Part } from "../../protocols/native.ts";
-import { classifyError } from "../../protocols/upstream-errors.ts";
 import type { CallContext } from "../call-context.ts";
-import type { NativeExchange } from "../native-exchange.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
+import type { Passthrough } from "../passthrough.ts";
 import type { Kernel } from "../types.ts";
 import { closeIterator, withYielding } from "./iterators.ts";
 
@@ -26,62 +26,63 @@ const charactersMax = 64 * 1024 * 1024;
 /** An event and its JSON. */
 interface ReadEvent {
   event: ServerEvent;
-  part: Part;
+  part: WirePart;
 }
 
 /** An answer of a provider that has begun: whole, or its first events and an iterator of the others. */
-export interface OpenedNative {
-  native: NativeExchange;
+export interface OpenedPassthrough {
+  passthrough: Passthrough;
   readUsage: NativeAnswer["readUsage"];
-  whole?: Part;
+  whole?: WirePart;
   first: ReadEvent[];
   events?: AsyncIterator<ServerEvent>;
 }
 
 /** Asks a route in the client's protocol if its provider speaks that, otherwise by chat. */
 export function createOpener<Opened>(
-  native: NativeExchange,
+  passthrough: Passthrough,
   openChat: (plugin: ProviderPlugin, call: Call<ChatRequest>) => Promise<Opened>,
 ) {
-  return (plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<Opened | OpenedNative> => {
-    if (native.isServedBy(plugin)) return openNative(native, plugin, call);
-    for (const sentence of native.warnings) call.warn(sentence);
+  return (plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<Opened | OpenedPassthrough> => {
+    if (passthrough.isServedBy(plugin)) return openPassthrough(passthrough, plugin, call);
+    for (const sentence of passthrough.warnings) call.warn(sentence);
     return openChat(plugin, call);
   };
 }
 
-/** Asks a native route, and waits for the first content: until then another route can still serve the call. */
-export async function openNative(
-  native: NativeExchange,
+/** Asks a passthrough route, and waits for the first content: until then another route can still serve the call. */
+export async function openPassthrough(
+  passthrough: Passthrough,
   plugin: ProviderPlugin,
   call: Call<ChatRequest>,
-): Promise<OpenedNative> {
-  const handler = native.handlerOf(plugin);
-  if (handler === undefined) throw new TypeError(`Plugin '${plugin.name}' has no ${native.protocol} handler`);
-  const request = { body: native.toBody(call.request), headers: native.headers };
+): Promise<OpenedPassthrough> {
+  const handler = passthrough.handlerOf(plugin);
+  if (handler === undefined)
+    throw new TypeError(`Plugin '${plugin.name}' has no ${passthrough.format.protocol} handler`);
+  const request = { body: passthrough.toBody(call.request), headers: passthrough.headers };
   const { content, readUsage } = await handler({ ...call, request });
-  const protocol = nativeProtocols[native.protocol];
+  const { format } = passthrough;
   if (isIterable(content) !== (call.request.stream === true)) {
     throw new TypeError("A stream was returned where stream is not true, or the other way round");
   }
-  if (isIterable(content)) return { native, readUsage, ...(await openStream(content, protocol)) };
+  if (isIterable(content)) return { passthrough, readUsage, ...(await openStream(content, format)) };
   if (!isRecord(content)) throw badAnswer("The provider's answer is not an object");
-  const fault = protocol.faultOf(content);
+  const fault = format.faultOf(content);
   if (fault !== undefined) throw fault;
-  if (!protocol.isAnswer(content))
-    throw badAnswer(`The provider's answer is not one of the ${native.protocol} protocol`);
-  return { native, readUsage, whole: content, first: [] };
+  if (!format.isAnswer(content))
+    throw badAnswer(`The provider's answer is not one of the ${passthrough.format.protocol} protocol`);
+  return { passthrough, readUsage, whole: content, first: [] };
 }
 
 /** Gives the answer out. Throws unless a stream ends in order. */
-export async function finishNative(
+export async function sendPassthrough(
   kernel: Kernel,
   call: CallContext<"chat">,
-  opened: OpenedNative,
+  opened: OpenedPassthrough,
 ): Promise<undefined> {
-  const { native } = opened;
-  native.isServing = true;
-  const reader = new NativeReader(native, call, opened.readUsage);
+  const { passthrough } = opened;
+  passthrough.isServing = true;
+  const reader = new PassthroughReader(passthrough, call, opened.readUsage);
   if (opened.whole !== undefined) reader.readWhole(opened.whole);
   else await sendEvents(call, reader, opened);
   call.usageMeter.finish();
@@ -94,20 +95,20 @@ export async function finishNative(
 
 async function openStream(
   stream: AsyncIterable<ServerEvent>,
-  protocol: NativeProtocol,
-): Promise<Pick<OpenedNative, "first" | "events">> {
+  format: PassthroughFormat,
+): Promise<Pick<OpenedPassthrough, "first" | "events">> {
   const events = withYielding(stream[Symbol.asyncIterator]());
   const first: ReadEvent[] = [];
   try {
     while (true) {
       const { done, value } = await events.next();
       if (done) throw badAnswer("The provider's stream ended before it began");
-      const read = readEvent(value);
+      const read = readEvent(value, format);
       if (read === undefined) continue;
-      const fault = protocol.faultOf(read.part);
+      const fault = format.faultOf(read.part);
       if (fault !== undefined) throw fault;
       first.push(read);
-      if (!protocol.isPrelude(read.part.type) || first.length >= firstEventsMax) return { first, events };
+      if (!format.isPrelude(read.part.type) || first.length >= firstEventsMax) return { first, events };
     }
   } catch (error) {
     closeIterator(events);
@@ -117,8 +118,8 @@ async function openStream(
 
 async function sendEvents(
   call: CallContext<"chat">,
-  reader: NativeReader,
-  { first, events }: OpenedNative,
+  reader: PassthroughReader,
+  { first, events, passthrough }: OpenedPassthrough,
 ): Promise<void> {
   if (call.sink === undefined || events === undefined) throw new TypeError("There is no sink to stream to");
   // An event that is not paid is neither counted nor sent.
@@ -131,7 +132,7 @@ async function sendEvents(
     for (const read of first) await send(read);
     for (let next = await events.next(); !next.done; next = await events.next()) {
       // What follows the end is read and dropped, so that the connection can be used again.
-      const read = reader.isComplete ? undefined : readEvent(next.value);
+      const read = reader.isComplete ? undefined : readEvent(next.value, passthrough.format);
       const drained = read === undefined ? undefined : send(read);
       if (drained !== undefined) await drained;
     }
@@ -143,64 +144,63 @@ async function sendEvents(
 }
 
 /** Reads what has to be known of an answer, and sends its events on. */
-class NativeReader {
-  readonly #exchange: NativeExchange;
+class PassthroughReader {
+  readonly #passthrough: Passthrough;
   readonly #call: CallContext<"chat">;
   readonly #readUsage: NativeAnswer["readUsage"];
   isComplete = false;
   finishReason: string | undefined;
 
-  constructor(exchange: NativeExchange, call: CallContext<"chat">, readUsage: NativeAnswer["readUsage"]) {
-    this.#exchange = exchange;
+  constructor(passthrough: Passthrough, call: CallContext<"chat">, readUsage: NativeAnswer["readUsage"]) {
+    this.#passthrough = passthrough;
     this.#call = call;
     this.#readUsage = readUsage;
   }
 
-  readWhole(answer: Part): void {
+  readWhole(answer: WirePart): void {
     this.#report(answer);
     this.#count(JSON.stringify(answer.content ?? answer.output));
     this.#note(answer);
     this.#rename(answer);
-    this.#exchange.answer = answer;
+    this.#passthrough.answer = answer;
   }
 
   /** An upper bound of the tokens of an event; one without a piece of text may name a tool. */
   tokensMaxOf({ part }: ReadEvent): number {
-    const protocol = nativeProtocols[this.#exchange.protocol];
-    const text = protocol.textOf(part);
+    const { format } = this.#passthrough;
+    const text = format.textOf(part);
     if (typeof text === "string") return tokensMax(text);
-    return protocol.isPrelude(part.type) ? 0 : otherTokensMax;
+    return format.isPrelude(part.type) ? 0 : otherTokensMax;
   }
 
   /** Sends an event; the last one is kept until the call is settled. */
   read({ event, part }: ReadEvent): Promise<void> | undefined {
     this.#call.throwIfCancelled();
-    const exchange = this.#exchange;
-    const protocol = nativeProtocols[exchange.protocol];
+    const passthrough = this.#passthrough;
+    const { format } = passthrough;
     this.#report(part);
-    const fault = protocol.faultOf(part);
+    const fault = format.faultOf(part);
     if (fault !== undefined) throw fault;
-    this.#count(protocol.textOf(part));
-    if (typeof part.sequence_number === "number") exchange.sequence = part.sequence_number;
-    const head = protocol.headOf(part);
+    this.#count(format.textOf(part));
+    if (typeof part.sequence_number === "number") passthrough.sequence = part.sequence_number;
+    const head = format.headOf(part);
     const isChanged = head !== undefined && this.#rename(head);
-    if (head !== undefined) exchange.head = head;
+    if (head !== undefined) passthrough.head = head;
     const sent = {
       event: event.event,
       data: isChanged || event.data.includes("\n") ? JSON.stringify(part) : event.data,
     };
     this.#note(part);
-    if (!protocol.isLast(part.type)) return exchange.write(sent);
+    if (!format.isLast(part.type)) return this.#call.sink?.pass(sent);
     this.isComplete = true;
-    exchange.answer = head;
-    exchange.lastEvent = sent;
+    passthrough.answer = head;
+    passthrough.lastEvent = sent;
     return undefined;
   }
 
-  #report(part: Part): void {
-    const head = nativeProtocols[this.#exchange.protocol].headOf(part) ?? part;
-    // The Messages protocol says it in the usage.
-    const tier = head.service_tier ?? (isRecord(head.usage) ? head.usage.service_tier : undefined);
+  #report(part: WirePart): void {
+    const head = this.#passthrough.format.headOf(part) ?? part;
+    const tier = this.#passthrough.format.servedTierOf(head);
     if (typeof tier === "string") this.#call.servedTier = tier;
     const { usageMeter } = this.#call;
     const meters = toMeters(this.#readUsage(part));
@@ -222,15 +222,15 @@ class NativeReader {
     }
   }
 
-  #note(part: Part): void {
-    const reason = nativeProtocols[this.#exchange.protocol].finishReasonOf(part);
+  #note(part: WirePart): void {
+    const reason = this.#passthrough.format.finishReasonOf(part);
     if (reason === undefined) return;
     this.finishReason = reason;
     this.#call.usageMeter.produced = true;
   }
 
   /** Gives the answer the model's public name. */
-  #rename(head: Part): boolean {
+  #rename(head: WirePart): boolean {
     const name = this.#call.modelEntry.model.id;
     if (typeof head.model !== "string" || head.model === name) return false;
     head.model = name;
@@ -239,11 +239,11 @@ class NativeReader {
 }
 
 /** The event with its JSON; `undefined` for one that says nothing. */
-function readEvent(event: ServerEvent): ReadEvent | undefined {
+function readEvent(event: ServerEvent, format: PassthroughFormat): ReadEvent | undefined {
   const data = event.data.trim();
   if (data === "" || data === "[DONE]") return undefined;
   const part = parseJson(data);
-  if (event.event === "raw") throw classifyError(part ?? data);
+  if (event.event === "raw") throw format.readFault(part ?? data);
   if (isRecord(part)) {
     const type = part.type ?? event.event;
     if (typeof type !== "string" || !/^[\w.]{1,100}$/.test(type))

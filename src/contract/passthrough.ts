@@ -1,0 +1,105 @@
+import { KindGuard, type TSchema } from "@sinclair/typebox";
+import type { ServerEvent } from "./plugin.ts";
+import type { UpstreamFault } from "./upstream-fault.ts";
+
+/** The JSON of a whole answer, or of one event, of a wire format. */
+export type WirePart = Record<string, unknown>;
+
+/** How a part of a conversation is bounded. */
+export type PromptPartKind = "text" | "image" | "audio" | "file" | "parts";
+
+/**
+ * Where a wire format has its conversation, so that the tokens of a body can be bounded as it is sent. Every value counts,
+ * whatever field it stands in; this only tells media from text.
+ */
+export interface PromptForm {
+  /** The field of the messages or items. */
+  readonly list: string;
+  /** The fields that can hold no text. */
+  readonly scalars: ReadonlySet<string>;
+  /** The kinds of parts. A part of another kind may refer to anything, so that only the context of the model bounds it. */
+  readonly parts: Readonly<Record<string, PromptPartKind>>;
+  /** The members of a message or an item that hold parts. */
+  readonly partsMembers: ReadonlySet<string>;
+  /** The kinds of items whose cost is that of their text; absent: all are. */
+  readonly items?: ReadonlySet<unknown> | undefined;
+  /** Audio is sent along and can be measured; otherwise only the context bounds it. */
+  readonly measuresAudio?: boolean;
+  /** An assistant's message names an earlier answer in audio. */
+  readonly hasAudioAnswers?: boolean;
+  /** A schema is sent with its references put in place. */
+  readonly unfoldsSchemas?: boolean;
+  /** A part may stand without a list around it. */
+  readonly hasSingleParts?: boolean;
+  /** Where a file has its bytes: in an object of its own, in the part itself, or in a `source` of one of several types. */
+  readonly files: "object" | "part" | "source";
+}
+
+/** The fields that the schema of a request holds to numbers, switches and fixed words. */
+export function scalarsOf(properties: Readonly<Record<string, TSchema>>): ReadonlySet<string> {
+  return new Set(Object.keys(properties).filter((name) => isScalarSchema(properties[name])));
+}
+
+/** Whether a schema holds a value to a number, a switch or a fixed word. */
+export function isScalarSchema(schema: TSchema | undefined): boolean {
+  if (KindGuard.IsUnion(schema)) return schema.anyOf.every(isScalarSchema);
+  if (KindGuard.IsLiteral(schema) || KindGuard.IsNull(schema)) return true;
+  return KindGuard.IsNumber(schema) || KindGuard.IsInteger(schema) || KindGuard.IsBoolean(schema);
+}
+
+/**
+ * What the kernel has to know of a wire format whose bodies and answers it passes through: it counts, bounds and bills them
+ * without knowing the format.
+ */
+export interface PassthroughFormat {
+  readonly protocol: "responses" | "messages";
+  /** The field of a request that bounds the answer. */
+  readonly outputLimit: string;
+  readonly prompt: PromptForm;
+  /** The handler of a plugin that counts the tokens of a body. */
+  readonly countHandler: "countResponsesTokens" | "countMessagesTokens";
+  /** Whether a header of the client's belongs to the format, and goes to the provider. */
+  isOwnHeader(name: string): boolean;
+  /** What asks the model to reason; absent: the body does not. */
+  reasoningOf(body: WirePart): unknown;
+  /** The name that the price has for the tier of service that is asked for. */
+  tierOf(body: WirePart): unknown;
+  /** The name of the tier that served, where the answer says it. */
+  servedTierOf(head: WirePart): unknown;
+  /** Whether the provider itself shortens a prompt that is too long. */
+  shortensPrompt(body: WirePart): boolean;
+  /** Whether an event says only that the provider has taken the request: no route is committed by it. */
+  isPrelude(type: unknown): boolean;
+  /** Whether the answer is complete with this event. */
+  isLast(type: unknown): boolean;
+  /** Whether a value is a whole answer. */
+  isAnswer(value: WirePart): boolean;
+  /** The object that stands for the whole answer in an event and has the model's name; absent in most. */
+  headOf(event: WirePart): WirePart | undefined;
+  /** The failure that an answer or event tells of. */
+  faultOf(part: WirePart): UpstreamFault | undefined;
+  /** The failure that stands in place of an event. */
+  readFault(body: unknown): UpstreamFault;
+  /** The piece of text that an event brings. */
+  textOf(event: WirePart): unknown;
+  /** Why the model stopped, in the words of chat. */
+  finishReasonOf(part: WirePart): string | undefined;
+}
+
+/** A request as its client wrote it, for the routes whose providers speak the client's wire format. */
+export interface PassthroughRequest {
+  readonly format: PassthroughFormat;
+  readonly body: WirePart;
+  /** The conversation is to be compacted, which only some providers of the format do. */
+  readonly isCompaction?: boolean;
+}
+
+/** What is known of an answer that was passed through, once the first event has come. */
+export interface PassedAnswer {
+  /** The answer as its last event showed it. */
+  readonly head?: WirePart | undefined;
+  /** The number of the last event; 0 where events have none. */
+  readonly sequence: number;
+  /** The last event of a stream, to be sent once the call is settled. */
+  readonly lastEvent?: ServerEvent | undefined;
+}

@@ -1,0 +1,87 @@
+import { type ChatChunk, type ChatCompletion, type ChatRequest, GatewayError } from "../../contract/index.ts";
+import { countPassthrough, isHeaderValue, Passthrough } from "../../kernel/index.ts";
+import type { Exchange } from "../../protocols/inbound.ts";
+import type { HttpDeps } from "../deps.ts";
+import { toGatewayError } from "../middleware/errors.ts";
+import { executeCall, type HttpCall, jsonReply } from "../middleware/handle-call.ts";
+import { sseReply } from "../middleware/sse-reply.ts";
+import { formatEvent, SseStream } from "../middleware/sse-stream.bun.ts";
+
+/** A longer value of a wire format's own header is not sent on. */
+const headerCharactersMax = 4096;
+
+/**
+ * Serves a chat request in its client's wire format, whole or as server-sent events: passed through where the provider
+ * speaks the format, otherwise by way of the uniform format.
+ */
+export async function serveExchange(deps: HttpDeps, call: HttpCall, exchange: Exchange): Promise<Response> {
+  const request = chooseRequest(call, exchange);
+  if (request.stream === true) return await stream(deps, call, { exchange, request });
+  const completion = await executeCall(deps, call, { capability: "chat", request });
+  const passed = call.passthrough?.answer;
+  const answer = passed ?? exchange.toAnswer(completion as ChatCompletion);
+  await exchange.finish?.(answer, passed !== undefined);
+  return jsonReply(deps, call, answer);
+}
+
+/** The tokens of a request, as its provider counts them; `undefined` when none does. */
+export async function countExchange(
+  deps: HttpDeps,
+  call: HttpCall,
+  passthrough: Exchange["passthrough"],
+): Promise<number | undefined> {
+  call.passthrough = findPassthrough(call, passthrough);
+  return call.passthrough && (await countPassthrough(deps.kernel, call, call.passthrough));
+}
+
+function stream(
+  deps: HttpDeps,
+  call: HttpCall,
+  { exchange, request }: { exchange: Exchange; request: ChatRequest },
+): Promise<Response> {
+  const sink = new SseStream<ChatChunk>(call, (chunk) => exchange.push(chunk));
+  const answer = executeCall(deps, call, { capability: "chat", request, sink }).then(
+    async () => {
+      const event = call.passthrough?.lastEvent;
+      if (event === undefined) return await exchange.end();
+      return formatEvent((await exchange.endPassed?.(event)) ?? event);
+    },
+    (thrown) => {
+      if (!sink.isOpen) throw thrown;
+      const { passthrough } = call;
+      return exchange.fail(toGatewayError(thrown, deps.log), passthrough?.isServing ? passthrough : undefined);
+    },
+  );
+  return sseReply(deps, call, sink, answer);
+}
+
+/** The request that is admitted. @throws {GatewayError} When only a provider of the client's format could serve it. */
+function chooseRequest(call: HttpCall, { request, passthrough, untranslatable, warnings }: Exchange): ChatRequest {
+  const passed = findPassthrough(call, passthrough);
+  call.passthrough = passed;
+  if (passed === undefined) {
+    if (untranslatable !== undefined) throw untranslatable;
+    for (const sentence of warnings) call.warn(sentence);
+  } else {
+    passed.untranslatable = untranslatable;
+    passed.warnings = warnings;
+  }
+  return request ?? (passed as Passthrough).toStandIn();
+}
+
+/** The passed-through side of a call where a route of a model that may serve it speaks the client's format. */
+export function findPassthrough(call: HttpCall, asked: Exchange["passthrough"]): Passthrough | undefined {
+  if (asked === undefined) return undefined;
+  const headers: Record<string, string> = {};
+  for (const [name, value] of call.httpRequest.headers) {
+    if (!asked.format.isOwnHeader(name) || value.length > headerCharactersMax) continue;
+    if (!isHeaderValue(value)) {
+      const sentence = `The header ${name} has a character that is not printable ASCII`;
+      throw new GatewayError("invalid_request", sentence, { param: name });
+    }
+    headers[name] = value;
+  }
+  const passthrough = new Passthrough(asked, headers);
+  const routes = call.candidates?.flatMap(({ modelEntry }) => modelEntry.routes) ?? [];
+  return routes.some(({ plugin }) => passthrough.isServedBy(plugin)) ? passthrough : undefined;
+}

@@ -1,0 +1,119 @@
+import {
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  GatewayError,
+  type PassedAnswer,
+  type PassthroughRequest,
+  type ServerEvent,
+} from "../contract/index.ts";
+
+/**
+ * What a client speaks. An inbound wire format reads a request into the uniform format, and writes the answer, the events
+ * of a stream and the errors that its clients understand. The HTTP side serves every format in the same way, by this
+ * interface; the kernel never sees it.
+ */
+export interface Inbound<Body = never, Options = never> {
+  readonly protocol: "chat" | "completions" | "responses" | "messages";
+  /** The paths that take and answer the format, below the base path; `:id` stands for one segment. */
+  readonly endpoints: readonly string[];
+  /** What the format calls the output limit; absent: as the uniform format. */
+  readonly outputLimit?: string;
+  /**
+   * Refuses a body of another format before its schema is looked at, whose complaint would be about a missing field.
+   *
+   * @throws {GatewayError} `invalid_request`
+   */
+  refuse(body: unknown): void;
+  /** Reads a request. @throws {GatewayError} `invalid_request` for what no route could serve. */
+  open(body: Body, options: Options): Exchange;
+  /** An error in the envelope and with the status of the format. */
+  toError(error: GatewayError, callId: string): ErrorResponse;
+  /** The headers of every answer. */
+  headersOf?(callId: string): Record<string, string>;
+}
+
+/** An error as an HTTP response. */
+export interface ErrorResponse {
+  readonly status: number;
+  readonly headers: Record<string, string>;
+  readonly body: object;
+}
+
+/** One request of a client, and the way back. */
+export interface Exchange {
+  /** The request in the uniform format; absent when it cannot be said there. */
+  readonly request: ChatRequest | undefined;
+  /** Why it cannot be said in the uniform format: only a provider that speaks the client's format can serve it. */
+  readonly untranslatable?: GatewayError | undefined;
+  /** What the translation lost, a sentence each. */
+  readonly warnings: readonly string[];
+  /** The request as its client wrote it, for providers that speak the client's format; absent where none can. */
+  readonly passthrough?: PassthroughRequest;
+  /** The whole answer. */
+  toAnswer(completion: ChatCompletion): object;
+  /** The text that a chunk of the answer comes to; empty for one that says nothing. */
+  push(chunk: ChatChunk): string;
+  /** The last text of a stream, once the call is settled. */
+  end(): string | Promise<string>;
+  /** The text that ends a stream which broke off. @param passed What was passed through until then. */
+  fail(error: GatewayError, passed?: PassedAnswer): string;
+  /** Looks at a whole answer before it is sent, and may change it. @param isPassed It came in the client's format. */
+  finish?(answer: object, isPassed: boolean): Promise<void>;
+  /** The last event of a stream that was passed through; absent: it is sent as it came. */
+  endPassed?(event: ServerEvent): Promise<ServerEvent>;
+}
+
+/** An event without a name, as chat has them. */
+export function toEvent(value: unknown): string {
+  return `data: ${JSON.stringify(value)}\n\n`;
+}
+
+/** An event whose name is its type, with fields of its own. */
+export interface NamedEvent {
+  readonly type: string;
+  readonly [field: string]: unknown;
+}
+
+/** An event whose name is its type. */
+export function toNamedEvent(event: { readonly type: string } | NamedEvent): string {
+  return `event: ${event.type}\n${toEvent(event)}`;
+}
+
+export function formatEvents(events: readonly { readonly type: string }[]): string {
+  let text = "";
+  for (const event of events) text += toNamedEvent(event);
+  return text;
+}
+
+/** Errors of a translation that no route would do without: they are about the gateway's own store and envelopes. */
+const finalCodes: ReadonlySet<string> = new Set([
+  "item_not_found",
+  "previous_response_not_found",
+  "invalid_encrypted_content",
+]);
+
+/**
+ * A translation, or why there is none.
+ *
+ * @throws What a provider that speaks the client's format could not serve either.
+ */
+export function tryTranslate<Translated>(translate: () => Translated): Translated | GatewayError {
+  try {
+    return translate();
+  } catch (error) {
+    if (!(error instanceof GatewayError) || finalCodes.has(error.publicCode)) throw error;
+    return error;
+  }
+}
+
+/** What a translated answer needs of its request. @throws {TypeError} For a request that was only passed through. */
+export function expectTranslated<Plan>(plan: Plan | undefined): Plan {
+  if (plan === undefined) throw new TypeError("A request without a translation was answered in the uniform format");
+  return plan;
+}
+
+/** An error in OpenAI's envelope. */
+export function toOpenaiError(error: GatewayError): ErrorResponse {
+  return { status: error.status, headers: error.retryHeaders, body: error.toBody() };
+}
