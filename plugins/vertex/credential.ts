@@ -87,8 +87,7 @@ function readPem(pem: string): Uint8Array<ArrayBuffer> {
 }
 
 function encode(bytes: Uint8Array): string {
-  const text = btoa(String.fromCharCode(...bytes));
-  return text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return bytes.toBase64({ alphabet: "base64url", omitPadding: true });
 }
 
 function readAccount(text: string | undefined): ServiceAccount | undefined {

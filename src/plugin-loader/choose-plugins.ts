@@ -32,7 +32,9 @@ export interface Choice {
 }
 
 /** Clouds sell what others sell too, under names of their own: those are no use where nothing is real. */
-const isSimulated = ({ credential }: ProviderPlugin) => getForm(credential) === undefined;
+export function isSimulated({ credential }: ProviderPlugin): boolean {
+  return getForm(credential) === undefined;
+}
 
 /**
  * Real plugins where there are credentials; the sandbox only when asked for, or alone on a loopback address. A provider

@@ -1,5 +1,6 @@
 import type { ProviderPlugin } from "../contract/index.ts";
 import type { Registry } from "../kernel/index.ts";
+import { isSimulated } from "./choose-plugins.ts";
 import type { PluginFile } from "./plugin-files.ts";
 
 /** The status of a plugin. */
@@ -58,7 +59,8 @@ interface PluginFacts {
 
 /** Describes a plugin that could be loaded. */
 export function describePlugin({ plugin, file, routes, keys, sandbox, enabled, error }: PluginFacts): PluginState {
-  const idle = error !== undefined ? "refused" : !enabled ? "disabled" : sandbox ? "sandbox" : "no_credential";
+  const isSandbox = sandbox && isSimulated(plugin);
+  const idle = error !== undefined ? "refused" : !enabled ? "disabled" : isSandbox ? "sandbox" : "no_credential";
   const active = error === undefined || file === undefined ? "serving" : "previous";
   return {
     name: plugin.name,

@@ -6,6 +6,7 @@ import {
   UpstreamFault,
 } from "../contract/index.ts";
 import { isRecord, parseJson } from "../lib/json.ts";
+import { keepWith } from "../lib/kept-with.ts";
 import { classifyFault } from "./upstream-errors.ts";
 
 /** What a token endpoint is asked. */
@@ -38,9 +39,6 @@ const retryMs = 10_000;
 /** For an endpoint that does not say how long a token lasts. */
 const lifeSecondsDefault = 60;
 
-/** By what was asked, for as long as the credential is in use. */
-const entries = new WeakMap<ProviderCredential, Map<Ask, Entry>>();
-
 /**
  * The OAuth token of a credential: fetched when it is first needed, by one request for all calls that wait for it, and renewed
  * before its end while the one before still serves. Only the plugin's declared `hosts`, and those that the credential itself
@@ -61,7 +59,8 @@ export async function fetchToken(
   credential: ProviderCredential,
   ask: Ask,
 ): Promise<string> {
-  const entry = entryOf(credential, ask);
+  // The kernel forgets what is kept with a credential that its provider refuses.
+  const entry = keepWith<Entry>(credential, ask, () => ({ retryAt: 0 }));
   const now = Date.now();
   const { token } = entry;
   if (token !== undefined && now < token.expiresAt - leftMsMin) {
@@ -69,25 +68,6 @@ export async function fetchToken(
     return token.text;
   }
   return (await refresh(request, credential, ask, entry)).text;
-}
-
-/** Forgets the tokens of a credential, because its provider refused one before its end. */
-export function forgetTokens(credential: ProviderCredential): void {
-  entries.delete(credential);
-}
-
-function entryOf(credential: ProviderCredential, ask: Ask): Entry {
-  let byAsk = entries.get(credential);
-  if (byAsk === undefined) {
-    byAsk = new Map();
-    entries.set(credential, byAsk);
-  }
-  let entry = byAsk.get(ask);
-  if (entry === undefined) {
-    entry = { retryAt: 0 };
-    byAsk.set(ask, entry);
-  }
-  return entry;
 }
 
 function refresh(

@@ -12,8 +12,8 @@ import {
   type UpstreamRequestOptions,
 } from "../../contract/index.ts";
 import { readEventStream } from "../../lib/event-stream.ts";
+import { forgetKept } from "../../lib/kept-with.ts";
 import { readEvents } from "../../lib/sse.ts";
-import { forgetTokens } from "../../protocols/fetch-token.ts";
 import type { CallContext } from "../call-context.ts";
 import { nextTurn } from "../capabilities/iterators.ts";
 import type { Route } from "../routing/registry.ts";
@@ -241,7 +241,7 @@ export class BoundUpstream implements Upstream {
     }
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
     const fault = this.#route.plugin.readFault({ status, headers, body });
-    if (fault.kind === "auth" && this.#credential !== undefined) forgetTokens(this.#credential);
+    if (fault.kind === "auth" && this.#credential !== undefined) forgetKept(this.#credential);
     return fault;
   }
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, setSystemTime, test } from "bun:test";
 import { readCredential, type TokenResponse } from "../../../src/contract/index.ts";
-import { fetchToken, forgetTokens, type TokenRequest } from "../../../src/protocols/fetch-token.ts";
+import { forgetKept } from "../../../src/lib/kept-with.ts";
+import { fetchToken, type TokenRequest } from "../../../src/protocols/fetch-token.ts";
 import { errorOf } from "../../support/error-of.ts";
 
 const start = Date.parse("2026-11-24T12:00:00Z");
@@ -79,7 +80,7 @@ describe("a token", () => {
     const request = endpoint(grant("a"), grant("b"));
     const credential = readCredential("k");
     await fetchToken(request, credential, ask);
-    forgetTokens(credential);
+    forgetKept(credential);
     expect(await fetchToken(request, credential, ask)).toBe("b");
   });
 

@@ -1,0 +1,17 @@
+const kept = new WeakMap<object, Map<unknown, unknown>>();
+
+/** What was made for an object under this name, for as long as the object is in use: the tokens of a credential, for example. */
+export function keepWith<Value>(owner: object, name: unknown, make: () => Value): Value {
+  let byName = kept.get(owner);
+  if (byName === undefined) {
+    byName = new Map();
+    kept.set(owner, byName);
+  }
+  if (!byName.has(name)) byName.set(name, make());
+  return byName.get(name) as Value;
+}
+
+/** Forgets all that is kept with an object. */
+export function forgetKept(owner: object): void {
+  kept.delete(owner);
+}
