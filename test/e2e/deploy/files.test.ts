@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { dependencies } from "../../../package.json" with { type: "json" };
-import { variables } from "../../../src/config/index.ts";
+import { builtIns } from "../../../plugins/index.ts";
+import { getVariablePrefix, variables } from "../../../src/config/index.ts";
+import { getForm } from "../../../src/contract/index.ts";
 
 const folder = join(import.meta.dir, "../../../deploy");
 const read = (name: string) => Bun.file(join(folder, name)).text();
@@ -11,13 +13,21 @@ interface Compose {
   services: Record<string, { environment?: Record<string, string>; image?: string; build?: { dockerfile: string } }>;
 }
 
+/** The base URL of each built-in provider, and the fields of its credential. */
+const ofProviders = new Set(
+  builtIns.flatMap(({ name, credential }) => {
+    const fields = getForm(credential)?.fields.map((field) => field.name) ?? [];
+    return ["base_url", ...fields].map((field) => `${getVariablePrefix(name)}_${field.toUpperCase()}`);
+  }),
+);
+
 test("compose.yaml sets nothing on the gateways that they do not read", async () => {
   const { services } = Bun.YAML.parse(await read("compose.yaml")) as Compose;
   const gateways = Object.entries(services).filter(([name]) => name.startsWith("gateway-"));
   expect(gateways.length).toBe(2);
   for (const [, { environment, build }] of gateways) {
-    const keyLimits = Object.keys(environment ?? {}).filter((name) => !name.endsWith("_API_KEY"));
-    expect(keyLimits.filter((name) => !variables.includes(name))).toEqual([]);
+    const others = Object.keys(environment ?? {}).filter((name) => !name.endsWith("_API_KEY"));
+    expect(others.filter((name) => !variables.includes(name) && !ofProviders.has(name))).toEqual([]);
     expect(await Bun.file(join(folder, "..", build?.dockerfile ?? "")).exists()).toBe(true);
   }
 });
