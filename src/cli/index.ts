@@ -1,4 +1,4 @@
-import { RedisRefused } from "../billing/index.ts";
+import { RedisRefused } from "../ledger/index.ts";
 import { ConfigError, readConfig } from "../config/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import { StoreError } from "../db/index.ts";

@@ -1,4 +1,4 @@
-import type { OnCommit } from "../billing/index.ts";
+import type { OnCommit } from "../ledger/index.ts";
 import type { Config } from "../config/index.ts";
 import { toListenError } from "../config/index.ts";
 import type { CallObserver, Log } from "../kernel/index.ts";

@@ -9,7 +9,7 @@ import {
 } from "../contract/index.ts";
 import type { Database, TransactionScope } from "../db/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
-import type { PluginSnapshot } from "../plugin-loader/index.ts";
+import type { PluginSnapshot } from "./loader-index.ts";
 import { isRecord, parseJson } from "../sdk/index.ts";
 import { checkAddresses, checkManifest } from "./check-manifest.ts";
 import { isUnchanged } from "./provider-files.ts";

@@ -3,7 +3,7 @@ import { type Config, getCatalogueFolder, getPluginFolders } from "../config/ind
 import { GatewayError, type ProviderPlugin } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { type CallObserver, type Log, monotonicNow, type Network } from "../kernel/index.ts";
-import { type PluginManager, type PluginSnapshot, watchFolders } from "../plugin-loader/index.ts";
+import { type PluginManager, type PluginSnapshot, watchFolders } from "./loader-index.ts";
 import { providerActions } from "./actions.ts";
 import { syncProviderFiles } from "./provider-files.ts";
 import { ProviderSettings } from "./provider-settings.ts";

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Billing, createBilling, creditWallet, openRedisLimits } from "../../src/billing/index.ts";
+import { type Billing, createBilling, creditWallet, openRedisLimits } from "../../src/ledger/index.ts";
 import type { AdmissionRequest, Settlement } from "../../src/contract/index.ts";
 import { openStore } from "../../src/db/index.ts";
 

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { sql } from "kysely";
-import { readGroups, readTotals, type StatisticsFilter, type StatisticsGroup } from "../../src/billing/index.ts";
+import { readGroups, readTotals, type StatisticsFilter, type StatisticsGroup } from "../../src/ledger/index.ts";
 import { figureColumns, openStore, type Store } from "../../src/db/index.ts";
 import { makeDatabase, newUrl, startPostgres } from "../support/postgres.ts";
 

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createAccounts, createVoucher } from "../../src/accounts/index.ts";
-import { creditWallet } from "../../src/billing/index.ts";
+import { creditWallet } from "../../src/ledger/index.ts";
 import { compilePrice, costNanodollars, type Meters } from "../../src/contract/index.ts";
 import { type CallOpened, openStore, type Store } from "../../src/db/index.ts";
 import { ownerEmail } from "../support/gateway.ts";

@@ -1,4 +1,4 @@
-import { UsageRollup } from "../../src/billing/index.ts";
+import { UsageRollup } from "../../src/ledger/index.ts";
 import { figureColumns, type Store, type UsageSum } from "../../src/db/index.ts";
 
 /** Sums of calls of an account and a model in a bucket, as the roll-up writes them. */

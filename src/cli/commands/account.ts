@@ -1,5 +1,5 @@
 import { commandLine, makeTemporaryPassword, readRoles, recordAudit, roles } from "../../accounts/index.ts";
-import { readWalletState } from "../../billing/index.ts";
+import { readWalletState } from "../../ledger/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toAccountJson, toWalletJson } from "../lib/format.ts";

@@ -1,4 +1,4 @@
-import { exportCalls, verifyLedger, type WrittenCall } from "../../billing/index.ts";
+import { exportCalls, verifyLedger, type WrittenCall } from "../../ledger/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { toIsoTime } from "../lib/format.ts";
 import { parseDay } from "../lib/parse.ts";

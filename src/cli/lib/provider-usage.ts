@@ -1,4 +1,4 @@
-import type { RecordedUsage } from "../../billing/index.ts";
+import type { RecordedUsage } from "../../ledger/index.ts";
 import { getOwn, parseUsd } from "../../contract/index.ts";
 import { UsageError } from "../command.ts";
 import { parseDay } from "./parse.ts";

@@ -11,7 +11,7 @@ import {
   type UsageFigures,
   type UsageSum,
   type UsageSums,
-} from "../../billing/index.ts";
+} from "../../ledger/index.ts";
 import {
   formatUsd,
   GatewayError,
@@ -23,8 +23,8 @@ import {
 import { parseUrl } from "../dashboard-api/origin.ts";
 import { readUser } from "../dashboard-api/session.ts";
 import type { HttpDeps } from "../deps.ts";
-import { jsonForPage } from "../middleware/compress.ts";
-import { dataHeaders } from "../middleware/security-headers.ts";
+import { jsonForPage } from "../lifecycle/compress.ts";
+import { dataHeaders } from "../lifecycle/security-headers.ts";
 import { responses } from "./openapi.ts";
 
 const dayMs = 86_400_000;

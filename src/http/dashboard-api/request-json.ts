@@ -1,4 +1,4 @@
-import type { LoggedRequest, RequestDetail } from "../../billing/index.ts";
+import type { LoggedRequest, RequestDetail } from "../../ledger/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import type { CallDetail } from "../../kernel/index.ts";
 import { toIso } from "./serializers.ts";

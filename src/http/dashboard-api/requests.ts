@@ -7,7 +7,7 @@ import {
   readRequest,
   readRequests,
   type StatusFilter,
-} from "../../billing/index.ts";
+} from "../../ledger/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { DownloadFormat } from "./download.ts";

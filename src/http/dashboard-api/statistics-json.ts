@@ -1,4 +1,4 @@
-import type { StatisticsFigures } from "../../billing/index.ts";
+import type { StatisticsFigures } from "../../ledger/index.ts";
 import { formatUsd, nanodollarsPerUsd } from "../../contract/index.ts";
 
 /** What a chart can show: shares are from 0 to 1, latencies are the 95th percentile in milliseconds. */

@@ -12,7 +12,7 @@ import {
   type StatisticsQuery,
   statisticsGroups,
   sumFigures,
-} from "../../billing/index.ts";
+} from "../../ledger/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";

@@ -1,6 +1,6 @@
 import rows from "../../../catalogue/openai.json" with { type: "json" };
 import { sandbox } from "../../../plugins/sandbox/index.ts";
-import { createBilling } from "../../../src/billing/index.ts";
+import { createBilling } from "../../../src/ledger/index.ts";
 import type { Caller, ChatChunk } from "../../../src/contract/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readWalletState } from "../../../src/billing/index.ts";
+import { readWalletState } from "../../../src/ledger/index.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
 import { isLong, rounds, timeoutMs } from "../../support/long.ts";

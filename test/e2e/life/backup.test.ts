@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { copyFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { verifyLedger } from "../../../src/billing/index.ts";
+import { verifyLedger } from "../../../src/ledger/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import { fillWallet, hookMsMax, startGateway } from "../../support/gateway.ts";
 import { openCliStore } from "../../support/ledger-view.ts";

@@ -2,7 +2,7 @@ import { afterAll } from "bun:test";
 import { createAccount } from "../../../src/accounts/account-admin.ts";
 import { addChannel, gatewayOwner } from "../../../src/alerts/index.ts";
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
-import { creditWallet } from "../../../src/billing/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
 import { buildRegistry } from "../../../src/kernel/index.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { builtIns, manifests, sandbox } from "../../../plugins/index.ts";
 import { createAccounts } from "../../../src/accounts/index.ts";
 import { type App, createApp } from "../../../src/app.ts";
-import { creditWallet } from "../../../src/billing/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import { openStore, type Role, type Store } from "../../../src/db/index.ts";
 import { createLog } from "../../../src/observability/log.ts";

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createEmailVerification } from "../../../src/accounts/index.ts";
-import { creditWallet } from "../../../src/billing/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
 import { decrypt } from "../../../src/contract/index.ts";
 import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";

@@ -6,7 +6,7 @@ import {
   redeemVoucher,
   voidVoucher,
 } from "../../../src/accounts/index.ts";
-import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
