@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
-import { buildPage } from "../src/dashboard/build-page.bun.ts";
 import { buildTypes } from "../src/cli/plugin-new/build-types.bun.ts";
+import { buildPage } from "../src/dashboard/build-page.bun.ts";
 
 /** The root folder of the project. */
-export const root = join(import.meta.dir, "../..");
+export const root = join(import.meta.dir, "..");
 
 /** Another platform: its name for the bundler, and the path of its Bun. */
 interface Foreign {

@@ -12,7 +12,7 @@ import type { ProviderRules } from "./provider-rules.ts";
 import { rules } from "./rules.ts";
 
 const listUrl = "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json";
-const root = join(import.meta.dirname, "../../..");
+const root = join(import.meta.dirname, "../..");
 
 /**
  * Writes `catalogue/current/*.json` from LiteLLM's price list and prints what changed.

@@ -26,9 +26,9 @@ import { signInController } from "./dashboard-api/sign-in.ts";
 import { staticAssetsController } from "./dashboard-api/static-assets.ts";
 import { webhooksController } from "./dashboard-api/webhooks.ts";
 import type { HttpDeps } from "./deps.ts";
+import { errorHandler } from "./errors.ts";
 import { cors } from "./lifecycle/cors.ts";
 import { CountLimiter } from "./lifecycle/early-checks.ts";
-import { errorHandler } from "./errors.ts";
 import type { ClientFormat } from "./lifecycle/handle-call.ts";
 import { nosniff } from "./lifecycle/security-headers.ts";
 

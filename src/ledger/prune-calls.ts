@@ -1,6 +1,5 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import { type Database, dayOf, meterColumns, type Store, startOfDay } from "../db/index.ts";
-import { nextAccount } from "../reports/export-calls.ts";
 
 /** Deletes are cut so that no one of them holds a lock for long. */
 const prunedAtOnceMax = 500;
@@ -118,4 +117,16 @@ async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, l
     on conflict (account_id) do update set
       before_day = case when excluded.before_day > opening_balances.before_day then excluded.before_day else opening_balances.before_day end,
       ${added}`.execute(db);
+}
+
+/** By the index of calls by account, which leads from one account to the next without reading their calls. */
+export async function nextAccount({ db }: Pick<Store, "db">, after: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("calls")
+    .select("account_id")
+    .where("account_id", ">", after)
+    .orderBy("account_id")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.account_id;
 }

@@ -1,5 +1,6 @@
 import type { Selectable } from "kysely";
 import type { Database, Store } from "../db/index.ts";
+import { nextAccount } from "../ledger/index.ts";
 
 /** A call as it is written. */
 export type WrittenCall = Selectable<Database["calls"]>;
@@ -29,18 +30,6 @@ export async function* exportCalls(store: Store, wanted: CallsWanted): AsyncGene
     yield* readCalls(store, accountId, wanted);
     accountId = await nextAccount(store, accountId);
   }
-}
-
-/** By the index of calls by account, which leads from one account to the next without reading their calls. */
-export async function nextAccount({ db }: Pick<Store, "db">, after: string): Promise<string | undefined> {
-  const row = await db
-    .selectFrom("calls")
-    .select("account_id")
-    .where("account_id", ">", after)
-    .orderBy("account_id")
-    .limit(1)
-    .executeTakeFirst();
-  return row?.account_id;
 }
 
 async function* readCalls(

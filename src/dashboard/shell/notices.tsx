@@ -1,8 +1,8 @@
 import { useRef } from "react";
 import { Link } from "wouter";
-import { VerifyEmailButton } from "../features/auth/verify-email.tsx";
 import { isUnauthorized, useGateway } from "../data/api.ts";
 import { useMe } from "../data/session.ts";
+import { VerifyEmailButton } from "../features/auth/verify-email.tsx";
 import { LinkButton } from "../kit/button.tsx";
 import { Callout } from "../kit/feedback.tsx";
 

@@ -41,7 +41,12 @@ export const adminPages: readonly PageEntry[] = [
   onDemand("/admin/plugins", "Plugins", "plugin", () => import("../features/plugins/plugins-page.tsx")),
   onDemand("/admin/alerts", "Alerts", "bell", () => import("../features/alerts/alerts-page.tsx")),
   onDemand("/admin/live", "Live calls", "pulse", () => import("../features/live/live-page.tsx")),
-  onDemand("/admin/settings", "Configuration", "settings", () => import("../features/configuration/configuration-page.tsx")),
+  onDemand(
+    "/admin/settings",
+    "Configuration",
+    "settings",
+    () => import("../features/configuration/configuration-page.tsx"),
+  ),
   onDemand("/admin/audit", "Audit log", "list", () => import("../features/audit/audit-page.tsx")),
 ];
 

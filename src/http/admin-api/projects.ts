@@ -9,8 +9,8 @@ import {
   type ProjectChanges,
   readAccountBudget,
 } from "../../accounts/index.ts";
-import { creditWallet } from "../../ledger/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { creditWallet } from "../../ledger/index.ts";
 import { responses } from "../api/openapi.ts";
 import { Models } from "../dashboard-api/keys.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";

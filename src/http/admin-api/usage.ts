@@ -1,7 +1,7 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { readUsageRows, type UsageFigures, type UsageOfBucket } from "../../ledger/index.ts";
 import { type Capability, formatUsd, quoteValue } from "../../contract/index.ts";
+import { readUsageRows, type UsageFigures, type UsageOfBucket } from "../../reports/index.ts";
 import { responses } from "../api/openapi.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";

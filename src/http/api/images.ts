@@ -4,8 +4,8 @@ import { type GeneratedImage, type GeneratedImages, ImagesRequest, ImagesRespons
 import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
 import { replyOnce } from "../lifecycle/reply-once.ts";
-import { sseReplyOf } from "../sse/reply.ts";
 import { requestBody } from "../lifecycle/validation-errors.ts";
+import { sseReplyOf } from "../sse/reply.ts";
 import { checkFileRoom, storeFile } from "./files.ts";
 import { responses } from "./openapi.ts";
 

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { findTwoPeople } from "../../accounts/index.ts";
-import { withTimeout } from "../../ledger/index.ts";
 import { decrypt, encrypt, GatewayError } from "../../contract/index.ts";
 import { createStoredResponses, type StoredResponses } from "../../db/index.ts";
+import { withTimeout } from "../../ledger/index.ts";
 import {
   getResponseOfInput,
   listReferences,

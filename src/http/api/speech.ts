@@ -8,9 +8,9 @@ import type { HttpDeps } from "../deps.ts";
 import { ByteStream } from "../lifecycle/byte-stream.ts";
 import { apiKeyRoutes, callHeaders, executeCall, type HttpCall, readJsonCall } from "../lifecycle/handle-call.ts";
 import { replyOnce } from "../lifecycle/reply-once.ts";
+import { requestBody } from "../lifecycle/validation-errors.ts";
 import { sseReply } from "../sse/reply.ts";
 import { SseStream } from "../sse/stream.bun.ts";
-import { requestBody } from "../lifecycle/validation-errors.ts";
 import { Bytes, responses } from "./openapi.ts";
 
 const Body = requestBody(SpeechRequest);

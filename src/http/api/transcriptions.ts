@@ -17,8 +17,8 @@ import type { HttpDeps } from "../deps.ts";
 import { apiKeyRoutes, callHeaders, executeCall, jsonReply } from "../lifecycle/handle-call.ts";
 import { readFormCall } from "../lifecycle/read-form.ts";
 import { replyOnce } from "../lifecycle/reply-once.ts";
-import { sseReplyOf } from "../sse/reply.ts";
 import { requestBody } from "../lifecycle/validation-errors.ts";
+import { sseReplyOf } from "../sse/reply.ts";
 import { responses } from "./openapi.ts";
 
 const { model, ...otherFields } = TranscriptionFields.properties;

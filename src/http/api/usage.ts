@@ -2,6 +2,14 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { getFreeQuota } from "../../accounts/index.ts";
 import {
+  formatUsd,
+  GatewayError,
+  makeCallId,
+  type QuotaState,
+  quoteValue,
+  type WalletState,
+} from "../../contract/index.ts";
+import {
   type DaySpan,
   type Period,
   periods,
@@ -11,15 +19,7 @@ import {
   type UsageFigures,
   type UsageSum,
   type UsageSums,
-} from "../../ledger/index.ts";
-import {
-  formatUsd,
-  GatewayError,
-  makeCallId,
-  type QuotaState,
-  quoteValue,
-  type WalletState,
-} from "../../contract/index.ts";
+} from "../../reports/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import { readUser } from "../dashboard-api/session.ts";
 import type { HttpDeps } from "../deps.ts";

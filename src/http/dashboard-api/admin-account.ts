@@ -8,9 +8,9 @@ import {
   getFreeQuota,
   listSessions,
 } from "../../accounts/index.ts";
-import { readStatement, readUsage } from "../../ledger/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
+import { readStatement, readUsage } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../lifecycle/validation-errors.ts";
 import { Models, toKeysJson } from "./keys.ts";

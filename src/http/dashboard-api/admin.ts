@@ -1,8 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { auditedActions, createAudited, emailsOf, listVouchers, searchAccounts } from "../../accounts/index.ts";
-import { creditWallet } from "../../ledger/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { creditWallet } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../lifecycle/validation-errors.ts";
 import { createLinkMail } from "./link-mail.ts";

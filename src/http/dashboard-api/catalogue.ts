@@ -4,7 +4,7 @@ import { recordAudit } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { inTransaction } from "../../db/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
-import { parseJson } from "../../providers/loader-index.ts";
+import { parseJson } from "../../providers/index.ts";
 import { PluginError } from "../../sdk/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { checkJsonBounds } from "../lifecycle/json-bounds.ts";

@@ -1,11 +1,11 @@
 import { createHmac, type Hmac } from "node:crypto";
-import { withTimeout } from "../../ledger/index.ts";
 import { GatewayError, type LimitState } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
+import { withTimeout } from "../../ledger/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
-import { sendReserved } from "../memory/send-bytes.ts";
 import { errorResponse } from "../errors.ts";
+import { sendReserved } from "../memory/send-bytes.ts";
 import { type HttpCall, limitHeaders } from "./handle-call.ts";
 import { inTurn } from "./read-body.ts";
 import { withStoreTimeout } from "./store-timeout.ts";

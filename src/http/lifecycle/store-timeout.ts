@@ -1,6 +1,6 @@
 import { sql } from "kysely";
-import { withTimeout } from "../../ledger/index.ts";
 import { GatewayError } from "../../contract/index.ts";
+import { withTimeout } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
 
 /** Longer than a busy store takes, and shorter than a person's patience. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { verifyLedger } from "../../../src/ledger/index.ts";
 import type { AccountBudget, BudgetPeriod, GatewayError } from "../../../src/contract/index.ts";
+import { verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import {

@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import {
   type Caller,
   type Capability,
@@ -12,6 +11,7 @@ import {
 } from "../../../src/contract/index.ts";
 import type { RequestOf } from "../../../src/kernel/exchange.ts";
 import { CallContext, runCall } from "../../../src/kernel/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { wavOf } from "../../support/wav.ts";
 import { chatModel, createBench, createPlugin } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { createBilling, verifyLedger } from "../../../src/ledger/index.ts";
 import type { Store } from "../../../src/db/index.ts";
+import { createBilling, verifyLedger } from "../../../src/ledger/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { addAccount, createAdmission, createSettlement, statesOf } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
-import { creditWallet, giveDemoCredit, readWalletState, takeDemoCredit } from "../../../src/ledger/index.ts";
 import { moveWallet, type Store } from "../../../src/db/index.ts";
+import { creditWallet, giveDemoCredit, readWalletState, takeDemoCredit } from "../../../src/ledger/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };

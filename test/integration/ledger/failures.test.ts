@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { createBilling, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import type { GatewayError } from "../../../src/contract/index.ts";
+import { createBilling, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { readOnlyDisk } from "./disks.ts";
 import { addAccount, createAdmission, createSettlement, ledgerFixture } from "./fixture.ts";

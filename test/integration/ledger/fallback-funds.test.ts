@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { type Handlers, type Model, makeCallId } from "../../../src/contract/index.ts";
 import { CallContext, runCall } from "../../../src/kernel/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { unavailable } from "../../unit/kernel/fallback-bench.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
 import { chatModel, createBench, createPlugin, rejectionOf } from "../../unit/kernel/support.ts";

@@ -1,5 +1,5 @@
-import { type Billing, createBilling, creditWallet } from "../../../src/ledger/index.ts";
 import type { CallState, Store } from "../../../src/db/index.ts";
+import { type Billing, createBilling, creditWallet } from "../../../src/ledger/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { newYear } from "./admissions.ts";
 import type { MakeLedger } from "./engines.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { type Extension, GatewayError } from "../../../src/contract/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { type AdmissionFields, createAdmission, createSettlement } from "./admissions.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { creditWallet } from "../../../src/ledger/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import {
   type AdmissionFields,

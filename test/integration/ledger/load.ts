@@ -1,6 +1,6 @@
 import { writeSync } from "node:fs";
-import { createBilling } from "../../../src/ledger/index.ts";
 import { openStore } from "../../../src/db/index.ts";
+import { createBilling } from "../../../src/ledger/index.ts";
 import { storeOptions } from "../db/store-options.ts";
 import { createAdmission, createSettlement } from "./admissions.ts";
 

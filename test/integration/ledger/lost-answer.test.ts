@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { createBilling, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import type { LedgerWrite, Store } from "../../../src/db/index.ts";
+import { createBilling, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { addAccount, createAdmission, createSettlement } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, type BillingFixture, createAdmission, createSettlement, ledgerFixture } from "./fixture.ts";

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { type Caller, type ChatChunk, GatewayError, type Model, makeCallId } from "../../../src/contract/index.ts";
 import { CallContext, runCall } from "../../../src/kernel/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { chatModel, createBench, createPlugin, startMs } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, type BillingFixture, ledgerFixture, newYear, statesOf } from "./fixture.ts";

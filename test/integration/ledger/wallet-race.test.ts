@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { GatewayError } from "../../../src/contract/index.ts";
+import { openStore, type Store } from "../../../src/db/index.ts";
 import {
   type Billing,
   createBilling,
@@ -7,8 +9,6 @@ import {
   readWalletState,
   verifyLedger,
 } from "../../../src/ledger/index.ts";
-import { GatewayError } from "../../../src/contract/index.ts";
-import { openStore, type Store } from "../../../src/db/index.ts";
 import { rounds, timeoutMs } from "../../support/long.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { randomBelow } from "../../support/random.ts";

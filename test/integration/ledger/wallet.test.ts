@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { creditWallet, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
+import { creditWallet, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { engine, temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { addAccount, createAdmission, ledgerFixture } from "./fixture.ts";

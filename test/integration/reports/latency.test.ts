@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { findLatencyBucket, findPercentile } from "../../../src/reports/statistics/latency.ts";
 import { latencyBuckets } from "../../../src/db/index.ts";
+import { findLatencyBucket, findPercentile } from "../../../src/reports/statistics/latency.ts";
 import { randomBelow } from "../../support/random.ts";
 
 function histogramOf(durations: readonly number[]): number[] {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readLatestCalls } from "../../../src/ledger/index.ts";
+import { readLatestCalls } from "../../../src/reports/index.ts";
 import { chargeOf, endOf, openOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 

@@ -1,13 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import {
-  exportCalls,
-  readRecentCalls,
-  readStatement,
-  readUsage,
-  readWalletState,
-  verifyLedger,
-} from "../../../src/ledger/index.ts";
 import type { Store } from "../../../src/db/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
+import { exportCalls, readRecentCalls, readStatement, readUsage } from "../../../src/reports/index.ts";
 import { chargeOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 

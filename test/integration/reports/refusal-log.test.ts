@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { RefusalLog } from "../../../src/ledger/index.ts";
+import { RefusalLog } from "../../../src/reports/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
 function refusalOf(number: number, fields: { account_id?: string; key_id?: string; error_code?: string } = {}) {

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
-import { type LogCursor, type RequestFilter, readRequest, readRequests } from "../../../src/ledger/index.ts";
 import { callIdPrefix } from "../../../src/contract/index.ts";
 import {
   type CallEnded,
@@ -11,6 +10,7 @@ import {
   refusalsOfAccountMax,
   type Store,
 } from "../../../src/db/index.ts";
+import { type LogCursor, type RequestFilter, readRequest, readRequests } from "../../../src/reports/index.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 

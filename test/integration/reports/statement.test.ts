@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
-import { creditWallet, readStatement } from "../../../src/ledger/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
+import { readStatement } from "../../../src/reports/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
 const dayMs = 86_400_000;

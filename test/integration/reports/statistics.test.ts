@@ -1,5 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
+import { callIdPrefix } from "../../../src/contract/index.ts";
+import type { CallEnded, CallOpened, Store } from "../../../src/db/index.ts";
+import { insertAbandoned } from "../../../src/db/open-calls.ts";
+import { verifyLedger } from "../../../src/ledger/index.ts";
 import {
   readFigures,
   readGroups,
@@ -8,11 +12,7 @@ import {
   type StatisticsGroup,
   sumFigures,
   UsageRollup,
-  verifyLedger,
-} from "../../../src/ledger/index.ts";
-import { callIdPrefix } from "../../../src/contract/index.ts";
-import type { CallEnded, CallOpened, Store } from "../../../src/db/index.ts";
-import { insertAbandoned } from "../../../src/db/open-calls.ts";
+} from "../../../src/reports/index.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 

@@ -1,10 +1,10 @@
 import { useRef } from "react";
 import { type AccountDetail, useAccountKeys } from "../../data/admin.ts";
 import { type ContentLog, deleteAccountContent, switchContent, useAccountContent } from "../../data/content.ts";
-import { getKeyState } from "../keys/api.ts";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
 import { useAction } from "../../kit/use-action.ts";
+import { getKeyState } from "../keys/api.ts";
 import { KeptRecords } from "../settings/content-section.tsx";
 
 interface ContentProps {

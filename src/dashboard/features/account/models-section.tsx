@@ -1,11 +1,11 @@
 import { type AccountDetail, refreshAccounts } from "../../data/admin.ts";
 import { api, request } from "../../data/api.ts";
-import { useCatalogue, useCatalogueDocument } from "../catalogue/api.ts";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type ModelChoice, ModelPicker } from "../keys/model-picker.tsx";
+import { useCatalogue, useCatalogueDocument } from "../catalogue/api.ts";
 import { readVirtual } from "../catalogue/virtual-rows.ts";
+import { type ModelChoice, ModelPicker } from "../keys/model-picker.tsx";
 
 /** The models that an account may use with all of its keys. */
 export function ModelsSection({ account, mayManage }: { account: AccountDetail; mayManage: boolean }) {

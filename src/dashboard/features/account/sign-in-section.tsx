@@ -5,8 +5,8 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { SessionFacts, toBrowserName } from "../settings/sessions-section.tsx";
 import { InviteSection } from "../accounts/invite-section.tsx";
+import { SessionFacts, toBrowserName } from "../settings/sessions-section.tsx";
 
 /** How the account's user signs in, and where they are signed in now. */
 export function SignInSection({ account, mayManage }: { account: AccountDetail; mayManage: boolean }) {

@@ -1,8 +1,8 @@
 import { useState } from "react";
-import { type Created, inviteHolder, useTeam } from "../team/api.ts";
 import { Button } from "../../kit/button.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { useAction } from "../../kit/use-action.ts";
+import { type Created, inviteHolder, useTeam } from "../team/api.ts";
 import { CreatedLink } from "../team/created-link.tsx";
 
 /** Creates an invitation link for setting a password, shown once. */

@@ -1,7 +1,5 @@
 import { useState } from "react";
 import { mutate } from "swr";
-import { type AdminKey, revokeAdminKey, useAdminKeys } from "./api.ts";
-import { getKeyState } from "../keys/api.ts";
 import { useMayChange } from "../../data/roles.ts";
 import { formatAge, formatDay, formatMoment } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
@@ -10,6 +8,8 @@ import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { getKeyState } from "../keys/api.ts";
+import { type AdminKey, revokeAdminKey, useAdminKeys } from "./api.ts";
 import { NewAdminKeyDialog } from "./new-admin-key-dialog.tsx";
 
 const badges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };

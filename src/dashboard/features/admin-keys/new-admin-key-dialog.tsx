@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { mutate } from "swr";
-import { areas, createAdminKey } from "./api.ts";
 import { useMe } from "../../data/session.ts";
 import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
@@ -8,6 +7,7 @@ import { Callout } from "../../kit/feedback.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { splitNetworks } from "../keys/key-fields.tsx";
+import { areas, createAdminKey } from "./api.ts";
 
 type Access = "none" | "read" | "write";
 

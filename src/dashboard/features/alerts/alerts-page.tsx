@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { type AdminAlerts, type Alert, removeSmtp, type SmtpServer, useAdminAlerts } from "./api.ts";
 import { useMe } from "../../data/session.ts";
 import { formatAge } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
@@ -7,6 +6,7 @@ import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { Table } from "../../kit/table.tsx";
+import { type AdminAlerts, type Alert, removeSmtp, type SmtpServer, useAdminAlerts } from "./api.ts";
 import { ChannelsSection } from "./channels-section.tsx";
 import { ruleTitles } from "./rule-titles.ts";
 import { RulesSection } from "./rules-section.tsx";

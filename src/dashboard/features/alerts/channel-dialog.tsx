@@ -1,7 +1,7 @@
-import { type AlertScope, addEmail, addWebhook } from "./api.ts";
 import { Code } from "../../kit/copy.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
+import { type AlertScope, addEmail, addWebhook } from "./api.ts";
 
 type Kind = "webhook" | "email";
 

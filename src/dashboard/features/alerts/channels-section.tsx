@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { type AlertChannel, type AlertScope, deleteChannel, testChannel } from "./api.ts";
 import { formatAge } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
@@ -7,6 +6,7 @@ import { Empty } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
 import { Table } from "../../kit/table.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
+import { type AlertChannel, type AlertScope, deleteChannel, testChannel } from "./api.ts";
 import { ChannelDialog } from "./channel-dialog.tsx";
 
 interface ChannelsProps {

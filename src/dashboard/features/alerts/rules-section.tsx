@@ -1,5 +1,4 @@
 import { useState } from "react";
-import { type AlertRule, type AlertScope, setRule } from "./api.ts";
 import { formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { TextField } from "../../kit/field.tsx";
@@ -7,6 +6,7 @@ import { FormDialog, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
 import { Table } from "../../kit/table.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
+import { type AlertRule, type AlertScope, setRule } from "./api.ts";
 import { ruleTitles } from "./rule-titles.ts";
 
 /** What is watched, and from when it is an alert. */

@@ -1,6 +1,6 @@
-import { type SmtpServer, setSmtp } from "./api.ts";
 import { PasswordField, SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
+import { type SmtpServer, setSmtp } from "./api.ts";
 
 type Encryption = "starttls" | "tls";
 

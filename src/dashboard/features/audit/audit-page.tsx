@@ -1,5 +1,4 @@
 import { Link } from "wouter";
-import { type AuditEntry, filterNames, toDownload, useAudit } from "./api.ts";
 import { formatMoment } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
@@ -7,6 +6,7 @@ import { useFilters } from "../../kit/filters.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { DownloadLinks, SearchFoot } from "../../kit/search.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
+import { type AuditEntry, filterNames, toDownload, useAudit } from "./api.ts";
 import { AuditFilters } from "./audit-filters.tsx";
 import { describeAction, describeActor } from "./audit-text.ts";
 

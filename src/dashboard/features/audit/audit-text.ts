@@ -1,7 +1,7 @@
-import type { AuditEntry } from "./api.ts";
 import { type Role, toRoleName } from "../../data/roles.ts";
 import { formatCount, formatDay, formatUsd } from "../../format.ts";
 import { ruleTitles } from "../alerts/rule-titles.ts";
+import type { AuditEntry } from "./api.ts";
 
 type Detail = AuditEntry["detail"];
 

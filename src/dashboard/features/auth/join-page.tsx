@@ -1,12 +1,12 @@
 import { useEffect, useState } from "react";
 import { toMessage } from "../../data/api.ts";
 import { type Me, reloadSession, signUp } from "../../data/session.ts";
-import { joinTeam, readTeamInvitation } from "../team/api.ts";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { NewPasswordField, TextField } from "../../kit/field.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { useAction } from "../../kit/use-action.ts";
+import { joinTeam, readTeamInvitation } from "../team/api.ts";
 import { AuthCard } from "./auth-card.tsx";
 import { SignIn } from "./sign-in.tsx";
 import { signInAfterSignUp } from "./sign-up.tsx";

@@ -1,11 +1,4 @@
 import { useState } from "react";
-import {
-  type CatalogueDocument,
-  type CatalogueModel,
-  useCatalogue,
-  useCatalogueDocument,
-  writeCatalogue,
-} from "./api.ts";
 import { Button } from "../../kit/button.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { SearchField } from "../../kit/field.tsx";
@@ -13,6 +6,13 @@ import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
 import { useParam } from "../../kit/use-param.ts";
+import {
+  type CatalogueDocument,
+  type CatalogueModel,
+  useCatalogue,
+  useCatalogueDocument,
+  writeCatalogue,
+} from "./api.ts";
 import { CatalogueTable } from "./catalogue-table.tsx";
 import { JsonDialog } from "./json-dialog.tsx";
 import { ModelDialog } from "./model-dialog.tsx";

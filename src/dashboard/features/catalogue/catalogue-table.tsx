@@ -1,11 +1,11 @@
-import type { CatalogueModel } from "./api.ts";
-import { isRetired, retiresSoon } from "../models/api.ts";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
+import { isRetired, retiresSoon } from "../models/api.ts";
 import { ShortPrice } from "../models/models-table.tsx";
 import { firstRate } from "../models/price-lines.ts";
 import { circuits } from "../providers/describe.tsx";
+import type { CatalogueModel } from "./api.ts";
 
 export function CatalogueTable({
   models,

@@ -1,7 +1,7 @@
-import { type CatalogueDocument, writeCatalogueText } from "./api.ts";
 import { TextAreaField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { type CatalogueDocument, writeCatalogueText } from "./api.ts";
 
 /** All files of the operator as one JSON document. */
 export function JsonDialog({ document, onClose }: { document: CatalogueDocument; onClose: () => void }) {

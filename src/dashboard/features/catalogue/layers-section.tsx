@@ -1,8 +1,8 @@
-import type { CatalogueModel } from "./api.ts";
-import type { Model } from "../models/api.ts";
 import { Button } from "../../kit/button.tsx";
 import { Table } from "../../kit/table.tsx";
+import type { Model } from "../models/api.ts";
 import { shortPrice } from "../models/price-lines.ts";
+import type { CatalogueModel } from "./api.ts";
 
 /** The fields that a signed file or the operator sets, with the value of each layer. */
 export function LayersSection({

@@ -1,6 +1,4 @@
 import { useState } from "react";
-import { type CatalogueDocument, type CatalogueModel, writeCatalogue } from "./api.ts";
-import { type Capability, capabilityNames } from "../models/api.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Dialog } from "../../kit/dialog.tsx";
@@ -8,6 +6,8 @@ import { Callout } from "../../kit/feedback.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { Submit, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { type Capability, capabilityNames } from "../models/api.ts";
+import { type CatalogueDocument, type CatalogueModel, writeCatalogue } from "./api.ts";
 import { LayersSection } from "./layers-section.tsx";
 import { PriceFields } from "./price-fields.tsx";
 import { type RowDraft, toDraft, toRow, toUnder } from "./row-draft.ts";

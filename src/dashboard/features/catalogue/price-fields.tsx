@@ -1,7 +1,7 @@
 import { useId } from "react";
-import type { Model } from "../models/api.ts";
 import { formatUsd } from "../../format.ts";
 import { TextField } from "../../kit/field.tsx";
+import type { Model } from "../models/api.ts";
 import { exampleCost, type Meter, meters, type RateDraft, type RowDraft, shownMeters } from "./row-draft.ts";
 
 /** The price of a model: dollars for a number of units of each meter, and what a call costs by it. */

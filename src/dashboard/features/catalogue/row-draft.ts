@@ -1,5 +1,5 @@
-import type { CatalogueModel, FileRow } from "./api.ts";
 import type { Capability, Model } from "../models/api.ts";
+import type { CatalogueModel, FileRow } from "./api.ts";
 
 type Price = NonNullable<Model["price"]>;
 export type Meter = Exclude<keyof Price, "markupPercent" | "serviceTiers" | "tiers">;

@@ -1,6 +1,6 @@
-import { featureNames } from "../models/api.ts";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import type { useForm } from "../../kit/form.tsx";
+import { featureNames } from "../models/api.ts";
 import { features, type RowDraft } from "./row-draft.ts";
 
 export const billings = [

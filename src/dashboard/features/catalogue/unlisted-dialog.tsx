@@ -1,8 +1,8 @@
-import { type CatalogueDocument, writeCatalogue } from "./api.ts";
-import { type Capability, capabilityNames } from "../models/api.ts";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { type Capability, capabilityNames } from "../models/api.ts";
+import { type CatalogueDocument, writeCatalogue } from "./api.ts";
 import { PriceFields } from "./price-fields.tsx";
 import { toDraft } from "./row-draft.ts";
 import { billings } from "./row-fields.tsx";

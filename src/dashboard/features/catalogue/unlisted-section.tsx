@@ -1,13 +1,13 @@
 import { useState } from "react";
-import { type CatalogueDocument, type CatalogueModel, writeCatalogue } from "./api.ts";
-import { capabilityNames } from "../models/api.ts";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
 import { Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { capabilityNames } from "../models/api.ts";
 import { ShortPrice } from "../models/models-table.tsx";
+import { type CatalogueDocument, type CatalogueModel, writeCatalogue } from "./api.ts";
 import { UnlistedDialog } from "./unlisted-dialog.tsx";
 import { getTerms, setTerms, type Terms } from "./unlisted-terms.ts";
 

@@ -1,5 +1,5 @@
-import type { CatalogueDocument } from "./api.ts";
 import type { Model } from "../models/api.ts";
+import type { CatalogueDocument } from "./api.ts";
 import { type RowDraft, toNumber, toPrice } from "./row-draft.ts";
 import { readFile } from "./set-row.ts";
 import { virtualName } from "./virtual-rows.ts";

@@ -1,9 +1,9 @@
 import { useId } from "react";
-import { type CatalogueDocument, writeCatalogue } from "./api.ts";
 import { Button } from "../../kit/button.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { type CatalogueDocument, writeCatalogue } from "./api.ts";
 import { setVirtual, type VirtualRow } from "./virtual-rows.ts";
 
 export const strategies: Readonly<Record<string, string>> = {

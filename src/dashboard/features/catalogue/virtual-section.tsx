@@ -1,11 +1,11 @@
 import { useState } from "react";
-import { type CatalogueDocument, writeCatalogue } from "./api.ts";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
 import { Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { type CatalogueDocument, writeCatalogue } from "./api.ts";
 import { strategies, VirtualDialog } from "./virtual-dialog.tsx";
 import { readVirtual, setVirtual, type VirtualRow } from "./virtual-rows.ts";
 

@@ -1,10 +1,10 @@
 import { useState } from "react";
 import { useBaseUrl } from "../../data/api.ts";
-import { pickExampleModel, useModels } from "../models/api.ts";
 import { Code, CopyButton } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
+import { pickExampleModel, useModels } from "../models/api.ts";
 import { createSnippet, languages, type SnippetLanguage } from "./snippets.ts";
 
 /** Shows the secret of a new key, once, with examples. */

@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { mutate } from "swr";
-import { changeKey, createKey, type Key } from "./api.ts";
 import { formatDay } from "../../format.ts";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { changeKey, createKey, type Key } from "./api.ts";
 import { KeyCreated } from "./key-created.tsx";
 import { isComplete, type KeyDraft, KeyFields, splitNetworks, toExpiresAt, toLimits } from "./key-fields.tsx";
 

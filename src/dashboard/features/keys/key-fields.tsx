@@ -1,7 +1,7 @@
-import { type BudgetPeriod, budgetPeriods } from "./api.ts";
-import { useModels } from "../models/api.ts";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import type { useForm } from "../../kit/form.tsx";
+import { useModels } from "../models/api.ts";
+import { type BudgetPeriod, budgetPeriods } from "./api.ts";
 import { ModelPicker } from "./model-picker.tsx";
 
 const dayMs = 86_400_000;

@@ -1,12 +1,12 @@
 import { useState } from "react";
 import { isKeptOfKey, useContentLog } from "../../data/content.ts";
-import { getKeyState, useKeys } from "./api.ts";
 import { useMayChange } from "../../data/roles.ts";
 import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { useParam } from "../../kit/use-param.ts";
 import { ContentNotice } from "../settings/content-section.tsx";
+import { getKeyState, useKeys } from "./api.ts";
 import { NewKeyDialog } from "./key-dialogs.tsx";
 import { KeysTable } from "./keys-table.tsx";
 

@@ -1,12 +1,12 @@
 import { type ReactNode, useState } from "react";
 import { mutate } from "swr";
-import { getKeyState, type Key, maskKey, revokeKey } from "./api.ts";
 import { useMe } from "../../data/session.ts";
 import { formatAge, formatCount, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { getKeyState, type Key, maskKey, revokeKey } from "./api.ts";
 import { EditKeyDialog } from "./key-dialogs.tsx";
 import { RotateKeyDialog } from "./rotate-key-dialog.tsx";
 

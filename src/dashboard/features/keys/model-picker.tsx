@@ -1,6 +1,6 @@
 import { useState } from "react";
-import { type Capability, capabilityNames } from "../models/api.ts";
 import { SearchField } from "../../kit/field.tsx";
+import { type Capability, capabilityNames } from "../models/api.ts";
 
 /** One to choose; a virtual model has no capability. */
 export interface ModelChoice {

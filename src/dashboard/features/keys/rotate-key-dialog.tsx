@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { mutate } from "swr";
-import { type Key, rotateKey } from "./api.ts";
 import { SelectField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
+import { type Key, rotateKey } from "./api.ts";
 import { KeyCreated } from "./key-created.tsx";
 
 const graces = [

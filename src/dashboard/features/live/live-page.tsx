@@ -1,9 +1,9 @@
 import { type LiveCall, useLive } from "../../data/admin.ts";
-import { capabilityNames } from "../models/api.ts";
 import { formatCount, formatMs, formatUsd } from "../../format.ts";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
+import { capabilityNames } from "../models/api.ts";
 
 export default function LivePage() {
   const live = useLive();

@@ -1,10 +1,10 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
-import { capabilityNames, featureNames, isRetired, listFeatures, type Model, retiresSoon } from "./api.ts";
 import { formatCount, formatUtcDay } from "../../format.ts";
 import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
+import { capabilityNames, featureNames, isRetired, listFeatures, type Model, retiresSoon } from "./api.ts";
 import { Tier } from "./models-table.tsx";
 import { priceLines } from "./price-lines.ts";
 

@@ -1,3 +1,8 @@
+import { Loaded } from "../../kit/feedback.tsx";
+import { SearchField, Select } from "../../kit/field.tsx";
+import { PageHead } from "../../kit/page.tsx";
+import { Segmented } from "../../kit/segmented.tsx";
+import { useParam } from "../../kit/use-param.ts";
 import {
   type Capability,
   capabilityNames,
@@ -7,11 +12,6 @@ import {
   type Model,
   useModels,
 } from "./api.ts";
-import { Loaded } from "../../kit/feedback.tsx";
-import { SearchField, Select } from "../../kit/field.tsx";
-import { PageHead } from "../../kit/page.tsx";
-import { Segmented } from "../../kit/segmented.tsx";
-import { useParam } from "../../kit/use-param.ts";
 import { ModelDialog } from "./model-dialog.tsx";
 import { ModelsTable } from "./models-table.tsx";
 

@@ -1,8 +1,8 @@
-import { capabilityNames, isRetired, type Model, retiresSoon } from "./api.ts";
 import { formatShort, formatUtcDay } from "../../format.ts";
 import { LinkButton } from "../../kit/button.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { Table } from "../../kit/table.tsx";
+import { capabilityNames, isRetired, type Model, retiresSoon } from "./api.ts";
 import { firstRate, shortPrice } from "./price-lines.ts";
 
 export function ModelsTable({ models, onShow }: { models: readonly Model[]; onShow: (model: Model) => void }) {

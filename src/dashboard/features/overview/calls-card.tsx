@@ -1,14 +1,14 @@
 import { useState } from "react";
 import { Link } from "wouter";
 import { type Call, callsPageSize, getOlderCalls, type useCalls } from "../../data/calls.ts";
-import { maskKey, useKeyNames } from "../keys/api.ts";
-import { capabilityNames } from "../models/api.ts";
 import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toastError } from "../../kit/toast.tsx";
 import { useAction } from "../../kit/use-action.ts";
+import { maskKey, useKeyNames } from "../keys/api.ts";
+import { capabilityNames } from "../models/api.ts";
 import { callColumns } from "../requests/call-columns.tsx";
 
 /** The page stays short until older calls are wanted. */

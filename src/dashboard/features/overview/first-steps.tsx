@@ -3,12 +3,12 @@ import { Link } from "wouter";
 import { useAccounts } from "../../data/admin.ts";
 import { useGateway } from "../../data/api.ts";
 import type { Call } from "../../data/calls.ts";
-import { useKeys } from "../keys/api.ts";
 import { mayAdminister } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Button } from "../../kit/button.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import { Section } from "../../kit/page.tsx";
+import { useKeys } from "../keys/api.ts";
 
 const storageKey = "modelgate-first-steps";
 

@@ -1,9 +1,9 @@
 import { toMessage } from "../../data/api.ts";
-import { callApiWithJson, refreshUsage } from "./playground-key.ts";
 import { sessionItemPrefix, signedOut } from "../../data/session.ts";
 import { formatUsd } from "../../format.ts";
 import { createStore } from "../../kit/create-store.ts";
 import { type ChatFields, mergeToolCalls, type Turn, toRequestBody } from "./chat-request.ts";
+import { callApiWithJson, refreshUsage } from "./playground-key.ts";
 import { type ChunkUsage, readChunks } from "./read-chunks.ts";
 
 interface Conversation {

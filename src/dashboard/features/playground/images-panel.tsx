@@ -1,8 +1,8 @@
 import { useState } from "react";
 import { useBaseUrl } from "../../data/api.ts";
-import { callApiWithJson } from "./playground-key.ts";
 import { SelectField, TextAreaField } from "../../kit/field.tsx";
 import { CallCard, ModelField, Panel, type PanelProps, toCurl } from "./panel.tsx";
+import { callApiWithJson } from "./playground-key.ts";
 
 interface Images {
   readonly data: readonly { readonly b64_json: string; readonly revised_prompt?: string }[];

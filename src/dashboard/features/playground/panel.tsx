@@ -1,7 +1,5 @@
 import { type ReactNode, useState } from "react";
 import { useCalls } from "../../data/calls.ts";
-import type { Model } from "../models/api.ts";
-import { getLastCallId, refreshUsage } from "./playground-key.ts";
 import { formatCount, formatMs, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Code } from "../../kit/copy.tsx";
@@ -9,6 +7,8 @@ import { Callout, Empty } from "../../kit/feedback.tsx";
 import { SelectField } from "../../kit/field.tsx";
 import type { IconName } from "../../kit/icon.tsx";
 import { useAction } from "../../kit/use-action.ts";
+import type { Model } from "../models/api.ts";
+import { getLastCallId, refreshUsage } from "./playground-key.ts";
 
 const authorization = `-H "Authorization: Bearer $MODELGATE_KEY"`;
 

@@ -1,10 +1,10 @@
 import { useEffect, useState } from "react";
 import { useBaseUrl } from "../../data/api.ts";
-import { callApiWithJson } from "./playground-key.ts";
 import { formatCount } from "../../format.ts";
 import { SelectField, TextAreaField } from "../../kit/field.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import { CallCard, ModelField, Panel, type PanelProps, toCurl } from "./panel.tsx";
+import { callApiWithJson } from "./playground-key.ts";
 
 export function SpeechPanel(props: PanelProps) {
   const { model } = props;

@@ -1,9 +1,9 @@
 import { useState } from "react";
 import { useBaseUrl } from "../../data/api.ts";
-import { callApi } from "./playground-key.ts";
 import { CopyButton } from "../../kit/copy.tsx";
 import { Field, TextField } from "../../kit/field.tsx";
 import { CallCard, ModelField, Panel, type PanelProps, toFormCurl } from "./panel.tsx";
+import { callApi } from "./playground-key.ts";
 
 const extensions = [".mp3", ".mp4", ".mpeg", ".mpga", ".m4a", ".wav", ".webm"];
 const bytesMax = 25 * 1024 * 1024;

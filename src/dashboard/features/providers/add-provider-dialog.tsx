@@ -1,8 +1,8 @@
 import { useRef } from "react";
 import { api, request } from "../../data/api.ts";
-import { type ProviderList, refreshProviders } from "./api.ts";
 import { PasswordField, SelectField, TextAreaField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
+import { type ProviderList, refreshProviders } from "./api.ts";
 import { readForm, toManifest } from "./manifest-form.ts";
 import { runTest } from "./provider-dialog.tsx";
 

@@ -1,7 +1,7 @@
 import { api, request } from "../../data/api.ts";
-import { refreshProviders } from "./api.ts";
 import { Confirm } from "../../kit/confirm.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { refreshProviders } from "./api.ts";
 
 interface EndProps {
   name: string;

@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { api, request } from "../../data/api.ts";
-import { type Provider, type ProviderKey, refreshProviders } from "./api.ts";
 import { formatAge } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Callout } from "../../kit/feedback.tsx";
@@ -8,6 +7,7 @@ import { PasswordField, TextAreaField, TextField } from "../../kit/field.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { type Provider, type ProviderKey, refreshProviders } from "./api.ts";
 import { CircuitState, describeErrors } from "./describe.tsx";
 
 /** The keys of a provider by their last characters, and a field for another. */

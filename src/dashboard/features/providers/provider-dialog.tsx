@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { api, request } from "../../data/api.ts";
-import { type Provider, type ProviderKey, refreshProviders } from "./api.ts";
 import { formatAge } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Dialog } from "../../kit/dialog.tsx";
@@ -9,6 +8,7 @@ import { TextField } from "../../kit/field.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
 import { useAction } from "../../kit/use-action.ts";
+import { type Provider, type ProviderKey, refreshProviders } from "./api.ts";
 import { ConfirmDisable, ConfirmRemove, ConfirmRemoveKey } from "./confirm-end.tsx";
 import { ProviderStatus } from "./describe.tsx";
 import { KeysPart } from "./keys-part.tsx";

@@ -1,11 +1,11 @@
 import { useState } from "react";
-import { type Provider, type ProviderList, sumAttempts, useProviders } from "./api.ts";
 import { formatMs } from "../../format.ts";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Loaded } from "../../kit/feedback.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { AddProviderDialog } from "./add-provider-dialog.tsx";
+import { type Provider, type ProviderList, sumAttempts, useProviders } from "./api.ts";
 import { describeErrors, ProviderStatus } from "./describe.tsx";
 import { ProviderDialog } from "./provider-dialog.tsx";
 import { SandboxSection } from "./sandbox-section.tsx";

@@ -1,6 +1,6 @@
-import type { ProviderRoute } from "./api.ts";
 import { formatMs } from "../../format.ts";
 import { type Column, Table } from "../../kit/table.tsx";
+import type { ProviderRoute } from "./api.ts";
 import { CircuitState, describeErrors } from "./describe.tsx";
 
 const shownMax = 20;

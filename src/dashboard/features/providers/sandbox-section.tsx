@@ -1,8 +1,8 @@
 import { api, request } from "../../data/api.ts";
-import { type ProviderList, refreshProviders } from "./api.ts";
 import { Section } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
+import { type ProviderList, refreshProviders } from "./api.ts";
 
 const options = [
   ["auto", "Until a provider is added"],

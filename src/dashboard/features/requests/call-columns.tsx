@@ -1,7 +1,7 @@
-import type { LoggedRequest } from "./api.ts";
 import { formatAge, formatCount, formatMoment, formatMs } from "../../format.ts";
 import { Usd } from "../../kit/page.tsx";
 import type { Column } from "../../kit/table.tsx";
+import type { LoggedRequest } from "./api.ts";
 
 /** What calls and requests have in common. */
 type CallRow = Pick<

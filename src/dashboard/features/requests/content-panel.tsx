@@ -1,12 +1,12 @@
 import { useState } from "react";
 import { type Content, deleteContent, fetchContent } from "../../data/content.ts";
-import type { RequestDetail } from "./api.ts";
 import { useMe } from "../../data/session.ts";
 import { formatCount } from "../../format.ts";
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useAction } from "../../kit/use-action.ts";
+import type { RequestDetail } from "./api.ts";
 
 const shownCharactersMax = 1500;
 

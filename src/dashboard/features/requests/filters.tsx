@@ -1,10 +1,10 @@
 import { type FormEvent, useId, useState } from "react";
-import { useKeys } from "../keys/api.ts";
-import { useModels } from "../models/api.ts";
 import { Button } from "../../kit/button.tsx";
 import { Select, SelectField } from "../../kit/field.tsx";
 import { type ChangeFilters, LateField, SpanFields, times, useDraft } from "../../kit/filters.tsx";
 import { Icon } from "../../kit/icon.tsx";
+import { useKeys } from "../keys/api.ts";
+import { useModels } from "../models/api.ts";
 
 const statuses = [
   ["", "Any status"],

@@ -1,13 +1,13 @@
 import type { ReactNode } from "react";
-import { maskKey } from "../keys/api.ts";
-import { capabilityNames } from "../models/api.ts";
-import { type RequestDetail, useRequest } from "./api.ts";
 import { formatCount, formatMs, formatSecond } from "../../format.ts";
 import { LinkButton } from "../../kit/button.tsx";
 import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { Usd } from "../../kit/page.tsx";
+import { maskKey } from "../keys/api.ts";
+import { capabilityNames } from "../models/api.ts";
+import { type RequestDetail, useRequest } from "./api.ts";
 import { CallCost, CallStatus } from "./call-columns.tsx";
 import { ContentPanel } from "./content-panel.tsx";
 

@@ -1,6 +1,5 @@
 import { useState } from "react";
 import { toMessage } from "../../data/api.ts";
-import { filterNames, type RequestPage, toDownload, useRequests } from "./api.ts";
 import { maySeeAll } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Button } from "../../kit/button.tsx";
@@ -8,6 +7,7 @@ import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { useFilters } from "../../kit/filters.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { DownloadLinks, SearchFoot } from "../../kit/search.tsx";
+import { filterNames, type RequestPage, toDownload, useRequests } from "./api.ts";
 import { Filters } from "./filters.tsx";
 import { RequestDialog } from "./request-dialog.tsx";
 import { RequestsTable } from "./requests-table.tsx";

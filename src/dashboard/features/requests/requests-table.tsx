@@ -1,8 +1,8 @@
+import { LinkButton } from "../../kit/button.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
 import { maskKey, useKeyNames } from "../keys/api.ts";
 import { capabilityNames } from "../models/api.ts";
 import type { LoggedRequest } from "./api.ts";
-import { LinkButton } from "../../kit/button.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
 import { callColumns } from "./call-columns.tsx";
 
 interface RequestsTableProps {

@@ -1,13 +1,13 @@
-import { PasswordFields, usePasswordForm } from "../auth/new-password.tsx";
-import { useOwnAlerts } from "../alerts/api.ts";
 import { toRoleName } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Loaded } from "../../kit/feedback.tsx";
 import { Form, Submit } from "../../kit/form.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { useOwnAlerts } from "../alerts/api.ts";
 import { ChannelsSection } from "../alerts/channels-section.tsx";
 import { RulesSection } from "../alerts/rules-section.tsx";
+import { PasswordFields, usePasswordForm } from "../auth/new-password.tsx";
 import { AccountsSection } from "../team/accounts-section.tsx";
 import { TeamSection } from "../team/team-section.tsx";
 import { ContentSection } from "./content-section.tsx";

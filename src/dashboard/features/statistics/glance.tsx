@@ -1,6 +1,5 @@
 import { Fragment } from "react";
 import { useSearch } from "wouter";
-import { type FilterName, groupNames, metricNames, type Statistics, useStatistics } from "./api.ts";
 import { formatCount, formatMs, formatShare, formatShort, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { DayFields } from "../../kit/day-fields.tsx";
@@ -10,6 +9,7 @@ import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { setParams } from "../../kit/use-param.ts";
 import { Stat } from "../overview/stats.tsx";
+import { type FilterName, groupNames, metricNames, type Statistics, useStatistics } from "./api.ts";
 import { toWords } from "./group-name.ts";
 import { GroupsTable } from "./groups-table.tsx";
 import { OverTime } from "./over-time.tsx";

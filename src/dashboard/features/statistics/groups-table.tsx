@@ -1,4 +1,9 @@
 import { Link } from "wouter";
+import { formatCount, formatMs, formatShare, formatShort } from "../../format.ts";
+import { Swatch } from "../../kit/chart/stacked-bars.tsx";
+import { Section, Usd } from "../../kit/page.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { setParams } from "../../kit/use-param.ts";
 import {
   filterNames,
   groupNames,
@@ -7,11 +12,6 @@ import {
   type StatisticsGroup,
   type StatisticsQuery,
 } from "./api.ts";
-import { formatCount, formatMs, formatShare, formatShort } from "../../format.ts";
-import { Swatch } from "../../kit/chart/stacked-bars.tsx";
-import { Section, Usd } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
-import { setParams } from "../../kit/use-param.ts";
 import { toGroupName, toWords } from "./group-name.ts";
 
 const dayMs = 86_400_000;

@@ -1,12 +1,5 @@
 import type { ReactNode } from "react";
 import {
-  groupNames,
-  type MetricName,
-  metricNames,
-  type Statistics,
-  type StatisticsQuery,
-} from "./api.ts";
-import {
   formatBucket,
   formatMs,
   formatShare,
@@ -16,6 +9,7 @@ import {
   toUsdDecimals,
 } from "../../format.ts";
 import { Lines, type Series, StackedBars } from "../../kit/chart/stacked-bars.tsx";
+import { groupNames, type MetricName, metricNames, type Statistics, type StatisticsQuery } from "./api.ts";
 import { toGroupName } from "./group-name.ts";
 
 const hoursPerDay = 24;

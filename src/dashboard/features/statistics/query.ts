@@ -1,3 +1,4 @@
+import { readDays } from "../overview/ranges.ts";
 import {
   type FilterName,
   filterNames,
@@ -7,7 +8,6 @@ import {
   metricNames,
   type StatisticsQuery,
 } from "./api.ts";
-import { readDays } from "../overview/ranges.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;

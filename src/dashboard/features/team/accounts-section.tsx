@@ -1,11 +1,11 @@
 import { useState } from "react";
 import { useMayChange } from "../../data/roles.ts";
-import { createTeam, renameTeam, switchAccount, useTeams } from "./api.ts";
 import { Button } from "../../kit/button.tsx";
 import { TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { Section } from "../../kit/page.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
+import { createTeam, renameTeam, switchAccount, useTeams } from "./api.ts";
 
 /** The accounts in which the user can work: their own and their teams'. */
 export function AccountsSection() {

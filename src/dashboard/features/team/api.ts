@@ -1,8 +1,8 @@
 import useSWR, { mutate } from "swr";
 import { api, request } from "../../data/api.ts";
+import { forgetAccount } from "../../data/shown-account.ts";
 import type { BudgetPeriod } from "../keys/api.ts";
 import { endPlaygroundKey } from "../playground/playground-key.ts";
-import { forgetAccount } from "../../data/shown-account.ts";
 
 const getTeam = () => request(api.team.get());
 const getTeams = () => request(api.teams.get());

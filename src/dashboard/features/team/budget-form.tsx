@@ -1,9 +1,9 @@
-import { type BudgetPeriod, budgetPeriods } from "../keys/api.ts";
-import { setBudget, type TeamBudget } from "./api.ts";
 import { formatMoment, formatUsd } from "../../format.ts";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { type BudgetPeriod, budgetPeriods } from "../keys/api.ts";
+import { setBudget, type TeamBudget } from "./api.ts";
 
 interface BudgetProps {
   account: string | undefined;

@@ -1,7 +1,7 @@
-import type { Created } from "./api.ts";
 import { formatMoment } from "../../format.ts";
 import { Code } from "../../kit/copy.tsx";
 import { Callout } from "../../kit/feedback.tsx";
+import type { Created } from "./api.ts";
 
 /** The link of an invitation, shown once, also when it was sent. */
 export function CreatedLink({ created: { url, until, mail } }: { created: Created }) {

@@ -1,9 +1,9 @@
 import { useState } from "react";
-import { type Created, inviteToTeam, type Person, removeFromTeam, type TeamRole, teamRoles } from "./api.ts";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { SelectField, TextField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { type Created, inviteToTeam, type Person, removeFromTeam, type TeamRole, teamRoles } from "./api.ts";
 import { CreatedLink } from "./created-link.tsx";
 
 const lifetimes = [

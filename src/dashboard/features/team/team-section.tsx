@@ -1,6 +1,15 @@
 import { useState } from "react";
 import { toRoleName } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
+import { formatDay, formatMoment } from "../../format.ts";
+import { Button } from "../../kit/button.tsx";
+import { Confirm } from "../../kit/confirm.tsx";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { Select } from "../../kit/field.tsx";
+import { Section } from "../../kit/page.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { toast, toastError } from "../../kit/toast.tsx";
+import { RenameTeamDialog } from "./accounts-section.tsx";
 import {
   deleteTeamInvitation,
   leaveTeam,
@@ -11,15 +20,6 @@ import {
   teamRoles,
   useTeam,
 } from "./api.ts";
-import { formatDay, formatMoment } from "../../format.ts";
-import { Button } from "../../kit/button.tsx";
-import { Confirm } from "../../kit/confirm.tsx";
-import { Empty, Loaded } from "../../kit/feedback.tsx";
-import { Select } from "../../kit/field.tsx";
-import { Section } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
-import { toast, toastError } from "../../kit/toast.tsx";
-import { RenameTeamDialog } from "./accounts-section.tsx";
 import { BudgetSection } from "./budget-form.tsx";
 import { InviteDialog, RemoveDialog } from "./team-dialogs.tsx";
 

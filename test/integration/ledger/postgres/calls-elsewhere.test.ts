@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { sql } from "kysely";
-import { createBilling, remoteCalls, remoteCallsMax } from "../../../../src/ledger/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
+import { createBilling, remoteCalls, remoteCallsMax } from "../../../../src/ledger/index.ts";
 import { node, postgresTest, until } from "../../db/postgres/fixture.ts";
 import { addAccount, createAdmission, createSettlement, newYear, statesOf } from "../fixture.ts";
 

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
-import { type Billing, createBilling, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { openStore, type Store } from "../../../../src/db/index.ts";
+import { type Billing, createBilling, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { rounds, timeoutMs } from "../../../support/long.ts";
 import { newDatabase, queryPostgres, startPostgres } from "../../../support/postgres.ts";
 import { node, postgresTest, until } from "../../db/postgres/fixture.ts";

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { sql } from "kysely";
-import { type Billing, createBilling, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { GatewayError, type WalletState } from "../../../../src/contract/index.ts";
 import { openStore, type Store } from "../../../../src/db/index.ts";
+import { type Billing, createBilling, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import {
   newDatabase,
   type PostgresServer,

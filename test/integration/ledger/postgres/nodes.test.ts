@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
+import { GatewayError } from "../../../../src/contract/index.ts";
 import {
   type Billing,
   createBilling,
@@ -7,7 +8,6 @@ import {
   readWalletState,
   verifyLedger,
 } from "../../../../src/ledger/index.ts";
-import { GatewayError } from "../../../../src/contract/index.ts";
 import { newDatabase } from "../../../support/postgres.ts";
 import { rollUp } from "../../../support/usage.ts";
 import { node, postgresTest, until } from "../../db/postgres/fixture.ts";

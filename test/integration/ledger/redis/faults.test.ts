@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
+import { readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { rounds, timeoutMs } from "../../../support/long.ts";
 import { startRedis, type TestRedis } from "../../../support/redis.ts";
 import { node as databaseNode } from "../../db/postgres/fixture.ts";

@@ -1,4 +1,5 @@
 import { afterAll } from "bun:test";
+import type { Store, StoreOptions } from "../../../../src/db/index.ts";
 import {
   type Billing,
   createBilling,
@@ -6,7 +7,6 @@ import {
   type RedisLimits,
   type RedisLimitsOptions,
 } from "../../../../src/ledger/index.ts";
-import type { Store, StoreOptions } from "../../../../src/db/index.ts";
 import { whyNoPostgres } from "../../../support/postgres.ts";
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../../support/redis.ts";
 import { node } from "../../db/postgres/fixture.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
-import { creditWallet, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { GatewayError } from "../../../../src/contract/index.ts";
+import { creditWallet, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { node as databaseNode } from "../../db/postgres/fixture.ts";
 import { type AdmissionFields, addAccount, createAdmission, createSettlement, statesOf } from "../fixture.ts";
 import { canShare, type Node, startNode, startNodes, until, useNodes } from "./fixture.ts";

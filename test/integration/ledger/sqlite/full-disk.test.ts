@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
-import { createBilling, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
+import { createBilling, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { temporaryFile, temporaryStore } from "../../db/temporary-store.ts";
 import { addAccount, createAdmission, createSettlement } from "../fixture.ts";
 

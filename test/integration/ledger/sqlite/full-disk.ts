@@ -1,5 +1,5 @@
-import { createBilling } from "../../../../src/ledger/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
+import { createBilling } from "../../../../src/ledger/index.ts";
 import { createAdmission, createSettlement } from "../admissions.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { readUsageRows } from "../../../../src/ledger/index.ts";
 import { callIdPrefix } from "../../../../src/contract/index.ts";
+import { readUsageRows } from "../../../../src/reports/index.ts";
 import { rollUp } from "../../../support/usage.ts";
 import { endOf, openOf } from "../../db/facts.ts";
 import { temporaryStore } from "../../db/temporary-store.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { type Period, readUsage } from "../../../../src/ledger/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
+import { type Period, readUsage } from "../../../../src/reports/index.ts";
 import { insertUsage, rollUp } from "../../../support/usage.ts";
 import { endOf, openOf } from "../../db/facts.ts";
 import { temporaryStore } from "../../db/temporary-store.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import type { Model } from "../../../../src/dashboard/features/models/api.ts";
 import { exampleCost, toDraft, toRow, toUnder } from "../../../../src/dashboard/features/catalogue/row-draft.ts";
 import { setRow } from "../../../../src/dashboard/features/catalogue/set-row.ts";
 import { getTerms, setTerms, toTerms } from "../../../../src/dashboard/features/catalogue/unlisted-terms.ts";
+import type { Model } from "../../../../src/dashboard/features/models/api.ts";
 
 const rate = (usd: string) => ({ usd, per: 1_000_000 });
 const base: Model = {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { spanDaysMax } from "../../../../src/ledger/index.ts";
 import { listPeriods, readDays } from "../../../../src/dashboard/features/overview/ranges.ts";
+import { spanDaysMax } from "../../../../src/reports/index.ts";
 
 describe("chosen days", () => {
   test("are taken in either order, and only if both are days", () => {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, GatewayError } from "../../../../src/contract/index.ts";
+import { executeCall, HttpCall } from "../../../../src/http/lifecycle/handle-call.ts";
 import { CallMemory } from "../../../../src/http/memory/call-memory.ts";
 import { MemoryAccountant } from "../../../../src/http/memory/memory-accountant.ts";
-import { executeCall, HttpCall } from "../../../../src/http/lifecycle/handle-call.ts";
 import { completionOf, Sink } from "../../kernel/streams.ts";
 import { createPlugin, newCall } from "../../kernel/support.ts";
 import { goodKey, helloPlugin, httpOf } from "../support.ts";
