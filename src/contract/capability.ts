@@ -1,4 +1,3 @@
-import { type TNull, type TOptional, type TSchema, type TUnion, Type } from "@sinclair/typebox";
 import type { MeterName } from "./meters.ts";
 
 /**
@@ -40,8 +39,3 @@ export const capabilityForms: Readonly<Record<Capability, CapabilityForm>> = for
 
 /** Of calls and handlers. */
 export const capabilities = Object.keys(capabilityForms) as readonly Capability[];
-
-/** A field that may be left out or be `null`, which OpenAI's clients send for "not set". Both mean absent. */
-export function optional<T extends TSchema>(schema: T): TOptional<TUnion<[T, TNull]>> {
-  return Type.Optional(Type.Union([schema, Type.Null()]));
-}

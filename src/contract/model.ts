@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { capabilities } from "./capability.ts";
+import { modelCapabilities } from "./capability.ts";
 import { Price } from "./price.ts";
 
 const day = Type.String({
@@ -22,7 +22,7 @@ export const Model = Type.Object(
     }),
     aliases: Type.Optional(names("Other names clients know; an alias is answered with this row's id")),
     upstreamId: Type.String({ minLength: 1, maxLength: 200, description: "What the provider calls it" }),
-    capability: Type.Union(capabilities.map((name) => Type.Literal(name))),
+    capability: Type.Union(modelCapabilities.map((name) => Type.Literal(name))),
     endpoint: Type.Optional(
       Type.Literal("responses", {
         description: "Where its provider serves a chat model, if it is not at /chat/completions",

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { optional } from "./capability.ts";
+import { optional } from "./optional.ts";
 
 /** The most documents of one request: Cohere's limit, applied to every provider. */
 export const rerankDocumentsMax = 10_000;

@@ -58,7 +58,7 @@ function toPrompts({ input, model: _, ...others }: ModerationRequest): Prompt[] 
   const contents = typeof input === "string" || typeof input[0] !== "string" ? [input] : input;
   return contents.map((content, index) => ({
     ...(index === 0 && others),
-    messages: [{ role: "user", content: content as ChatRequest["messages"][number]["content"] }],
+    messages: [{ role: "user", content: content as string }],
   }));
 }
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { optional } from "../../contract/capability.ts";
+import { optional } from "../../contract/optional.ts";
 import { ChatRequest, ChatUsage } from "../../contract/chat.ts";
 
 /** How many prompts one request may have; LangChain sends so many by default. */

@@ -31,7 +31,12 @@ function toModerations(answer: unknown): Moderations {
 }
 
 function toResult(item: unknown, index: number): ModerationResult {
-  const { flagged, categories, category_scores: scores, category_applied_input_types: types } = isRecord(item) ? item : {};
+  const {
+    flagged,
+    categories,
+    category_scores: scores,
+    category_applied_input_types: types,
+  } = isRecord(item) ? item : {};
   if (!isRecord(categories) || !isRecord(scores)) {
     throw new UpstreamFault("bad_response", `Result ${index} of the provider's answer has no categories`);
   }

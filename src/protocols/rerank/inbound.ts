@@ -56,7 +56,8 @@ export const RerankList = Type.Object({
 /** The request for plugins: documents as texts, `top_n` alone. Documents of the answer are the gateway's to add. */
 export function toRerankRequest({ top_k, return_documents: __, rank_fields, ...body }: RerankBody): RerankRequest {
   const documents = body.documents.map((document) => toText(document, rank_fields ?? undefined));
-  return { ...body, documents, top_n: body.top_n ?? top_k };
+  const wanted = body.top_n ?? top_k;
+  return { ...body, documents, ...(wanted != null && { top_n: wanted }) };
 }
 
 /** An object of one text is that text; the fields of others are lines of YAML, as Cohere recommends them. */

@@ -1,4 +1,10 @@
-import { type Call, type RankedDocument, type Ranking, type RerankRequest, UpstreamFault } from "../../contract/index.ts";
+import {
+  type Call,
+  type RankedDocument,
+  type Ranking,
+  type RerankRequest,
+  UpstreamFault,
+} from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { type RequestOptions, resolveOptions } from "../openai/options.ts";
 import { toBody } from "../openai/request.ts";
