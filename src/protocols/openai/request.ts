@@ -48,7 +48,7 @@ export function toBody(call: RequestInput, options: RequestOptions): Record<stri
 const essential: readonly string[] = ["model", "messages", "input", "prompt", "stream", "stream_options"];
 
 /** Whether a request field is not sent to a provider. */
-export function isLeftOut(field: string, { omit, fields }: Pick<RequestOptions, "omit" | "fields">): boolean {
+function isLeftOut(field: string, { omit, fields }: Pick<RequestOptions, "omit" | "fields">): boolean {
   if (omit?.includes(field) === true) return true;
   return fields !== undefined && !fields.includes(field) && !essential.includes(field);
 }
