@@ -18,7 +18,7 @@ const moderation: Model = {
   checkedOn: "2026-11-26",
 };
 
-export const openai: ProviderRules = {
+export const openai = {
   provider: "openai",
   prefix: "",
   ownedBy: () => "openai",
@@ -73,7 +73,7 @@ export const openai: ProviderRules = {
     }
     return openaiChatFacts(id, listed);
   },
-};
+} satisfies ProviderRules;
 
 /**
  * The most tokens that a picture takes, by quality, and by size for usual ones, with room for words beside it.
