@@ -35,6 +35,11 @@ export interface TokenIssuer {
   readonly onUnknown?: "reject" | "create";
 }
 
+/** Whether a bearer is a JSON Web Token, well-formed or not, rather than an API key: its header is a JSON object in base64. */
+export function isToken(bearer: string): boolean {
+  return bearer.startsWith("ey") && bearer.split(".", 4).length === 3;
+}
+
 const issuersMax = 50;
 const textLengthMax = 65_536;
 const listMax = 200;
@@ -186,7 +191,12 @@ export class TokenIssuers {
     }
     const issuers = parseTokenIssuers(text);
     const value = JSON.stringify(issuers);
-    const detail = { issuers: issuers.map(({ issuer }) => issuer).join(", ").slice(0, 500) };
+    const detail = {
+      issuers: issuers
+        .map(({ issuer }) => issuer)
+        .join(", ")
+        .slice(0, 500),
+    };
     await this.#store.change(async (db) => {
       await db
         .insertInto("settings")

@@ -1,6 +1,8 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
 import { GatewayError } from "../../contract/index.ts";
+import { readClaim } from "../read-claim.ts";
 import { algorithms, type TokenIssuer } from "./issuers.ts";
+import { refused, show } from "./refused.ts";
 import { type ReadDocument, SigningKeys } from "./signing-keys.ts";
 
 /** Clocks of issuers may be late or early by this. */
@@ -15,11 +17,6 @@ const triedMax = 5;
 export interface VerifiedClaims {
   readonly issuer: TokenIssuer;
   readonly claims: JWTPayload & { readonly sub: string; readonly exp: number };
-}
-
-/** Whether a bearer is a JSON Web Token, well-formed or not, rather than an API key: its header is a JSON object in base64. */
-export function isToken(bearer: string): boolean {
-  return bearer.startsWith("ey") && bearer.split(".", 4).length === 3;
 }
 
 /** Checks tokens of the issuers that the operator named. */
@@ -126,21 +123,6 @@ function checkRequired(issuer: TokenIssuer, claims: JWTPayload): void {
   }
 }
 
-/**
- * Reads a claim by its name, or by a path with dots: `realm_access.roles`. Names may have dots themselves, as
- * `kubernetes.io.namespace` within Kubernetes' `kubernetes.io`.
- */
-export function readClaim(claims: Readonly<Record<string, unknown>>, name: string): unknown {
-  if (Object.hasOwn(claims, name)) return claims[name];
-  for (let dot = name.indexOf("."); dot !== -1; dot = name.indexOf(".", dot + 1)) {
-    const outer = Object.hasOwn(claims, name.slice(0, dot)) ? claims[name.slice(0, dot)] : undefined;
-    if (typeof outer !== "object" || outer === null) continue;
-    const value = readClaim(outer as Record<string, unknown>, name.slice(dot + 1));
-    if (value !== undefined) return value;
-  }
-  return undefined;
-}
-
 function toRefusal(error: unknown, { issuer }: TokenIssuer): unknown {
   if (error instanceof errors.JWTExpired) return refused("it has expired; get a new one from its issuer");
   if (error instanceof errors.JWTClaimValidationFailed) {
@@ -152,15 +134,4 @@ function toRefusal(error: unknown, { issuer }: TokenIssuer): unknown {
   if (error instanceof errors.JWSSignatureVerificationFailed) return refused("its signature is wrong");
   if (error instanceof errors.JOSEError || error instanceof TypeError) return refused("it is malformed", error);
   return error;
-}
-
-/** LiteLLM takes a 401 for an `AuthenticationError` only if it begins as OpenAI's sentence does. */
-export function refused(problem: string, cause?: unknown): GatewayError {
-  return new GatewayError("invalid_api_key", `Incorrect API key provided: the token is refused, ${problem}`, { cause });
-}
-
-/** A text of a token as it can be shown. */
-export function show(value: unknown): string {
-  const text = typeof value === "string" ? value : String(value);
-  return `"${text.slice(0, 100).replace(/[^\x20-\x7e]|"/g, "?")}"`;
 }

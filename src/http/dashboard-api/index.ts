@@ -20,6 +20,7 @@ import { publicRoutes } from "./session.ts";
 import { statisticsController } from "./statistics.ts";
 import { systemStatusController } from "./system-status.ts";
 import { adminTeamController, teamController, teamsController } from "./team.ts";
+import { tokenIssuersController } from "./token-issuers.ts";
 
 const Invitation = formBody({
   token: Type.String({ minLength: 1, maxLength: 100 }),
@@ -55,6 +56,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(systemStatusController(deps))
     .use(providersController(deps))
     .use(catalogueController(deps))
+    .use(tokenIssuersController(deps))
     .use(alertsController(deps))
     .use(adminAlertsController(deps))
     .use(publicController(deps));
