@@ -83,9 +83,9 @@ const tokenMeters = namesOf(({ kind }) => kind !== "unit");
 export const unitMeters = namesOf(({ kind }) => kind === "unit");
 
 /** The meter whose rate applies where a price has none for this one. */
-export const fallbackMeterOf = Object.fromEntries(
-  meterNames.map((name) => [name, meterOf[name].fallback]),
-) as Readonly<Partial<Record<MeterName, MeterName>>>;
+export const fallbackMeterOf = Object.fromEntries(meterNames.map((name) => [name, meterOf[name].fallback])) as Readonly<
+  Partial<Record<MeterName, MeterName>>
+>;
 
 /** How much one of each takes of the free quota, in tokens; a model may say otherwise for units. */
 export const quotaWeights = Object.fromEntries(meterNames.map((name) => [name, meterOf[name].quotaWeight])) as Readonly<
@@ -97,8 +97,12 @@ export type MeterColumn = (typeof meterTable)[MeterName]["column"];
 
 export const meterColumns: readonly MeterColumn[] = meterNames.map((name) => meterTable[name].column);
 
-function columnsOf(names: readonly MeterName[]): readonly MeterColumn[] {
-  return names.map((name) => meterTable[name].column);
+/** Those that usage is shown by: all but that of models which are charged by the call. */
+export const usageColumns = meterColumns.filter((column) => column !== "call_units") as readonly UsageColumn[];
+export type UsageColumn = Exclude<MeterColumn, "call_units">;
+
+function columnsOf(names: readonly MeterName[]): readonly UsageColumn[] {
+  return names.map((name) => meterTable[name].column as UsageColumn);
 }
 
 /** The columns of {@link promptMeters}. */
@@ -107,7 +111,7 @@ export const promptColumns = columnsOf(promptMeters);
 export const answerColumns = columnsOf(answerMeters);
 
 /** Adds up some columns of a row of sums. */
-export function sumColumns(row: Readonly<Record<MeterColumn, number>>, columns: readonly MeterColumn[]): number {
+export function sumColumns(row: Readonly<Record<UsageColumn, number>>, columns: readonly UsageColumn[]): number {
   return columns.reduce((sum, column) => sum + row[column], 0);
 }
 

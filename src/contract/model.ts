@@ -97,12 +97,10 @@ export const Model = Type.Object(
     created: Type.Integer({ minimum: 0, description: "Seconds since 1970, as in the model object" }),
     price: Type.Optional(Price),
     quotaWeights: Type.Optional(
-      Type.Object(unitWeights,
-        {
-          additionalProperties: false,
-          description: `Tokens of the daily free quota that one unit draws; default: ${unitDefaults}`,
-        },
-      ),
+      Type.Object(unitWeights, {
+        additionalProperties: false,
+        description: `Tokens of the daily free quota that one unit draws; default: ${unitDefaults}`,
+      }),
     ),
     priority: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 1000, description: "Lower is tried first; default 100" }),

@@ -76,7 +76,6 @@ function boundReport(call: CallContext, meters: Meters): Meters | undefined {
     [promptMeters, sumPromptTokens(meters) > Math.max(context, sumPromptTokens(upper))],
     [
       outputMeters,
-  promptMeters,
       (sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit)) ||
         (meters.audioMs ?? 0) > Math.max(upper.audioMs ?? 0, model.audioMsMax ?? audioMsDefault),
     ],
