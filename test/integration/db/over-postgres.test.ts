@@ -22,12 +22,10 @@ const suites = [
     "fallback-funds",
     "verify",
     "prune-calls",
-    "latest-calls",
-    "requests",
-    "statistics",
-    "usage/read-usage",
-    "usage/read-usage-rows",
-  ].map((name) => `test/integration/billing/${name}.test.ts`),
+  ].map((name) => `test/integration/ledger/${name}.test.ts`),
+  ...["latest-calls", "requests", "statistics", "usage/read-usage", "usage/read-usage-rows"].map(
+    (name) => `test/integration/reports/${name}.test.ts`,
+  ),
   ...["account-admin", "admin-keys", "authenticate", "sessions", "vouchers"].map(
     (name) => `test/unit/accounts/${name}.test.ts`,
   ),
