@@ -2,7 +2,12 @@ import { type Generated, type SqlBool, sql } from "kysely";
 import type { BudgetPeriod, Capability, MeterColumn, UsageSource } from "../contract/index.ts";
 import type { AdminKeysTable, ServiceAccountsTable } from "./admin-key-tables.ts";
 import type { AlertTables } from "./alert-tables.ts";
-import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
+import type {
+  ProviderAttemptsTable,
+  ProviderKeysTable,
+  ProviderOutcomesTable,
+  ProvidersTable,
+} from "./provider-tables.ts";
 import type { RefusalsTable } from "./refusals-table.ts";
 import type { ContentTables, IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 import type {
@@ -61,6 +66,8 @@ export interface Database extends AlertTables, ContentTables, UsageTables {
   settings: { name: string; value: string };
   providers: ProvidersTable;
   provider_keys: ProviderKeysTable;
+  provider_attempts: ProviderAttemptsTable;
+  provider_outcomes: ProviderOutcomesTable;
   /** Migrations that have run; `hash` is that of their text. */
   schema_versions: { version: number; hash: string; applied_at: number };
 }
