@@ -7,7 +7,7 @@ import {
   UpstreamFault,
 } from "../contract/index.ts";
 import type { CallContext } from "./call-context.ts";
-import { nextTurn } from "./capabilities/iterators.ts";
+import { nextTurn } from "./streaming.ts";
 import type { AnswerOf } from "./exchange.ts";
 import { isOverlong, maySendAgain } from "./routing/failures.ts";
 import { type Candidate, type Candidates, isReady } from "./routing/registry.ts";

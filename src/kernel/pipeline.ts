@@ -11,7 +11,7 @@ import { formatCallDetail } from "./call-detail.ts";
 import { chatHandler } from "./capabilities/chat.ts";
 import { embeddingsHandler } from "./capabilities/embeddings.ts";
 import { imagesHandler } from "./capabilities/images.ts";
-import { nextTurn } from "./capabilities/iterators.ts";
+import { nextTurn } from "./streaming.ts";
 import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";

@@ -15,7 +15,7 @@ const valueBytes: readonly number[] = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16];
 const textType = 7;
 
 /** One message of an AWS event stream. Of its headers, those that are text. */
-export interface EventMessage {
+interface EventMessage {
   readonly headers: Readonly<Record<string, string>>;
   readonly payload: Uint8Array;
 }
@@ -24,23 +24,29 @@ export interface EventMessage {
  * Reads AWS event streams (`application/vnd.amazon.eventstream`) in pieces as they arrive.
  *
  * @example
- * const reader = new EventStreamReader();
- * [reader.push(new Uint8Array(0)).length, reader.isEmpty]; // => [0, true]
+ * const parser = new EventStreamParser();
+ * parser.push(new Uint8Array(0)).length; // => 0
  */
-export class EventStreamReader {
+export class EventStreamParser {
   #bytes = new Uint8Array(0);
-
-  /** Whether nothing of a further message has come. */
-  get isEmpty(): boolean {
-    return this.#bytes.length === 0;
-  }
+  readonly #decoder = new TextDecoder();
 
   /**
-   * Takes a piece and gives the messages that are complete.
+   * Takes a piece and gives the events that are complete.
    *
    * @throws {UpstreamFault} `bad_response` when a checksum or a length is wrong.
    */
-  push(piece: Uint8Array): EventMessage[] {
+  push(piece: Uint8Array): ServerEvent[] {
+    return this.#readMessages(piece).map(({ headers, payload }) => toEvent(headers, this.#decoder.decode(payload)));
+  }
+
+  /** @throws {UpstreamFault} `bad_response` when the last message is cut. */
+  end(): ServerEvent[] {
+    if (this.#bytes.length > 0) throw broken("a last message that is cut");
+    return [];
+  }
+
+  #readMessages(piece: Uint8Array): EventMessage[] {
     let bytes = piece;
     if (this.#bytes.length > 0) {
       bytes = new Uint8Array(this.#bytes.length + piece.length);
@@ -118,20 +124,6 @@ function writeMessage(type: string, payload: unknown): Uint8Array {
   message.set(body, preludeBytes + headers.length);
   view.setUint32(message.length - checksumBytes, crc32(message.subarray(0, -checksumBytes)));
   return message;
-}
-
-/**
- * The messages of an AWS event stream as events.
- *
- * @throws {UpstreamFault} `bad_response` when a message is damaged, or the last one is cut.
- */
-export async function* readEventStream(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
-  const reader = new EventStreamReader();
-  const decoder = new TextDecoder();
-  for await (const chunk of chunks) {
-    for (const { headers, payload } of reader.push(chunk)) yield toEvent(headers, decoder.decode(payload));
-  }
-  if (!reader.isEmpty) throw broken("a last message that is cut");
 }
 
 function toEvent(headers: Readonly<Record<string, string>>, data: string): ServerEvent {

@@ -18,7 +18,7 @@ import { countPieces } from "../normalize/tokenizer.ts";
 import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { usualTokensPerSecond } from "./chat-bounds.ts";
-import { closeIterator, withYielding } from "./iterators.ts";
+import { closeIterator, withYielding } from "../streaming.ts";
 import {
   audioTokensPerSecond,
   countCharacters,

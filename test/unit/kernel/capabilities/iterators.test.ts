@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { withYielding } from "../../../../src/kernel/capabilities/iterators.ts";
+import { withYielding } from "../../../../src/kernel/streaming.ts";
 
 async function* endless() {
   for (let chunk = 0; ; chunk++) yield chunk;
