@@ -20,33 +20,21 @@ interface EventMessage {
   readonly payload: Uint8Array;
 }
 
-/**
- * Reads AWS event streams (`application/vnd.amazon.eventstream`) in pieces as they arrive.
- *
- * @example
- * const parser = new EventStreamParser();
- * parser.push(new Uint8Array(0)).length; // => 0
- */
-export class EventStreamParser {
+/** Reads the messages of AWS event streams (`application/vnd.amazon.eventstream`) in pieces as they arrive. */
+export class EventStreamReader {
   #bytes = new Uint8Array(0);
-  readonly #decoder = new TextDecoder();
+
+  /** Whether nothing of a further message has come. */
+  get isEmpty(): boolean {
+    return this.#bytes.length === 0;
+  }
 
   /**
-   * Takes a piece and gives the events that are complete.
+   * Takes a piece and gives the messages that are complete.
    *
    * @throws {UpstreamFault} `bad_response` when a checksum or a length is wrong.
    */
-  push(piece: Uint8Array): ServerEvent[] {
-    return this.#readMessages(piece).map(({ headers, payload }) => toEvent(headers, this.#decoder.decode(payload)));
-  }
-
-  /** @throws {UpstreamFault} `bad_response` when the last message is cut. */
-  end(): ServerEvent[] {
-    if (this.#bytes.length > 0) throw broken("a last message that is cut");
-    return [];
-  }
-
-  #readMessages(piece: Uint8Array): EventMessage[] {
+  push(piece: Uint8Array): EventMessage[] {
     let bytes = piece;
     if (this.#bytes.length > 0) {
       bytes = new Uint8Array(this.#bytes.length + piece.length);
@@ -124,6 +112,29 @@ function writeMessage(type: string, payload: unknown): Uint8Array {
   message.set(body, preludeBytes + headers.length);
   view.setUint32(message.length - checksumBytes, crc32(message.subarray(0, -checksumBytes)));
   return message;
+}
+
+/**
+ * Reads the same messages as events.
+ *
+ * @example
+ * const parser = new EventStreamParser();
+ * [parser.push(new Uint8Array(0)), parser.end()]; // => [[], []]
+ */
+export class EventStreamParser {
+  readonly #reader = new EventStreamReader();
+  readonly #decoder = new TextDecoder();
+
+  /** @throws {UpstreamFault} `bad_response` when a message is damaged. */
+  push(piece: Uint8Array): ServerEvent[] {
+    return this.#reader.push(piece).map(({ headers, payload }) => toEvent(headers, this.#decoder.decode(payload)));
+  }
+
+  /** @throws {UpstreamFault} `bad_response` when the last message is cut. */
+  end(): ServerEvent[] {
+    if (this.#reader.isEmpty) return [];
+    throw broken("a last message that is cut");
+  }
 }
 
 function toEvent(headers: Readonly<Record<string, string>>, data: string): ServerEvent {

@@ -26,7 +26,14 @@ import {
   withFunctionsAsTools,
 } from "../tools.ts";
 import { readFault } from "./errors.ts";
-import { fromMessage, MessagesOutboundStream, readUsage, reasoningFormat, toDetail, toUsage } from "./outbound-stream.ts";
+import {
+  fromMessage,
+  MessagesOutboundStream,
+  readUsage,
+  reasoningFormat,
+  toDetail,
+  toUsage,
+} from "./outbound-stream.ts";
 import { messagesHandlers } from "./passthrough.ts";
 import type { Block, Reading, Turn, Warn } from "./schema.ts";
 
