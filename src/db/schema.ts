@@ -3,7 +3,12 @@ import type { BudgetPeriod, Capability, MeterName, UsageSource } from "../contra
 import type { AdminKeysTable, ServiceAccountsTable } from "./admin-key-tables.ts";
 import type { AlertTables } from "./alert-tables.ts";
 import { meterColumns } from "./meter-columns.ts";
-import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
+import type {
+  ProviderAttemptsTable,
+  ProviderKeysTable,
+  ProviderOutcomesTable,
+  ProvidersTable,
+} from "./provider-tables.ts";
 import type { RefusalsTable } from "./refusals-table.ts";
 import type { ContentTables, IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 import type {
@@ -62,6 +67,8 @@ export interface Database extends AlertTables, ContentTables, UsageTables {
   settings: { name: string; value: string };
   providers: ProvidersTable;
   provider_keys: ProviderKeysTable;
+  provider_attempts: ProviderAttemptsTable;
+  provider_outcomes: ProviderOutcomesTable;
   /** Migrations that have run; `hash` is that of their text. */
   schema_versions: { version: number; hash: string; applied_at: number };
 }

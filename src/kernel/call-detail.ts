@@ -48,7 +48,7 @@ export function recordFailedAttempt(
     status: isFault ? error.status : undefined,
     message:
       isFault || error instanceof GatewayError
-        ? route.keys.hide(error.message).slice(0, messageCharactersMax)
+        ? route.keys.hide((isFault ? error.providerMessage : undefined) ?? error.message).slice(0, messageCharactersMax)
         : "The plugin failed; the log has its error",
   });
 }

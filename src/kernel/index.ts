@@ -8,7 +8,7 @@ export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";
 export { Passthrough } from "./passthrough.ts";
 export { runCall } from "./pipeline.ts";
-export { type ProbeResult, probe } from "./probe.ts";
+export { isProbed, type ProbeResult, probe } from "./probe.ts";
 export { mayUse } from "./routing/allowed-models.ts";
 export {
   buildRegistry,

@@ -524,6 +524,23 @@ create table provider_keys (
   set_at bigint not null
 );
 
+create table provider_attempts (
+  provider text not null,
+  slot bigint not null,
+  attempts bigint not null,
+  errors bigint not null,
+  primary key (provider, slot)
+);
+
+create table provider_outcomes (
+  provider text not null,
+  key_id text not null,
+  outcome text not null,
+  at bigint not null,
+  detail text not null,
+  primary key (provider, key_id, outcome)
+);
+
 create table alert_rules (
   owner text not null,
   rule text not null,

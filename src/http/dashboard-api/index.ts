@@ -13,6 +13,7 @@ import { auditController } from "./audit.ts";
 import { catalogueController } from "./catalogue.ts";
 import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
+import { adminHealthController, statusController } from "./health.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
@@ -53,6 +54,8 @@ export function dashboardApi(deps: HttpDeps) {
     .use(dashboardAdminKeysController(deps))
     .use(auditController(deps))
     .use(systemStatusController(deps))
+    .use(adminHealthController(deps))
+    .use(statusController(deps))
     .use(providersController(deps))
     .use(catalogueController(deps))
     .use(alertsController(deps))

@@ -272,6 +272,7 @@ describe("the table of secrets and links", () => {
     [`POST ${api}/admin/vouchers/:id/void`]: ["voucher code"],
     [`POST ${api}/admin/providers`]: ["key of a provider, stored", "key of a provider, of the environment"],
     [`POST ${api}/admin/providers/sandbox`]: [],
+    [`POST ${api}/admin/providers/test`]: ["key of a provider, stored", "key of a provider, of the environment"],
     [`PATCH ${api}/admin/providers/:id`]: [],
     [`DELETE ${api}/admin/providers/:id`]: ["key of a provider, stored"],
     [`POST ${api}/admin/providers/:id/test`]: ["key of a provider, stored", "key of a provider, of the environment"],
