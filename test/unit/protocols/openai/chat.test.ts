@@ -71,7 +71,7 @@ describe("openai", () => {
     const deltas = [{ content: [thinking] }, { content: "Yes" }].map((delta) => ({ choices: [{ index: 0, delta }] }));
     const events = eventsOf(`${deltas.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")}data: [DONE]\n\n`);
     const { call } = fakeCall({ ...request, stream: true }, { events });
-    const { items } = await drain((await openai({ chat: {} }).chat?.(call)) as AsyncIterable<ChatChunk>);
+    const { items } = await drain((await openai({ chat: {} }).chat?.(call)) as ChatStream);
     expect(items.map(({ choices }) => choices[0]?.delta)).toEqual([
       { content: "", reasoning_content: "Hm" },
       { content: "Yes" },
