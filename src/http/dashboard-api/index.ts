@@ -21,6 +21,7 @@ import { publicRoutes } from "./session.ts";
 import { statisticsController } from "./statistics.ts";
 import { systemStatusController } from "./system-status.ts";
 import { adminTeamController, teamController, teamsController } from "./team.ts";
+import { tokenIssuersController } from "./token-issuers.ts";
 
 const Invitation = formBody({
   token: Type.String({ minLength: 1, maxLength: 100 }),
@@ -58,6 +59,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(statusController(deps))
     .use(providersController(deps))
     .use(catalogueController(deps))
+    .use(tokenIssuersController(deps))
     .use(alertsController(deps))
     .use(adminAlertsController(deps))
     .use(publicController(deps));
