@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { hasChromium } from "./chromium.ts";
-import { seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
+import { seeFirstPage, seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("a tab that stays open", () => {
   const dashboard = useDashboard();
@@ -31,7 +31,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
         await page.route("**/assets/keys-page-*.js", (route) =>
           isOld ? route.fulfill({ status: 404, json: {} }) : route.continue(),
         );
-        await page.getByRole("link", { name: "API keys" }).click();
+        await page.getByRole("link", { name: "API keys", exact: true }).click();
         await page.getByText("The gateway can't be reached. Retrying…").waitFor();
         isOld = false;
         await seeHeading(page, "API keys");
@@ -58,7 +58,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
         await page.locator("tbody tr td.lead button").first().waitFor();
         expect(await names()).toEqual(before);
         await page.goBack();
-        await seeHeading(page, "Overview");
+        await seeFirstPage(page);
         expect(await page.getByRole("button", { name: "7 days" }).getAttribute("aria-pressed")).toBe("true");
         await page.getByRole("button", { name: "Custom" }).click();
         await page.getByLabel("From (UTC)").fill("2026-01-01");

@@ -13,6 +13,7 @@ import { auditController } from "./audit.ts";
 import { catalogueController } from "./catalogue.ts";
 import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
+import { homeController } from "./home.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
@@ -41,6 +42,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(contentController(deps))
     .use(adminContentController(deps))
     .use(statisticsController(deps))
+    .use(homeController(deps))
     .use(sessionsController(deps))
     .use(emailController(deps))
     .use(teamController(deps))

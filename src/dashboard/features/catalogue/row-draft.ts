@@ -1,7 +1,7 @@
-import type { Capability, Model } from "../models/api.ts";
+import type { Capability, ModelRow } from "../models/api.ts";
 import type { CatalogueModel, FileRow } from "./api.ts";
 
-type Price = NonNullable<Model["price"]>;
+type Price = NonNullable<ModelRow["price"]>;
 export type Meter = Exclude<keyof Price, "markupPercent" | "serviceTiers" | "tiers">;
 
 /** The unit sizes a rate can be written for. */
@@ -88,7 +88,7 @@ const shown: readonly string[] = [
 ];
 
 /** The draft of a row as it is in force. */
-export function toDraft(plugin: string, id: string, row: Partial<Model>, own: FileRow | null): RowDraft {
+export function toDraft(plugin: string, id: string, row: Partial<ModelRow>, own: FileRow | null): RowDraft {
   const text = (value: unknown) => (value === undefined || value === null ? "" : String(value));
   const rates = Object.fromEntries(
     allMeters.map((meter) => {
@@ -117,7 +117,7 @@ export function toDraft(plugin: string, id: string, row: Partial<Model>, own: Fi
 }
 
 /** What stands below the operator's own row. */
-export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed">): Partial<Model> {
+export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed">): Partial<ModelRow> {
   const merged = { ...base, ...signed };
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
 }
@@ -128,7 +128,7 @@ export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed"
  *
  * @returns `undefined` when nothing differs, so that no row is needed.
  */
-export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["price"]): FileRow | undefined {
+export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow["price"]): FileRow | undefined {
   const isNew = under.upstreamId === undefined;
   const wanted: Record<string, unknown> = {
     capability: draft.capability,
@@ -149,7 +149,7 @@ export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["pric
   }
   const row: Record<string, unknown> = { id: draft.id, ...draft.rest };
   for (const [name, value] of Object.entries(wanted)) {
-    if (isSame(value, under[name as keyof Model])) continue;
+    if (isSame(value, under[name as keyof ModelRow])) continue;
     row[name] = value ?? null;
   }
   // A row that names a successor is otherwise taken to want that it answers.
