@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { hasChromium } from "./chromium.ts";
-import { seeFirstPage, seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
+import { seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("a tab that stays open", () => {
   const dashboard = useDashboard();
@@ -45,6 +45,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
+        await page.getByRole("link", { name: "Overview" }).click();
         await page.getByRole("button", { name: "7 days" }).click();
         await page.getByRole("link", { name: "Models" }).click();
         await page.getByLabel("Search models").fill("famA-4");
@@ -58,7 +59,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
         await page.locator("tbody tr td.lead button").first().waitFor();
         expect(await names()).toEqual(before);
         await page.goBack();
-        await seeFirstPage(page);
+        await seeHeading(page, "Overview");
         expect(await page.getByRole("button", { name: "7 days" }).getAttribute("aria-pressed")).toBe("true");
         await page.getByRole("button", { name: "Custom" }).click();
         await page.getByLabel("From (UTC)").fill("2026-01-01");
