@@ -9,7 +9,7 @@ import {
   UpstreamFault,
   withFunctionsAsTools,
 } from "modelgate/plugin";
-import current from "../../catalogue/current/bedrock.json" with { type: "json" };
+import current from "./catalogue.json" with { type: "json" };
 import { authorize, credential } from "./credential.ts";
 import { readFault } from "./errors.ts";
 import { isClaude, modelOptions } from "./options.ts";

@@ -9,6 +9,7 @@ export * from "./embeddings.ts";
 export * from "./encryption.ts";
 export * from "./error.ts";
 export * from "./images.ts";
+export * from "./issuer-url.ts";
 export * from "./meters.ts";
 export * from "./model.ts";
 export * from "./networks.ts";

@@ -241,6 +241,8 @@ export class BoundUpstream implements Upstream {
     }
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
     const fault = this.#route.plugin.readFault({ status, headers, body });
+    const said = readProviderMessage(body);
+    fault.providerMessage = said === undefined ? undefined : this.#route.keys.hide(said).slice(0, saidCharactersMax);
     if (fault.kind === "auth" && this.#credential !== undefined) forgetKept(this.#credential);
     return fault;
   }
@@ -309,6 +311,29 @@ async function* tapBytes<Chunk>(chunks: AsyncIterable<Chunk>, sent: SentRequest)
     yield chunk;
   }
   sent.isWhole = true;
+}
+
+/** How much of a provider's own words is kept, in characters. */
+const saidCharactersMax = 500;
+
+/** The message of an error response in whatever form, of a plain text all of it; `undefined` of a page and of nothing. */
+function readProviderMessage(body: string): string | undefined {
+  const text = body.trim();
+  if (text === "" || text.startsWith("<")) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return text;
+  }
+  return findMessage(Array.isArray(value) ? value[0] : value);
+}
+
+function findMessage(value: unknown): string | undefined {
+  if (typeof value === "string") return value === "" ? undefined : value;
+  if (typeof value !== "object" || value === null) return undefined;
+  const { error, message, Message, detail } = value as Record<string, unknown>;
+  return [error, message, Message, detail].map(findMessage).find((found) => found !== undefined);
 }
 
 /** A body as JSON; `GET` and `DELETE` have none unless they are given one. */

@@ -11,6 +11,7 @@ import {
 import { isRecord, mapChanged } from "../../lib/json.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
+import { completeUsage } from "../usage.ts";
 import { type ChatOptions, resolveOptions } from "./options.ts";
 import { ReasoningTagSplitter, splitReasoningTags } from "./reasoning-tags.ts";
 import { fitReasoning, toBody, toMessages, warnOfTier, withFiveMinutes, withoutMarks } from "./request.ts";
@@ -99,7 +100,23 @@ function findUsage(answer: Record<string, unknown>, options: ChatOptions): void 
     const place = answer[usageIn];
     if (isRecord(place) && isRecord(place.usage)) answer.usage = place.usage;
   }
-  if (isRecord(answer.usage)) dropFields(answer.usage, options);
+  if (!isRecord(answer.usage)) return;
+  answer.usage = completeUsage(answer.usage);
+  dropFields(answer.usage as Record<string, unknown>, options);
+}
+
+/** The text and the reasoning of a content that is a list of parts, as Mistral's is where the model reasons. */
+function joinParts(message: Record<string, unknown>): void {
+  if (!Array.isArray(message.content)) return;
+  const parts = message.content.filter(isRecord);
+  const texts = (list: unknown): string =>
+    (Array.isArray(list) ? list : [])
+      .filter(isRecord)
+      .map(({ type, text }) => (type === "text" && typeof text === "string" ? text : ""))
+      .join("");
+  message.content = texts(parts);
+  const reasoning = parts.map(({ type, thinking }) => (type === "thinking" ? texts(thinking) : "")).join("");
+  if (reasoning !== "") message.reasoning_content ??= reasoning;
 }
 
 /** Moves reasoning to `reasoning_content`, where OpenAI-like clients look for it. */
@@ -129,6 +146,7 @@ function toChoice(choice: { message: Record<string, unknown>; [field: string]: u
   const { message } = choice;
   dropFields(choice, options);
   dropFields(message, options);
+  joinParts(message);
   toReasoning(message, options);
   if (options.think === true && typeof message.content === "string") {
     const { content, reasoning } = splitReasoningTags(message.content);
@@ -209,6 +227,7 @@ function toChunkChoice(
   const { delta } = choice;
   if (!isRecord(delta)) return isLast;
   dropFields(delta, options);
+  joinParts(delta);
   toReasoning(delta, options);
   if (splitters !== undefined) {
     const splitter = splitters.get(choice.index) ?? new ReasoningTagSplitter();

@@ -10,3 +10,8 @@ export type Home = Awaited<ReturnType<typeof getHome>>;
 export function useHome() {
   return useSWR("home", getHome, { refreshInterval: refreshMs, keepPreviousData: true });
 }
+
+/** The state of every provider, the worst first. */
+export function useHealth() {
+  return useSWR("health", () => request(api.admin.health.get()), { refreshInterval: 30_000, keepPreviousData: true });
+}

@@ -8,7 +8,7 @@ import { Change, Stat } from "../../kit/stat.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { FirstSteps } from "../overview/first-steps.tsx";
-import { type Home, useHome } from "./api.ts";
+import { type Home, useHealth, useHome } from "./api.ts";
 
 /** What an operator looks at first: the gateway as a whole, against the period before. */
 export default function HomePage() {
@@ -23,6 +23,7 @@ export default function HomePage() {
               <FirstSteps hasCalls={data.month.now.requests + data.month.before.requests > 0} />
               <Figures home={data} />
               <div className="columns">
+                <Providers />
                 <Alerts alerts={data.alerts} />
                 <Movers movers={data.movers} />
                 <Budgets budgets={data.budgets} />
@@ -80,7 +81,7 @@ function Figures({ home: { today, month } }: { home: Home }) {
 /** A card with a short list, and the page that has more of it. */
 function List({ title, href, link, empty, children }: ListProps) {
   return (
-    <Section title={title} actions={<Link href={href}>{link}</Link>}>
+    <Section title={title} actions={href !== undefined && <Link href={href}>{link}</Link>}>
       {children ?? <p className="card-body faint">{empty}</p>}
     </Section>
   );
@@ -88,11 +89,54 @@ function List({ title, href, link, empty, children }: ListProps) {
 
 interface ListProps {
   title: string;
-  href: string;
-  link: string;
+  href?: string;
+  link?: string;
   /** Shown without children. */
   empty: string;
   children: ReactNode;
+}
+
+const stateBadges = {
+  refused: "badge is-bad",
+  failing: "badge is-bad",
+  degraded: "badge is-warn",
+  unknown: "badge",
+  working: "badge is-good",
+} as const;
+
+/** The providers that need somebody, the worst first. */
+function Providers() {
+  const health = useHealth();
+  return (
+    <Section title="Providers" actions={<Link href="/admin/providers">All providers</Link>}>
+      <Loaded state={health} lines={2}>
+        {({ data, count }) => {
+          const troubled = data.filter(({ state }) => state !== "working" && state !== "unknown");
+          if (troubled.length === 0) {
+            return (
+              <p className="card-body faint">
+                {data.length === 0
+                  ? "No provider has a key yet."
+                  : `${count.working} working${count.unknown > 0 ? `, ${count.unknown} not asked lately` : ""}.`}
+              </p>
+            );
+          }
+          return (
+            <ul className="items">
+              {troubled.map(({ provider, state, reason, since, last_error }) => (
+                <li key={provider}>
+                  <span className={stateBadges[state]}>{state}</span>
+                  <strong>{provider}</strong>
+                  <span className="break">{reason ?? last_error?.message}</span>
+                  <span className="faint">since {formatAge(since)}</span>
+                </li>
+              ))}
+            </ul>
+          );
+        }}
+      </Loaded>
+    </Section>
+  );
 }
 
 function Alerts({ alerts: { count, data } }: { alerts: Home["alerts"] }) {
@@ -173,12 +217,7 @@ const modelMovers = toMoverColumns(
 
 function Budgets({ budgets }: { budgets: Home["budgets"] }) {
   return (
-    <List
-      title="Budgets that run out"
-      href="/admin/accounts"
-      link="All accounts"
-      empty="At the present pace every budget lasts until its period ends."
-    >
+    <List title="Budgets that run out" empty="At the present pace every budget lasts until its period ends.">
       {budgets.length === 0 ? undefined : (
         <ul className="items">
           {budgets.map(({ account, key, name, email, period, budget_usd, spent_usd, forecast_usd, ends_at }) => (
@@ -203,12 +242,7 @@ function Budgets({ budgets }: { budgets: Home["budgets"] }) {
 
 function LowWallets({ wallets }: { wallets: Home["low_wallets"] }) {
   return (
-    <List
-      title="Low balances"
-      href="/admin/accounts"
-      link="All accounts"
-      empty="No wallet runs out within a week at the pace of the last one."
-    >
+    <List title="Low balances" empty="No wallet runs out within a week at the pace of the last one.">
       {wallets.length === 0 ? undefined : (
         <ul className="items">
           {wallets.map(({ account, email, balance_usd, days_left }) => (

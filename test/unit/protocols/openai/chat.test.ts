@@ -62,6 +62,22 @@ describe("openai", () => {
     expect(answer).toMatchObject({ choices: [{ message: { content: "Yes", reasoning_content: "Hm" } }] });
   });
 
+  test("joins a content that comes in parts, and takes its thinking for reasoning, whole and streamed", async () => {
+    const thinking = { type: "thinking", thinking: [{ type: "text", text: "Hm" }] };
+    const content = [thinking, { type: "text", text: "Yes" }];
+    const json = { choices: [{ index: 0, message: { content }, finish_reason: "stop" }] };
+    const whole = await openai({ chat: {} }).chat?.(fakeCall(request, { json }).call);
+    expect(whole).toMatchObject({ choices: [{ message: { content: "Yes", reasoning_content: "Hm" } }] });
+    const deltas = [{ content: [thinking] }, { content: "Yes" }].map((delta) => ({ choices: [{ index: 0, delta }] }));
+    const events = eventsOf(`${deltas.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")}data: [DONE]\n\n`);
+    const { call } = fakeCall({ ...request, stream: true }, { events });
+    const { items } = await drain((await openai({ chat: {} }).chat?.(call)) as AsyncIterable<ChatChunk>);
+    expect(items.map(({ choices }) => choices[0]?.delta)).toEqual([
+      { content: "", reasoning_content: "Hm" },
+      { content: "Yes" },
+    ]);
+  });
+
   test.each([
     ["no choices", { id: "1" }],
     ["empty choices", { choices: [] }],
