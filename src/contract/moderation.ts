@@ -3,14 +3,13 @@ import { type Static, Type } from "@sinclair/typebox";
 const open = { additionalProperties: true } as const;
 
 /** A part of an input that has text and images: all parts together are one input. */
-export const ModerationPart = Type.Union([
+const ModerationPart = Type.Union([
   Type.Object({ type: Type.Literal("text"), text: Type.String() }, open),
   Type.Object(
     { type: Type.Literal("image_url"), image_url: Type.Object({ url: Type.String({ minLength: 1 }) }, open) },
     open,
   ),
 ]);
-export type ModerationPart = Static<typeof ModerationPart>;
 
 /** Body of POST /moderations. */
 export const ModerationRequest = Type.Object(
