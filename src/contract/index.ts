@@ -3,6 +3,7 @@ export * from "./billing.ts";
 export { callIdPrefix, idAlphabet, makeCallId, randomText } from "./call-id.ts";
 export * from "./capability.ts";
 export * from "./chat.ts";
+export * from "./chat-stream.ts";
 export * from "./cost.ts";
 export * from "./credential.ts";
 export * from "./embeddings.ts";
