@@ -22,17 +22,23 @@ const proportions = Object.fromEntries(
   aspectRatios.map((name): [string, number] => [name, Number(name.split(":")[0]) / Number(name.split(":")[1])]),
 );
 
-export function toImageBody(request: ImagesRequest, model: Model, warn: Warn): GenerateBody {
+/** @param originals The images that are edited. */
+export function toImageBody(
+  request: ImagesRequest,
+  model: Model,
+  warn: Warn,
+  originals: GenerateBody["contents"][number]["parts"] = [],
+): GenerateBody {
   const { prompt, size, quality } = request;
   const imageConfig = toImageConfig(size, quality, model.options?.imageSizes);
   const side = imageSizes[(imageConfig.imageSize ?? "1K") as keyof typeof imageSizes];
   const isOther = size && (!/^(auto|(1024|2048|4096)x\2)$/.test(size) || Number.parseInt(size, 10) > side);
   if (isOther) warn(`Took ${JSON.stringify(imageConfig)} for size ${size}`, "size");
   if (isFine(quality) && side < 2048) warn("Left out the quality: this model has one size", "quality");
-  warnOfOthers(request, ["model", "prompt", "n", "size", "quality", "response_format"], warn);
+  warnOfOthers(request, ["model", "prompt", "n", "size", "quality", "response_format", "stream"], warn);
   const maxOutputTokens = model.price?.imageOutputToken && model.outputTokensMax;
   const generationConfig = { responseModalities: ["TEXT", "IMAGE"], imageConfig, maxOutputTokens };
-  return { contents: [{ role: "user", parts: [{ text: prompt }] }], generationConfig };
+  return { contents: [{ role: "user", parts: [...originals, { text: prompt }] }], generationConfig };
 }
 
 const isFine = (quality: ImagesRequest["quality"]) => /^(hd|high|xhigh|max)$/.test(quality ?? "");

@@ -1,4 +1,12 @@
-import { type Call, definePlugin, gemini, type ImagesRequest, readModels } from "modelgate/plugin";
+import {
+  type Call,
+  definePlugin,
+  gemini,
+  type ImageEditsRequest,
+  type ImagesRequest,
+  readModels,
+  toBase64,
+} from "modelgate/plugin";
 import rows from "../../catalogue/gemini.json" with { type: "json" };
 import current from "./catalogue.json" with { type: "json" };
 import { embeddings } from "./embeddings.ts";
@@ -14,7 +22,7 @@ export default definePlugin({
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
   authorize: (_, { key }) => ({ "x-goog-api-key": key }),
   models: readModels([...rows.models, ...current.models]),
-  handlers: { ...chat.handlers, embeddings, images, speech, transcription },
+  handlers: { ...chat.handlers, embeddings, images, imageEdits, speech, transcription },
   // One picture a request.
   modelOptions: { ...chat.modelOptions, imageSizes: "texts" },
   maxChoices: { ...chat.maxChoices, images: 1 },
@@ -23,4 +31,12 @@ export default definePlugin({
 async function images({ request, model, upstream, warn }: Call<ImagesRequest>) {
   const path = `/models/${model.upstreamId}:generateContent`;
   return fromImageAnswer(await upstream.json(path, toImageBody(request, model, warn)));
+}
+
+async function imageEdits({ request, model, upstream, warn }: Call<ImageEditsRequest>) {
+  const { images: originals, ...fields } = request;
+  const path = `/models/${model.upstreamId}:generateContent`;
+  const data = await Promise.all(originals.map(async (image) => toBase64(await image.bytes())));
+  const parts = originals.map(({ type }, index) => ({ inlineData: { mimeType: type, data: data[index] as string } }));
+  return fromImageAnswer(await upstream.json(path, toImageBody(fields, model, warn, parts)));
 }

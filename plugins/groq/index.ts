@@ -8,6 +8,6 @@ export default definePlugin({
   baseUrl: "https://api.groq.com/openai/v1",
   models: readModels([...rows.models, ...current.models]),
   modelOptions: openaiModelOptions,
-  handlers: openai({ chat, transcription: {}, speech: {} }),
+  handlers: openai({ chat, transcription: {}, translation: {}, speech: {} }),
   maxChoices: { chat: 1 },
 });

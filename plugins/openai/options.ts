@@ -12,6 +12,7 @@ export const chat: ChatOptions = {
 /** Its picture models answer with base64 alone and call the qualities by other names. */
 export const image: ImagesOptions = {
   omit: ["response_format"],
+  partialImages: true,
   values: { quality: { standard: "medium", hd: "high" } },
 };
 

@@ -1,5 +1,13 @@
 import { crc32, deflateSync } from "node:zlib";
-import type { Call, GeneratedImages, ImagesRequest } from "modelgate/plugin";
+import type {
+  Call,
+  GeneratedImage,
+  GeneratedImages,
+  ImageEditsRequest,
+  ImageStream,
+  ImagesRequest,
+  PartialImage,
+} from "modelgate/plugin";
 import { applyFaults, failWhole, readFaults } from "./faults.ts";
 import { hashText } from "./reply.ts";
 
@@ -13,7 +21,8 @@ const letters = [
 const columns = letters.length * 4 + 1;
 
 /** A picture that says SANDBOX, in colours by the prompt. */
-export async function image({ request, model, signal }: Call<ImagesRequest>): Promise<GeneratedImages> {
+export async function image(call: Call<ImagesRequest>): Promise<GeneratedImages | ImageStream> {
+  const { request, model, signal } = call;
   const { text, faults } = readFaults(request.prompt);
   await applyFaults(faults, signal);
   failWhole(faults);
@@ -25,7 +34,19 @@ export async function image({ request, model, signal }: Call<ImagesRequest>): Pr
     mediaType: "image/png",
     revisedPrompt: `[sandbox] ${text}`,
   }));
-  return { images };
+  const [first] = images;
+  const partials = request.partial_images ?? 0;
+  return partials > 0 && images.length === 1 && first ? showUnfinished(first, partials) : { images };
+}
+
+/** The simulated picture knows nothing of those that it is made of. */
+export function edit(call: Call<ImageEditsRequest>): Promise<GeneratedImages | ImageStream> {
+  return image(call);
+}
+
+async function* showUnfinished(image: GeneratedImage, partials: number): AsyncGenerator<PartialImage | GeneratedImages> {
+  for (let index = 0; index < partials; index++) yield { ...image, index };
+  yield { images: [image] };
 }
 
 function draw(width: number, height: number, hash: number): Picture {

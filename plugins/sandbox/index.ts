@@ -2,7 +2,7 @@ import { definePlugin, type Model, type ProviderPlugin, withFunctionsAsTools } f
 import { speech, transcription } from "./audio.ts";
 import { chat } from "./chat.ts";
 import { embeddings } from "./embeddings.ts";
-import { image } from "./images.ts";
+import { edit, image } from "./images.ts";
 import { moderation } from "./moderation.ts";
 import { rerank } from "./rerank.ts";
 
@@ -35,7 +35,9 @@ export function sandbox(models: readonly Model[]): ProviderPlugin {
       chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }),
       embeddings,
       images: image,
+      imageEdits: edit,
       transcription,
+      translation: transcription,
       speech,
       moderation,
       rerank,

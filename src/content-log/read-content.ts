@@ -16,7 +16,7 @@ export function readRequest({ capability, request, passthrough }: CallContext): 
   const body = (passthrough?.body ?? request) as unknown as Record<string, unknown>;
   if (capability === "chat") return readConversation(body);
   if (capability === "embeddings") return readLast([body.input].flat().map(toInput));
-  if (capability === "images") return readLast([["prompt", body.prompt]]);
+  if (capability === "images" || capability === "imageEdits") return readLast([["prompt", body.prompt]]);
   if (capability === "moderation") return readLast([body.input].flat().map((input) => ["text", input]));
   if (capability === "rerank") {
     return readLast([
@@ -52,7 +52,7 @@ export function readAnswer(answer: unknown, { capability, passthrough }: CallCon
       images.map(({ data, revisedPrompt }) => ["image", { revised_prompt: revisedPrompt, image: data }]),
     );
   }
-  return capability === "transcription" ? readFirst([["text", whole.text]]) : [];
+  return capability === "transcription" || capability === "translation" ? readFirst([["text", whole.text]]) : [];
 }
 
 type Said = readonly [role: string, value: unknown];

@@ -26,16 +26,29 @@ const forms = {
   transcription: { endpoint: "/audio/transcriptions", unit: "audioMs", tokens: promptAndOutput },
   speech: { endpoint: "/audio/speech", unit: "character", tokens: promptAndOutput },
   moderation: { endpoint: "/moderations", tokens: prompt },
-  rerank: { endpoint: "/rerank", tokens: prompt },
+  rerank: { endpoint: "/rerank", unit: "searchUnit", tokens: prompt },
 } as const satisfies Record<string, CapabilityForm>;
 
 /** What a model is, as its row says it. */
 export type ModelCapability = keyof typeof forms;
 export const modelCapabilities = Object.keys(forms) as readonly ModelCapability[];
 
-export type Capability = ModelCapability;
+const furtherForms = {
+  imageEdits: {
+    ...forms.images,
+    endpoint: "/images/edits",
+    also: { of: "images", feature: "edits" },
+  },
+  translation: {
+    ...forms.transcription,
+    endpoint: "/audio/translations",
+    also: { of: "transcription", feature: "translation" },
+  },
+} as const satisfies Record<string, CapabilityForm>;
 
-export const capabilityForms: Readonly<Record<Capability, CapabilityForm>> = forms;
+export type Capability = ModelCapability | keyof typeof furtherForms;
+
+export const capabilityForms: Readonly<Record<Capability, CapabilityForm>> = { ...forms, ...furtherForms };
 
 /** Of calls and handlers. */
 export const capabilities = Object.keys(capabilityForms) as readonly Capability[];

@@ -193,6 +193,8 @@ export const ChatUsage = Type.Object(
           cache_write_tokens: optional(Type.Integer()),
           cache_write_1h_tokens: optional(Type.Integer()),
           audio_tokens: optional(Type.Integer()),
+          image_tokens: optional(Type.Integer()),
+          cached_tokens_details: optional(Type.Object({ audio_tokens: optional(Type.Integer()) }, open)),
         },
         open,
       ),

@@ -18,12 +18,51 @@ export const ImagesRequest = Type.Object(
       Type.Union("standard hd auto low medium high xhigh max".split(" ").map((quality) => Type.Literal(quality))),
     ),
     response_format: optional(Type.Union([Type.Literal("url"), Type.Literal("b64_json")])),
+    background: optional(Type.Union(["transparent", "opaque", "auto"].map((kind) => Type.Literal(kind)))),
+    output_format: optional(
+      Type.Union(
+        ["png", "jpeg", "webp"].map((format) => Type.Literal(format)),
+        { description: "Of the bytes, where the provider can choose it" },
+      ),
+    ),
+    output_compression: optional(Type.Integer({ minimum: 0, maximum: 100, description: "Of jpeg and webp, in percent" })),
     user: optional(Type.String()),
     stream: optional(Type.Boolean()),
+    partial_images: optional(
+      Type.Integer({ minimum: 0, maximum: 3, description: "How many unfinished images a stream shows before the last" }),
+    ),
   },
   { additionalProperties: true },
 );
 export type ImagesRequest = Static<typeof ImagesRequest>;
+
+/** The most images that one is made of: OpenAI's limit. */
+export const editedImagesMax = 16;
+
+/** Fields of POST /images/edits beside the images. */
+export const ImageEditsFields = Type.Object(
+  {
+    ...ImagesRequest.properties,
+    input_fidelity: optional(
+      Type.Union([Type.Literal("low"), Type.Literal("high")], { description: "How closely details are kept" }),
+    ),
+  },
+  { additionalProperties: true },
+);
+
+/** What an `imageEdits` handler is asked for. */
+export interface ImageEditsRequest extends Static<typeof ImageEditsFields> {
+  /** At least one, each with its media type. */
+  images: File[];
+  /** Its transparent parts are those of the first image that may change. */
+  mask?: File | undefined;
+}
+
+/** The same before images that are named by their address are fetched. */
+export interface ImageEditsBody extends Static<typeof ImageEditsFields> {
+  images: (File | string)[];
+  mask?: File | string | undefined;
+}
 
 /** One generated picture as a handler returns it. */
 export interface GeneratedImage {
@@ -35,7 +74,16 @@ export interface GeneratedImage {
   revisedPrompt?: string | undefined;
 }
 
-/** What an `images` handler returns. */
+/** An unfinished image of a stream. */
+export interface PartialImage extends GeneratedImage {
+  /** Its place among the unfinished ones, from 0. */
+  index: number;
+}
+
+/** Unfinished images, then the finished ones as the last item. */
+export type ImageStream = AsyncIterable<PartialImage | GeneratedImages>;
+
+/** What an `images` or `imageEdits` handler returns. */
 export interface GeneratedImages {
   images: GeneratedImage[];
   /** As the provider reported it, by {@link TokenUsage}. The kernel drops what is not usage. */

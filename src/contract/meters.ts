@@ -32,7 +32,21 @@ export const meterTable = {
     quotaWeight: 1,
     metric: ["audio_input", 1],
   },
+  imageInputToken: {
+    column: "image_input_tokens",
+    kind: "prompt",
+    fallback: "inputToken",
+    quotaWeight: 1,
+    metric: ["image_input", 1],
+  },
   cacheReadToken: { column: "cache_read_tokens", kind: "prompt", quotaWeight: 0.1, metric: ["cache_read", 1] },
+  audioCacheReadToken: {
+    column: "audio_cache_read_tokens",
+    kind: "prompt",
+    fallback: "cacheReadToken",
+    quotaWeight: 0.1,
+    metric: ["audio_cache_read", 1],
+  },
   cacheWriteToken: { column: "cache_write_tokens", kind: "prompt", quotaWeight: 1, metric: ["cache_write", 1] },
   cacheWrite1hToken: { column: "cache_write_1h_tokens", kind: "prompt", quotaWeight: 1, metric: ["cache_write_1h", 1] },
   outputToken: { column: "output_tokens", kind: "answer", quotaWeight: 1, metric: ["output", 1] },
@@ -53,6 +67,10 @@ export const meterTable = {
   image: { column: "images", kind: "unit", isOutput: true, quotaWeight: 1290, metric: ["images", 1] },
   audioMs: { column: "audio_ms", kind: "unit", isOutput: true, quotaWeight: 0.032, metric: ["audio_seconds", 1000] },
   character: { column: "characters", kind: "unit", isOutput: true, quotaWeight: 0.25, metric: ["characters", 1] },
+  /** Of rerank: a query with up to 100 documents of up to 500 tokens. */
+  searchUnit: { column: "search_units", kind: "unit", quotaWeight: 1000, metric: ["search_units", 1] },
+  /** A search of the web by a tool that the provider runs. */
+  webSearch: { column: "web_searches", kind: "unit", quotaWeight: 1000, metric: ["web_searches", 1] },
   /** Of models that are charged by the call. */
   call: { column: "call_units", kind: "unit", quotaWeight: 0, metric: ["calls", 1] },
 } as const satisfies Readonly<Record<string, Meter>>;
@@ -146,19 +164,25 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
     details?.cache_write_tokens ?? 0,
     details?.cache_write_1h_tokens ?? 0,
     details?.audio_tokens ?? 0,
+    details?.image_tokens ?? 0,
+    details?.cached_tokens_details?.audio_tokens ?? 0,
     spoken ?? 0,
     drawn ?? 0,
   ] as const;
   if (!parts.every(isAmount)) return undefined;
-  const [read, written, hourly, heard, audio, images] = parts;
+  const [read, written, hourly, heard, seen, heardBefore, audio, images] = parts;
   const input = prompt - read - written;
   const output = (completion ?? 0) - audio - images;
-  if (input < 0 || heard > prompt || output < 0 || hourly > written) return undefined;
-  // Sound that was read from a cache is counted as that.
-  const audioInput = Math.min(heard, input);
-  const meters: Meters = { inputToken: input - audioInput };
+  const isContradictory = heard > prompt || seen > prompt || heardBefore > Math.min(heard, read);
+  if (input < 0 || isContradictory || output < 0 || hourly > written) return undefined;
+  // Audio and images that were read from a cache are counted as that; some providers say how much of the audio was.
+  const audioInput = Math.min(heard - heardBefore, input);
+  const imageInput = Math.min(seen, input - audioInput);
+  const meters: Meters = { inputToken: input - audioInput - imageInput };
   if (audioInput > 0) meters.audioInputToken = audioInput;
-  if (read > 0) meters.cacheReadToken = read;
+  if (imageInput > 0) meters.imageInputToken = imageInput;
+  if (read > heardBefore) meters.cacheReadToken = read - heardBefore;
+  if (heardBefore > 0) meters.audioCacheReadToken = heardBefore;
   if (written > hourly) meters.cacheWriteToken = written - hourly;
   if (hourly > 0) meters.cacheWrite1hToken = hourly;
   if (completion !== undefined) meters.outputToken = output;

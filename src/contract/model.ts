@@ -14,8 +14,8 @@ const unitWeights = Object.fromEntries(
 ) as Record<MeterName, TOptional<TNumber>>;
 const unitDefaults = unitMeters.map((name) => `${name} ${quotaWeights[name]}`).join(", ");
 
-/** What a chat model can do beside answering text by text. */
-const modelFeatures = ["vision", "tools", "json_schema", "audio", "pdf"] as const;
+/** What a model can do beside what its capability says: chat beside text, images and transcriptions at a further endpoint. */
+const modelFeatures = ["vision", "tools", "json_schema", "audio", "pdf", "edits", "translation"] as const;
 
 /** A row of a catalogue: one model as the gateway sells it and as its provider knows it. */
 export const Model = Type.Object(
@@ -51,7 +51,8 @@ export const Model = Type.Object(
     ),
     features: Type.Optional(
       Type.Array(Type.Union(modelFeatures.map((name) => Type.Literal(name))), {
-        description: "What a chat model takes beside text, and what it can hold its answer to; absent: not known",
+        description:
+          "What a chat model takes beside text and can hold its answer to; `edits` of an image model, `translation` of a transcription model; absent: not known",
       }),
     ),
     timeoutSeconds: Type.Optional(

@@ -3,7 +3,7 @@ import type { ChatCompletion, ChatRequest, ChatUsage } from "./chat.ts";
 import type { ChatStream } from "./chat-stream.ts";
 import type { CredentialForm, ProviderCredential } from "./credential.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
-import type { GeneratedImages, ImagesRequest } from "./images.ts";
+import type { GeneratedImages, ImageEditsRequest, ImageStream, ImagesRequest } from "./images.ts";
 import type { Model } from "./model.ts";
 import type { ModerationRequest, Moderations } from "./moderation.ts";
 import type { Ranking, RerankRequest } from "./rerank.ts";
@@ -161,8 +161,13 @@ export interface ChatHandler {
 export interface Handlers {
   chat?: ChatHandler;
   embeddings?(call: Call<EmbeddingsRequest>): Promise<Embeddings>;
-  images?(call: Call<ImagesRequest>): Promise<GeneratedImages>;
+  /** Returns a stream only where `partial_images` of the request is above 0. */
+  images?(call: Call<ImagesRequest>): Promise<GeneratedImages | ImageStream>;
+  /** The same for images that are made of others. */
+  imageEdits?(call: Call<ImageEditsRequest>): Promise<GeneratedImages | ImageStream>;
   transcription?(call: Call<TranscriptionRequest>): Promise<Transcript>;
+  /** A transcript in English, of speech in any language. */
+  translation?(call: Call<TranscriptionRequest>): Promise<Transcript>;
   speech?(call: Call<SpeechRequest>): Promise<Speech>;
   moderation?(call: Call<ModerationRequest>): Promise<Moderations>;
   rerank?(call: Call<RerankRequest>): Promise<Ranking>;
@@ -198,7 +203,9 @@ export interface Checks {
   chat?(input: CheckInput<ChatRequest>): void;
   embeddings?(input: CheckInput<EmbeddingsRequest>): void;
   images?(input: CheckInput<ImagesRequest>): void;
+  imageEdits?(input: CheckInput<ImageEditsRequest>): void;
   transcription?(input: CheckInput<TranscriptionRequest>): void;
+  translation?(input: CheckInput<TranscriptionRequest>): void;
   speech?(input: CheckInput<SpeechRequest>): void;
   moderation?(input: CheckInput<ModerationRequest>): void;
   rerank?(input: CheckInput<RerankRequest>): void;

@@ -11,7 +11,7 @@ import { docs } from "./api/docs.bun.ts";
 import { embeddingsController } from "./api/embeddings.ts";
 import { createFileService, filesController } from "./api/files.ts";
 import { healthController, metricsController } from "./api/health.ts";
-import { imagesController } from "./api/images.ts";
+import { imageEditsController, imagesController } from "./api/images.ts";
 import { keyController } from "./api/key.ts";
 import { messagesController } from "./api/messages.ts";
 import { modelsController } from "./api/models.ts";
@@ -21,7 +21,7 @@ import { ResponseStore } from "./api/response-store.ts";
 import { responsesController } from "./api/responses.ts";
 import { speechController } from "./api/speech.ts";
 import { storedResponsesController } from "./api/stored-responses.ts";
-import { transcriptionsController } from "./api/transcriptions.ts";
+import { transcriptionsController, translationsController } from "./api/transcriptions.ts";
 import { usageController } from "./api/usage.ts";
 import { dashboardApi } from "./dashboard-api/index.ts";
 import { signInController } from "./dashboard-api/sign-in.ts";
@@ -77,7 +77,9 @@ function api(deps: HttpDeps, { sendFile, counts, store, adminApi }: ReturnType<t
     .use(messagesController(deps, counts))
     .use(embeddingsController(deps))
     .use(imagesController(deps))
+    .use(imageEditsController(deps))
     .use(transcriptionsController(deps))
+    .use(translationsController(deps))
     .use(speechController(deps))
     .use(moderationsController(deps))
     .use(rerankController(deps))

@@ -6,9 +6,11 @@ import type {
   EmbeddingList,
   EmbeddingsBody,
   GeneratedImages,
+  ImageEditsBody,
   ImagesRequest,
   ModerationRequest,
   Moderations,
+  PartialImage,
   Ranking,
   RerankRequest,
   ServerEvent,
@@ -21,8 +23,10 @@ import type {
 interface Exchanges {
   chat: { request: ChatRequest; answer: ChatCompletion | undefined; sink: ChatSink };
   embeddings: { request: EmbeddingsBody; answer: EmbeddingList; sink: never };
-  images: { request: ImagesRequest; answer: GeneratedImages; sink: never };
+  images: { request: ImagesRequest; answer: GeneratedImages; sink: StreamSink<PartialImage> };
+  imageEdits: { request: ImageEditsBody; answer: GeneratedImages; sink: StreamSink<PartialImage> };
   transcription: { request: TranscriptionRequest; answer: Transcript; sink: never };
+  translation: { request: TranscriptionRequest; answer: Transcript; sink: never };
   moderation: { request: ModerationRequest; answer: Moderations; sink: never };
   rerank: { request: RerankRequest; answer: Ranking; sink: never };
   speech: { request: SpeechRequest; answer: undefined; sink: StreamSink<Uint8Array<ArrayBuffer>> };

@@ -10,11 +10,11 @@ import type { CallContext } from "./call-context.ts";
 import { formatCallDetail } from "./call-detail.ts";
 import { chatHandler } from "./capabilities/chat.ts";
 import { embeddingsHandler } from "./capabilities/embeddings.ts";
-import { imagesHandler } from "./capabilities/images.ts";
+import { imageEditsHandler, imagesHandler } from "./capabilities/images.ts";
 import { moderationHandler } from "./capabilities/moderation.ts";
 import { rerankHandler } from "./capabilities/rerank.ts";
 import { speechHandler } from "./capabilities/speech.ts";
-import { transcriptionHandler } from "./capabilities/transcription.ts";
+import { transcriptionHandler, translationHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
 import type { AnswerOf } from "./exchange.ts";
 import { findCandidates, runCandidates } from "./fallback.ts";
@@ -33,7 +33,9 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
   chat: chatHandler,
   embeddings: embeddingsHandler,
   images: imagesHandler,
+  imageEdits: imageEditsHandler,
   transcription: transcriptionHandler,
+  translation: translationHandler,
   speech: speechHandler,
   moderation: moderationHandler,
   rerank: rerankHandler,

@@ -7,6 +7,8 @@ import {
   type ChatOptions,
   definePlugin,
   gemini,
+  type ImageEditsOptions,
+  type ImagesOptions,
   type OpenaiOptions,
   openai,
   openaiModelOptions,
@@ -48,6 +50,8 @@ const chat = {
   usageIn: Type.String({ minLength: 1 }),
 } satisfies Record<keyof ChatOptions, TSchema>;
 
+const images = { ...request, partialImages: Type.Boolean() } satisfies Record<keyof ImagesOptions, TSchema>;
+
 const transcription = { ...request, verbose: Type.Boolean() } satisfies Record<keyof TranscriptionOptions, TSchema>;
 
 const closed = (fields: Record<string, TSchema>) =>
@@ -62,8 +66,13 @@ const DialectOptions = Type.Object(
       TSchema
     >),
     embeddings: closed(request),
-    images: closed(request),
+    images: closed(images),
+    imageEdits: closed({
+      ...images,
+      imagesAs: Type.Union([Type.Literal("files"), Type.Literal("urls")]),
+    } satisfies Record<keyof ImageEditsOptions, TSchema>),
     transcription: closed(transcription),
+    translation: closed(transcription),
     speech: closed(request),
     moderation: closed(request),
     rerank: closed(request),

@@ -78,6 +78,7 @@ export function cannedReply(
     case "gemini embeddings":
       return jsonReply(count === 1 ? { embedding: vector } : { embeddings: Array(count).fill(vector) });
     case "gemini images":
+    case "gemini imageEdits":
       return jsonReply(pictured);
     case "gemini transcription":
       return jsonReply({ candidates: [{ content: { parts: [{ text: "Hello" }] }, finishReason: "STOP" }] });
@@ -97,8 +98,8 @@ export function cannedReply(
   if (capability === "rerank") {
     return jsonReply({ results: [{ index: 0, relevance_score: 0.9 }], usage: { total_tokens: 4 } });
   }
-  if (capability === "transcription") return jsonReply({ text: "Hello", duration: 1 });
-  if (capability === "images") return jsonReply({ data: [{ b64_json: "AAAA" }] });
+  if (capability === "transcription" || capability === "translation") return jsonReply({ text: "Hello", duration: 1 });
+  if (capability === "images" || capability === "imageEdits") return jsonReply({ data: [{ b64_json: "AAAA" }] });
   if (stream) return eventsReply({ type: "speech.audio.delta", audio: wav.toBase64() }, { type: "speech.audio.done" });
   return binaryReply(wav, "audio/wav");
 }

@@ -41,13 +41,16 @@ const of =
   });
 const [embeddings, image, transcription, speech] = [of("embeddings"), of("images"), of("transcription"), of("speech")];
 const [moderation, rerank] = [of("moderation"), of("rerank")];
+const [imageEdits, translation] = [of("imageEdits"), of("translation")];
 
 /** What every request of a capability holds. */
 export const plainRequests: Record<Capability, Json> = {
   chat: { messages: [{ role: "user", content: "Hello" }] },
   embeddings: { input: "Hello" },
   images: { prompt: "A kite" },
+  imageEdits: { prompt: "A kite", images: [new File([Uint8Array.fromBase64("iVBORw0KGgo=")], "a.png", { type: "image/png" })] },
   transcription: { file: wavFile(1000), audioMs: 1000 },
+  translation: { file: wavFile(1000), audioMs: 1000 },
   speech: { input: "Hello" },
   moderation: { input: "Hello" },
   rerank: { query: "Hello", documents: ["Hello", "Bye"] },
@@ -108,6 +111,8 @@ export const features: Feature[] = [
   image("`n` of images", { n: 2 }),
   image("`size`", { size: "2048x1024" }),
   image("`quality: hd`", { quality: "hd" }),
+  imageEdits("image edits", {}),
+  translation("translation of audio", {}),
   transcription("transcription", {}),
   transcription("`language` of the sound", { language: "hi" }),
   transcription("`prompt` of a transcription", { prompt: "Names: Ada" }),

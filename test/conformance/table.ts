@@ -1,5 +1,5 @@
 import { builtIns } from "../../plugins/index.ts";
-import type { Model, ProviderPlugin } from "../../src/contract/index.ts";
+import { capabilityForms, type Model, type ProviderPlugin } from "../../src/contract/index.ts";
 import { type Feature, features } from "./features.ts";
 import { tryFeature, type Verdict } from "./try-feature.ts";
 
@@ -30,8 +30,10 @@ export async function readTable(): Promise<string> {
 
 /** One word for all models of the plugin at the endpoint of the feature, or where they differ what most comes to. */
 async function cellOf(plugin: ProviderPlugin, feature: Feature): Promise<string> {
+  const { also } = capabilityForms[feature.capability];
+  if (plugin.handlers[feature.capability] === undefined) return "–";
   const models = plugin.models.filter(
-    ({ capability, endpoint }) => capability === feature.capability && endpoint === undefined,
+    ({ capability, endpoint }) => capability === (also?.of ?? feature.capability) && endpoint === undefined,
   );
   const verdicts = new Set<Verdict>();
   // Many are alike in all that is sent.

@@ -1,4 +1,4 @@
-import type { ProviderPlugin } from "../../contract/index.ts";
+import { type Capability, capabilityForms, type ModelCapability, type ProviderPlugin } from "../../contract/index.ts";
 import { sendsKeyInClear } from "../../providers/index.ts";
 import { type Check, chatChecks } from "./chat-checks.ts";
 import { faultChecks } from "./fault-checks.ts";
@@ -19,8 +19,10 @@ export interface Mark {
 export async function checkPlugin(plugin: ProviderPlugin, own: readonly Fixture[]): Promise<Mark[]> {
   const ofKey: Check = { name: "the key travels encrypted", run: async () => findClearText(plugin) };
   const capabilities = new Set(plugin.models.map(({ capability }) => capability));
+  // A further endpoint of a model is checked where there is a fixture.
+  const modelOf = (capability: Capability) => capabilityForms[capability].also?.of ?? (capability as ModelCapability);
   const simulated = (await speaksOpenai(plugin)) ? openaiFixtures : [];
-  const fixtures = [...own, ...simulated].filter(({ capability = "chat" }) => capabilities.has(capability));
+  const fixtures = [...own, ...simulated].filter(({ capability = "chat" }) => capabilities.has(modelOf(capability)));
   const ofFixtures = fixtures.map((fixture) => ({
     name: `${fixture.capability ?? "chat"}: ${fixture.about}`,
     run: async () => findDifference(fixture, await simulate(plugin, fixture, fixture.reply)),

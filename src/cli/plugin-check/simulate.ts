@@ -3,6 +3,7 @@ import {
   type Capability,
   type ChatChunk,
   type ChatCompletion,
+  capabilityForms,
   GatewayError,
   type Ledger,
   type LimitState,
@@ -80,7 +81,7 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
     return respond(sent);
   }) as unknown as typeof globalThis.fetch;
   const { models } = plugin;
-  const row = models.find(({ id }) => id === fixture.model) ?? models.find((model) => model.capability === capability);
+  const row = models.find(({ id }) => id === fixture.model) ?? models.find((model) => model.capability === (capabilityForms[capability].also?.of ?? capability));
   const { registry } = buildRegistry([plugin], () => ({ keys: [sampleCredential(plugin, simulatedKey)] }));
   const now = monotonicNow;
   const network = openNetwork(new TimeoutScheduler(now), now, {
@@ -154,11 +155,17 @@ function createLedger(settlements: Settlement[]): Ledger {
   };
 }
 
+/** The beginning of a PNG file. */
+const png = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+
 /** A transcription needs a file: a tenth of a second of silence. */
 function toRequest(capability: Capability, fields: Record<string, unknown>): unknown {
   if (capability === "speech") return { input: "Hello", ...fields };
   if (capability === "images") return { prompt: "A lighthouse", response_format: "b64_json", ...fields };
-  if (capability !== "transcription") return fields;
+  if (capability === "imageEdits") {
+    return { prompt: "A lighthouse", images: [new File([png], "a.png", { type: "image/png" })], ...fields };
+  }
+  if (capability !== "transcription" && capability !== "translation") return fields;
   return { file: new File([new Uint8Array(3244)], "speech.wav", { type: "audio/wav" }), audioMs: 100, ...fields };
 }
 

@@ -51,6 +51,14 @@ export const meters: Readonly<Record<Meter, MeterText>> = {
     sizes: counts,
     price: "per M audio input tokens",
   },
+  imageInputToken: {
+    column: "image_input_tokens",
+    kind: "prompt",
+    name: "Image input tokens",
+    amount: "image input tokens",
+    sizes: counts,
+    price: "per M image input tokens",
+  },
   cacheReadToken: {
     column: "cache_read_tokens",
     kind: "prompt",
@@ -58,6 +66,14 @@ export const meters: Readonly<Record<Meter, MeterText>> = {
     amount: "tokens read from a cache",
     sizes: counts,
     price: "per M cached tokens",
+  },
+  audioCacheReadToken: {
+    column: "audio_cache_read_tokens",
+    kind: "prompt",
+    name: "Cached audio tokens",
+    amount: "audio tokens read from a cache",
+    sizes: counts,
+    price: "per M cached audio tokens",
   },
   cacheWriteToken: {
     column: "cache_write_tokens",
@@ -122,6 +138,28 @@ export const meters: Readonly<Record<Meter, MeterText>> = {
     amount: "characters",
     sizes: counts,
     price: "per M characters",
+  },
+  searchUnit: {
+    column: "search_units",
+    kind: "unit",
+    name: "Search units",
+    amount: "search units",
+    sizes: [
+      [1000, "1K"],
+      [1, "1"],
+    ],
+    price: "per K search units",
+  },
+  webSearch: {
+    column: "web_searches",
+    kind: "unit",
+    name: "Web searches",
+    amount: "web searches",
+    sizes: [
+      [1000, "1K"],
+      [1, "1"],
+    ],
+    price: "per K web searches",
   },
   call: { kind: "unit", name: "Call", amount: "calls", sizes: [[1, "call"]], price: "per call" },
 };

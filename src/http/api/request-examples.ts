@@ -115,6 +115,30 @@ const docs: Readonly<Record<string, RequestDoc>> = {
       user,
     },
   },
+  "/images/edits": {
+    capability: "images",
+    fields: {
+      model,
+      prompt: "What the image is to show",
+      images: "Up to 16 images that the new one is made of",
+      mask: "An image whose transparent parts are those of the first one that may change",
+      n: "How many images to make; each is charged",
+      size: "Width and height in pixels",
+      quality: "As for generated images",
+      response_format: "A link that expires, or the bytes in base64",
+      user,
+    },
+  },
+  "/audio/translations": {
+    capability: "transcription",
+    fields: {
+      model,
+      file: "The recording, up to 25 MB",
+      response_format: "`verbose_json` has segments with times, `srt` and `vtt` are subtitles",
+      temperature: "0 gives the most likely text",
+      prompt: "English names and words that occur, to be spelled right",
+    },
+  },
   "/audio/speech": {
     capability: "speech",
     example: { input: "Good evening" },

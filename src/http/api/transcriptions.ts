@@ -33,7 +33,7 @@ const Body = requestBody(
 
 const Transcription = Type.Object({
   text: Type.String(),
-  task: Type.Optional(Type.Literal("transcribe")),
+  task: Type.Optional(Type.Union([Type.Literal("transcribe"), Type.Literal("translate")])),
   language: Type.Optional(Type.String()),
   duration: Type.Optional(Type.Number({ description: "Seconds" })),
   segments: Type.Optional(Type.Array(TranscriptSegment)),
@@ -81,6 +81,71 @@ export function transcriptionsController(deps: HttpDeps) {
       },
     },
   );
+}
+
+const { language: _, stream: __, timestamp_granularities: ___, ...ofTranslation } = otherFields;
+const TranslationBody = requestBody(
+  Type.Object({
+    model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, default: "whisper-1" })),
+    ...ofTranslation,
+    response_format: Type.Optional(
+      Type.Union(["json", "text", "srt", "verbose_json", "vtt"].map((format) => Type.Literal(format))),
+    ),
+    file: t.File({ description: fileDescription, default: undefined }),
+  }),
+);
+
+const Translation = Type.Omit(Transcription, ["words"]);
+
+/** POST /audio/translations: the same into English, also as subtitles, which are made here of the segments. */
+export function translationsController(deps: HttpDeps) {
+  return new Elysia().use(apiKeyRoutes(deps)).post(
+    "/audio/translations",
+    replyOnce<Static<typeof TranslationBody>>(
+      deps,
+      async ({ call, body: { model: name = "whisper-1", response_format: format = "json", ...fields } }) => {
+        const isJson = format === "json" || format === "text";
+        const request: TranscriptionRequest = { ...fields, model: name, response_format: isJson ? format : "verbose_json" };
+        const transcript = await executeCall(deps, call, { capability: "translation", request });
+        if (format === "json" || format === "verbose_json") {
+          const json = toJson(transcript, request, call.meters);
+          const task = format === "json" ? {} : { task: "translate", language: "english" };
+          return jsonReply(deps, call, { ...json, ...task });
+        }
+        const headers = callHeaders(call, deps.snapshot().sandbox, "text/plain; charset=utf-8");
+        return new Response(format === "text" ? transcript.text : toSubtitles(transcript, request, format), { headers });
+      },
+    ),
+    {
+      parse: [readFormCall(deps, toBody), "formdata"],
+      body: TranslationBody,
+      detail: {
+        summary: "Speech in any language to English text",
+        tags: ["Calls"],
+        responses: responses({ "application/json": Translation, "text/plain": Type.String() }),
+      },
+    },
+  );
+}
+
+/** Subtitles, each for a segment; a provider that tells of none has one for the whole. */
+function toSubtitles(transcript: Transcript, request: TranscriptionRequest, format: string): string {
+  const end = transcript.duration ?? (request.audioMs ?? 0) / 1000;
+  const segments = transcript.segments?.length ? transcript.segments : [{ start: 0, end, text: transcript.text }];
+  const isVtt = format === "vtt";
+  const cues = segments.map((segment, index) => {
+    const times = `${toTime(segment.start, isVtt)} --> ${toTime(segment.end, isVtt)}`;
+    return `${isVtt ? "" : `${index + 1}\n`}${times}\n${segment.text.trim()}\n`;
+  });
+  return `${isVtt ? "WEBVTT\n\n" : ""}${cues.join("\n")}`;
+}
+
+/** `00:01:02,500`, or with a point in WebVTT. */
+function toTime(seconds: number, isVtt: boolean): string {
+  const ms = Math.max(0, Math.round(seconds * 1000));
+  const pad = (value: number, digits = 2) => String(value).padStart(digits, "0");
+  const [hours, minutes, rest] = [Math.floor(ms / 3_600_000), Math.floor(ms / 60_000) % 60, ms % 60_000];
+  return `${pad(hours)}:${pad(minutes)}:${pad(Math.floor(rest / 1000))}${isVtt ? "." : ","}${pad(rest % 1000, 3)}`;
 }
 
 const knownFields = [...Object.keys(TranscriptionFields.properties), "timestamp_granularities[]", "file"];

@@ -63,12 +63,14 @@ export function idempotencyKeyOf({ headers }: Request): string | undefined {
 async function identify(deps: HttpDeps, call: HttpCall, key: string, body: unknown): Promise<KeyedRequest> {
   const { accountId, keyId } = call.caller;
   const path = parseUrl(call.httpRequest).pathname.replace(deps.config.basePath, "/v1");
-  const { file, ...fields } = body as { file?: unknown };
+  const { file, image, mask, ...fields } = body as { file?: unknown; image?: unknown; mask?: unknown };
   const bodyHmac = createHmac("sha256", deps.sealKey);
   await hashText(bodyHmac, call.isLarge ? await inTurn(() => JSON.stringify(fields)) : JSON.stringify(fields));
   if (call.asked !== undefined) bodyHmac.update(JSON.stringify({ models: call.asked }));
-  if (file instanceof File) await hashFile(bodyHmac.update(JSON.stringify(file.name)), file);
-  else bodyHmac.update(JSON.stringify({ file }));
+  for (const each of [file, image, mask].flat()) {
+    if (each instanceof File) await hashFile(bodyHmac.update(JSON.stringify(each.name)), each);
+    else bodyHmac.update(JSON.stringify({ file: each }));
+  }
   const idHmac = createHmac("sha256", deps.sealKey).update(JSON.stringify([keyId, path, key]));
   return { id: idHmac.digest("hex"), accountId, callId: call.id, bodyHash: bodyHmac.digest("hex") };
 }

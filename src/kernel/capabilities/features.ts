@@ -15,6 +15,8 @@ const lacks: Readonly<Record<Feature, string>> = {
   pdf: "takes no PDF files",
   tools: "calls no tools",
   json_schema: "cannot hold its answer to a JSON schema",
+  edits: "edits no images",
+  translation: "translates no audio",
 };
 /** A word of ordinary text with the space before it, in characters, is longer. */
 const wordCharsMean = 4;

@@ -2,10 +2,15 @@ import { Value } from "@sinclair/typebox/value";
 import {
   type Call,
   type GeneratedImages,
+  ImageEditsFields,
+  type ImageEditsBody,
+  type ImageEditsRequest,
+  type ImageStream,
   getBasicMeters,
-  ImagesRequest,
+  type ImagesRequest,
   type Meters,
   type Model,
+  type PartialImage,
   type ProviderPlugin,
   TokenUsage,
   toTokenMeters,
@@ -22,17 +27,24 @@ import { settleRequests } from "./fan-out.ts";
 
 /** A picture of a model that says nothing of its tokens: more than any takes. */
 const imageTokensDefault = 32_768;
+/** An image that goes in, of a model that does not say. */
+const imageInputTokensDefault = 10_000;
+/** What an unfinished image takes beside the finished one. https://developers.openai.com/api/docs/guides/image-generation */
+const partialImageTokens = 100;
 /** What a provider counts beside the words of a prompt. */
 const extraTokens = 64;
 
-export const imagesHandler: CapabilityHandler<"images"> = {
+type ImagesCall = CallContext<"images" | "imageEdits">;
+type AnyRequest = ImagesRequest | ImageEditsBody;
+
+/** Generation and editing: they differ in what goes in. */
+const handler: CapabilityHandler<"images" | "imageEdits"> = {
   validate() {},
 
-  upperBound: (call) => toMeters(call, getWanted(call.request), boundText(call.request, ImagesRequest) + extraTokens),
-  promptTokens: ({ request }) => boundText(request, ImagesRequest),
+  upperBound: (call) => toMeters(call, getWanted(call.request), boundText(wordsOf(call.request), ImageEditsFields) + extraTokens),
+  promptTokens: ({ request }) => boundText(wordsOf(request), ImageEditsFields),
 
-  toReport: (call, usage) =>
-    isByToken(call) ? toTokenMeters(usage, { input: "text_tokens", output: "image_tokens" }) : undefined,
+  toReport: (call, usage) => (isByToken(call) ? toReported(call, usage) : undefined),
 
   /**
    * The images that were given out, and those that were asked for by a request that the gateway or the connection cut, because
@@ -48,40 +60,67 @@ export const imagesHandler: CapabilityHandler<"images"> = {
       : usageMeter.output.length;
     const images = Math.min(wanted, Math.max(0, given) + each * open.filter(isCut).length);
     if (!isByToken(call)) return { image: images };
-    const promptTokens = await countPieces(readText(call.request, ImagesRequest), true);
+    const promptTokens = await countPieces(readText(wordsOf(call.request), ImageEditsFields), true);
     const meters = toMeters(call, images, promptTokens);
-    return { ...meters, inputToken: Math.max(images, open.length) * promptTokens };
+    const requests = Math.max(images, open.length);
+    const imageInputToken = requests * imageInputTokensMax(call);
+    return { ...meters, inputToken: requests * promptTokens, ...(imageInputToken > 0 && { imageInputToken }) };
   },
 
   async execute(kernel, call) {
     const { request, usageMeter } = call;
-    const answer = await withFailover(kernel, call, {
-      requestFor(model) {
+    let partials: AsyncIterator<PartialImage | GeneratedImages> | undefined;
+    let answer = await withFailover(kernel, call, {
+      requestFor(model): AnyRequest {
         const quality = toBoundQuality(request, model);
         if (quality === request.quality) return request;
         call.warn(`Took quality ${quality} for ${request.quality}, whose tokens are not known`, "quality");
-        return { ...request, quality };
+        return { ...request, quality } as AnyRequest;
       },
-      run: generateImages,
+      async run(plugin, pluginCall) {
+        const begun = await askForImages(plugin, pluginCall, call.capability);
+        partials = begun.rest;
+        return begun.item;
+      },
     });
     call.firstByteMs = kernel.now() - call.startedMs;
+    while (!("images" in answer)) {
+      call.sink?.open();
+      await call.sink?.write(answer);
+      answer = await nextItem(partials, getWanted(request), call.capability);
+    }
     usageMeter.produced = true;
     usageMeter.complete = true;
     usageMeter.output.length = answer.images.length;
     const meters = isByToken(call)
-      ? toTokenMeters(answer.usage, { input: "text_tokens", output: "image_tokens" })
+      ? toReported(call, answer.usage)
       : { image: Math.min(getWanted(request), answer.images.length + call.owedRequests.filter(isCut).length) };
     if (meters !== undefined) usageMeter.report(meters);
     return answer;
   },
 };
 
+export const imagesHandler = handler as unknown as CapabilityHandler<"images">;
+export const imageEditsHandler = handler as unknown as CapabilityHandler<"imageEdits">;
+
+/** The fields that hold words. */
+function wordsOf(request: AnyRequest): object {
+  const { images: _, mask: __, ...fields } = request as ImageEditsBody;
+  return fields;
+}
+
+/** Input that the provider does not divide is of text where no image goes in, otherwise at the most of images. */
+function toReported({ capability }: ImagesCall, usage: unknown): Meters | undefined {
+  const input = capability === "imageEdits" ? "image_tokens" : "text_tokens";
+  return toTokenMeters(usage, { input, output: "image_tokens" });
+}
+
 /** Its answer, or the rest of it, was not waited for. */
 const isCut = ({ cutBytes, isWhole }: SentRequest) => cutBytes > 0 || !isWhole;
 
-const getWanted = ({ n }: ImagesRequest) => n || 1;
+const getWanted = ({ n }: AnyRequest) => n || 1;
 
-function isByToken({ modelEntry: { model } }: CallContext<"images">): boolean {
+function isByToken({ modelEntry: { model } }: ImagesCall): boolean {
   return !getBasicMeters("images", model.price).includes("image");
 }
 
@@ -96,7 +135,7 @@ const finest = ["max", "xhigh"];
  * else the next below, because no hold would cover a picture of tokens without a known end.
  */
 function toBoundQuality(
-  { quality, size }: ImagesRequest,
+  { quality, size }: AnyRequest,
   { imageOutputTokensMax: known }: Model,
 ): ImagesRequest["quality"] {
   const place = finest.indexOf(quality ?? "");
@@ -109,7 +148,7 @@ function toBoundQuality(
  * By quality and size, or by quality; where the provider chooses, the most of all. A quality that the row does not know may
  * take more than those.
  */
-function getImageTokensMax(request: ImagesRequest, model: Model): number {
+function getImageTokensMax(request: AnyRequest, model: Model): number {
   const { imageOutputTokensMax: known, outputTokensMax } = model;
   if (known === undefined) return outputTokensMax ?? imageTokensDefault;
   const { size } = request;
@@ -121,32 +160,109 @@ function getImageTokensMax(request: ImagesRequest, model: Model): number {
 }
 
 /** So many pictures, each of which takes the prompt and the most tokens that it can have. */
-function toMeters(call: CallContext<"images">, images: number, promptTokens: number): Meters {
+function toMeters(call: ImagesCall, images: number, promptTokens: number): Meters {
   if (!isByToken(call)) return { image: images };
-  const each = call.modelEntry.routes.map(({ model }) => getImageTokensMax(call.request, model));
-  return { inputToken: images * promptTokens, imageOutputToken: images * Math.max(...each) };
+  const { request, modelEntry } = call;
+  const each = Math.max(...modelEntry.routes.map(({ model }) => getImageTokensMax(request, model)));
+  const partials = partialImageTokens * (request.partial_images ?? 0);
+  const imageInputToken = images * imageInputTokensMax(call);
+  return {
+    inputToken: images * promptTokens,
+    ...(imageInputToken > 0 && { imageInputToken }),
+    imageOutputToken: images * (each + partials),
+  };
+}
+
+/** The most tokens of all images that go in; a mask is one. */
+function imageInputTokensMax({ request, modelEntry: { routes } }: ImagesCall): number {
+  const { images = [], mask } = request as Partial<ImageEditsBody>;
+  const count = images.length + (mask === undefined ? 0 : 1);
+  return count * Math.max(...routes.map(({ model }) => model.imageTokensMax ?? imageInputTokensDefault));
 }
 
 function needsFanOut({ maxChoices }: ProviderPlugin, wanted: number): boolean {
   return maxChoices.images !== undefined && wanted > maxChoices.images;
 }
 
-/** Sends one request, or one for each image where the provider makes only one at a time. */
-async function generateImages(plugin: ProviderPlugin, call: Call<ImagesRequest>): Promise<GeneratedImages> {
+/** What has come of an answer: all of it, or the first unfinished image and those that follow. */
+interface BegunImages {
+  readonly item: PartialImage | GeneratedImages;
+  readonly rest?: AsyncIterator<PartialImage | GeneratedImages>;
+}
+
+type Ask = (call: Call<AnyRequest>) => Promise<GeneratedImages | ImageStream>;
+
+/** Sends one request, or one for each image where the provider makes only one at a time; these show no unfinished ones. */
+async function askForImages(
+  plugin: ProviderPlugin,
+  call: Call<AnyRequest>,
+  capability: "images" | "imageEdits",
+): Promise<BegunImages> {
   const { handlers } = plugin;
-  if (handlers.images === undefined) throw new TypeError(`Plugin '${plugin.name}' has no images handler`);
+  const ask = handlers[capability]?.bind(handlers) as Ask | undefined;
+  if (ask === undefined) throw new TypeError(`Plugin '${plugin.name}' has no ${capability} handler`);
+  const withFiles = await fetchFiles(call);
   const wanted = getWanted(call.request);
-  if (!needsFanOut(plugin, wanted)) return checkImages(await handlers.images(call), wanted);
-  const single = { ...call, request: { ...call.request, n: 1 } };
-  const { images: ask } = handlers;
-  const image = async () => checkImages(await ask.call(handlers, single), 1);
+  if (!needsFanOut(plugin, wanted)) {
+    const answer = await ask(withFiles);
+    if (!(Symbol.asyncIterator in answer)) return { item: checkImages(answer, wanted, capability) };
+    const rest = answer[Symbol.asyncIterator]();
+    return { item: await nextItem(rest, wanted, capability), rest };
+  }
+  return { item: await askForEach(ask, withFiles, capability) };
+}
+
+/** The next item of a stream, whose last item has the finished images. */
+async function nextItem(
+  items: AsyncIterator<PartialImage | GeneratedImages> | undefined,
+  wanted: number,
+  capability: "images" | "imageEdits",
+): Promise<PartialImage | GeneratedImages> {
+  const next = await items?.next();
+  if (next === undefined || next.done) {
+    throw new UpstreamFault("bad_response", "The provider's stream ended before the image was finished");
+  }
+  return "images" in next.value ? checkImages(next.value, wanted, capability) : next.value;
+}
+
+/** The same call with the images that are named by their address. */
+async function fetchFiles(call: Call<AnyRequest>): Promise<Call<AnyRequest>> {
+  const { images, mask } = call.request as Partial<ImageEditsBody>;
+  if (images === undefined) return call;
+  const fetchFile = async (image: File | string, index: number): Promise<File> => {
+    if (typeof image !== "string") return image;
+    const { bytes, mediaType } = await call.upstream.download(image);
+    return new File([bytes], `image-${index}`, { type: mediaType });
+  };
+  const files = await Promise.all(images.map(fetchFile));
+  const request: ImageEditsRequest = {
+    ...call.request,
+    images: files,
+    mask: mask === undefined ? undefined : await fetchFile(mask, files.length),
+  };
+  return { ...call, request };
+}
+
+async function askForEach(
+  ask: Ask,
+  call: Call<AnyRequest>,
+  capability: "images" | "imageEdits",
+): Promise<GeneratedImages> {
+  const wanted = getWanted(call.request);
+  const { partial_images: _, ...request } = call.request;
+  const single = { ...call, request: { ...request, n: 1 } as AnyRequest };
+  const image = async () => {
+    const answer = await ask(single);
+    if (Symbol.asyncIterator in answer) throw new TypeError("A handler streamed images that were not asked for so");
+    return checkImages(answer, 1, capability);
+  };
   const answers = await settleRequests(
     Array.from({ length: wanted }, () => image()),
     call.warn,
   );
   const images = answers.flatMap((answer) => answer.images.slice(0, 1));
   const usage = sumUsage(answers.map((answer) => answer.usage));
-  return checkImages({ images, usage, settings: answers[0]?.settings }, wanted);
+  return checkImages({ images, usage, settings: answers[0]?.settings }, wanted, capability);
 }
 
 /** The sum, also of the details, or `undefined` when any part is unknown. */
@@ -169,19 +285,20 @@ function addTo(sum: Record<string, unknown>, part: Record<string, unknown>): voi
   }
 }
 
-function checkImages(answer: GeneratedImages, wanted: number): GeneratedImages {
+function checkImages(answer: GeneratedImages, wanted: number, capability: "images" | "imageEdits"): GeneratedImages {
   if (!Array.isArray(answer?.images) || answer.images.length === 0) {
     throw new UpstreamFault("bad_response", "The provider's answer has no image");
   }
   const { usage, settings } = answer;
   const images = answer.images.slice(0, wanted);
   if (!Value.Check(TokenUsage, usage)) return { images, settings };
-  // Requests hold no pictures, so that all input is text where the provider does not divide it.
   const { output_tokens_details: output }: Record<string, unknown> = usage;
   const drawn = isRecord(output) && typeof output.image_tokens === "number" ? output.image_tokens : undefined;
   const divided = drawn !== undefined && {
     output_tokens_details: { text_tokens: usage.output_tokens - drawn, ...(output as object) },
   };
-  const details = { input_tokens_details: { text_tokens: usage.input_tokens, image_tokens: 0 } };
+  // Where the provider does not divide the input.
+  const [text, drawnIn] = capability === "images" ? [usage.input_tokens, 0] : [0, usage.input_tokens];
+  const details = { input_tokens_details: { text_tokens: text, image_tokens: drawnIn } };
   return { images, settings, usage: { ...details, ...usage, ...divided } };
 }

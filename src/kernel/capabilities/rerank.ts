@@ -1,4 +1,5 @@
 import {
+  getBasicMeters,
   isReportable,
   type Meters,
   type Model,
@@ -14,20 +15,28 @@ import type { CapabilityHandler } from "../types.ts";
 
 /** What separates a query from a document, and what a model puts around both. */
 const pairTokens = 16;
+/** A search unit is a query with so many documents; a longer document counts as several. https://cohere.com/pricing */
+const [unitDocuments, documentTokens] = [100, 500];
+/** A long query leaves so much of each part to the document. */
+const partTokensMin = 250;
 
 export const rerankHandler: CapabilityHandler<"rerank"> = {
   validate() {},
 
   upperBound: ({ request, modelEntry: { model } }) => boundRequest(request, model),
 
-  toReport: (_, usage) => {
+  toReport: ({ modelEntry: { model } }, usage) => {
     const { prompt_tokens, total_tokens } = usage as { prompt_tokens?: unknown; total_tokens?: unknown };
-    return toReported({ prompt_tokens: (prompt_tokens ?? total_tokens) as number | undefined });
+    return toReported({ prompt_tokens: (prompt_tokens ?? total_tokens) as number | undefined }, model);
   },
 
   async estimate({ request, modelEntry: { model } }) {
     const { documents, ...others } = request;
     const query = await countPieces(readText(others, RerankRequest));
+    if (isByUnit(model)) {
+      const sizes = await Promise.all(documents.map((document) => countPieces([document])));
+      return { searchUnit: countUnits(sizes, query, model) };
+    }
     const texts = await countPieces(documents, true);
     const { inputToken = 0 } = boundRequest(request, model);
     return { inputToken: Math.min(texts + documents.length * query, inputToken) };
@@ -42,7 +51,7 @@ export const rerankHandler: CapabilityHandler<"rerank"> = {
     call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.complete = true;
-    const reported = toReported(ranking.usage);
+    const reported = toReported(ranking.usage, call.modelEntry.model);
     if (reported !== undefined) usageMeter.report(reported);
     return ranking;
   },
@@ -52,12 +61,28 @@ export const rerankHandler: CapabilityHandler<"rerank"> = {
 function boundRequest({ documents, ...others }: RerankRequest, model: Model): Meters {
   const pairMax = getContextTokensMax(model) ?? Number.POSITIVE_INFINITY;
   const query = boundText(others, RerankRequest) + pairTokens;
+  if (isByUnit(model)) return { searchUnit: countUnits(documents.map(tokensMax), query, model) };
   let inputToken = 0;
   for (const document of documents) inputToken += Math.min(query + tokensMax(document), pairMax);
   return { inputToken };
 }
 
-function toReported(usage: Ranking["usage"]): Meters | undefined {
+const isByUnit = ({ price }: Model) => getBasicMeters("rerank", price).includes("searchUnit");
+
+/** The search units of documents of these lengths. */
+function countUnits(lengths: readonly number[], queryTokens: number, model: Model): number {
+  const partTokens = Math.max(partTokensMin, documentTokens - queryTokens);
+  const lengthMax = getContextTokensMax(model) ?? Number.POSITIVE_INFINITY;
+  let parts = 0;
+  for (const length of lengths) parts += Math.max(1, Math.ceil(Math.min(length, lengthMax) / partTokens));
+  return Math.ceil(parts / unitDocuments);
+}
+
+function toReported(usage: Ranking["usage"], model: Model): Meters | undefined {
+  if (isByUnit(model)) {
+    const units = usage?.search_units;
+    return isReportable(units) && units > 0 ? { searchUnit: units } : undefined;
+  }
   const tokens = usage?.prompt_tokens;
   return isReportable(tokens) && tokens > 0 ? { inputToken: tokens } : undefined;
 }

@@ -27,7 +27,7 @@ const audioMsDefault = 14_400_000;
 /** What a provider counts beside the words of a prompt. */
 const extraTokens = 64;
 
-export const transcriptionHandler: CapabilityHandler<"transcription"> = {
+const handler: CapabilityHandler<"transcription" | "translation"> = {
   async validate({ request, modelEntry: { model }, caller }, kernel) {
     checkLanguage(request.language, model);
     const { remainingRequests } = await kernel.ledger.readLimitState(caller);
@@ -78,7 +78,7 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
       async run(plugin, pluginCall) {
         const { unknownFields = [] } = request;
         if (unknownFields.length > 0) pluginCall.warn(`Left out ${unknownFields.join(", ")}`, unknownFields);
-        const answer = await plugin.handlers.transcription?.(pluginCall);
+        const answer = await plugin.handlers[call.capability]?.(pluginCall);
         if (typeof answer?.text !== "string")
           throw new UpstreamFault("bad_response", "The provider's answer has no text");
         return answer;
@@ -95,6 +95,10 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
     return transcript;
   },
 };
+
+export const transcriptionHandler = handler as unknown as CapabilityHandler<"transcription">;
+/** A translation is a transcript in English, by a handler of its own. */
+export const translationHandler = handler as unknown as CapabilityHandler<"translation">;
 
 const isByToken = ({ price }: Model) => !getBasicMeters("transcription", price).includes("audioMs");
 

@@ -1,4 +1,4 @@
-import { type Call, GatewayError, type Model, type ProviderPlugin, UpstreamFault } from "../../contract/index.ts";
+import { type Call, capabilityForms, GatewayError, type Model, type ProviderPlugin, UpstreamFault } from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
 import { recordFailedAttempt } from "../call-detail.ts";
 import type { Kernel } from "../types.ts";
@@ -14,7 +14,7 @@ import {
   waitToRetry,
 } from "./failures.ts";
 import type { PoolKey } from "./health.ts";
-import { orderRoutes, type Route } from "./registry.ts";
+import { canServe, orderRoutes, type Route } from "./registry.ts";
 import { affinity, ownerOf } from "./stickiness.ts";
 
 /** How many attempts a call gets at a model over all its routes and keys. */
@@ -45,7 +45,10 @@ export async function withFailover<Request, Answer>(
   const owner = ownerOf(call);
   const random =
     owner === undefined ? (kernel.random ?? Math.random) : (route: Route) => affinity(owner, route.plugin.name);
-  const routes = orderRoutes(call.modelEntry.routes, now(), random, accountId);
+  // Of a further endpoint only some plugins of the model may know.
+  const { also } = capabilityForms[call.capability];
+  const able = call.modelEntry.routes.filter((route) => also === undefined || canServe(route, call.capability));
+  const routes = orderRoutes(able, now(), random, accountId);
   const { beginMsMax } = network.bounds;
   const longestMs = Math.max(...routes.map(({ model }) => (model.timeoutSeconds ?? 0) * 1000));
   call.setDeadline(network.timeouts, call.startedMs + Math.max(beginMsMax, longestMs));

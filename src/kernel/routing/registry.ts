@@ -1,4 +1,5 @@
 import {
+  type Capability,
   type CompiledPrice,
   capabilityForms,
   GatewayError,
@@ -98,13 +99,35 @@ export class Registry {
       throw new GatewayError("model_not_found", sentence, { param: "model" });
     }
     const modelEntry = findSuccessor(asked, openedAt, (other) => this.#byName.get(other));
-    if (modelEntry.model.capability !== capability) {
+    const { also } = capabilityForms[capability];
+    if (modelEntry.model.capability !== (also?.of ?? capability)) {
       const sentence = `The model '${name}' is served at ${capabilityForms[modelEntry.model.capability].endpoint}, not at ${capabilityForms[capability].endpoint}`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });
     }
     expectAllowed(caller, modelEntry.model.id, virtual);
+    if (also !== undefined && !isServedAlso(modelEntry, capability)) {
+      const able = [...this.#models.values()].filter((other) => isServedAlso(other, capability));
+      const names = able.slice(0, namedMax).map(({ model }) => model.id);
+      const advice = names.length === 0 ? "no model here is" : `models that are: ${names.join(", ")}`;
+      const message = `The model '${name}' is not served at ${capabilityForms[capability].endpoint}; ${advice}`;
+      throw new GatewayError("model_not_found", message, { param: "model" });
+    }
     return modelEntry;
   }
+}
+
+/** How many other models an error names. */
+const namedMax = 3;
+
+/** Whether a model is served at a further endpoint: one of its plugins can, and its row does not say that the model cannot. */
+function isServedAlso({ model, routes }: ModelEntry, capability: Capability): boolean {
+  const { also } = capabilityForms[capability];
+  if (also === undefined || model.capability !== also.of) return false;
+  return (model.features?.includes(also.feature) ?? true) && routes.some((route) => canServe(route, capability));
+}
+
+export function canServe({ plugin }: Pick<Route, "plugin">, capability: Capability): boolean {
+  return plugin.handlers[capability] !== undefined;
 }
 
 /** Lower is tried first. */

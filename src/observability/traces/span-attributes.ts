@@ -7,7 +7,9 @@ export const operations: Readonly<Record<Capability, string>> = {
   chat: "chat",
   embeddings: "embeddings",
   images: "generate_content",
+  imageEdits: "generate_content",
   transcription: "transcription",
+  translation: "translation",
   speech: "speech",
   moderation: "moderation",
   rerank: "rerank",
@@ -16,8 +18,10 @@ export const operations: Readonly<Record<Capability, string>> = {
 const outputTypes: Partial<Record<Capability, string>> = {
   chat: "text",
   images: "image",
+  imageEdits: "image",
   speech: "speech",
   transcription: "text",
+  translation: "text",
 };
 
 /** Providers whose name in OpenTelemetry differs from the plugin's. */

@@ -2,27 +2,104 @@ import {
   type Call,
   type GeneratedImage,
   type GeneratedImages,
+  type ImageEditsRequest,
   type ImageSettings,
+  type ImageStream,
   type ImagesRequest,
   imageSettingNames,
+  type PartialImage,
+  type ServerEvent,
+  type Upstream,
   UpstreamFault,
 } from "../../contract/index.ts";
+import { toBase64 } from "../../lib/base64.ts";
 import { readDataUrl } from "../../lib/data-url.ts";
-import { isRecord } from "../../lib/json.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
-import { type ImagesOptions, resolveOptions } from "./options.ts";
+import { type ImageEditsOptions, type ImagesOptions, resolveOptions } from "./options.ts";
 import { toBody } from "./request.ts";
 
 /** The image handler of a provider that speaks OpenAI's dialect. It asks for base64; an address is fetched. */
 export function imagesHandler(defaults: ImagesOptions) {
-  return async (call: Call<ImagesRequest>): Promise<GeneratedImages> => {
+  return async (call: Call<ImagesRequest>): Promise<GeneratedImages | ImageStream> => {
     const options = resolveOptions(defaults, call.model);
-    const { response_format: _, ...request } = call.request;
-    const omit = [...(options.omit ?? []), "partial_images"];
-    const body = toBody({ request, model: call.model, warn: call.warn }, { ...options, omit });
-    if (!options.omit?.includes("response_format")) body.response_format = "b64_json";
-    return toImages(await call.upstream.json("/images/generations", body), call.upstream);
+    const body = toImageBody(call, call.request, options);
+    const isStream = body.partial_images !== undefined;
+    const path = "/images/generations";
+    if (isStream) return readStream(await call.upstream.events(path, { ...body, stream: true }), call.upstream);
+    return toImages(await call.upstream.json(path, body), call.upstream);
   };
+}
+
+/** The same for images that are made of others. A stream is asked for in JSON, which holds the images as data URLs. */
+export function imageEditsHandler(defaults: ImageEditsOptions) {
+  return async (call: Call<ImageEditsRequest>): Promise<GeneratedImages | ImageStream> => {
+    const options = resolveOptions(defaults, call.model);
+    const { images, mask, ...fields } = call.request;
+    const body = toImageBody(call, fields, options);
+    const path = "/images/edits";
+    if (options.imagesAs === "urls") {
+      if (mask !== undefined) call.warn("Left out mask: the provider does not take it", "mask");
+      const urls = await Promise.all(images.map(async (image) => ({ type: "image_url", url: await toDataUrl(image) })));
+      const input = urls.length === 1 ? { image: urls[0] } : { images: urls };
+      return toImages(await call.upstream.json(path, { ...body, ...input }), call.upstream);
+    }
+    if (body.partial_images !== undefined) {
+      const toRef = async (image: File) => ({ image_url: await toDataUrl(image) });
+      const input = { images: await Promise.all(images.map(toRef)), ...(mask && { mask: await toRef(mask) }) };
+      const events = await call.upstream.events(path, { ...body, ...input, stream: true });
+      return readStream(events, call.upstream);
+    }
+    const form = new FormData();
+    for (const [name, value] of Object.entries(body)) {
+      form.append(name, typeof value === "string" ? value : JSON.stringify(value));
+    }
+    for (const image of images) form.append(images.length === 1 ? "image" : "image[]", image, nameOf(image, "image"));
+    if (mask !== undefined) form.append("mask", mask, nameOf(mask, "mask"));
+    return toImages(await call.upstream.form(path, form), call.upstream);
+  };
+}
+
+function toImageBody(call: Call<object>, fields: ImagesRequest, options: ImagesOptions): Record<string, unknown> {
+  const { response_format: _, stream: __, partial_images: partials, ...request } = fields;
+  const body = toBody({ request, model: call.model, warn: call.warn }, options);
+  if (!options.omit?.includes("response_format")) body.response_format = "b64_json";
+  if (!partials) return body;
+  if (options.partialImages === true && (request.n ?? 1) === 1) body.partial_images = partials;
+  else call.warn("Left out partial_images: the provider shows no unfinished images of this request", "partial_images");
+  return body;
+}
+
+async function toDataUrl(image: File): Promise<string> {
+  return `data:${image.type};base64,${toBase64(await image.bytes())}`;
+}
+
+/** Providers tell the format of a file by its ending. */
+function nameOf({ name, type }: File, fallback: string): string {
+  return /\.\w+$/.test(name) ? name : `${fallback}.${type.replace("image/", "")}`;
+}
+
+/**
+ * The unfinished images of a stream as they come, then the finished one.
+ *
+ * @throws {UpstreamFault} When an event is an error or holds no image, or the stream ends early.
+ */
+async function* readStream(
+  events: AsyncIterable<ServerEvent>,
+  upstream: Pick<Upstream, "download">,
+): AsyncGenerator<PartialImage | GeneratedImages> {
+  for await (const { data } of events) {
+    if (data === "[DONE]") break;
+    const event = parseJson(data);
+    if (!isRecord(event) || typeof event.b64_json !== "string") throw classifyError(event ?? data);
+    if (String(event.type).endsWith(".completed")) {
+      yield await toImages({ ...event, data: [{ b64_json: event.b64_json }] }, upstream);
+      return;
+    }
+    const index = typeof event.partial_image_index === "number" ? event.partial_image_index : 0;
+    const format = typeof event.output_format === "string" ? event.output_format : undefined;
+    yield { index, data: event.b64_json, mediaType: detectImageType(event.b64_json, format) };
+  }
 }
 
 /**

@@ -1,7 +1,14 @@
 import type { ModelOptions, OptionKind } from "../../contract/index.ts";
-import type { ChatOptions, RequestOptions, ResponsesOptions, SpeechOptions, TranscriptionOptions } from "./options.ts";
+import type {
+  ChatOptions,
+  ImageEditsOptions,
+  RequestOptions,
+  ResponsesOptions,
+  SpeechOptions,
+  TranscriptionOptions,
+} from "./options.ts";
 
-type All = ChatOptions & RequestOptions & ResponsesOptions & SpeechOptions & TranscriptionOptions;
+type All = ChatOptions & ImageEditsOptions & RequestOptions & ResponsesOptions & SpeechOptions & TranscriptionOptions;
 
 /**
  * What the `options` of a row may have where `openai()` makes the handlers: all that it knows of its capabilities.
@@ -37,4 +44,6 @@ export const openaiModelOptions: ModelOptions = {
   compact: "boolean",
   verbose: "boolean",
   events: "boolean",
+  partialImages: "boolean",
+  imagesAs: ["files", "urls"],
 } satisfies Record<keyof All, OptionKind>;

@@ -67,7 +67,16 @@ export interface ResponsesOptions extends RequestOptions {
 export type EmbeddingsOptions = RequestOptions;
 
 /** What one image provider does differently. */
-export type ImagesOptions = RequestOptions;
+export interface ImagesOptions extends RequestOptions {
+  /** Whether it streams unfinished images. Default false: `partial_images` is left out. */
+  partialImages?: boolean;
+}
+
+/** What it does differently where images are edited. */
+export interface ImageEditsOptions extends ImagesOptions {
+  /** How images are sent: as files of a form (default), or in JSON as `image` or `images` of `{ type, url }`, as xAI wants them. */
+  imagesAs?: "files" | "urls";
+}
 
 /** What one transcription provider does differently. */
 export interface TranscriptionOptions extends RequestOptions {
@@ -88,7 +97,9 @@ export interface OpenaiOptions {
   responses?: ResponsesOptions;
   embeddings?: EmbeddingsOptions;
   images?: ImagesOptions;
+  imageEdits?: ImageEditsOptions;
   transcription?: TranscriptionOptions;
+  translation?: TranscriptionOptions;
   speech?: SpeechOptions;
   moderation?: RequestOptions;
   /** As Cohere, Jina, Voyage and vLLM have it; OpenAI has none. */

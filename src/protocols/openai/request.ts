@@ -146,7 +146,8 @@ function toRole(role: Message["role"], systemRole: ChatOptions["systemRole"]): M
 const pricedFields = new Set(
   `service_tier modalities audio prediction web_search_options search_parameters search_settings best_of
   n_predict n_cmpl max_new_tokens max_output_tokens max_length min_tokens use_beam_search
-  models model_fallbacks fallbacks route provider preset plugins transforms context_management safety_model compound_custom`.split(
+  models model_fallbacks fallbacks route provider preset plugins transforms context_management safety_model compound_custom
+  svg frame_count frame_duration_ms complexity markup`.split(
     /\s+/,
   ),
 );
@@ -181,7 +182,7 @@ function withPricedMarks(message: Message): Message {
 }
 
 /** The tiers that cost more than the standard one, as OpenAI and Groq call them. */
-const costlierTiers: readonly unknown[] = ["priority", "fast", "performance"];
+const costlierTiers: readonly unknown[] = ["priority", "fast", "performance", "ultrafast"];
 
 /** The operator's account with the provider may be set to a tier that the caller did not ask for. */
 export function warnOfTier(

@@ -17,6 +17,14 @@ export function transcriptionHandler(options: TranscriptionOptions) {
   };
 }
 
+/** The same into English. */
+export function translationHandler(options: TranscriptionOptions) {
+  return async (call: Call<TranscriptionRequest>): Promise<Transcript> => {
+    const form = toForm(call, resolveOptions(options, call.model));
+    return toTranscript(await call.upstream.form("/audio/translations", form));
+  };
+}
+
 /** The form to send. It always asks for `verbose_json`: only the provider can be trusted with the length that is paid for. */
 function toForm(call: Call<TranscriptionRequest>, options: TranscriptionOptions): FormData {
   const { file, language, prompt, temperature } = call.request;

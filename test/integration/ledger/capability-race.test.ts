@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import {
   type Caller,
   type Capability,
+  type ModelCapability,
   type ChatCompletion,
   type ChatRequest,
   GatewayError,
@@ -106,7 +107,7 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
   let fixture: BillingFixture;
   afterEach(() => fixture.ledger.close());
 
-  async function race(capability: Capability, premium: boolean, caller: Partial<Caller>, from = sizes) {
+  async function race(capability: ModelCapability, premium: boolean, caller: Partial<Caller>, from = sizes) {
     const { request, handlers, model } = from[capability] as NonNullable<(typeof sizes)["chat"]>;
     const row: Model = { ...chatModel, id: "m", capability, premium, ...model };
     const { kernel, log } = createBench([createPlugin(handlers, { models: [row] })]);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
-  type Capability,
+  type ModelCapability,
   type ChatUsage,
   fromIterable,
   isAmount,
@@ -37,7 +37,7 @@ const usages = fc.record({
 const reports = fc.oneof(bad, usages, fc.array(figure, { maxLength: 2 })) as fc.Arbitrary<ChatUsage>;
 
 const price = { usd: "75", per: 1_000_000 };
-const row = (capability: Capability, premium: boolean): Model => {
+const row = (capability: ModelCapability, premium: boolean): Model => {
   const prices = { inputToken: price, outputToken: price, cacheReadToken: price, cacheWriteToken: price };
   return { ...chatModel, capability, premium, price: { ...prices, audioMs: price }, quotaWeights: { audioMs: 1000 } };
 };
@@ -90,7 +90,7 @@ describe.each(Object.entries(kinds))("a usage report of %s", (_, toCase) => {
           plugin: [handlers, changes],
           call,
         } = toCase(usage);
-        const models = [row(call.capability, premium)];
+        const models = [row(call.capability as ModelCapability, premium)];
         const plugin: ProviderPlugin = createPlugin(handlers, { ...changes, models });
         const { kernel, ledger } = createBench([plugin]);
         await runCall(kernel, call);

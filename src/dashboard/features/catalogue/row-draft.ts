@@ -7,11 +7,11 @@ type Price = NonNullable<ModelRow["price"]>;
 const metersOf: Record<Capability, readonly Meter[]> = {
   chat: ["inputToken", "outputToken", "cacheReadToken", "cacheWriteToken", "cacheWrite1hToken", "call"],
   embeddings: ["inputToken", "call"],
-  images: ["image", "inputToken", "outputToken", "imageOutputToken", "call"],
+  images: ["image", "inputToken", "imageInputToken", "outputToken", "imageOutputToken", "call"],
   transcription: ["audioMs", "inputToken", "audioInputToken", "outputToken", "call"],
   speech: ["character", "inputToken", "outputToken", "audioOutputToken", "call"],
   moderation: ["inputToken", "call"],
-  rerank: ["inputToken", "call"],
+  rerank: ["searchUnit", "inputToken", "call"],
 };
 
 export function shownMeters({ capability, rates }: RowDraft): Meter[] {
@@ -154,7 +154,7 @@ const exampleOf: Record<Capability, { text: string; amounts: Partial<Record<Mete
   transcription: { text: "one minute of audio", amounts: { audioMs: 60_000, call: 1 } },
   speech: { text: "1,000 characters", amounts: { character: 1000, call: 1 } },
   moderation: { text: "1,000 input tokens", amounts: { inputToken: 1000, call: 1 } },
-  rerank: { text: "1,000 input tokens", amounts: { inputToken: 1000, call: 1 } },
+  rerank: { text: "a query with 100 documents", amounts: { searchUnit: 1, call: 1 } },
 };
 
 /** What an example call costs with the markup, in dollars; `undefined` while a rate is not a number. */

@@ -3,7 +3,7 @@ import { formatCount, formatMs, formatUsd } from "../../format.ts";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
-import { capabilityNames } from "../models/api.ts";
+import { callNames } from "../models/api.ts";
 
 export default function LivePage() {
   const live = useLive();
@@ -56,7 +56,7 @@ const columns: readonly Column<LiveCall>[] = [
       <>
         <span className="cut">{model ?? "–"}</span>
         <span className="sub">
-          {capabilityNames[capability]}
+          {callNames[capability]}
           {stream && ", streaming"}
         </span>
       </>

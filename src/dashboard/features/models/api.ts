@@ -18,6 +18,9 @@ export const capabilityNames: Record<Capability, string> = {
   rerank: "Rerank",
 };
 
+/** What a call asks for: also at the further endpoints of a model. */
+export const callNames = { ...capabilityNames, imageEdits: "Image edits", translation: "Translation" };
+
 /** What a chat model can do beside answering text by text. */
 export const featureNames: Readonly<Record<string, string>> = {
   vision: "Vision",
@@ -25,6 +28,8 @@ export const featureNames: Readonly<Record<string, string>> = {
   json_schema: "JSON schema",
   audio: "Audio input",
   pdf: "PDF input",
+  edits: "Image edits",
+  translation: "Translation",
   reasoning: "Reasoning",
 };
 

@@ -8,7 +8,7 @@ import { type Column, Table } from "../../kit/table.tsx";
 import { toastError } from "../../kit/toast.tsx";
 import { useAction } from "../../kit/use-action.ts";
 import { maskKey, useKeyNames } from "../keys/api.ts";
-import { capabilityNames } from "../models/api.ts";
+import { callNames } from "../models/api.ts";
 import { callColumns } from "../requests/call-columns.tsx";
 
 /** The page stays short until older calls are wanted. */
@@ -73,7 +73,7 @@ const toColumns = (keyName: (id: string) => string): readonly Column<Call>[] => 
           {model ?? endpoint ?? id}
         </Link>
         <span className="sub cut" title={maskKey(key_id)}>
-          {capability !== null && `${capabilityNames[capability]} · `}
+          {capability !== null && `${callNames[capability]} · `}
           {keyName(key_id)}
         </span>
       </>

@@ -7,7 +7,7 @@ import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { Usd } from "../../kit/page.tsx";
 import { maskKey } from "../keys/api.ts";
-import { capabilityNames } from "../models/api.ts";
+import { callNames } from "../models/api.ts";
 import { type RequestDetail, useRequest } from "./api.ts";
 import { CallCost, CallStatus } from "./call-columns.tsx";
 import { ContentPanel } from "./content-panel.tsx";
@@ -61,7 +61,7 @@ function Detail({
         <Fact name="Model">{detail.model}</Fact>
         <Fact name="Endpoint">{detail.endpoint}</Fact>
         <Fact name="Capability">
-          {detail.capability && `${capabilityNames[detail.capability]}${detail.stream ? ", streamed" : ""}`}
+          {detail.capability && `${callNames[detail.capability]}${detail.stream ? ", streamed" : ""}`}
         </Fact>
         <Fact name="Protocol">{detail.protocol}</Fact>
         {isAdmin && (

@@ -1,7 +1,7 @@
 import { LinkButton } from "../../kit/button.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { maskKey, useKeyNames } from "../keys/api.ts";
-import { capabilityNames } from "../models/api.ts";
+import { callNames } from "../models/api.ts";
 import type { LoggedRequest } from "./api.ts";
 import { callColumns } from "./call-columns.tsx";
 
@@ -30,7 +30,7 @@ const toColumns = ({
           {model ?? endpoint ?? id}
         </LinkButton>
         <span className="sub cut" title={maskKey(key_id)}>
-          {capability !== null && `${capabilityNames[capability]} · `}
+          {capability !== null && `${callNames[capability]} · `}
           {isAdmin ? (email ?? account) : keyName(key_id)}
         </span>
       </>

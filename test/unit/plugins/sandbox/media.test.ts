@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { inflateSync } from "node:zlib";
-import type { Model } from "../../../../src/contract/index.ts";
+import type { GeneratedImages, ImageStream, Model } from "../../../../src/contract/index.ts";
 import { readWav, wavMs } from "../../../../src/lib/wav.ts";
 import { drain } from "../../sdk/fake-call.ts";
 import { box, boxCall } from "./sandbox-call.ts";
@@ -13,6 +13,9 @@ async function vectorsOf(input: string | string[], dimensions?: number, row: Par
 }
 
 const dot = (a: number[] = [], b: number[] = []) => a.reduce((sum, value, at) => sum + value * (b[at] as number), 0);
+
+const draw = async (request: object) =>
+  (await box.handlers.images?.(boxCall("images", request as { prompt: string }))) as GeneratedImages;
 
 describe("embeddings", () => {
   test("are unit vectors of the dimensions asked for, always the same", async () => {
@@ -70,19 +73,29 @@ describe("images", () => {
     ["auto", 1024, 1024],
     [undefined, 1024, 1024],
   ])("of size %p are PNG files of it", async (size, width, height) => {
-    const answer = await box.handlers.images?.(boxCall("images", { prompt: "a cat", ...(size && { size }) }));
-    expect(answer?.images).toMatchObject([{ mediaType: "image/png", revisedPrompt: "[sandbox] a cat" }]);
-    const png = readPng(answer?.images[0]?.data as Uint8Array);
+    const answer = await draw({ prompt: "a cat", ...(size && { size }) });
+    expect(answer.images).toMatchObject([{ mediaType: "image/png", revisedPrompt: "[sandbox] a cat" }]);
+    const png = readPng(answer.images[0]?.data as Uint8Array);
     expect([png.width, png.height, png.pixels.length]).toEqual([width, height, (width + 1) * height]);
     expect(png.text).toContain("Simulated by the sandbox");
   });
 
   test("are as many as asked for, each its own, always the same", async () => {
     const make = async () =>
-      (await box.handlers.images?.(boxCall("images", { prompt: "a", n: 3, size: "64x64" })))?.images ?? [];
+      (await draw({ prompt: "a", n: 3, size: "64x64" })).images;
     const images = await make();
     expect(new Set(images.map(({ data }) => (data as Uint8Array).toString())).size).toBe(3);
     expect(images).toEqual(await make());
+  });
+});
+
+describe("an edited image", () => {
+  test("is drawn like a generated one, and after as many unfinished ones as are asked for", async () => {
+    const image = new File([Uint8Array.of(1)], "a.png", { type: "image/png" });
+    const request = { prompt: "a cat", size: "64x64", images: [image], partial_images: 2 };
+    const answer = await box.handlers.imageEdits?.(boxCall("images", request));
+    const items = await Array.fromAsync(answer as ImageStream);
+    expect(items.map((item) => ("images" in item ? "all" : item.index))).toEqual([0, 1, "all"]);
   });
 });
 
