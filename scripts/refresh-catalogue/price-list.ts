@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { type MeterName, meterNames, type Price, type Rate, textMeterOf } from "../../src/contract/index.ts";
+import { fallbackMeterOf, type MeterName, meterNames, type Price, type Rate } from "../../src/contract/index.ts";
 import { isRecord } from "../../src/lib/json.ts";
 
 /** A model in the price list of LiteLLM: dollars for one unit, and what the model can do. */
@@ -112,7 +112,7 @@ export function toMediaPrice(listed: Listed): Price | undefined {
   if (outputToken === undefined) return undefined;
   const all: Price = { inputToken, ...media, cacheReadToken, outputToken };
   const isOwn = ([meter, rate]: [string, unknown]) =>
-    !isDeepStrictEqual(rate, all[textMeterOf[meter as MeterName] as MeterName]);
+    !isDeepStrictEqual(rate, all[fallbackMeterOf[meter as MeterName] as MeterName]);
   return Object.fromEntries(Object.entries(all).filter(isOwn));
 }
 

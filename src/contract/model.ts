@@ -1,5 +1,6 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TNumber, type TOptional, Type } from "@sinclair/typebox";
 import { capabilities } from "./capability.ts";
+import { type MeterName, quotaWeights, unitMeters } from "./meters.ts";
 import { Price } from "./price.ts";
 
 const day = Type.String({
@@ -7,6 +8,11 @@ const day = Type.String({
   description: "A day, such as 2027-01-31",
 });
 const names = (description: string) => Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description });
+
+const unitWeights = Object.fromEntries(
+  unitMeters.map((name) => [name, Type.Optional(Type.Number({ minimum: 0 }))]),
+) as Record<MeterName, TOptional<TNumber>>;
+const unitDefaults = unitMeters.map((name) => `${name} ${quotaWeights[name]}`).join(", ");
 
 /** What a chat model can do beside answering text by text. */
 const modelFeatures = ["vision", "tools", "json_schema", "audio", "pdf"] as const;
@@ -91,18 +97,10 @@ export const Model = Type.Object(
     created: Type.Integer({ minimum: 0, description: "Seconds since 1970, as in the model object" }),
     price: Type.Optional(Price),
     quotaWeights: Type.Optional(
-      Type.Object(
-        {
-          character: Type.Optional(Type.Number({ minimum: 0 })),
-          image: Type.Optional(Type.Number({ minimum: 0 })),
-          audioMs: Type.Optional(Type.Number({ minimum: 0 })),
-          call: Type.Optional(Type.Number({ minimum: 0 })),
-        },
-        {
-          additionalProperties: false,
-          description: "Tokens of the daily free quota that one unit draws; default ¼, 1290, 0.032 and 0",
-        },
-      ),
+      Type.Object(unitWeights, {
+        additionalProperties: false,
+        description: `Tokens of the daily free quota that one unit draws; default: ${unitDefaults}`,
+      }),
     ),
     priority: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 1000, description: "Lower is tried first; default 100" }),

@@ -3,6 +3,7 @@ import {
   type MeterName,
   type Meters,
   outputMeters,
+  promptMeters,
   sumOutputTokens,
   sumPromptTokens,
   UpstreamFault,
@@ -18,14 +19,6 @@ const mediaTokensDefault = 32_768;
 const limitMargin = { share: 1.1, tokens: 64 };
 const audioMsDefault = 14_400_000;
 const limitNames = ["max_tokens", "max_completion_tokens"];
-
-const promptMeters: readonly MeterName[] = [
-  "inputToken",
-  "audioInputToken",
-  "cacheReadToken",
-  "cacheWriteToken",
-  "cacheWrite1hToken",
-];
 
 /** What counts the usage of a call: by its answer, and by what was served of it whatever became of the answer. */
 export function createUsageMeter<C extends Capability>(

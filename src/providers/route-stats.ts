@@ -1,6 +1,7 @@
 import { GatewayError, UpstreamFault } from "../contract/index.ts";
 import { type CallContext, type CallObserver, ConnectionError, type Route } from "../kernel/index.ts";
 import { AttemptWindow, type WindowSum } from "./attempt-window.ts";
+import type { Failure } from "./health.ts";
 
 /** The last failure of a route or key. Never a provider's own words, which may repeat a prompt. */
 export interface LastError {
@@ -23,20 +24,37 @@ const noAttempts: AttemptStats = { calls: 0, errors: 0, p50Ms: undefined, p95Ms:
 const ofRequest = new Set(["bad_request", "context_length", "request_too_large"]);
 const lateErrors = new Set(["upstream_error", "upstream_timeout"]);
 
+/** Is told of every attempt that counts. `key` is the place of its key; `failure` is absent when it succeeded. */
+export interface AttemptListener {
+  record(provider: string, key: number | undefined, failure: Failure | undefined): void;
+  recordLate(provider: string, key: number | undefined, failure: Failure): void;
+}
+
+const messageMax = 300;
+/** The provider answered, and works: that it does not have a model counts against the route alone. */
+const ofModel = "model_not_found";
+
 /** Counts the attempts of the last minutes by route and by key, in this process. What it counts goes with the route. */
 export class RouteStats implements CallObserver {
   readonly #next: CallObserver | undefined;
   readonly #steadyNow: () => number;
   readonly #now: () => number;
+  readonly #listener: AttemptListener | undefined;
   /** By circuit breaker or key pool, which live as long as the route and its keys. */
   readonly #routes = new WeakMap<object, Counted>();
   readonly #keys = new WeakMap<object, Map<number, Counted>>();
 
   /** @param next Observes the calls as well. */
-  constructor(next: CallObserver | undefined, steadyNow: () => number, now: () => number) {
+  constructor(
+    next: CallObserver | undefined,
+    steadyNow: () => number,
+    now: () => number,
+    listener?: AttemptListener | undefined,
+  ) {
     this.#next = next;
     this.#steadyNow = steadyNow;
     this.#now = now;
+    this.#listener = listener;
   }
 
   attempted(call: CallContext, route: Route, startedMs: number, error?: unknown): void {
@@ -47,6 +65,9 @@ export class RouteStats implements CallObserver {
       counted.window.add(this.#steadyNow(), this.#steadyNow() - startedMs, reason !== undefined);
       if (reason !== undefined) counted.lastError = { at: this.#now(), reason };
     }
+    if (error instanceof UpstreamFault && error.kind === ofModel) return;
+    const failure = reason === undefined ? undefined : toFailure(route, error, reason);
+    this.#listener?.record(route.plugin.name, call.keyIndex, failure);
   }
 
   ended(call: CallContext, httpRequest: Request): void {
@@ -56,6 +77,9 @@ export class RouteStats implements CallObserver {
       counted.window.addLateError(this.#steadyNow());
       counted.lastError = { at: this.#now(), reason: "the answer broke off" };
     }
+    const kind = call.errorCode === "upstream_timeout" ? "timeout" : "bad_response";
+    const failure = { kind, message: call.errorMessage ?? "The answer broke off", model: call.model ?? "" } as const;
+    this.#listener?.recordLate(call.route, call.keyIndex, failure);
   }
 
   refused(code: Parameters<CallObserver["refused"]>[0]): void {
@@ -95,13 +119,20 @@ function getOrCreate<Key>(
   return counted;
 }
 
+/** What administrators are told, with the provider's own words. */
+function toFailure({ keys, model }: Route, error: unknown, reason: string): Failure {
+  if (!(error instanceof UpstreamFault)) return { kind: "plugin_failed", message: reason, model: model.id };
+  const { kind, status, message, providerMessage } = error;
+  return { kind, status, message: keys.hide(providerMessage ?? message).slice(0, messageMax), model: model.id };
+}
+
 /** Why an attempt failed; `undefined` when it did not. */
 function explainFailure({ cancelReason }: CallContext, error: unknown): string | undefined {
   if (cancelReason !== undefined && cancelReason !== "timeout") return "not counted";
   if (error === undefined) return undefined;
   if (error instanceof GatewayError) return "not counted";
   if (!(error instanceof UpstreamFault)) return "the plugin failed";
-  if (ofRequest.has(error.kind)) return undefined;
+  if (ofRequest.has(error.kind) || (error.isOfRequest && error.kind !== ofModel)) return undefined;
   if (error instanceof ConnectionError) return error.message;
   return `${error.kind.replaceAll("_", " ")}${error.status === undefined ? "" : ` (status ${error.status})`}`;
 }

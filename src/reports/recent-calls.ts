@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Selectable, sql } from "kysely";
-import { type CallState, type Database, type Store, usageColumns } from "../db/index.ts";
+import { usageColumns } from "../contract/index.ts";
+import type { CallState, Database, Store } from "../db/index.ts";
 import { selectColumns } from "./requests/request-columns.ts";
 
 /** Which of the calls. */

@@ -13,6 +13,7 @@ import { auditController } from "./audit.ts";
 import { catalogueController } from "./catalogue.ts";
 import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
+import { adminHealthController, statusController } from "./health.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
@@ -20,6 +21,7 @@ import { publicRoutes } from "./session.ts";
 import { statisticsController } from "./statistics.ts";
 import { systemStatusController } from "./system-status.ts";
 import { adminTeamController, teamController, teamsController } from "./team.ts";
+import { tokenIssuersController } from "./token-issuers.ts";
 
 const Invitation = formBody({
   token: Type.String({ minLength: 1, maxLength: 100 }),
@@ -53,8 +55,11 @@ export function dashboardApi(deps: HttpDeps) {
     .use(dashboardAdminKeysController(deps))
     .use(auditController(deps))
     .use(systemStatusController(deps))
+    .use(adminHealthController(deps))
+    .use(statusController(deps))
     .use(providersController(deps))
     .use(catalogueController(deps))
+    .use(tokenIssuersController(deps))
     .use(alertsController(deps))
     .use(adminAlertsController(deps))
     .use(publicController(deps));

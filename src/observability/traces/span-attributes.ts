@@ -1,5 +1,5 @@
 import type { Attributes } from "@opentelemetry/api";
-import { type Capability, type Model, nanodollarsPerUsd, sumOutputTokens } from "../../contract/index.ts";
+import { type Capability, type Model, nanodollarsPerUsd, promptMeters, sumOutputTokens } from "../../contract/index.ts";
 import type { CallContext } from "../../kernel/index.ts";
 
 /** OpenTelemetry's operation names, and our own where it has none. */
@@ -48,13 +48,7 @@ export function callAttributes(call: CallContext, answeredBy: Model | undefined)
     "gen_ai.response.finish_reasons": call.finishReasons,
     "gen_ai.response.time_to_first_chunk": isStreamed && firstByteMs !== undefined ? firstByteMs / 1000 : undefined,
     // OpenTelemetry counts cached tokens as input.
-    "gen_ai.usage.input_tokens": sum(
-      meters.inputToken,
-      meters.audioInputToken,
-      meters.cacheReadToken,
-      meters.cacheWriteToken,
-      meters.cacheWrite1hToken,
-    ),
+    "gen_ai.usage.input_tokens": sum(...promptMeters.map((name) => meters[name])),
     "gen_ai.usage.output_tokens": sumOutputTokens(meters),
     "gen_ai.usage.cache_read.input_tokens": meters.cacheReadToken,
     "gen_ai.usage.cache_creation.input_tokens": sum(meters.cacheWriteToken, meters.cacheWrite1hToken),

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
+import { answerColumns, promptColumns } from "../../contract/index.ts";
 import { figureColumns, type Store, type UsageKind } from "../../db/index.ts";
 import { sumFigures } from "./figures.ts";
 
@@ -71,8 +72,7 @@ const rankColumns: Readonly<Record<Rank, string>> = {
   cost: "cost_nanodollars",
   requests: "requests + failures + refused",
   errors: "failed + refused",
-  tokens: `input_tokens + audio_input_tokens + cache_read_tokens + cache_write_tokens + cache_write_1h_tokens
-    + output_tokens + audio_output_tokens + image_output_tokens`,
+  tokens: [...promptColumns, ...answerColumns].join(" + "),
 };
 const sums = sql.raw(figureColumns.map((name) => `cast(sum(${name}) as bigint) as ${name}`).join(", "));
 
