@@ -1,6 +1,7 @@
 import { Link, useLocation } from "wouter";
 import { maySeeAll } from "../data/roles.ts";
 import { type Me, reloadSession, signOut } from "../data/session.ts";
+import { useAttention } from "../features/providers/api.ts";
 import icon from "../icon.svg";
 import { Button } from "../kit/button.tsx";
 import { Icon } from "../kit/icon.tsx";
@@ -31,7 +32,7 @@ export function Navigation({ me }: { me: Me }) {
         {maySeeAll(me.role) && adminPages.length > 0 && (
           <>
             <span className="nav-title">Administration</span>
-            <Links pages={adminPages} path={path} />
+            <AdminLinks path={path} />
           </>
         )}
       </nav>
@@ -73,7 +74,38 @@ export function Brand() {
   );
 }
 
-function Links({ pages, path }: { pages: readonly PageEntry[]; path: string }) {
+/** How much needs somebody on a page. */
+interface Count {
+  readonly value: number;
+  readonly tone: "is-bad" | "is-warn";
+  /** What is counted, for screen readers. */
+  readonly name: string;
+}
+
+/** Links to the pages of administrators, with what needs them. */
+function AdminLinks({ path }: { path: string }) {
+  const { data } = useAttention(true);
+  const counts: Record<string, Count | undefined> = {};
+  if (data !== undefined) {
+    const { failing, degraded } = data.providers;
+    counts["/admin/providers"] =
+      failing > 0
+        ? { value: failing, tone: "is-bad", name: "failing" }
+        : { value: degraded, tone: "is-warn", name: "degraded" };
+    counts["/admin/alerts"] = { value: data.alerts, tone: "is-warn", name: "active" };
+  }
+  return <Links pages={adminPages} path={path} counts={counts} />;
+}
+
+function Links({
+  pages,
+  path,
+  counts = {},
+}: {
+  pages: readonly PageEntry[];
+  path: string;
+  counts?: Readonly<Record<string, Count | undefined>>;
+}) {
   return pages.map((entry) => (
     <Link
       key={entry.path}
@@ -82,6 +114,17 @@ function Links({ pages, path }: { pages: readonly PageEntry[]; path: string }) {
     >
       <Icon name={entry.icon} />
       {entry.name}
+      <CountBadge count={counts[entry.path]} />
     </Link>
   ));
+}
+
+function CountBadge({ count }: { count: Count | undefined }) {
+  if (count === undefined || count.value === 0) return null;
+  return (
+    <span className={`count ${count.tone}`} title={`${count.value} ${count.name}`}>
+      {count.value}
+      <span className="unseen"> {count.name}</span>
+    </span>
+  );
 }

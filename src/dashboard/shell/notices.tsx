@@ -35,7 +35,7 @@ export function Notices({ isAdmin }: { isAdmin: boolean }) {
           {isAdmin && (
             <>
               {" "}
-              <Link href="/admin/plugins">Add a provider</Link>
+              <Link href="/admin/providers">Add a provider</Link>
             </>
           )}
         </Callout>

@@ -29,28 +29,31 @@ export const userPages: readonly PageEntry[] = [
   onDemand("/billing", "Billing", "billing", () => import("../features/billing/billing-page.tsx")),
   onDemand("/models", "Models", "models", () => import("../features/models/models-page.tsx")),
   onDemand("/playground", "Playground", "play", () => import("../features/playground/playground-page.tsx")),
+  onDemand("/status", "Status", "status", () => import("../features/status/status-page.tsx")),
 ];
 
 export const adminPages: readonly PageEntry[] = [
-  onDemand("/admin/gateway", "Gateway", "overview", () => import("../features/statistics/gateway-page.tsx")),
+  onDemand("/admin/gateway", "Gateway", "chart", () => import("../features/statistics/gateway-page.tsx")),
   onDemand("/admin/accounts", "Accounts", "accounts", () => import("../features/accounts/accounts-page.tsx")),
-  onDemand("/admin/keys", "Admin keys", "key", () => import("../features/admin-keys/admin-keys-page.tsx")),
+  onDemand("/admin/keys", "Admin keys", "keys", () => import("../features/admin-keys/admin-keys-page.tsx")),
   onDemand("/admin/vouchers", "Vouchers", "voucher", () => import("../features/vouchers/vouchers-page.tsx")),
   onDemand("/admin/providers", "Providers", "admin", () => import("../features/providers/providers-page.tsx")),
-  onDemand("/admin/catalogue", "Catalogue", "models", () => import("../features/catalogue/catalogue-page.tsx")),
-  onDemand("/admin/plugins", "Plugins", "plugin", () => import("../features/plugins/plugins-page.tsx")),
+  onDemand("/admin/catalogue", "Catalogue", "tag", () => import("../features/catalogue/catalogue-page.tsx")),
   onDemand("/admin/alerts", "Alerts", "bell", () => import("../features/alerts/alerts-page.tsx")),
-  onDemand("/admin/live", "Live calls", "pulse", () => import("../features/live/live-page.tsx")),
+  onDemand("/admin/live", "Live calls", "live", () => import("../features/live/live-page.tsx")),
   onDemand(
     "/admin/settings",
     "Configuration",
     "settings",
     () => import("../features/configuration/configuration-page.tsx"),
   ),
-  onDemand("/admin/audit", "Audit log", "list", () => import("../features/audit/audit-page.tsx")),
+  onDemand("/admin/audit", "Audit log", "history", () => import("../features/audit/audit-page.tsx")),
 ];
 
 export const accountPage = (
   <LazyPage path="/admin/accounts/:id" load={() => import("../features/account/account-page.tsx")} />
+);
+export const providerPage = (
+  <LazyPage path="/admin/providers/:name" load={() => import("../features/providers/provider-page.tsx")} />
 );
 export const settingsPage = <LazyPage path="/settings" load={() => import("../features/settings/settings-page.tsx")} />;

@@ -8,7 +8,7 @@ import { Empty, LoadError } from "../kit/feedback.tsx";
 import { PageHead } from "../kit/page.tsx";
 import { Brand, Navigation } from "./navigation.tsx";
 import { Notices } from "./notices.tsx";
-import { accountPage, adminPages, settingsPage, userPages } from "./pages.tsx";
+import { accountPage, adminPages, providerPage, settingsPage, userPages } from "./pages.tsx";
 
 export function Shell({ me }: { me: Me }) {
   const [path] = useLocation();
@@ -42,6 +42,7 @@ export function Shell({ me }: { me: Me }) {
                 </Route>
               ))}
               {maySeeAll(me.role) && <Route path="/admin/accounts/:id">{accountPage}</Route>}
+              {maySeeAll(me.role) && <Route path="/admin/providers/:name">{providerPage}</Route>}
               <Route path="/settings">{settingsPage}</Route>
               <Route component={NotFound} />
             </Switch>
