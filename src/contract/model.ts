@@ -124,6 +124,14 @@ export const Model = Type.Object(
 );
 export type Model = Static<typeof Model>;
 
+/**
+ * What people call a model: the provider's own name where clients may use it here too, else the id. The id stays what the
+ * ledger, keys and filters know it by.
+ */
+export function getDisplayName({ id, aliases = [], upstreamId }: Pick<Model, "id" | "aliases" | "upstreamId">): string {
+  return aliases.includes(upstreamId) ? upstreamId : id;
+}
+
 /** How long before a model's end it is announced. */
 const noticeMs = 60 * 86_400_000;
 

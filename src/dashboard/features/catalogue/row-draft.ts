@@ -1,8 +1,8 @@
 import { type Meter, meterNames, meters } from "../../data/meters.ts";
-import type { Capability, Model } from "../models/api.ts";
+import type { Capability, ModelRow } from "../models/api.ts";
 import type { CatalogueModel, FileRow } from "./api.ts";
 
-type Price = NonNullable<Model["price"]>;
+type Price = NonNullable<ModelRow["price"]>;
 /** The meters of each capability; others are shown when they have a price. */
 const metersOf: Record<Capability, readonly Meter[]> = {
   chat: ["inputToken", "outputToken", "cacheReadToken", "cacheWriteToken", "cacheWrite1hToken", "call"],
@@ -59,7 +59,7 @@ const shown: readonly string[] = [
 ];
 
 /** The draft of a row as it is in force. */
-export function toDraft(plugin: string, id: string, row: Partial<Model>, own: FileRow | null): RowDraft {
+export function toDraft(plugin: string, id: string, row: Partial<ModelRow>, own: FileRow | null): RowDraft {
   const text = (value: unknown) => (value === undefined || value === null ? "" : String(value));
   const rates = Object.fromEntries(
     meterNames.map((meter) => {
@@ -88,7 +88,7 @@ export function toDraft(plugin: string, id: string, row: Partial<Model>, own: Fi
 }
 
 /** What stands below the operator's own row. */
-export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed">): Partial<Model> {
+export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed">): Partial<ModelRow> {
   const merged = { ...base, ...signed };
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
 }
@@ -99,7 +99,7 @@ export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed"
  *
  * @returns `undefined` when nothing differs, so that no row is needed.
  */
-export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["price"]): FileRow | undefined {
+export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow["price"]): FileRow | undefined {
   const isNew = under.upstreamId === undefined;
   const wanted: Record<string, unknown> = {
     capability: draft.capability,
@@ -120,7 +120,7 @@ export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["pric
   }
   const row: Record<string, unknown> = { id: draft.id, ...draft.rest };
   for (const [name, value] of Object.entries(wanted)) {
-    if (isSame(value, under[name as keyof Model])) continue;
+    if (isSame(value, under[name as keyof ModelRow])) continue;
     row[name] = value ?? null;
   }
   // A row that names a successor is otherwise taken to want that it answers.

@@ -11,8 +11,8 @@ import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { useParam } from "../../kit/url-state.ts";
 import { useAction } from "../../kit/use-action.ts";
-import { useParam } from "../../kit/use-param.ts";
 import {
   type Provider,
   type ProviderKey,
