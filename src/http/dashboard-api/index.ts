@@ -14,6 +14,7 @@ import { catalogueController } from "./catalogue.ts";
 import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
 import { adminHealthController, statusController } from "./health.ts";
+import { homeController } from "./home.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
@@ -43,6 +44,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(contentController(deps))
     .use(adminContentController(deps))
     .use(statisticsController(deps))
+    .use(homeController(deps))
     .use(sessionsController(deps))
     .use(emailController(deps))
     .use(teamController(deps))
