@@ -5,6 +5,8 @@ import type { CredentialForm, ProviderCredential } from "./credential.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
 import type { GeneratedImages, ImagesRequest } from "./images.ts";
 import type { Model } from "./model.ts";
+import type { ModerationRequest, Moderations } from "./moderation.ts";
+import type { Ranking, RerankRequest } from "./rerank.ts";
 import type { Speech, SpeechRequest } from "./speech.ts";
 import type { TokenUsage } from "./token-usage.ts";
 import type { Transcript, TranscriptionRequest } from "./transcription.ts";
@@ -162,6 +164,8 @@ export interface Handlers {
   images?(call: Call<ImagesRequest>): Promise<GeneratedImages>;
   transcription?(call: Call<TranscriptionRequest>): Promise<Transcript>;
   speech?(call: Call<SpeechRequest>): Promise<Speech>;
+  moderation?(call: Call<ModerationRequest>): Promise<Moderations>;
+  rerank?(call: Call<RerankRequest>): Promise<Ranking>;
   /** Hands on a body of OpenAI's Responses protocol. The price must cover all that is sent. */
   responses?(call: Call<NativeRequest>): Promise<NativeAnswer>;
   /** Hands on a body of Anthropic's Messages protocol; likewise. */
@@ -196,6 +200,8 @@ export interface Checks {
   images?(input: CheckInput<ImagesRequest>): void;
   transcription?(input: CheckInput<TranscriptionRequest>): void;
   speech?(input: CheckInput<SpeechRequest>): void;
+  moderation?(input: CheckInput<ModerationRequest>): void;
+  rerank?(input: CheckInput<RerankRequest>): void;
 }
 
 /** What an answer reports of its use, in one of OpenAI's two shapes. */

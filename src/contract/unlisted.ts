@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { capabilities } from "./capability.ts";
+import { modelCapabilities } from "./capability.ts";
 import { Price } from "./price.ts";
 
 /** By what terms the models of a provider are sold that have no row of their own. */
@@ -9,7 +9,7 @@ export const Unlisted = Type.Object(
     price: Type.Optional(Price),
     capability: Type.Optional(
       Type.Union(
-        capabilities.map((name) => Type.Literal(name)),
+        modelCapabilities.map((name) => Type.Literal(name)),
         { description: "Default chat" },
       ),
     ),

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
+import { type Model, modelCapabilities, type ProviderPlugin } from "../contract/index.ts";
 import { shapeChecker } from "../lib/check-shape.ts";
 import { isRecord } from "../lib/json.ts";
 import {
@@ -65,6 +65,8 @@ const DialectOptions = Type.Object(
     images: closed(request),
     transcription: closed(transcription),
     speech: closed(request),
+    moderation: closed(request),
+    rerank: closed(request),
   } satisfies Record<keyof OpenaiOptions, TSchema>,
   { additionalProperties: false },
 );
@@ -132,7 +134,7 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
 /** The handlers of the capabilities that the manifest sells. */
 function fromOpenai(written: object, rows: readonly Model[], unlisted: unknown): Partial<PluginDefinition> {
   const options: OpenaiOptions = { ...written };
-  for (const capability of capabilities) {
+  for (const capability of modelCapabilities) {
     const isUnlisted = isRecord(unlisted) && (unlisted.capability ?? "chat") === capability;
     if (isUnlisted || rows.some((row) => row.capability === capability)) options[capability] ??= {};
   }

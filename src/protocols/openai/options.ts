@@ -90,6 +90,9 @@ export interface OpenaiOptions {
   images?: ImagesOptions;
   transcription?: TranscriptionOptions;
   speech?: SpeechOptions;
+  moderation?: RequestOptions;
+  /** As Cohere, Jina, Voyage and vLLM have it; OpenAI has none. */
+  rerank?: RequestOptions;
 }
 
 const merged = new WeakMap<object, WeakMap<Model, unknown>>();

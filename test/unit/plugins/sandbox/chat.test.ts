@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { builtIns, sandbox } from "../../../../plugins/index.ts";
-import type { ChatRequest } from "../../../../src/contract/index.ts";
+import { type ChatRequest, modelCapabilities } from "../../../../src/contract/index.ts";
 import { ask, askStream, box } from "./sandbox-call.ts";
 
 const tools: NonNullable<ChatRequest["tools"]> = ["get_weather", "get_time"].map((name) => ({
@@ -146,6 +146,6 @@ describe("the sandbox", () => {
   });
 
   test("has a handler for every capability", () => {
-    expect(Object.keys(box.handlers)).toEqual(["chat", "embeddings", "images", "transcription", "speech"]);
+    expect(Object.keys(box.handlers)).toEqual([...modelCapabilities]);
   });
 });
