@@ -16,7 +16,10 @@ export default definePlugin({
   baseUrl: "https://api.cohere.com",
   models: readModels(catalogue),
   modelOptions: openaiModelOptions,
-  handlers: { ...openai({ chat }), embeddings },
+  handlers: {
+    ...openai({ chat, rerank: { path: "/v2/rerank", fields: ["top_n", "max_tokens_per_doc"] } }),
+    embeddings,
+  },
   maxChoices: { chat: 1 },
   readUsage,
 });

@@ -25,4 +25,7 @@ const embeddings: ProviderRules = {
   }),
 };
 
-export default [chat, embeddings];
+/** Those before the fifth are sold by the search, not by the token. */
+const rerank: ProviderRules = { ...shared, provider: "cohere", prefix: "", capabilities: ["rerank"], leftOut: [] };
+
+export default [chat, embeddings, rerank];

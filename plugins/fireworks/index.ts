@@ -7,5 +7,5 @@ export default definePlugin({
   baseUrl: "https://api.fireworks.ai/inference/v1",
   models: readModels(catalogue),
   modelOptions: openaiModelOptions,
-  handlers: openai({ chat, embeddings: { fields: ["dimensions"] } }),
+  handlers: openai({ chat, embeddings: { fields: ["dimensions"] }, rerank: { fields: ["top_n"] } }),
 });

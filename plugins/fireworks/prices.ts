@@ -10,7 +10,7 @@ export default {
     upstreamId: `accounts/fireworks/${listed}`,
   }),
   ownedBy: () => "fireworks",
-  capabilities: ["chat", "embeddings"],
+  capabilities: ["chat", "embeddings", "rerank"],
   pricingUrl: "https://fireworks.ai/pricing",
   leftOut: [
     [/routers\/(auto|firerouter)|rune/, "what it costs depends on the model that it chooses"],

@@ -9,5 +9,5 @@ export default definePlugin({
   baseUrl: "https://api.jina.ai/v1",
   models: readModels(catalogue),
   modelOptions: openaiModelOptions,
-  handlers: openai({ embeddings }),
+  handlers: openai({ embeddings, rerank: { fields: ["top_n", "truncation"], extra: { return_documents: false } } }),
 });

@@ -18,7 +18,7 @@ export default {
   prefix: "",
   idPrefix: "jina/",
   ownedBy: () => "jina",
-  capabilities: [],
+  capabilities: ["rerank"],
   pricingUrl: "https://jina.ai/embeddings",
   leftOut: [],
   extra: [

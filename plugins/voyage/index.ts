@@ -12,5 +12,5 @@ export default definePlugin({
   baseUrl: "https://api.voyageai.com/v1",
   models: readModels(catalogue),
   modelOptions: openaiModelOptions,
-  handlers: openai({ embeddings }),
+  handlers: openai({ embeddings, rerank: { fields: ["top_n", "truncation"], rename: { top_n: "top_k" } } }),
 });

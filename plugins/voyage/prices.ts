@@ -5,13 +5,17 @@ export default {
   prefix: "voyage/",
   idPrefix: "voyage/",
   ownedBy: () => "voyageai",
-  capabilities: ["embeddings"],
+  capabilities: ["embeddings", "rerank"],
   pricingUrl: "https://docs.voyageai.com/docs/pricing",
   leftOut: [
     [/context|multimodal/, "it is asked otherwise"],
-    [/^voyage-(2|3|3-lite|lite|large|multilingual|code-2)/, "it is an older one: write a row for it"],
+    [
+      /^voyage-(2|3|3-lite|lite|large|multilingual|code-2)|^rerank-(1|2|lite)/,
+      "it is an older one: write a row for it",
+    ],
   ],
-  facts(id, listed) {
+  facts(id, listed, capability) {
+    if (capability === "rerank") return listedFacts(listed, capability);
     const { dimensions, ...facts } = listedFacts(listed, "embeddings");
     // https://docs.voyageai.com/docs/embeddings
     const isFixed = /-(finance|law)-2$/.test(id);

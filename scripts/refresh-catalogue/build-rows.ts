@@ -10,6 +10,7 @@ const capabilityOf: Readonly<Record<string, Capability>> = {
   image_generation: "images",
   audio_transcription: "transcription",
   audio_speech: "speech",
+  rerank: "rerank",
 };
 
 /** How long a retired model stays in the catalogue, so that its callers learn what succeeds it. */

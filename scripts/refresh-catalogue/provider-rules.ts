@@ -51,6 +51,8 @@ export function listedFacts(listed: Listed, capability: Capability): Facts {
         inputTokensMax: listed.max_input_tokens,
         ...(size !== undefined && { dimensions: { default: size, min: size, max: size } }),
       };
+    case "rerank":
+      return { price: toTokenPrice(listed) };
     case "transcription": {
       const { input_cost_per_second: usd } = listed;
       return { price: isPositive(usd) ? { audioMs: toRate(usd / 1000, 1_000_000) } : undefined };

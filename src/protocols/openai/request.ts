@@ -45,7 +45,7 @@ export function toBody(call: RequestInput, options: RequestOptions): Record<stri
 }
 
 /** What a request is of: no provider refuses it. */
-const essential: readonly string[] = ["model", "messages", "input", "prompt", "stream", "stream_options"];
+const essential: readonly string[] = "model messages input prompt query documents stream stream_options".split(" ");
 
 /** Whether a request field is not sent to a provider. */
 function isLeftOut(field: string, { omit, fields }: Pick<RequestOptions, "omit" | "fields">): boolean {
