@@ -14,6 +14,7 @@ import { authorize, credential } from "./credential.ts";
 import { readFault } from "./errors.ts";
 import { isClaude, modelOptions } from "./options.ts";
 import { toConverse } from "./request.ts";
+import { rerank } from "./rerank.ts";
 import { fromConverse, readUsage } from "./response.ts";
 import { ConverseStream } from "./stream.ts";
 
@@ -24,7 +25,11 @@ export default definePlugin({
   authorize,
   models: readModels(current),
   modelOptions,
-  handlers: { chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }), countChatTokens },
+  handlers: {
+    chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }),
+    countChatTokens,
+    rerank: (call) => rerank(call, pathOf(call.model.upstreamId, "invoke")),
+  },
   checks: {
     chat: precheckMultimodal((request, { model, warn }) =>
       toConverse(request, { model, fetched: placeholderImages, warn }),

@@ -4,10 +4,7 @@ import { type Call, isRecord, type Ranking, type RerankRequest, UpstreamFault, w
  * Ranks by Cohere's and Amazon's models, which take their own bodies. The answer does not say what is billed: a query with up
  * to 100 documents.
  */
-export async function rerank(
-  { request, model, upstream, warn }: Call<RerankRequest>,
-  path: string,
-): Promise<Ranking> {
+export async function rerank({ request, model, upstream, warn }: Call<RerankRequest>, path: string): Promise<Ranking> {
   const { query, documents, top_n } = request;
   warnOfOthers(request, ["model", "query", "documents", "top_n"], warn);
   const isCohere = model.upstreamId.includes("cohere.");

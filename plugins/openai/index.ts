@@ -1,13 +1,13 @@
 import { definePlugin, openai, openaiModelOptions, readModels } from "modelgate/plugin";
 import rows from "../../catalogue/openai.json" with { type: "json" };
 import current from "./catalogue.json" with { type: "json" };
-import { chat, image, responses } from "./options.ts";
+import { endpoints } from "./options.ts";
 
 export default definePlugin({
   name: "openai",
   baseUrl: "https://api.openai.com/v1",
   models: readModels([...rows.models, ...current.models]),
   modelOptions: openaiModelOptions,
-  handlers: openai({ chat, responses, images: image, imageEdits: image, translation: {}, embeddings: {}, transcription: {}, speech: {}, moderation: {} }),
+  handlers: openai(endpoints),
   takes: ["tokenInput", "customTools"],
 });

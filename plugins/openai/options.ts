@@ -1,4 +1,4 @@
-import type { ChatOptions, ImagesOptions, ResponsesOptions } from "modelgate/plugin";
+import type { ChatOptions, ImagesOptions, OpenaiOptions, ResponsesOptions } from "modelgate/plugin";
 
 /** OpenAI speaks its own dialect; a model that reasons rejects the fields that steer sampling. */
 export const chat: ChatOptions = {
@@ -17,4 +17,17 @@ export const image: ImagesOptions = {
 };
 
 /** The Responses protocol is its own. */
-export const responses: ResponsesOptions = { inputTokens: true, compact: true };
+const responses: ResponsesOptions = { inputTokens: true, compact: true };
+
+/** All that it has. */
+export const endpoints: OpenaiOptions = {
+  chat,
+  responses,
+  embeddings: {},
+  images: image,
+  imageEdits: image,
+  transcription: {},
+  translation: {},
+  speech: {},
+  moderation: {},
+};

@@ -44,7 +44,10 @@ export function edit(call: Call<ImageEditsRequest>): Promise<GeneratedImages | I
   return image(call);
 }
 
-async function* showUnfinished(image: GeneratedImage, partials: number): AsyncGenerator<PartialImage | GeneratedImages> {
+async function* showUnfinished(
+  image: GeneratedImage,
+  partials: number,
+): AsyncGenerator<PartialImage | GeneratedImages> {
   for (let index = 0; index < partials; index++) yield { ...image, index };
   yield { images: [image] };
 }

@@ -1,4 +1,4 @@
-import type { Price, Rate } from "../../src/contract/index.ts";
+import type { Model, Price, Rate } from "../../src/contract/index.ts";
 import { openai } from "./openai-rules.ts";
 import { isPositive, type Listed, toRate, toTieredPrice, toTokenPrice } from "./price-list.ts";
 import { approved, type Facts, moving, ownProtocol, type ProviderRules, search } from "./provider-rules.ts";
@@ -56,6 +56,20 @@ function tidy(price: Price | undefined): Price | undefined {
 /** A model's maker: `anthropic` of `eu.anthropic.claude-sonnet-5`. */
 const makerOf = (id: string) => id.replace(/^(us|eu|global)\./, "").split(".")[0] as string;
 
+/** Ranking is sold by the query with up to 100 documents. */
+const ranking = (upstreamId: string, usd: string): Model => ({
+  id: `bedrock/${upstreamId}`,
+  upstreamId,
+  capability: "rerank",
+  premium: true,
+  contextTokens: 4096,
+  ownedBy: makerOf(upstreamId),
+  created: 1_795_651_200,
+  price: { searchUnit: { usd, per: 1000 } },
+  source: "https://aws.amazon.com/bedrock/pricing: a query with up to 100 documents",
+  checkedOn: "2026-11-26",
+});
+
 const bedrock: ProviderRules = {
   provider: "bedrock_converse",
   prefix: "",
@@ -63,6 +77,7 @@ const bedrock: ProviderRules = {
   ownedBy: makerOf,
   capabilities: ["chat"],
   pricingUrl: "https://aws.amazon.com/bedrock/pricing",
+  extra: [ranking("amazon.rerank-v1:0", "1.00"), ranking("cohere.rerank-v3-5:0", "2.00")],
   leftOut: [
     [/^bedrock\/|^(us-gov|apac|au|jp|in)\./, otherPlace],
     [/mythos/, approved],

@@ -38,6 +38,7 @@ export const openai = {
       const isDiarizing = id.includes("diarize");
       return {
         price: toMediaPrice(listed),
+        features: [],
         outputTokensMax: listed.max_output_tokens,
         // By the message of its refusal: "audio duration … is longer than 1400 seconds which is the maximum for this model".
         audioMsMax: isDiarizing ? 1_400_000 : 1_500_000,
@@ -49,6 +50,7 @@ export const openai = {
     if (capability === "transcription") {
       return {
         price: { audioMs: toRate(Number(listed.input_cost_per_second) / 1000, 3_600_000) },
+        features: id === "whisper-1" ? ["translation" as const] : [],
         // No limit is known but that of a file's size: longer ones have less than 15 kbit/s.
         audioMsMax: 14_400_000,
         ...(id !== "whisper-1" && { options: { verbose: false } }),

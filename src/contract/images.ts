@@ -25,11 +25,17 @@ export const ImagesRequest = Type.Object(
         { description: "Of the bytes, where the provider can choose it" },
       ),
     ),
-    output_compression: optional(Type.Integer({ minimum: 0, maximum: 100, description: "Of jpeg and webp, in percent" })),
+    output_compression: optional(
+      Type.Integer({ minimum: 0, maximum: 100, description: "Of jpeg and webp, in percent" }),
+    ),
     user: optional(Type.String()),
     stream: optional(Type.Boolean()),
     partial_images: optional(
-      Type.Integer({ minimum: 0, maximum: 3, description: "How many unfinished images a stream shows before the last" }),
+      Type.Integer({
+        minimum: 0,
+        maximum: 3,
+        description: "How many unfinished images a stream shows before the last",
+      }),
     ),
   },
   { additionalProperties: true },

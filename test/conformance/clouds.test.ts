@@ -24,6 +24,15 @@ const converse = (content: object[], stopReason: string) => ({
 });
 const ofBedrock: Fixture[] = [
   {
+    about: "a ranking",
+    capability: "rerank",
+    model: "bedrock/cohere.rerank-v3-5:0",
+    request: { query: "capital of France", documents: ["Rome", "Paris"] },
+    path: "/model/cohere.rerank-v3-5%3A0/invoke",
+    body: { query: "capital of France", documents: ["Rome", "Paris"], api_version: 2 },
+    reply: { json: { results: [{ index: 1, relevance_score: 0.9 }] } },
+  },
+  {
     about: "a whole answer",
     request: ask,
     reply: { json: converse([{ text: said.content }], "end_turn") },

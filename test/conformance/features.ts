@@ -48,7 +48,10 @@ export const plainRequests: Record<Capability, Json> = {
   chat: { messages: [{ role: "user", content: "Hello" }] },
   embeddings: { input: "Hello" },
   images: { prompt: "A kite" },
-  imageEdits: { prompt: "A kite", images: [new File([Uint8Array.fromBase64("iVBORw0KGgo=")], "a.png", { type: "image/png" })] },
+  imageEdits: {
+    prompt: "A kite",
+    images: [new File([Uint8Array.fromBase64("iVBORw0KGgo=")], "a.png", { type: "image/png" })],
+  },
   transcription: { file: wavFile(1000), audioMs: 1000 },
   translation: { file: wavFile(1000), audioMs: 1000 },
   speech: { input: "Hello" },

@@ -9,6 +9,7 @@ import {
   type LimitState,
   type ProviderPlugin,
   type Settlement,
+  type Transcript,
 } from "../../contract/index.ts";
 
 import {
@@ -81,7 +82,9 @@ export async function simulate(plugin: ProviderPlugin, fixture: Fixture, sent: S
     return respond(sent);
   }) as unknown as typeof globalThis.fetch;
   const { models } = plugin;
-  const row = models.find(({ id }) => id === fixture.model) ?? models.find((model) => model.capability === (capabilityForms[capability].also?.of ?? capability));
+  const row =
+    models.find(({ id }) => id === fixture.model) ??
+    models.find((model) => model.capability === (capabilityForms[capability].also?.of ?? capability));
   const { registry } = buildRegistry([plugin], () => ({ keys: [sampleCredential(plugin, simulatedKey)] }));
   const now = monotonicNow;
   const network = openNetwork(new TimeoutScheduler(now), now, {
@@ -197,7 +200,7 @@ function defaultMediaType({ text, base64, awsEvents }: Reply): string {
 
 /** All that was said in an outcome, whole or streamed, in one form. */
 export function readReply({ answer, chunks }: Outcome) {
-  const completion = answer as ChatCompletion | undefined;
+  const completion = answer as (ChatCompletion & Partial<Transcript>) | undefined;
   const choice = completion?.choices?.[0];
   const pieces = chunks.flatMap(({ choices }) => choices ?? []);
   const calls: { name: string; arguments: string }[] = [];
@@ -210,7 +213,7 @@ export function readReply({ answer, chunks }: Outcome) {
   }
   const whole = choice?.message?.tool_calls?.map((call) => call.function);
   return {
-    content: choice?.message?.content ?? pieces.map(({ delta }) => delta.content ?? "").join(""),
+    content: choice?.message?.content ?? completion?.text ?? pieces.map(({ delta }) => delta.content ?? "").join(""),
     toolCalls: (whole ?? calls).map((call) => ({
       name: call.name,
       arguments: parseJson(call.arguments) ?? call.arguments,

@@ -96,7 +96,11 @@ const EditsJson = Type.Object(
 );
 const imageFile = t.File({ description: "png, jpeg or webp", default: undefined });
 const EditsForm = Type.Object(
-  { ...editFields, image: Type.Array(imageFile, { minItems: 1, maxItems: editedImagesMax }), mask: Type.Optional(imageFile) },
+  {
+    ...editFields,
+    image: Type.Array(imageFile, { minItems: 1, maxItems: editedImagesMax }),
+    mask: Type.Optional(imageFile),
+  },
   { additionalProperties: true },
 );
 const EditsBody = requestBody(Type.Union([EditsJson, EditsForm]), (body) =>
@@ -107,7 +111,8 @@ const EditsBody = requestBody(Type.Union([EditsJson, EditsForm]), (body) =>
 function toBody(form: FormData): Record<string, unknown> {
   const body: Record<string, unknown> = {};
   for (const [name, value] of form) {
-    if (name === "image" || name === "image[]" || name === "mask" || typeof value !== "string" || value === "") continue;
+    if (name === "image" || name === "image[]" || name === "mask" || typeof value !== "string" || value === "")
+      continue;
     body[name] = toTyped(name, value);
   }
   const files = [...form.getAll("image"), ...form.getAll("image[]")];
@@ -128,7 +133,9 @@ const imageTypes = ["image/png", "image/jpeg", "image/webp"];
 /** @throws {GatewayError} `invalid_request` for what is not an image of a type that providers take. */
 function checkImage(file: FormDataEntryValue, param: string): File {
   if (!(file instanceof File) || file.size === 0) {
-    throw new GatewayError("invalid_request", `${param} is empty: send an image as a file field of the form`, { param });
+    throw new GatewayError("invalid_request", `${param} is empty: send an image as a file field of the form`, {
+      param,
+    });
   }
   const ending = file.name.toLowerCase().split(".").at(-1);
   const type = imageTypes.includes(file.type) ? file.type : `image/${ending === "jpg" ? "jpeg" : ending}`;
@@ -175,7 +182,9 @@ async function replyWithImages(
     const type = capability === "images" ? "image_generation" : "image_edit";
     const toEnd = (whole: GeneratedImages) => toEvents(whole, call, type);
     if (!request.partial_images) return await sseReplyOf(deps, call, ask(), toEnd);
-    const sink = new SseStream<PartialImage>(call, (partial) => toNamedEvent(toPartialEvent(partial, request, call, type)));
+    const sink = new SseStream<PartialImage>(call, (partial) =>
+      toNamedEvent(toPartialEvent(partial, request, call, type)),
+    );
     const text = ask(sink).then((whole) => toEnd(whole).map(toNamedEvent).join(""));
     return await sseReply(deps, call, sink, text);
   }

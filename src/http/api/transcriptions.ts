@@ -105,7 +105,11 @@ export function translationsController(deps: HttpDeps) {
       deps,
       async ({ call, body: { model: name = "whisper-1", response_format: format = "json", ...fields } }) => {
         const isJson = format === "json" || format === "text";
-        const request: TranscriptionRequest = { ...fields, model: name, response_format: isJson ? format : "verbose_json" };
+        const request: TranscriptionRequest = {
+          ...fields,
+          model: name,
+          response_format: isJson ? format : "verbose_json",
+        };
         const transcript = await executeCall(deps, call, { capability: "translation", request });
         if (format === "json" || format === "verbose_json") {
           const json = toJson(transcript, request, call.meters);
@@ -113,7 +117,9 @@ export function translationsController(deps: HttpDeps) {
           return jsonReply(deps, call, { ...json, ...task });
         }
         const headers = callHeaders(call, deps.snapshot().sandbox, "text/plain; charset=utf-8");
-        return new Response(format === "text" ? transcript.text : toSubtitles(transcript, request, format), { headers });
+        return new Response(format === "text" ? transcript.text : toSubtitles(transcript, request, format), {
+          headers,
+        });
       },
     ),
     {

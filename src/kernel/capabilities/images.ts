@@ -2,11 +2,11 @@ import { Value } from "@sinclair/typebox/value";
 import {
   type Call,
   type GeneratedImages,
-  ImageEditsFields,
+  getBasicMeters,
   type ImageEditsBody,
+  ImageEditsFields,
   type ImageEditsRequest,
   type ImageStream,
-  getBasicMeters,
   type ImagesRequest,
   type Meters,
   type Model,
@@ -41,7 +41,8 @@ type AnyRequest = ImagesRequest | ImageEditsBody;
 const handler: CapabilityHandler<"images" | "imageEdits"> = {
   validate() {},
 
-  upperBound: (call) => toMeters(call, getWanted(call.request), boundText(wordsOf(call.request), ImageEditsFields) + extraTokens),
+  upperBound: (call) =>
+    toMeters(call, getWanted(call.request), boundText(wordsOf(call.request), ImageEditsFields) + extraTokens),
   promptTokens: ({ request }) => boundText(wordsOf(request), ImageEditsFields),
 
   toReport: (call, usage) => (isByToken(call) ? toReported(call, usage) : undefined),
@@ -205,11 +206,16 @@ async function askForImages(
   const wanted = getWanted(call.request);
   if (!needsFanOut(plugin, wanted)) {
     const answer = await ask(withFiles);
-    if (!(Symbol.asyncIterator in answer)) return { item: checkImages(answer, wanted, capability) };
+    if (!isStream(answer)) return { item: checkImages(answer, wanted, capability) };
     const rest = answer[Symbol.asyncIterator]();
     return { item: await nextItem(rest, wanted, capability), rest };
   }
   return { item: await askForEach(ask, withFiles, capability) };
+}
+
+/** What a plugin of others returns may be nothing. */
+function isStream(answer: GeneratedImages | ImageStream | undefined): answer is ImageStream {
+  return typeof answer === "object" && answer !== null && Symbol.asyncIterator in answer;
 }
 
 /** The next item of a stream, whose last item has the finished images. */
@@ -253,7 +259,7 @@ async function askForEach(
   const single = { ...call, request: { ...request, n: 1 } as AnyRequest };
   const image = async () => {
     const answer = await ask(single);
-    if (Symbol.asyncIterator in answer) throw new TypeError("A handler streamed images that were not asked for so");
+    if (isStream(answer)) throw new TypeError("A handler streamed images that were not asked for so");
     return checkImages(answer, 1, capability);
   };
   const answers = await settleRequests(

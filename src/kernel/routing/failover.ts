@@ -1,4 +1,11 @@
-import { type Call, capabilityForms, GatewayError, type Model, type ProviderPlugin, UpstreamFault } from "../../contract/index.ts";
+import {
+  type Call,
+  capabilityForms,
+  GatewayError,
+  type Model,
+  type ProviderPlugin,
+  UpstreamFault,
+} from "../../contract/index.ts";
 import type { CallContext } from "../call-context.ts";
 import { recordFailedAttempt } from "../call-detail.ts";
 import type { Kernel } from "../types.ts";

@@ -2,12 +2,12 @@ import { afterEach, describe, expect, test } from "bun:test";
 import {
   type Caller,
   type Capability,
-  type ModelCapability,
   type ChatCompletion,
   type ChatRequest,
   GatewayError,
   type Handlers,
   type Model,
+  type ModelCapability,
   makeCallId,
 } from "../../../src/contract/index.ts";
 import type { RequestOf } from "../../../src/kernel/exchange.ts";

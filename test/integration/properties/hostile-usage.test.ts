@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
-  type ModelCapability,
   type ChatUsage,
   fromIterable,
   isAmount,
   type Model,
+  type ModelCapability,
   meterNames,
   type ProviderPlugin,
 } from "../../../src/contract/index.ts";

@@ -91,18 +91,16 @@ const newOf = async (...request: Parameters<typeof send>) =>
   ((await (await send(...request)).json()) as { id: string }).id;
 const newVoucher = () => newOf("POST /dashboard/api/admin/vouchers", "admin", { usd: "1.00" });
 const newResponse = () => newOf("POST /v1/responses", "key", { model: models.chat, input: "Hi" });
-const file = () => {
+const fileFor = (model: string) => {
   const form = new FormData();
   form.set("file", wavFile(1000));
-  form.set("model", models.transcription as string);
+  form.set("model", model);
   return form;
 };
+const file = () => fileFor(models.transcription as string);
+const png = "data:image/png;base64,iVBORw0KGgo=";
 const messages = [{ role: "user", content: "Hi" }];
-/** No model of the sandbox ranks, so that a valid key gets as far as the name of the model. */
-const rerank: Row = {
-  body: () => ({ model: "unknown", query: "Hi", documents: ["Hi", "Bye"] }),
-  statuses: { others: 401, key: 400, "other key": 400, "limited key": 400 },
-};
+const rerank = call(() => ({ model: models.rerank, query: "Hi", documents: ["Hi", "Bye"] }));
 
 const ofKey: Row = { id: newResponse, statuses: { others: 401, key: 200, "other key": 404, "limited key": 404 } };
 
@@ -127,6 +125,8 @@ const rows: Record<string, Row> = {
   "POST {api}/embeddings": call(() => ({ model: models.embeddings, input: "Hi" })),
   "POST {api}/images/generations": call(() => ({ model: models.images, prompt: "A cat" })),
   "POST {api}/audio/transcriptions": call(file),
+  "POST {api}/audio/translations": call(() => fileFor("famW-large-v3")),
+  "POST {api}/images/edits": call(() => ({ model: models.images, prompt: "A hat", images: [{ image_url: png }] })),
   "POST {api}/audio/speech": call(() => ({ model: models.speech, input: "Hi" })),
   "POST {api}/moderations": call(() => ({ model: models.moderation, input: "Hi" })),
   "POST {api}/rerank": rerank,

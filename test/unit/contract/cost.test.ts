@@ -45,6 +45,8 @@ function costInFractions(price: Price, meters: Meters): bigint | undefined {
   const input = [
     meters.inputToken,
     meters.audioInputToken,
+    meters.imageInputToken,
+    meters.audioCacheReadToken,
     meters.cacheReadToken,
     meters.cacheWriteToken,
     meters.cacheWrite1hToken,

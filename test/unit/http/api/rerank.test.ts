@@ -78,6 +78,19 @@ describe("POST /rerank", () => {
     expect(bounded.ledger.claims[0]?.holdNanodollars).toBe(1000e9);
   });
 
+  test("is sold by the search unit where the model has that price: a hundred documents, long ones in parts", async () => {
+    const price = { searchUnit: { usd: "2", per: 1000 } };
+    const documents = [...Array(99).fill("a"), "b".repeat(1000)];
+    const reported = gateway({ results: ranked, usage: { search_units: 1 } }, { price });
+    const response = await reported.post("rerank", { ...order, documents });
+    expect(await response.json()).toMatchObject({ meta: { billed_units: { search_units: 1 } } });
+    expect(reported.ledger.settlement.meters).toEqual({ searchUnit: 1 });
+    expect(reported.ledger.claims[0]?.holdNanodollars).toBe(2 * 2_000_000);
+    const silent = gateway({ results: ranked }, { price });
+    await silent.post("rerank", order);
+    expect(silent.ledger.settlement).toMatchObject({ meters: { searchUnit: 1 }, usageSource: "estimated" });
+  });
+
   test("counts what went in where the provider reports nothing", async () => {
     const { post, ledger } = gateway({ results: ranked });
     await post("rerank", order);

@@ -81,8 +81,7 @@ describe("images", () => {
   });
 
   test("are as many as asked for, each its own, always the same", async () => {
-    const make = async () =>
-      (await draw({ prompt: "a", n: 3, size: "64x64" })).images;
+    const make = async () => (await draw({ prompt: "a", n: 3, size: "64x64" })).images;
     const images = await make();
     expect(new Set(images.map(({ data }) => (data as Uint8Array).toString())).size).toBe(3);
     expect(images).toEqual(await make());

@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import type { Call, GeneratedImages, ImageEditsRequest, ImageStream, ImagesRequest } from "../../../../src/contract/index.ts";
 import { image as options } from "../../../../plugins/openai/options.ts";
+import type {
+  Call,
+  GeneratedImages,
+  ImageEditsRequest,
+  ImageStream,
+  ImagesRequest,
+} from "../../../../src/contract/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
@@ -83,7 +89,9 @@ describe("an image edit", () => {
   const edit = { model: "acme-1", prompt: "a hat", images: [original], n: 1, quality: "hd" };
 
   test("is sent as a form of the files and fields", async () => {
-    const { call, asked } = fakeCall({ ...edit, mask: original } as ImageEditsRequest, { json: { data: [{ b64_json: "AAAA" }] } });
+    const { call, asked } = fakeCall({ ...edit, mask: original } as ImageEditsRequest, {
+      form: { data: [{ b64_json: "AAAA" }] },
+    });
     const options = { omit: ["response_format"], values: { quality: { hd: "high" } } };
     await openai({ imageEdits: options }).imageEdits?.(call);
     expect(asked[0]).toMatchObject({ method: "form", path: "/images/edits" });
@@ -93,9 +101,11 @@ describe("an image edit", () => {
   });
 
   test("of several images names each as OpenAI does", async () => {
-    const { call, asked } = fakeCall({ ...edit, images: [original, original] } as ImageEditsRequest, { json: { data: [{ b64_json: "AAAA" }] } });
+    const { call, asked } = fakeCall({ ...edit, images: [original, original] } as ImageEditsRequest, {
+      form: { data: [{ b64_json: "AAAA" }] },
+    });
     await openai({ imageEdits: {} }).imageEdits?.(call);
-    expect((asked[0]?.form as FormData).getAll("image[]")).toHaveLength(2);
+    expect(asked[0]?.form?.getAll("image[]")).toHaveLength(2);
   });
 
   test("is sent as data URLs to a provider that wants JSON", async () => {
