@@ -13,7 +13,8 @@ import { auditController } from "./audit.ts";
 import { catalogueController } from "./catalogue.ts";
 import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
-import { adminHealthController, statusController } from "./health.ts";
+import { adminHealthController, attentionController, statusController } from "./health.ts";
+import { homeController } from "./home.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
@@ -43,6 +44,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(contentController(deps))
     .use(adminContentController(deps))
     .use(statisticsController(deps))
+    .use(homeController(deps))
     .use(sessionsController(deps))
     .use(emailController(deps))
     .use(teamController(deps))
@@ -56,6 +58,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(auditController(deps))
     .use(systemStatusController(deps))
     .use(adminHealthController(deps))
+    .use(attentionController(deps))
     .use(statusController(deps))
     .use(providersController(deps))
     .use(catalogueController(deps))

@@ -6,7 +6,7 @@ import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { SearchField } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
-import { useParam } from "../../kit/use-param.ts";
+import { useParam } from "../../kit/url-state.ts";
 import { readSettingDocs } from "./setting-docs.ts";
 import { TokenIssuersSection } from "./token-issuers.tsx";
 
