@@ -17,9 +17,6 @@ import type { Candidates, ModelEntry, Route } from "./routing/registry.ts";
 import type { SentRequest } from "./upstream/served.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 
-/** The protocols that clients speak for chat. */
-export type Protocol = "chat" | "completions" | "responses" | "messages";
-
 /** Why the gateway itself ended a call. */
 export type CancelReason = "client_disconnected" | "timeout" | "draining" | "hold_refused";
 
@@ -71,7 +68,7 @@ export class CallContext<C extends Capability = Capability> {
   modelEntry!: ModelEntry;
   usageMeter!: UsageMeter;
   /** What the client speaks. Only chat has defaults of this API's own. */
-  protocol: Protocol = "chat";
+  protocol = "chat";
   /** What the client sent in a wire format of its own, where a route may speak that. */
   passthrough: Passthrough | undefined = undefined;
   /** The public id of the model, once it is known to exist. */

@@ -15,8 +15,8 @@ import { reduceSchema, strictSubset } from "../../lib/json-schema.ts";
 import { SchemaBudget } from "../../lib/schema-budget.ts";
 import { precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
-import { readClaudeBlocks, toClaudeDetail } from "../reasoning-details.ts";
 import type { Outbound } from "../outbound.ts";
+import { readClaudeBlocks, toClaudeDetail } from "../reasoning-details.ts";
 import { pickSupportedFields } from "../supported-fields.ts";
 import {
   getToolResults,
