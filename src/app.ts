@@ -8,29 +8,21 @@ import {
   pruneSignIn,
 } from "./accounts/index.ts";
 import { openAlerts, type VerifyLedger } from "./alerts/index.ts";
-import {
-  type Billing,
-  createPruner,
-  openBilling,
-  RefusalLog,
-  readOverdrawn,
-  remoteCalls,
-  UsageRollup,
-} from "./billing/index.ts";
 import { type Config, getCatalogueFolder, getOidcOptions, getPublicOrigin, getVariablePrefix } from "./config/index.ts";
 import { type ContentLog, openContentLog } from "./content-log/index.ts";
 import type { Model, ProviderPlugin } from "./contract/index.ts";
 import { createStoredResponses, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
 import { MemoryAccountant } from "./http/memory/memory-accountant.ts";
-import { SseHeartbeat } from "./http/middleware/sse-heartbeat.ts";
 import { createHttp } from "./http/server.ts";
+import { SseHeartbeat } from "./http/sse/heartbeat.ts";
 import { type Kernel, LoadShedder, type Log, monotonicNow, type UpstreamBounds } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
+import { type Billing, createPruner, openBilling, readOverdrawn, remoteCalls } from "./ledger/index.ts";
 import type { Observability } from "./observability/index.ts";
-import { OperatorCatalogueEditor, type PluginSnapshot } from "./plugin-loader/index.ts";
-import { Providers } from "./providers/index.ts";
+import { OperatorCatalogueEditor, type PluginSnapshot, Providers } from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
+import { RefusalLog, UsageRollup } from "./reports/index.ts";
 
 const syncMs = 500;
 const pruneMs = 60_000;

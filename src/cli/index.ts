@@ -1,7 +1,7 @@
-import { RedisRefused } from "../billing/index.ts";
 import { ConfigError, readConfig } from "../config/index.ts";
 import { GatewayError } from "../contract/index.ts";
 import { StoreError } from "../db/index.ts";
+import { RedisRefused } from "../ledger/index.ts";
 import { createRedactor } from "../observability/redact.ts";
 import { type CliContext, UsageError } from "./command.ts";
 import { commands } from "./commands/index.ts";

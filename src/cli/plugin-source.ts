@@ -1,9 +1,9 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, extname, join, resolve } from "node:path";
 import type { ProviderPlugin } from "../contract/index.ts";
-import { indexFiles } from "../plugin-loader/find-sources.ts";
-import { loadCode } from "../plugin-loader/load-code.bun.ts";
-import { loadSource } from "../plugin-loader/load-source.ts";
+import { indexFiles } from "../providers/find-sources.ts";
+import { loadCode } from "../providers/load-code.bun.ts";
+import { loadSource } from "../providers/load-source.ts";
 import { UsageError } from "./command.ts";
 
 /** A plugin given by its path on the command line. */

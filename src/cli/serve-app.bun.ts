@@ -1,5 +1,4 @@
 import { type App, type AppOptions, createApp } from "../app.ts";
-import { giveDemoCredit, takeDemoCredit } from "../billing/index.ts";
 import {
   type Config,
   getCatalogueFolder,
@@ -11,10 +10,11 @@ import {
 } from "../config/index.ts";
 import { openSite } from "../dashboard/open-site.bun.ts";
 import { openStore, type Store } from "../db/index.ts";
+import { giveDemoCredit, takeDemoCredit } from "../ledger/index.ts";
 import { type Observability, openObservability } from "../observability/index.ts";
 import { createLog, type OpenLog, prettyLine } from "../observability/log.ts";
 import { createRedactor } from "../observability/redact.ts";
-import { type PluginSnapshot, removeStateFile, writeStateFile } from "../plugin-loader/index.ts";
+import { type PluginSnapshot, removeStateFile, writeStateFile } from "../providers/index.ts";
 import { bootstrap, ownerEmail } from "./bootstrap.ts";
 import type { CliContext } from "./command.ts";
 import { drain } from "./drain.bun.ts";

@@ -1,16 +1,16 @@
 import { useEffect, useState } from "react";
-import { InvitationPage, useInvitation } from "./auth/invitation-page.tsx";
-import { JoinPage, useTeamInvitation } from "./auth/join-page.tsx";
-import { NewPassword } from "./auth/new-password.tsx";
-import { SignIn } from "./auth/sign-in.tsx";
-import { SignUp } from "./auth/sign-up.tsx";
-import { useEmailLink } from "./auth/verify-email.tsx";
 import { isUnauthorized } from "./data/api.ts";
 import { extendSession, useMe } from "./data/session.ts";
+import { InvitationPage, useInvitation } from "./features/auth/invitation-page.tsx";
+import { JoinPage, useTeamInvitation } from "./features/auth/join-page.tsx";
+import { NewPassword } from "./features/auth/new-password.tsx";
+import { SignIn } from "./features/auth/sign-in.tsx";
+import { SignUp } from "./features/auth/sign-up.tsx";
+import { useEmailLink } from "./features/auth/verify-email.tsx";
+import { LoadError } from "./kit/feedback.tsx";
+import { Toasts } from "./kit/toast.tsx";
 import { SwitchedAwayDialog } from "./shell/account-switch.tsx";
 import { Shell } from "./shell/shell.tsx";
-import { LoadError } from "./ui/feedback.tsx";
-import { Toasts } from "./ui/toast.tsx";
 
 /** Extends the session first, so that somebody who visits daily stays signed in. */
 export function App() {

@@ -1,4 +1,4 @@
-import { createStore } from "./ui/create-store.ts";
+import { createStore } from "./kit/create-store.ts";
 
 const themes = ["system", "light", "dark"] as const;
 type Theme = (typeof themes)[number];

@@ -1,15 +1,15 @@
 import type { Accounts, createCheckout, Payments, SignIn } from "../accounts/index.ts";
-import type { RefusalLog, remoteCalls, UsageRollup } from "../billing/index.ts";
 import type { Config } from "../config/index.ts";
 import type { ContentLog } from "../content-log/index.ts";
 import type { Ledger } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
-import type { OperatorCatalogueEditor, PluginSnapshot } from "../plugin-loader/index.ts";
-import type { Providers, SecretBox } from "../providers/index.ts";
+import type { remoteCalls } from "../ledger/index.ts";
+import type { OperatorCatalogueEditor, PluginSnapshot, Providers, SecretBox } from "../providers/index.ts";
+import type { RefusalLog, UsageRollup } from "../reports/index.ts";
 import type { StaticAssets } from "./dashboard-api/static-assets.ts";
 import type { MemoryAccountant } from "./memory/memory-accountant.ts";
-import type { SseHeartbeat } from "./middleware/sse-heartbeat.ts";
+import type { SseHeartbeat } from "./sse/heartbeat.ts";
 
 /** The modules that the HTTP side uses; `app.ts` wires them. */
 export interface HttpDeps {

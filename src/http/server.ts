@@ -26,11 +26,11 @@ import { signInController } from "./dashboard-api/sign-in.ts";
 import { staticAssetsController } from "./dashboard-api/static-assets.ts";
 import { webhooksController } from "./dashboard-api/webhooks.ts";
 import type { HttpDeps } from "./deps.ts";
-import { cors } from "./middleware/cors.ts";
-import { CountLimiter } from "./middleware/early-checks.ts";
-import { errorHandler } from "./middleware/errors.ts";
-import type { ClientFormat } from "./middleware/handle-call.ts";
-import { nosniff } from "./middleware/security-headers.ts";
+import { errorHandler } from "./errors.ts";
+import { cors } from "./lifecycle/cors.ts";
+import { CountLimiter } from "./lifecycle/early-checks.ts";
+import type { ClientFormat } from "./lifecycle/handle-call.ts";
+import { nosniff } from "./lifecycle/security-headers.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
 export function createHttp(deps: HttpDeps) {

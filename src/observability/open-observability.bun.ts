@@ -1,7 +1,7 @@
-import type { OnCommit } from "../billing/index.ts";
 import type { Config } from "../config/index.ts";
 import { toListenError } from "../config/index.ts";
 import type { CallObserver, Log } from "../kernel/index.ts";
+import type { OnCommit } from "../ledger/index.ts";
 import type { GatewaySnapshot } from "./metrics/gateway-metrics.ts";
 import { createBearerAuth, listenMetrics, type MetricsEndpoint } from "./metrics/listen-metrics.bun.ts";
 

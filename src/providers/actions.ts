@@ -9,9 +9,9 @@ import {
 } from "../contract/index.ts";
 import type { Database, TransactionScope } from "../db/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
-import type { PluginSnapshot } from "../plugin-loader/index.ts";
 import { isRecord, parseJson } from "../sdk/index.ts";
 import { checkAddresses, checkManifest } from "./check-manifest.ts";
+import type { PluginSnapshot } from "./plugin-manager.ts";
 import { isUnchanged } from "./provider-files.ts";
 import { ownerOf, type ProviderSettings, type SandboxSetting, sandboxRow } from "./provider-settings.ts";
 import { sealSecret } from "./secret-box.ts";

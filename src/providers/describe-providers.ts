@@ -1,7 +1,7 @@
 import { getFieldVariable, getVariablePrefix } from "../config/index.ts";
 import { getForm, getPlainFields, type ProviderPlugin } from "../contract/index.ts";
 import { describeRoutes, type ModelEntry, type Registry, type Route } from "../kernel/index.ts";
-import type { PluginState } from "../plugin-loader/index.ts";
+import type { PluginState } from "./plugin-state.ts";
 import type { ProviderSettings } from "./provider-settings.ts";
 import type { Providers } from "./providers.ts";
 import type { AttemptStats } from "./route-stats.ts";

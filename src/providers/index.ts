@@ -1,6 +1,12 @@
 export { sendsKeyInClear } from "./check-manifest.ts";
 export { describeProviders } from "./describe-providers.ts";
+export { OperatorCatalogueEditor } from "./operator-catalogue.ts";
+export type { PluginDirectory } from "./plugin-directory.ts";
+export type { PluginManagerOptions, PluginSnapshot } from "./plugin-manager.ts";
+export type { PluginState, PluginStatus } from "./plugin-state.ts";
 export { ProviderSettings } from "./provider-settings.ts";
 export { Providers } from "./providers.ts";
+export { parseJson } from "./read-files.ts";
 export { hasSecrets, SecretBox, type StoredSmtp, sealSecret, smtpSetting } from "./secret-box.ts";
+export { readStateFile, removeStateFile, writeStateFile } from "./state-file.ts";
 export { describeFault } from "./test-connection.ts";

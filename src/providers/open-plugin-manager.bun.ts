@@ -1,8 +1,8 @@
 import { type Config, getCatalogueFolder, getPluginFolders, isLoopback } from "../config/index.ts";
 import type { ProviderPlugin } from "../contract/index.ts";
 import { type Log, monotonicNow, resolveHost, SsrfGuard } from "../kernel/index.ts";
-import { PluginManager, type PluginManagerOptions } from "../plugin-loader/index.ts";
-import { loadCode } from "../plugin-loader/load-code.bun.ts";
+import { loadCode } from "./load-code.bun.ts";
+import { PluginManager, type PluginManagerOptions } from "./plugin-manager.ts";
 import type { ProviderSettings } from "./provider-settings.ts";
 
 interface Options {

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import process from "node:process";
 import type { Log } from "../kernel/index.ts";
 import type { ProviderRow } from "./provider-settings.ts";
 

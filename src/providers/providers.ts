@@ -3,12 +3,13 @@ import { type Config, getCatalogueFolder, getPluginFolders } from "../config/ind
 import { GatewayError, type ProviderPlugin } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { type CallObserver, type Log, monotonicNow, type Network } from "../kernel/index.ts";
-import { type PluginManager, type PluginSnapshot, watchFolders } from "../plugin-loader/index.ts";
 import { providerActions } from "./actions.ts";
+import type { PluginManager, PluginSnapshot } from "./plugin-manager.ts";
 import { syncProviderFiles } from "./provider-files.ts";
 import { ProviderSettings } from "./provider-settings.ts";
 import { RouteStats } from "./route-stats.ts";
 import { type TestResult, testConnection } from "./test-connection.ts";
+import { watchFolders } from "./watch-folders.ts";
 
 const syncMs = 500;
 /** Tests at the same time: each is a request that costs something. */

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { chownSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import process from "node:process";
 import { type Config, getSecretsKeyFile } from "../config/index.ts";
 import { decrypt, encrypt } from "../contract/encryption.ts";
 import { GatewayError } from "../contract/index.ts";

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Billing, createBilling, creditWallet, openRedisLimits } from "../../src/billing/index.ts";
 import type { AdmissionRequest, Settlement } from "../../src/contract/index.ts";
 import { openStore } from "../../src/db/index.ts";
+import { type Billing, createBilling, creditWallet, openRedisLimits } from "../../src/ledger/index.ts";
 
 /**
  * Prints what admit and settle cost together, CPU and wall µs a call, by concurrency, until all of it stands in the

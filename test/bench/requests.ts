@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parseArgs } from "node:util";
 import pg from "pg";
-import { type RequestFilter, readRequests } from "../../src/billing/index.ts";
 import { idAlphabet } from "../../src/contract/index.ts";
 import { openStore, type Store } from "../../src/db/index.ts";
+import { type RequestFilter, readRequests } from "../../src/reports/index.ts";
 import { makeDatabase, newUrl, startPostgres } from "../support/postgres.ts";
 
 const accounts = 100;

@@ -10,8 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { sql } from "kysely";
-import { readGroups, readTotals, type StatisticsFilter, type StatisticsGroup } from "../../src/billing/index.ts";
 import { figureColumns, openStore, type Store } from "../../src/db/index.ts";
+import { readGroups, readTotals, type StatisticsFilter, type StatisticsGroup } from "../../src/reports/index.ts";
 import { makeDatabase, newUrl, startPostgres } from "../support/postgres.ts";
 
 const timesAsked = 5;

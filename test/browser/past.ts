@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { createAccounts, createVoucher } from "../../src/accounts/index.ts";
-import { creditWallet } from "../../src/billing/index.ts";
 import { compilePrice, costNanodollars, type Meters } from "../../src/contract/index.ts";
 import { type CallOpened, openStore, type Store } from "../../src/db/index.ts";
+import { creditWallet } from "../../src/ledger/index.ts";
 import { ownerEmail } from "../support/gateway.ts";
 import { randomBelow } from "../support/random.ts";
 import { modelOf } from "../unit/catalogue/models.ts";

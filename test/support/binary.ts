@@ -20,7 +20,7 @@ export function builtBinary(): string {
 
 /** Compiles the gateway as `npm run build` does. @throws With the words of the bundler. */
 export function buildBinary(path: string): void {
-  const script = join(import.meta.dir, "../../src/cli/build.bun.ts");
+  const script = join(import.meta.dir, "../../scripts/build.bun.ts");
   const { exitCode, stderr } = Bun.spawnSync([process.execPath, script, path]);
   if (exitCode !== 0) throw new Error(`The build ended with ${exitCode}: ${stderr}`);
 }

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { builtIns, sandbox } from "../../plugins/index.ts";
 import { type App, type AppOptions, createApp } from "../../src/app.ts";
-import { creditWallet } from "../../src/billing/index.ts";
 import { readConfig } from "../../src/config/index.ts";
 import { openStore, type Store } from "../../src/db/index.ts";
+import { creditWallet } from "../../src/ledger/index.ts";
 import { createLog } from "../../src/observability/log.ts";
 import { type LedgerView, openCliStore } from "./ledger-view.ts";
 

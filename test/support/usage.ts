@@ -1,5 +1,5 @@
-import { UsageRollup } from "../../src/billing/index.ts";
 import { figureColumns, type Store, type UsageSum } from "../../src/db/index.ts";
+import { UsageRollup } from "../../src/reports/index.ts";
 
 /** Sums of calls of an account and a model in a bucket, as the roll-up writes them. */
 export interface UsageGiven extends Partial<Record<UsageSum, number>> {

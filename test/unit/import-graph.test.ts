@@ -13,11 +13,11 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   config: ["contract"],
   kernel: ["contract", "lib"],
   db: ["contract"],
-  billing: ["contract", "db"],
+  ledger: ["contract", "db"],
+  reports: ["contract", "db", "ledger"],
   accounts: ["contract", "db"],
-  "plugin-loader": ["contract", "lib", "protocols", "sdk", "kernel"],
-  observability: ["contract", "config", "kernel", "billing"],
-  providers: ["contract", "sdk", "config", "db", "accounts", "kernel", "plugin-loader"],
+  observability: ["contract", "config", "kernel", "ledger", "reports"],
+  providers: ["contract", "lib", "protocols", "sdk", "config", "db", "accounts", "kernel"],
   alerts: ["contract", "config", "db", "kernel", "providers"],
   "content-log": ["contract", "config", "db", "accounts", "kernel", "providers"],
   http: [
@@ -27,35 +27,24 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "sdk",
     "config",
     "db",
-    "billing",
+    "ledger",
+    "reports",
     "accounts",
     "alerts",
     "content-log",
     "kernel",
-    "plugin-loader",
     "observability",
     "providers",
   ],
   // Types alone, see below.
   dashboard: ["http"],
   "app.ts": [
-    ...[
-      "contract",
-      "config",
-      "db",
-      "billing",
-      "accounts",
-      "alerts",
-      "kernel",
-      "plugin-loader",
-      "observability",
-      "http",
-    ],
+    ...["contract", "config", "db", "ledger", "reports", "accounts", "alerts", "kernel", "observability", "http"],
     "providers",
     "content-log",
   ],
   cli: [
-    ...["contract", "lib", "sdk", "config", "db", "billing", "accounts", "kernel", "plugin-loader", "observability"],
+    ...["contract", "lib", "sdk", "config", "db", "ledger", "reports", "accounts", "kernel", "observability"],
     ...["http", "dashboard", "providers", "content-log", "app.ts", "package.json"],
   ],
   "main.ts": ["cli", "plugins", "contract"],
@@ -66,8 +55,8 @@ const packages: readonly (readonly [name: RegExp, folder: RegExp])[] = [
   [/^(elysia|@elysiajs\/)/, /^src\/(http|dashboard\/data)\//],
   [/^(better-auth|@better-auth\/)/, /^src\/accounts\//],
   [/^(react|react-dom|swr|wouter|uplot|uqr)(\/|$)/, /^src\/dashboard\//],
-  [/^(pg|kysely)(\/|$)/, /^src\/(db|billing|accounts|http)\//],
-  [/^ioredis$/, /^src\/billing\/redis\//],
+  [/^(pg|kysely)(\/|$)/, /^src\/(db|ledger|reports|accounts|http)\//],
+  [/^ioredis$/, /^src\/ledger\/redis\//],
   [/^nodemailer$/, /^src\/alerts\//],
   [/^re2js$/, /^src\/content-log\//],
   [/^prom-client$/, /^src\/observability\//],
@@ -143,13 +132,13 @@ describe("a breach is found", () => {
     ["src/sdk/upward.ts", 'import { run } from "../kernel/pipeline.ts";'],
     ["src/protocols/openai/upward.ts", 'import type { Run } from "../../kernel/pipeline.ts";'],
     ["src/kernel/upward.ts", 'export { a } from "../http/errors.ts";'],
-    ["src/kernel/lazy.ts", 'const a = await import("../plugin-loader/index.ts");'],
+    ["src/kernel/lazy.ts", 'const a = await import("../providers/index.ts");'],
     ["src/kernel/reads-config.ts", 'import "../config/index.ts";'],
     ["src/kernel/names-plugin.ts", 'import "../../plugins/acme/index.ts";'],
-    ["src/db/upward.ts", 'import "../billing/hold.ts";'],
-    ["src/billing/sideways.ts", 'import {\n  a,\n  b,\n} from "../accounts/key.ts";'],
+    ["src/db/upward.ts", 'import "../ledger/hold.ts";'],
+    ["src/ledger/sideways.ts", 'import {\n  a,\n  b,\n} from "../accounts/key.ts";'],
     ["src/accounts/sideways.ts", 'import "../kernel/pipeline.ts";'],
-    ["src/plugin-loader/upward.ts", 'import "../config/index.ts";'],
+    ["src/providers/upward.ts", 'import "../alerts/index.ts";'],
     ["src/http/own-module.ts", 'import "modelgate/plugin";'],
     ["src/app.ts", 'import "../plugins/acme/index.ts";'],
     ["src/app.ts", 'import "./cli/index.ts";'],
@@ -187,7 +176,7 @@ test("nothing stands loose in src but the entry and the composition root", () =>
 
 test("forbidden globals are not reached by way of globalThis", () => {
   const reached = [...source]
-    .filter(([path]) => /^(src\/(contract|lib|protocols|sdk|kernel|plugin-loader|billing|db)|plugins)\//.test(path))
+    .filter(([path]) => /^(src\/(contract|lib|protocols|sdk|kernel|providers|ledger|reports|db)|plugins)\//.test(path))
     .filter(([path]) => path !== "src/kernel/upstream/network.ts" && !path.endsWith(".bun.ts"))
     .filter(([, text]) => /(?<!typeof )globalThis\.(fetch|Bun|process|Deno)\b/.test(text));
   expect(reached.map(([path]) => path)).toEqual([]);

@@ -1,6 +1,6 @@
 import { commandLine, makeTemporaryPassword, readRoles, recordAudit, roles } from "../../accounts/index.ts";
-import { readWalletState } from "../../billing/index.ts";
 import { getPublicOrigin } from "../../config/index.ts";
+import { readWalletState } from "../../ledger/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { columns, toAccountJson, toWalletJson } from "../lib/format.ts";
 import { parseAllowedModels, parseOrNone, parseRole, parseTokens } from "../lib/parse.ts";

@@ -12,8 +12,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Config, getCatalogueFolder, isLoopback } from "../../config/index.ts";
-import { compareModels } from "../../plugin-loader/compare-models.ts";
-import { parseJson, readText } from "../../plugin-loader/read-files.ts";
+import { compareModels } from "../../providers/compare-models.ts";
+import { parseJson, readText } from "../../providers/read-files.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";
 import { loadOffline } from "../lib/catalogue.ts";
 import { checkCatalogue, isSigned, type SignedCatalogue, signCatalogue } from "../lib/signed-catalogue.ts";

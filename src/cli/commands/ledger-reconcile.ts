@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { type RecordedUsage, recordedUsage } from "../../billing/index.ts";
 import { formatUsd } from "../../contract/index.ts";
+import { type RecordedUsage, recordedUsage } from "../../reports/index.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";
 import { toCatalogueRows } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";

@@ -1,4 +1,5 @@
-import { exportCalls, verifyLedger, type WrittenCall } from "../../billing/index.ts";
+import { verifyLedger } from "../../ledger/index.ts";
+import { exportCalls, type WrittenCall } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 import { toIsoTime } from "../lib/format.ts";
 import { parseDay } from "../lib/parse.ts";

@@ -1,5 +1,5 @@
 import { getPluginStateFile } from "../../config/index.ts";
-import { type PluginState, readStateFile } from "../../plugin-loader/index.ts";
+import { type PluginState, readStateFile } from "../../providers/index.ts";
 import { defineCommand } from "../command.ts";
 import { loadSnapshot, readProviderSettings } from "../lib/catalogue.ts";
 import { columns } from "../lib/format.ts";

@@ -1,7 +1,7 @@
 import { createAudited } from "../../accounts/index.ts";
-import { creditWallet, readWalletState } from "../../billing/index.ts";
 import type { Config } from "../../config/index.ts";
 import { formatUsd } from "../../contract/index.ts";
+import { creditWallet, readWalletState } from "../../ledger/index.ts";
 import { type CommandResult, defineCommand } from "../command.ts";
 import { toWalletJson } from "../lib/format.ts";
 import { parseAmount } from "../lib/parse.ts";

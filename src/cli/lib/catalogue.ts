@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { type Config, getDatabaseFile, getVariablePrefix } from "../../config/index.ts";
 import type { Model, ProviderPlugin } from "../../contract/index.ts";
 import { createLog } from "../../observability/log.ts";
-import type { PluginSnapshot } from "../../plugin-loader/index.ts";
+import type { PluginSnapshot } from "../../providers/index.ts";
 import { ProviderSettings } from "../../providers/index.ts";
 import { openPluginManager } from "../../providers/open-plugin-manager.bun.ts";
 import type { CliContext } from "../command.ts";

@@ -1,5 +1,5 @@
-import type { RecordedUsage } from "../../billing/index.ts";
 import { getOwn, parseUsd } from "../../contract/index.ts";
+import type { RecordedUsage } from "../../reports/index.ts";
 import { UsageError } from "../command.ts";
 import { parseDay } from "./parse.ts";
 

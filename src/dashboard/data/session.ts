@@ -1,7 +1,7 @@
 import useSWR from "swr";
+import { endPlaygroundKey } from "../features/playground/playground-key.ts";
 import { api, fetchJson, request } from "./api.ts";
 import { getMe } from "./calls.ts";
-import { endPlaygroundKey } from "./playground-key.ts";
 
 /** Keeps the promise that a call shows up within 5 seconds. SWR pauses while the tab is hidden. */
 export const refreshMs = 4000;

@@ -1,4 +1,4 @@
-import { createStore } from "../ui/create-store.ts";
+import { createStore } from "../kit/create-store.ts";
 
 /** Who works in which account. */
 interface Place {

@@ -1,12 +1,12 @@
 import type { Me } from "../data/session.ts";
 import { switchedAway } from "../data/shown-account.ts";
-import { switchAccount, switchBack, useTeams } from "../data/team.ts";
-import { Button } from "../ui/button.tsx";
-import { Dialog } from "../ui/dialog.tsx";
-import { Callout } from "../ui/feedback.tsx";
-import { Select } from "../ui/field.tsx";
-import { toastError } from "../ui/toast.tsx";
-import { useAction } from "../ui/use-action.ts";
+import { switchAccount, switchBack, useTeams } from "../features/team/api.ts";
+import { Button } from "../kit/button.tsx";
+import { Dialog } from "../kit/dialog.tsx";
+import { Callout } from "../kit/feedback.tsx";
+import { Select } from "../kit/field.tsx";
+import { toastError } from "../kit/toast.tsx";
+import { useAction } from "../kit/use-action.ts";
 
 /** Chooses the account to work in, for people who belong to several. */
 export function AccountSwitch({ me }: { me: Me }) {

@@ -1,7 +1,7 @@
 import { type ComponentType, useEffect } from "react";
 import useSWR from "swr";
 import { api, request, UnreachableError } from "../data/api.ts";
-import { LoadError, Skeleton } from "../ui/feedback.tsx";
+import { LoadError, Skeleton } from "../kit/feedback.tsx";
 
 const retryMs = 3000;
 const storageKey = "modelgate-reloaded-at";

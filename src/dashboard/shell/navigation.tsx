@@ -2,11 +2,11 @@ import { Link, useLocation } from "wouter";
 import { maySeeAll } from "../data/roles.ts";
 import { type Me, reloadSession, signOut } from "../data/session.ts";
 import icon from "../icon.svg";
+import { Button } from "../kit/button.tsx";
+import { Icon } from "../kit/icon.tsx";
+import { Segmented } from "../kit/segmented.tsx";
+import { toastError } from "../kit/toast.tsx";
 import { setTheme, useTheme } from "../theme.ts";
-import { Button } from "../ui/button.tsx";
-import { Icon } from "../ui/icon.tsx";
-import { Segmented } from "../ui/segmented.tsx";
-import { toastError } from "../ui/toast.tsx";
 import { AccountSwitch } from "./account-switch.tsx";
 import { adminPages, type PageEntry, userPages } from "./pages.tsx";
 

@@ -1,10 +1,10 @@
 import { useRef } from "react";
 import { Link } from "wouter";
-import { VerifyEmailButton } from "../auth/verify-email.tsx";
 import { isUnauthorized, useGateway } from "../data/api.ts";
 import { useMe } from "../data/session.ts";
-import { LinkButton } from "../ui/button.tsx";
-import { Callout } from "../ui/feedback.tsx";
+import { VerifyEmailButton } from "../features/auth/verify-email.tsx";
+import { LinkButton } from "../kit/button.tsx";
+import { Callout } from "../kit/feedback.tsx";
 
 /** What concerns every page: the gateway is away, was upgraded, or simulates its answers; the email is not verified. */
 export function Notices({ isAdmin }: { isAdmin: boolean }) {

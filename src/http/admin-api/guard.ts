@@ -12,13 +12,13 @@ import type { KeyedRequest } from "../../db/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import { readSmallJson, rejectNullCharacters } from "../dashboard-api/read-small-body.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type Clients, clientAddressOf } from "../middleware/client-address.ts";
-import { jsonForPage } from "../middleware/compress.ts";
-import { readApiKey } from "../middleware/handle-call.ts";
-import { idempotencyKeyOf } from "../middleware/reply-once.ts";
-import { dataHeaders } from "../middleware/security-headers.ts";
-import { withStoreTimeout } from "../middleware/store-timeout.ts";
-import { pack, unpack } from "../middleware/stored-answer.ts";
+import { type Clients, clientAddressOf } from "../lifecycle/client-address.ts";
+import { jsonForPage } from "../lifecycle/compress.ts";
+import { readApiKey } from "../lifecycle/handle-call.ts";
+import { idempotencyKeyOf } from "../lifecycle/reply-once.ts";
+import { dataHeaders } from "../lifecycle/security-headers.ts";
+import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
+import { pack, unpack } from "../lifecycle/stored-answer.ts";
 
 /** Of an admin key, unless accounts may send more: enough for any program, and too little to keep the database busy. */
 const requestsPerMinuteMin = 1200;

@@ -9,15 +9,15 @@ import {
   type ProjectChanges,
   readAccountBudget,
 } from "../../accounts/index.ts";
-import { creditWallet } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { creditWallet } from "../../ledger/index.ts";
 import { responses } from "../api/openapi.ts";
 import { Models } from "../dashboard-api/keys.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import { readBudget, readCredit } from "../dashboard-api/read-fields.ts";
 import { toIso, toWalletJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../middleware/validation-errors.ts";
+import { formBody } from "../lifecycle/validation-errors.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import {
   invalid,

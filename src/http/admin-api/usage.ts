@@ -1,12 +1,12 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { readUsageRows, type UsageFigures, type UsageOfBucket } from "../../billing/index.ts";
 import { type Capability, formatUsd, quoteValue } from "../../contract/index.ts";
+import { readUsageRows, type UsageFigures, type UsageOfBucket } from "../../reports/index.ts";
 import { responses } from "../api/openapi.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes } from "../middleware/handle-call.ts";
-import { dataHeaders } from "../middleware/security-headers.ts";
+import { apiKeyRoutes } from "../lifecycle/handle-call.ts";
+import { dataHeaders } from "../lifecycle/security-headers.ts";
 import { type AdminApi, adminRoutes } from "./guard.ts";
 import { invalid, nullable, parameters, readAll, readWhole } from "./lists.ts";
 import { security, tags } from "./projects.ts";

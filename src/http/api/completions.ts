@@ -3,9 +3,9 @@ import { type ChatCompletion, type ChatRequest, makeCallId } from "../../contrac
 import { completionsInbound, toChatRequests, toTextCompletion } from "../../protocols/completions/inbound.ts";
 import { CompletionsRequest, TextCompletion } from "../../protocols/completions/schema.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
-import { replyOnce } from "../middleware/reply-once.ts";
-import { requestBody } from "../middleware/validation-errors.ts";
+import { apiKeyRoutes, executeCall, HttpCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import { replyOnce } from "../lifecycle/reply-once.ts";
+import { requestBody } from "../lifecycle/validation-errors.ts";
 import { NamedEvent, responses } from "./openapi.ts";
 import { serveExchange } from "./serve-exchange.ts";
 

@@ -8,9 +8,9 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
-import { replyOnce } from "../middleware/reply-once.ts";
-import { requestBody } from "../middleware/validation-errors.ts";
+import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import { replyOnce } from "../lifecycle/reply-once.ts";
+import { requestBody } from "../lifecycle/validation-errors.ts";
 import { responses } from "./openapi.ts";
 
 const Body = requestBody(EmbeddingsBody, (body) => {

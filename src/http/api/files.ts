@@ -4,12 +4,12 @@ import { RateLimiter } from "../../accounts/index.ts";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import { clientOrigin, parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
+import { readClientAddress, toNetwork } from "../lifecycle/client-address.ts";
+import type { HttpCall } from "../lifecycle/handle-call.ts";
+import { pageHeaders } from "../lifecycle/security-headers.ts";
+import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
 import { ownerOfNetwork } from "../memory/memory-accountant.ts";
 import { SharedFiles } from "../memory/shared-files.ts";
-import { readClientAddress, toNetwork } from "../middleware/client-address.ts";
-import type { HttpCall } from "../middleware/handle-call.ts";
-import { pageHeaders } from "../middleware/security-headers.ts";
-import { withStoreTimeout } from "../middleware/store-timeout.ts";
 import { Bytes, responses } from "./openapi.ts";
 
 /** How long a generated file and its URL live. */

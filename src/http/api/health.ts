@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { dataHeaders } from "../middleware/security-headers.ts";
+import { dataHeaders } from "../lifecycle/security-headers.ts";
 import { responses } from "./openapi.ts";
 
 const Alive = Type.Object({ status: Type.Literal("ok"), version: Type.String() });

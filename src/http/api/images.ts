@@ -2,10 +2,10 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type GeneratedImage, type GeneratedImages, ImagesRequest, ImagesResponse } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
-import { replyOnce } from "../middleware/reply-once.ts";
-import { sseReplyOf } from "../middleware/sse-reply.ts";
-import { requestBody } from "../middleware/validation-errors.ts";
+import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import { replyOnce } from "../lifecycle/reply-once.ts";
+import { requestBody } from "../lifecycle/validation-errors.ts";
+import { sseReplyOf } from "../sse/reply.ts";
 import { checkFileRoom, storeFile } from "./files.ts";
 import { responses } from "./openapi.ts";
 

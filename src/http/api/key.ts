@@ -11,8 +11,8 @@ import {
   type WalletState,
 } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, limitHeaders } from "../middleware/handle-call.ts";
-import { dataHeaders } from "../middleware/security-headers.ts";
+import { apiKeyRoutes, limitHeaders } from "../lifecycle/handle-call.ts";
+import { dataHeaders } from "../lifecycle/security-headers.ts";
 import { responses } from "./openapi.ts";
 
 const Amount = Type.Integer();

@@ -6,10 +6,10 @@ import { messagesFormat } from "../../protocols/messages/passthrough.ts";
 import { MessagesAnswer, MessagesCountRequest, MessagesRequest } from "../../protocols/messages/schema.ts";
 import { ThoughtSigner, withoutOwnThoughts } from "../../protocols/messages/thoughts.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type CountLimiter, checkEarly } from "../middleware/early-checks.ts";
-import { apiKeyRoutes, type HttpCall, jsonReply, readJsonCall } from "../middleware/handle-call.ts";
-import { replyOnce } from "../middleware/reply-once.ts";
-import { requestBody } from "../middleware/validation-errors.ts";
+import { type CountLimiter, checkEarly } from "../lifecycle/early-checks.ts";
+import { apiKeyRoutes, type HttpCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import { replyOnce } from "../lifecycle/reply-once.ts";
+import { requestBody } from "../lifecycle/validation-errors.ts";
 import { InputTokens, NamedEvent, responsesOfMessages } from "./openapi.ts";
 import { countExchange, serveExchange } from "./serve-exchange.ts";
 

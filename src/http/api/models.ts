@@ -13,7 +13,7 @@ import {
 import { describeRoutes, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, type HttpCall, jsonReply } from "../middleware/handle-call.ts";
+import { apiKeyRoutes, type HttpCall, jsonReply } from "../lifecycle/handle-call.ts";
 import { responses } from "./openapi.ts";
 
 const ModelObject = Type.Object(

@@ -1,8 +1,8 @@
 import { Buffer } from "node:buffer";
 import { findTwoPeople } from "../../accounts/index.ts";
-import { withTimeout } from "../../billing/index.ts";
 import { decrypt, encrypt, GatewayError } from "../../contract/index.ts";
 import { createStoredResponses, type StoredResponses } from "../../db/index.ts";
+import { withTimeout } from "../../ledger/index.ts";
 import {
   getResponseOfInput,
   listReferences,
@@ -12,8 +12,8 @@ import {
 } from "../../protocols/responses/inbound.ts";
 import type { ResponseItem, ResponseObject, ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { HttpCall } from "../middleware/handle-call.ts";
-import { inTurn } from "../middleware/read-body.ts";
+import type { HttpCall } from "../lifecycle/handle-call.ts";
+import { inTurn } from "../lifecycle/read-body.ts";
 
 /** What one response and its input may take; a longer one is answered and not stored. */
 const responseBytesMax = 4 * 1024 * 1024;

@@ -4,9 +4,9 @@ import { checkResponsesRequest, isResponsesBody, toChatRequest } from "../../pro
 import { createReasoningSeal } from "../../protocols/responses/reasoning-seal.ts";
 import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
-import { checkEarly } from "../middleware/early-checks.ts";
-import type { HttpCall } from "../middleware/handle-call.ts";
-import { checkBody } from "../middleware/validation-errors.ts";
+import { checkEarly } from "../lifecycle/early-checks.ts";
+import type { HttpCall } from "../lifecycle/handle-call.ts";
+import { checkBody } from "../lifecycle/validation-errors.ts";
 
 /**
  * Cursor sends bodies of the Responses protocol here, and reads answers of chat. Free-form tools become functions with the

@@ -2,10 +2,10 @@ import { type ChatChunk, type ChatCompletion, type ChatRequest, GatewayError } f
 import { countPassthrough, isHeaderValue, Passthrough } from "../../kernel/index.ts";
 import type { Exchange } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
-import { toGatewayError } from "../middleware/errors.ts";
-import { executeCall, type HttpCall, jsonReply } from "../middleware/handle-call.ts";
-import { sseReply } from "../middleware/sse-reply.ts";
-import { formatEvent, SseStream } from "../middleware/sse-stream.bun.ts";
+import { toGatewayError } from "../errors.ts";
+import { executeCall, type HttpCall, jsonReply } from "../lifecycle/handle-call.ts";
+import { sseReply } from "../sse/reply.ts";
+import { formatEvent, SseStream } from "../sse/stream.bun.ts";
 
 /** A longer value of a wire format's own header is not sent on. */
 const headerCharactersMax = 4096;

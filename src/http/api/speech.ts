@@ -5,12 +5,12 @@ import { type Meters, type SpeechFormat, SpeechRequest } from "../../contract/in
 import { chooseSpeechFormat } from "../../kernel/index.ts";
 import { toNamedEvent } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
-import { ByteStream } from "../middleware/byte-stream.ts";
-import { apiKeyRoutes, callHeaders, executeCall, type HttpCall, readJsonCall } from "../middleware/handle-call.ts";
-import { replyOnce } from "../middleware/reply-once.ts";
-import { sseReply } from "../middleware/sse-reply.ts";
-import { SseStream } from "../middleware/sse-stream.bun.ts";
-import { requestBody } from "../middleware/validation-errors.ts";
+import { ByteStream } from "../lifecycle/byte-stream.ts";
+import { apiKeyRoutes, callHeaders, executeCall, type HttpCall, readJsonCall } from "../lifecycle/handle-call.ts";
+import { replyOnce } from "../lifecycle/reply-once.ts";
+import { requestBody } from "../lifecycle/validation-errors.ts";
+import { sseReply } from "../sse/reply.ts";
+import { SseStream } from "../sse/stream.bun.ts";
 import { Bytes, responses } from "./openapi.ts";
 
 const Body = requestBody(SpeechRequest);

@@ -14,11 +14,11 @@ import {
   TranscriptWord,
 } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, callHeaders, executeCall, jsonReply } from "../middleware/handle-call.ts";
-import { readFormCall } from "../middleware/read-form.ts";
-import { replyOnce } from "../middleware/reply-once.ts";
-import { sseReplyOf } from "../middleware/sse-reply.ts";
-import { requestBody } from "../middleware/validation-errors.ts";
+import { apiKeyRoutes, callHeaders, executeCall, jsonReply } from "../lifecycle/handle-call.ts";
+import { readFormCall } from "../lifecycle/read-form.ts";
+import { replyOnce } from "../lifecycle/reply-once.ts";
+import { requestBody } from "../lifecycle/validation-errors.ts";
+import { sseReplyOf } from "../sse/reply.ts";
 import { responses } from "./openapi.ts";
 
 const { model, ...otherFields } = TranscriptionFields.properties;

@@ -2,6 +2,14 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { getFreeQuota } from "../../accounts/index.ts";
 import {
+  formatUsd,
+  GatewayError,
+  makeCallId,
+  type QuotaState,
+  quoteValue,
+  type WalletState,
+} from "../../contract/index.ts";
+import {
   type DaySpan,
   type Period,
   periods,
@@ -11,20 +19,12 @@ import {
   type UsageFigures,
   type UsageSum,
   type UsageSums,
-} from "../../billing/index.ts";
-import {
-  formatUsd,
-  GatewayError,
-  makeCallId,
-  type QuotaState,
-  quoteValue,
-  type WalletState,
-} from "../../contract/index.ts";
+} from "../../reports/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import { readUser } from "../dashboard-api/session.ts";
 import type { HttpDeps } from "../deps.ts";
-import { jsonForPage } from "../middleware/compress.ts";
-import { dataHeaders } from "../middleware/security-headers.ts";
+import { jsonForPage } from "../lifecycle/compress.ts";
+import { dataHeaders } from "../lifecycle/security-headers.ts";
 import { responses } from "./openapi.ts";
 
 const dayMs = 86_400_000;

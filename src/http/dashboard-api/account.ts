@@ -1,11 +1,11 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { endSession, getFreeQuota, listSessions, redeemedVouchers, redeemVoucher } from "../../accounts/index.ts";
-import { readLatestCalls, readRecentCalls, readStatement } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { mayUse } from "../../kernel/index.ts";
+import { readLatestCalls, readRecentCalls, readStatement } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../middleware/validation-errors.ts";
+import { formBody } from "../lifecycle/validation-errors.ts";
 import { toCsvText } from "./download.ts";
 import { CursorQuery, readCursor, readUsd } from "./read-fields.ts";
 import {

@@ -8,11 +8,11 @@ import {
   getFreeQuota,
   listSessions,
 } from "../../accounts/index.ts";
-import { readStatement, readUsage } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
+import { readStatement, readUsage } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../middleware/validation-errors.ts";
+import { formBody } from "../lifecycle/validation-errors.ts";
 import { Models, toKeysJson } from "./keys.ts";
 import { PageQuery, toAccountJson, toQuotaJson, toSessionJson, toStatementPage, toWalletJson } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";

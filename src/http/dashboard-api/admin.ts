@@ -1,10 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { auditedActions, createAudited, emailsOf, listVouchers, searchAccounts } from "../../accounts/index.ts";
-import { creditWallet } from "../../billing/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { creditWallet } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../middleware/validation-errors.ts";
+import { formBody } from "../lifecycle/validation-errors.ts";
 import { createLinkMail } from "./link-mail.ts";
 import { readCredit, readMoment, readUsd } from "./read-fields.ts";
 import { toAccountRowJson, toVoucherJson } from "./serializers.ts";

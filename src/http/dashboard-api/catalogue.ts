@@ -4,12 +4,12 @@ import { recordAudit } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { inTransaction } from "../../db/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
-import { parseJson } from "../../plugin-loader/index.ts";
+import { parseJson } from "../../providers/index.ts";
 import { PluginError } from "../../sdk/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { checkJsonBounds } from "../middleware/json-bounds.ts";
-import { declaredBytes, readChunks } from "../middleware/read-body.ts";
-import { formBody } from "../middleware/validation-errors.ts";
+import { checkJsonBounds } from "../lifecycle/json-bounds.ts";
+import { declaredBytes, readChunks } from "../lifecycle/read-body.ts";
+import { formBody } from "../lifecycle/validation-errors.ts";
 import { withAdminSession } from "./session.ts";
 
 /** The largest catalogue that is taken, in bytes: several thousand rows. */

@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { createEmailVerification, verifyEmail } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readClientAddress, toNetwork } from "../middleware/client-address.ts";
-import { formBody } from "../middleware/validation-errors.ts";
+import { readClientAddress, toNetwork } from "../lifecycle/client-address.ts";
+import { formBody } from "../lifecycle/validation-errors.ts";
 import { createLinkMail } from "./link-mail.ts";
 import { withOwnSession } from "./session.ts";
 

@@ -1,9 +1,9 @@
 import { emailsOf } from "../../accounts/index.ts";
-import { type OpenCall, type RemoteCalls, remoteCallsMax } from "../../billing/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import type { CallContext } from "../../kernel/index.ts";
+import { type OpenCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { warnThrottled } from "../middleware/store-timeout.ts";
+import { warnThrottled } from "../lifecycle/store-timeout.ts";
 import { toIso } from "./serializers.ts";
 
 const shownMax = remoteCallsMax;

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/index.ts";
-import { declaredBytes, parseJson, readChunks } from "../middleware/read-body.ts";
+import { declaredBytes, parseJson, readChunks } from "../lifecycle/read-body.ts";
 
 /** The largest body of a form of the dashboard, in bytes: a key with five hundred models. */
 const smallBytesMax = 256 * 1024;

@@ -1,5 +1,5 @@
-import { type LogCursor, type LoggedRequest, type RequestFilter, readRequests } from "../../billing/index.ts";
 import type { Store } from "../../db/index.ts";
+import { type LogCursor, type LoggedRequest, type RequestFilter, readRequests } from "../../reports/index.ts";
 import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
 import { toRequestJson } from "./request-json.ts";
 

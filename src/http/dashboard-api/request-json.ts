@@ -1,6 +1,6 @@
-import type { LoggedRequest, RequestDetail } from "../../billing/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import type { CallDetail } from "../../kernel/index.ts";
+import type { LoggedRequest, RequestDetail } from "../../reports/index.ts";
 import { toIso } from "./serializers.ts";
 
 /**

@@ -1,14 +1,14 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { emailsOf, mayAdminister, maySeeAll, type SessionUser } from "../../accounts/index.ts";
+import { GatewayError } from "../../contract/index.ts";
 import {
   type LogCursor,
   type RequestFilter,
   readRequest,
   readRequests,
   type StatusFilter,
-} from "../../billing/index.ts";
-import { GatewayError } from "../../contract/index.ts";
+} from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { DownloadFormat } from "./download.ts";
 import { CursorQuery, readAccountId, readCursor, readSpan, spanFields } from "./read-fields.ts";

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { Account, AccountRow, ApiKey, AuditRow, Session, Voucher } from "../../accounts/index.ts";
-import type { LatestCalls, RecentCall, StatementLine } from "../../billing/index.ts";
 import { formatUsd, type QuotaState, type WalletState } from "../../contract/index.ts";
+import type { LatestCalls, RecentCall, StatementLine } from "../../reports/index.ts";
 
 /** Entries on one page of a list. */
 export const pageSize = 50;

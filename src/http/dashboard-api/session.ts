@@ -2,9 +2,9 @@ import { Elysia } from "elysia";
 import { mayAdminister, maySeeAll, passwordChangeRequired, type SessionUser } from "../../accounts/index.ts";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { jsonForPage } from "../middleware/compress.ts";
-import { dataHeaders } from "../middleware/security-headers.ts";
-import { withStoreTimeout } from "../middleware/store-timeout.ts";
+import { jsonForPage } from "../lifecycle/compress.ts";
+import { dataHeaders } from "../lifecycle/security-headers.ts";
+import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
 import { checkOrigin } from "./origin.ts";
 import { readSmallJson, rejectNullCharacters } from "./read-small-body.ts";
 

@@ -1,9 +1,9 @@
 import { Elysia } from "elysia";
 import { makeCallId } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readClientAddress, toNetwork } from "../middleware/client-address.ts";
-import { dataHeaders, isSecure } from "../middleware/security-headers.ts";
-import { expectStore } from "../middleware/store-timeout.ts";
+import { readClientAddress, toNetwork } from "../lifecycle/client-address.ts";
+import { dataHeaders, isSecure } from "../lifecycle/security-headers.ts";
+import { expectStore } from "../lifecycle/store-timeout.ts";
 import { checkOrigin, parseUrl } from "./origin.ts";
 import { readSmall, rejectNullCharacters } from "./read-small-body.ts";
 

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
-import { chooseEncoding } from "../middleware/compress.ts";
-import { pageHeaders } from "../middleware/security-headers.ts";
+import { chooseEncoding } from "../lifecycle/compress.ts";
+import { pageHeaders } from "../lifecycle/security-headers.ts";
 
 /** A file of the dashboard in each encoding. */
 export interface StaticAsset {

@@ -1,5 +1,5 @@
-import type { StatisticsFigures } from "../../billing/index.ts";
 import { formatUsd, nanodollarsPerUsd } from "../../contract/index.ts";
+import type { StatisticsFigures } from "../../reports/index.ts";
 
 /** What a chart can show: shares are from 0 to 1, latencies are the 95th percentile in milliseconds. */
 export const metrics = ["cost", "requests", "errors", "tokens", "cache", "first_byte", "duration"] as const;

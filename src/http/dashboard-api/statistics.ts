@@ -1,6 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { emailsOf, maySeeAll } from "../../accounts/index.ts";
+import { GatewayError } from "../../contract/index.ts";
+import type { Store } from "../../db/index.ts";
 import {
   type FiguresByHour,
   type Rank,
@@ -12,9 +14,7 @@ import {
   type StatisticsQuery,
   statisticsGroups,
   sumFigures,
-} from "../../billing/index.ts";
-import { GatewayError } from "../../contract/index.ts";
-import type { Store } from "../../db/index.ts";
+} from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readMoment } from "./read-fields.ts";
 import { readAccount } from "./requests.ts";

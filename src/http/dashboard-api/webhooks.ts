@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
 import { type Payment, recordAudit } from "../../accounts/index.ts";
-import { creditWallet } from "../../billing/index.ts";
 import { formatUsd, GatewayError, makeCallId } from "../../contract/index.ts";
 import { inTransaction, moveWallet, type TransactionScope } from "../../db/index.ts";
+import { creditWallet } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { dataHeaders } from "../middleware/security-headers.ts";
+import { dataHeaders } from "../lifecycle/security-headers.ts";
 import { readSmall } from "./read-small-body.ts";
 
 /**

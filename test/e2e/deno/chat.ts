@@ -1,6 +1,5 @@
 import rows from "../../../catalogue/openai.json" with { type: "json" };
 import { sandbox } from "../../../plugins/sandbox/index.ts";
-import { createBilling } from "../../../src/billing/index.ts";
 import type { Caller, ChatChunk } from "../../../src/contract/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import {
@@ -11,6 +10,7 @@ import {
   runCall,
   TimeoutScheduler,
 } from "../../../src/kernel/index.ts";
+import { createBilling } from "../../../src/ledger/index.ts";
 import { readModels } from "../../../src/sdk/index.ts";
 
 /** Run by Deno: a chat, whole and streamed, through kernel, sandbox plugin, ledger and store. Prints one JSON line. */

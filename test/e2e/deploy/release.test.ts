@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { dependencies } from "../../../package.json" with { type: "json" };
-import { releaseTargets } from "../../../src/cli/build.bun.ts";
+import { releaseTargets } from "../../../scripts/build.bun.ts";
 
 const root = join(import.meta.dir, "../../..");
-const script = join(root, "src/cli/release.bun.ts");
+const script = join(root, "scripts/release.bun.ts");
 
 test("the Bun of every machine is in the lockfile, with its hash and of this version", async () => {
   const lock = await Bun.file(join(root, "bun.lock")).text();

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Ajv from "ajv";
 import { dependencies } from "../../../package.json" with { type: "json" };
-import { createSbom } from "../../../src/cli/sbom.bun.ts";
+import { createSbom } from "../../../scripts/sbom.bun.ts";
 
 const root = join(import.meta.dir, "../../..");
 const folder = mkdtempSync(join(tmpdir(), "modelgate-twice-"));
@@ -25,7 +25,7 @@ async function buildCopy(name: string): Promise<string> {
   copyCheckout(copy);
   const outfile = join(folder, `${name}-out`, "modelgate");
   const script = `
-    import { buildCommand } from "./src/cli/build.bun.ts";
+    import { buildCommand } from "./scripts/build.bun.ts";
     const { exitCode, stderr } = Bun.spawnSync(buildCommand(process.env.OUTFILE));
     if (exitCode !== 0) throw new Error(stderr.toString());`;
   const env = { ...process.env, OUTFILE: outfile, MODELGATE_COMMIT: "0123456789ab" };

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type { PluginState } from "../../../src/plugin-loader/index.ts";
+import type { PluginState } from "../../../src/providers/index.ts";
 import { builtBinary } from "../../support/binary.ts";
 import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
 import { openCliStore } from "../../support/ledger-view.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { verifyLedger } from "../../../src/billing/index.ts";
 import { openStore } from "../../../src/db/index.ts";
+import { verifyLedger } from "../../../src/ledger/index.ts";
 import { fillWallet, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
 import {
   newDatabase,

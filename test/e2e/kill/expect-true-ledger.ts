@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
-import { verifyLedger } from "../../../src/billing/index.ts";
 import type { Store } from "../../../src/db/index.ts";
+import { verifyLedger } from "../../../src/ledger/index.ts";
 import { type CatalogueRow, catalogueRow } from "../../support/catalogue.ts";
 import type { Clients } from "./clients.ts";
 import { type MeteredProvider, usageOf } from "./metered-provider.ts";

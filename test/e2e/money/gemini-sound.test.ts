@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
-import { verifyLedger } from "../../../src/billing/index.ts";
+import { verifyLedger } from "../../../src/ledger/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-upstream.ts";
 import { eventsReply, jsonReply } from "../../support/reply.ts";

@@ -1,6 +1,6 @@
 /** What was asked for without the money for it, because the hold did not see it: each of these overdrew a wallet. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { creditWallet } from "../../../src/billing/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
 import { chunk, concat, flacFrames, flacHead, le } from "../../support/audio-files.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { verifyLedger } from "../../../src/billing/index.ts";
 import { openStore } from "../../../src/db/index.ts";
+import { verifyLedger } from "../../../src/ledger/index.ts";
 import { textChunk } from "../../support/chunks.ts";
 import { fillWallet, type Gateway, hookMsMax, ownerEmail, startGateway } from "../../support/gateway.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { auditedActions, createAudited } from "../../../src/accounts/audit.ts";
 import { commandLine, makeTemporaryPassword, readAudit } from "../../../src/accounts/index.ts";
-import { creditWallet } from "../../../src/billing/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { type SmtpSink, startSmtpSink } from "../../support/smtp-sink.ts";
 import { cookieOf, dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { gatewayOwner, writeRule } from "../../../src/alerts/index.ts";
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
-import { creditWallet } from "../../../src/billing/index.ts";
 import { startOfPeriod } from "../../../src/db/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { accountWith, fixture, hour, minute, secondStore, usd } from "./fixture.ts";

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { commands } from "../../../src/cli/index.ts";
 import type { ConfigRow } from "../../../src/config/index.ts";
-import type { PluginState } from "../../../src/plugin-loader/index.ts";
+import type { PluginState } from "../../../src/providers/index.ts";
 import { type Bench, makeBench, makePlugin, makeRow } from "./fixture.ts";
 
 const benches: Bench[] = [];

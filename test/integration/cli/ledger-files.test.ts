@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createBilling, creditWallet } from "../../../src/billing/index.ts";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
+import { createBilling, creditWallet } from "../../../src/ledger/index.ts";
 import { rollUp } from "../../support/usage.ts";
-import { createAdmission, createSettlement } from "../billing/admissions.ts";
+import { createAdmission, createSettlement } from "../ledger/admissions.ts";
 import { type Bench, makeBench, makePlugin, makeRow } from "./fixture.ts";
 
 const dayMs = 86_400_000;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { PluginState } from "../../../src/plugin-loader/index.ts";
+import type { PluginState } from "../../../src/providers/index.ts";
 import { type Bench, makeBench } from "./fixture.ts";
 
 let bench: Bench;

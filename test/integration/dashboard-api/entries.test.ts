@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
-import { creditWallet } from "../../../src/billing/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { twoMembers } from "../../unit/http/dashboard-http.ts";
 

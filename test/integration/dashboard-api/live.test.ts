@@ -1,8 +1,8 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { type OpenCall, remoteCallsMax } from "../../../src/billing/index.ts";
 import type { Caller } from "../../../src/contract/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
 import { CallContext } from "../../../src/kernel/index.ts";
+import { type OpenCall, remoteCallsMax } from "../../../src/ledger/index.ts";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
-import { createBilling } from "../../../src/billing/index.ts";
 import { createIdempotencyKeys, type KeyedRequest, type Store } from "../../../src/db/index.ts";
 import { insertAbandoned } from "../../../src/db/open-calls.ts";
-import { createAdmission, createSettlement } from "../billing/admissions.ts";
+import { createBilling } from "../../../src/ledger/index.ts";
+import { createAdmission, createSettlement } from "../ledger/admissions.ts";
 import { engine, temporaryStore } from "./temporary-store.ts";
 
 const dayMs = 86_400_000;

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openSessions } from "../../../src/accounts/better-auth.ts";
 import { readSessionUser } from "../../../src/accounts/sessions.ts";
-import { readLatestCalls, readRecentCalls } from "../../../src/billing/recent-calls.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
+import { readLatestCalls, readRecentCalls } from "../../../src/reports/recent-calls.ts";
 import { sessionCookieOf } from "../../support/session-cookie.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-test-"));

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import type { CallRow } from "../../support/ledger-view.ts";
 import { chatReply, claude, eventsOf, gpt, type NativeBench, type Seen, startNative, streamOf } from "./fixture.ts";
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { UpstreamFault } from "../../../src/contract/index.ts";
 import { readAudioLength } from "../../../src/kernel/audio/audio-length.ts";
-import { readManifest } from "../../../src/plugin-loader/manifest.ts";
+import { readManifest } from "../../../src/providers/manifest.ts";
 import { joinWav, PluginError, readModels, readWav, wavMs, writeWav } from "../../../src/sdk/index.ts";
 import { anyJson, expectPrototypesClean, runs, thrownBy } from "../../support/hostile.ts";
 

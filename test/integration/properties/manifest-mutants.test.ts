@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { ProviderPlugin } from "../../../src/contract/index.ts";
-import { readManifest } from "../../../src/plugin-loader/manifest.ts";
+import { readManifest } from "../../../src/providers/manifest.ts";
 import { PluginError } from "../../../src/sdk/index.ts";
 import { expectPrototypesClean, thrownBy } from "../../support/hostile.ts";
 import { exemplarOf } from "./exemplars.ts";

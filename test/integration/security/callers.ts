@@ -1,7 +1,7 @@
 import { commandLine, createAdminKey, revokeAdminKey, teamActions } from "../../../src/accounts/index.ts";
-import { creditWallet } from "../../../src/billing/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import type { Role } from "../../../src/db/index.ts";
+import { creditWallet } from "../../../src/ledger/index.ts";
 import { openObservability } from "../../../src/observability/index.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";

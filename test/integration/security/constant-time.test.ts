@@ -19,14 +19,14 @@ const compareNone: Readonly<Record<string, string>> = {
   "accounts/auth-http.ts": "a placeholder address is made from it",
   "accounts/vouchers.ts": "a voucher is found by its code's hash, in an index",
   "http/admin-api/guard.ts": "a repeated request is found by its hash, in an index",
-  "http/middleware/reply-once.ts": "a repeated request is found by its hash, in an index",
+  "http/lifecycle/reply-once.ts": "a repeated request is found by its hash, in an index",
   "http/dashboard-api/static-assets.ts": "a file's version",
   "contract/price.ts": "the version of a price",
   "db/migrations/migration.ts": "the version of a migration",
   "billing/recent-calls.ts": "a list's version",
   "db/blobs.ts": "the files of an account are counted by a hash of its id",
-  "plugin-loader/find-sources.ts": "a file's version",
-  "plugin-loader/operator-catalogue.ts": "the version of files",
+  "providers/find-sources.ts": "a file's version",
+  "providers/operator-catalogue.ts": "the version of files",
   "providers/secret-box.ts": "a key and its id are made from a secret",
 };
 

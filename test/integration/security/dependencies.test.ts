@@ -93,7 +93,7 @@ describe("every dependency", () => {
       dependencies: manifest.dependencies,
       devDependencies: manifest.devDependencies,
     });
-    for (const file of ["deploy/Dockerfile", "src/cli/release.bun.ts"]) {
+    for (const file of ["deploy/Dockerfile", "scripts/release.bun.ts"]) {
       expect(readFileSync(join(root, file), "utf8")).toContain("--frozen-lockfile");
     }
   });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { expectPrototypesClean } from "../../support/hostile.ts";
 import { dashboardHttp, origin } from "../../unit/http/dashboard-http.ts";
 import { httpOf, messages } from "../../unit/http/support.ts";
-import { makeHome, manifest, row, stockOf } from "../../unit/plugin-loader/folder.ts";
+import { makeHome, manifest, row, stockOf } from "../../unit/providers/folder.ts";
 
 afterEach(() => {
   expectPrototypesClean();

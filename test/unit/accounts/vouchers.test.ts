@@ -6,8 +6,8 @@ import {
   redeemVoucher,
   voidVoucher,
 } from "../../../src/accounts/index.ts";
-import { readWalletState, verifyLedger } from "../../../src/billing/index.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
+import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
 
 const defaults = { requestsPerMinute: 600, tokensPerMinute: 1_000_000, freeTokensPerDay: 250_000 };

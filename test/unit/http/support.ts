@@ -5,8 +5,8 @@ import { type Caller, GatewayError, type ProviderPlugin } from "../../../src/con
 import { type Blobs, openStore, type StoredBlob } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
 import { MemoryAccountant } from "../../../src/http/memory/memory-accountant.ts";
-import { SseHeartbeat } from "../../../src/http/middleware/sse-heartbeat.ts";
 import { createHttp } from "../../../src/http/server.ts";
+import { SseHeartbeat } from "../../../src/http/sse/heartbeat.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";
 import { Providers, SecretBox } from "../../../src/providers/index.ts";
 import { completionOf } from "../kernel/streams.ts";

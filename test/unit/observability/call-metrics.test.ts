@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import { type ChatChunk, UpstreamFault } from "../../../src/contract/index.ts";
+import { executeCall, HttpCall } from "../../../src/http/lifecycle/handle-call.ts";
 import { CallMemory } from "../../../src/http/memory/call-memory.ts";
-import { executeCall, HttpCall } from "../../../src/http/middleware/handle-call.ts";
 import { CallMetrics } from "../../../src/observability/metrics/call-metrics.ts";
 import { addCommitMetrics } from "../../../src/observability/metrics/gateway-metrics.ts";
 import { type MetricLine, readScrape, sampleOf } from "../../support/prometheus-text.ts";

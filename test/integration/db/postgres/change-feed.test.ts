@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { createAccounts } from "../../../../src/accounts/index.ts";
-import { creditWallet } from "../../../../src/billing/index.ts";
+import { creditWallet } from "../../../../src/ledger/index.ts";
 import { queryPostgres } from "../../../support/postgres.ts";
 import { node, postgresTest, until } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
 import { beforeAll, expect } from "bun:test";
 import { sql } from "kysely";
-import { openElsewhere } from "../../../../src/billing/remote-calls.ts";
 import type { Store } from "../../../../src/db/index.ts";
+import { openElsewhere } from "../../../../src/ledger/remote-calls.ts";
 import { queryPostgres, whyNoPostgres } from "../../../support/postgres.ts";
 import { node, postgresTest } from "./fixture.ts";
 

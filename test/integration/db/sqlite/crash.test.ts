@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { sql } from "kysely";
-import { verifyLedger } from "../../../../src/billing/index.ts";
 import type { Store } from "../../../../src/db/index.ts";
+import { verifyLedger } from "../../../../src/ledger/index.ts";
 import { randomBelow } from "../../../support/random.ts";
 import { temporaryFile, temporaryStore } from "../temporary-store.ts";
 

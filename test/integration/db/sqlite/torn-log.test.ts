@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { verifyLedger } from "../../../../src/billing/index.ts";
+import { verifyLedger } from "../../../../src/ledger/index.ts";
 import { randomBelow } from "../../../support/random.ts";
 import { chargeOf } from "../facts.ts";
 import { temporaryFile, temporaryStore } from "../temporary-store.ts";

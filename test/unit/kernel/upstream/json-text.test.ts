@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { readJson } from "../../../../src/http/middleware/read-body.ts";
+import { readJson } from "../../../../src/http/lifecycle/read-body.ts";
 import { toJsonText } from "../../../../src/kernel/upstream/json-text.ts";
 import { anyJson, runs } from "../../../support/hostile.ts";
 import { httpOf } from "../../http/support.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Call, NativeRequest } from "../../../../src/contract/index.ts";
-import { readManifest } from "../../../../src/plugin-loader/manifest.ts";
+import { readManifest } from "../../../../src/providers/manifest.ts";
 import { openai } from "../../../../src/sdk/index.ts";
 
 const manifest = {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { ChatChunk } from "../../../../src/contract/index.ts";
-import type { SchemaError } from "../../../../src/http/middleware/validation-errors.ts";
+import type { SchemaError } from "../../../../src/http/lifecycle/validation-errors.ts";
 import {
   type ResponsePlan,
   type TranslationOptions,

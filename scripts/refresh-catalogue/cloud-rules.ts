@@ -1,0 +1,208 @@
+import type { Price, Rate } from "../../src/contract/index.ts";
+import { openai } from "./openai-rules.ts";
+import { isPositive, type Listed, toRate, toTieredPrice, toTokenPrice } from "./price-list.ts";
+import { approved, type Facts, moving, ownProtocol, type ProviderRules, search } from "./provider-rules.ts";
+import { gemini } from "./rules.ts";
+
+const claudeOmit = ["presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "logit_bias", "seed"];
+const special = "it is an older one, or not of general use: write a row for it";
+const otherPlace = "the price is that of other places or deployments: write a row for it";
+
+/** How Claude is told to think, wherever it is sold. */
+function claudeFacts(listed: Listed): Facts {
+  const isAdaptive = listed.supports_adaptive_thinking === true;
+  const efforts = [
+    ...["low", "medium", "high"],
+    ...(listed.supports_xhigh_reasoning_effort === true ? ["xhigh"] : []),
+    ...(listed.supports_max_reasoning_effort === true ? ["max"] : []),
+  ];
+  return {
+    contextTokens: listed.max_input_tokens,
+    price: tidy(toTokenPrice(listed)),
+    imageTokensMax: 4784,
+    omit: [...(listed.supports_sampling_params === false ? ["temperature", "top_p"] : []), ...claudeOmit],
+    options: isAdaptive ? { thinking: "adaptive", efforts } : { thinking: "budget" },
+  };
+}
+
+/**
+ * A price whose tiers have the rates of the price itself: those that only a tier has are left out, and so are tiers of service
+ * that lack one, for which the list would leave open what is charged.
+ */
+function tidy(price: Price | undefined): Price | undefined {
+  if (price === undefined) return undefined;
+  const { tiers, serviceTiers = {}, ...own } = price;
+  const names = Object.keys(own);
+  const trim = (all: Price["tiers"]) =>
+    all?.map(({ aboveInputTokens, ...rates }) => ({
+      aboveInputTokens,
+      ...Object.fromEntries(
+        names.map((name) => [name, rates[name as keyof typeof rates] ?? own[name as keyof typeof own]]),
+      ),
+    }));
+  const services = Object.entries(serviceTiers).flatMap(([name, { tiers: long, ...rates }]) => {
+    const isWhole = names.every((meter) => rates[meter as keyof typeof rates] !== undefined);
+    if (!isWhole) return [];
+    const kept = Object.fromEntries(names.map((meter) => [meter, rates[meter as keyof typeof rates]]));
+    return [[name, { ...kept, ...(long && { tiers: trim(long) }) }] as const];
+  });
+  return {
+    ...own,
+    ...(tiers && { tiers: trim(tiers) }),
+    ...(services.length > 0 && { serviceTiers: Object.fromEntries(services) }),
+  } as Price;
+}
+
+/** A model's maker: `anthropic` of `eu.anthropic.claude-sonnet-5`. */
+const makerOf = (id: string) => id.replace(/^(us|eu|global)\./, "").split(".")[0] as string;
+
+const bedrock: ProviderRules = {
+  provider: "bedrock_converse",
+  prefix: "",
+  idPrefix: "bedrock/",
+  ownedBy: makerOf,
+  capabilities: ["chat"],
+  pricingUrl: "https://aws.amazon.com/bedrock/pricing",
+  leftOut: [
+    [/^bedrock\/|^(us-gov|apac|au|jp|in)\./, otherPlace],
+    [/mythos/, approved],
+    [/(^|\.)(openai\.gpt-[56]|xai\.)/, ownProtocol],
+    [/safeguard|voxtral|preview|@|claude-3|claude-(opus|sonnet)-4-2|palmyra|pixtral|nova-premier/, special],
+  ],
+  facts(id, listed) {
+    const isClaude = id.includes("anthropic.");
+    const claude = isClaude ? claudeFacts(listed) : {};
+    const hasTools = listed.supports_function_calling === true;
+    const isTold = id.includes("gpt-oss") && listed.supports_reasoning === true;
+    const options = {
+      ...claude.options,
+      ...(isTold && { thinking: "effort", efforts: ["low", "medium", "high"] }),
+      ...(listed.supports_bedrock_native_structured_output_by_default === true && { jsonSchema: true }),
+      // Where nothing is said of a price for what is written to the cache, nothing is written.
+      ...(isPositive(listed.cache_creation_input_token_cost) && { cachePoints: true }),
+      ...(hasTools && listed.supports_tool_choice !== true && { toolChoice: false }),
+    };
+    return {
+      contextTokens: listed.max_input_tokens,
+      ...claude,
+      price: tidy(toTieredPrice(listed)),
+      omit: claude.omit ?? [...claudeOmit, ...(hasTools ? [] : ["tools", "tool_choice"])],
+      ...(Object.keys(options).length > 0 && { options }),
+    };
+  },
+};
+
+/** What the endpoints of a region cost more than the global one. */
+function regionalFactor(listed: Listed): number | undefined {
+  const factor = listed.regional_endpoint_uplift_multiplier;
+  return isPositive(factor) && factor !== 1 ? factor : undefined;
+}
+
+const vertexPricing = "https://cloud.google.com/vertex-ai/generative-ai/pricing";
+const vertexClaude: ProviderRules = {
+  provider: "vertex_ai-anthropic_models",
+  prefix: "vertex_ai/",
+  idPrefix: "vertex/",
+  ownedBy: () => "anthropic",
+  capabilities: ["chat"],
+  pricingUrl: vertexPricing,
+  leftOut: [[/@|claude-3/, special]],
+  facts(_, listed) {
+    const { options, ...facts } = claudeFacts(listed);
+    const isGlobal = regionalFactor(listed) !== undefined;
+    return { ...facts, options: { ...options, ...(isGlobal && { location: "global" }) } };
+  },
+};
+
+/** The same at the endpoint of the region that the credential names, where that costs more. */
+const vertexRegionalClaude: ProviderRules = {
+  ...vertexClaude,
+  idPrefix: "vertex/regional/",
+  facts(_, listed) {
+    const { price, ...facts } = claudeFacts(listed);
+    const factor = regionalFactor(listed);
+    return { ...facts, price: price && factor !== undefined ? scale(price, factor) : undefined };
+  },
+};
+
+function scale(price: Price, factor: number): Price {
+  const isRate = (value: object): value is Rate => "usd" in value;
+  const visit = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(visit);
+    if (typeof value !== "object" || value === null) return value;
+    if (isRate(value)) return toRate((Number(value.usd) * factor) / value.per, value.per);
+    return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, visit(inner)]));
+  };
+  return visit(price) as Price;
+}
+
+const vertexGemini: ProviderRules = {
+  ...gemini,
+  provider: "vertex_ai-language-models",
+  prefix: "",
+  idPrefix: "vertex/",
+  capabilities: ["chat"],
+  pricingUrl: vertexPricing,
+  leftOut: [
+    [/^vertex_ai\//, "it is in the list twice"],
+    [/live|native-audio|omni|tts|computer-use|deep-research|-image|nano-banana|robotics/, ownProtocol],
+    [/experimental|medlm|preview-\d|customtools|cyber/, special],
+  ],
+  facts(id, listed, capability) {
+    const { options, price: _, ...facts } = gemini.facts(id, listed, capability);
+    // Later ones are at the global endpoint; tiers of service are asked for in another way here.
+    const location = id.startsWith("gemini-2.5") ? {} : { location: "global" };
+    return { ...facts, price: tidy(toTokenPrice(listed)), options: { ...options, ...location } };
+  },
+};
+
+const azurePricing = "https://azure.microsoft.com/pricing/details/azure-openai";
+/** The list does not say it of Azure's. */
+const vectorSizes: Readonly<Record<string, number>> = {
+  "text-embedding-3-large": 3072,
+  "text-embedding-3-small": 1536,
+};
+const azure: ProviderRules = {
+  ...openai,
+  provider: "azure",
+  prefix: "azure/",
+  idPrefix: "azure/",
+  capabilities: ["chat", "embeddings", "images"],
+  pricingUrl: azurePricing,
+  leftOut: [
+    [/\//, otherPlace],
+    [/realtime|live|sora|container|computer-use|-translate|transcribe|whisper|tts|audio|router/, ownProtocol],
+    [/deep-research/, search],
+    [/latest|-chat$/, moving],
+    [/-\d{4}-\d{2}-\d{2}$|-\d{4}-preview|gpt-3|gpt-4-|^ada$|mistral|codex-mini$|dall-e|o1-mini/, special],
+  ],
+  facts(id, listed, capability) {
+    const facts = openai.facts(id, { output_vector_size: vectorSizes[id] as number, ...listed }, capability);
+    return capability === "chat" ? { ...facts, price: tidy(facts.price) } : facts;
+  },
+};
+
+const azureClaude: ProviderRules = {
+  provider: "azure_ai",
+  prefix: "azure_ai/",
+  idPrefix: "azure/",
+  ownedBy: () => "anthropic",
+  capabilities: ["chat"],
+  pricingUrl: "https://azure.microsoft.com/pricing/details/ai-foundry-models",
+  leftOut: [
+    [/^(?!claude-)/, special],
+    [/mythos/, approved],
+    [/-fast$/, special],
+  ],
+  facts(_, listed) {
+    const { options, ...facts } = claudeFacts(listed);
+    return { ...facts, options: { ...options, protocol: "messages" } };
+  },
+};
+
+/** By plugin. The names of a cloud's models have its own before them: the same model costs otherwise elsewhere. */
+export const cloudRules: Readonly<Record<string, readonly ProviderRules[]>> = {
+  azure: [azure, azureClaude],
+  bedrock: [bedrock],
+  vertex: [vertexGemini, vertexClaude, vertexRegionalClaude],
+};

@@ -1,0 +1,113 @@
+import { isDeepStrictEqual } from "node:util";
+import { type MeterName, meterNames, type Price, type Rate, textMeterOf } from "../../src/contract/index.ts";
+
+/** A model in the price list of LiteLLM: dollars for one unit, and what the model can do. */
+export interface Listed {
+  readonly mode?: string;
+  readonly litellm_provider?: string;
+  readonly max_input_tokens?: number;
+  readonly max_output_tokens?: number;
+  /** The provider ends the model on this day. */
+  readonly deprecation_date?: string;
+  readonly supported_endpoints?: readonly string[];
+  readonly output_vector_size?: number;
+  readonly source?: string;
+  readonly [field: string]: unknown;
+}
+
+/** The list's names of the meters, for one token. */
+const tokenFields: Readonly<Record<string, string>> = {
+  inputToken: "input_cost_per_token",
+  cacheReadToken: "cache_read_input_token_cost",
+  cacheWriteToken: "cache_creation_input_token_cost",
+  cacheWrite1hToken: "cache_creation_input_token_cost_above_1hr",
+  outputToken: "output_cost_per_token",
+};
+
+/**
+ * The price of a listed chat or embedding model.
+ *
+ * @returns `undefined` when the list has none, or says that the model is free of charge.
+ */
+export function toTokenPrice(listed: Listed): Price | undefined {
+  return isPositive(listed.input_cost_per_token) ? toTariff(listed, "") : undefined;
+}
+
+/**
+ * The same with the rates of service tiers, where the list has them. Flex for long prompts is left out with the tier when
+ * the list does not have it; priority does not serve them.
+ */
+export function toTieredPrice(listed: Listed): Price | undefined {
+  const price = toTokenPrice(listed);
+  const tiers = ["flex", "priority"].flatMap((name) => {
+    const tariff = toTariff(listed, `_${name}`);
+    const isKnown = isPositive(listed[`input_cost_per_token_${name}`]);
+    const isWhole = name === "priority" || (tariff.tiers?.length ?? 0) === (price?.tiers?.length ?? 0);
+    return isKnown && isWhole ? [[name, tariff] as const] : [];
+  });
+  return price === undefined || tiers.length === 0 ? price : { ...price, serviceTiers: Object.fromEntries(tiers) };
+}
+
+/** @param suffix Behind the names of the rates, such as `_flex`. */
+function toTariff(listed: Listed, suffix: string): Omit<Price, "serviceTiers"> {
+  const rates = toRates(listed, suffix);
+  const form = new RegExp(`^input_cost_per_token_above_(\\d+)k_tokens${suffix}$`);
+  const tiers = Object.keys(listed)
+    .flatMap((field) => Number(form.exec(field)?.[1] ?? []))
+    .filter((thousands) => thousands > 0)
+    .sort((a, b) => a - b)
+    .map((thousands) => ({
+      aboveInputTokens: thousands * 1000,
+      // What the list does not raise costs the same in the tier.
+      ...rates,
+      ...toRates(listed, `_above_${thousands}k_tokens${suffix}`),
+    }));
+  return tiers.length === 0 ? rates : { ...rates, tiers };
+}
+
+function toRates(listed: Listed, suffix: string): Partial<Record<MeterName, Rate>> {
+  const rates: Partial<Record<MeterName, Rate>> = {};
+  for (const meter of meterNames) {
+    const usd = listed[`${tokenFields[meter]}${suffix}`];
+    if (isPositive(usd)) rates[meter] = toRate(usd, 1_000_000);
+  }
+  return rates;
+}
+
+/** The list's names of what a token of sound or of a picture costs. */
+const mediaFields = {
+  audioInputToken: "input_cost_per_audio_token",
+  audioOutputToken: "output_cost_per_audio_token",
+  imageOutputToken: "output_cost_per_image_token",
+} as const;
+
+/**
+ * The price of a listed model by the tokens of text, sound and pictures. What the list does not lower for reading from a
+ * cache costs the same then, and tokens of an answer that is all sound or pictures have one price.
+ */
+export function toMediaPrice(listed: Listed): Price | undefined {
+  const price = toTokenPrice(listed);
+  if (price?.inputToken === undefined) return undefined;
+  const media: Price = {};
+  for (const [meter, field] of Object.entries(mediaFields) as [MeterName, string][]) {
+    const usd = listed[field];
+    if (isPositive(usd)) media[meter] = toRate(usd, 1_000_000);
+  }
+  const { inputToken, cacheReadToken = inputToken } = price;
+  const outputToken = price.outputToken ?? media.imageOutputToken ?? media.audioOutputToken;
+  if (outputToken === undefined) return undefined;
+  const all: Price = { inputToken, ...media, cacheReadToken, outputToken };
+  const isOwn = ([meter, rate]: [string, unknown]) =>
+    !isDeepStrictEqual(rate, all[textMeterOf[meter as MeterName] as MeterName]);
+  return Object.fromEntries(Object.entries(all).filter(isOwn));
+}
+
+/** @param usd Of one unit; @param per What the rate is written for. */
+export function toRate(usd: number, per: number): Rate {
+  const [whole, decimals = ""] = (usd * per).toFixed(9).split(".");
+  return { usd: `${whole}.${decimals.replace(/0+$/, "").padEnd(2, "0")}`, per };
+}
+
+export function isPositive(value: unknown): value is number {
+  return typeof value === "number" && value > 0 && Number.isFinite(value);
+}

@@ -1,0 +1,132 @@
+import { useState } from "react";
+import { Link, useParams } from "wouter";
+import { type AccountDetail, refreshAccounts, useAccount } from "../../data/admin.ts";
+import { api, request } from "../../data/api.ts";
+import { mayAdminister } from "../../data/roles.ts";
+import { useMe } from "../../data/session.ts";
+import { formatCount, formatDay, formatUntil, formatUsd } from "../../format.ts";
+import { Button } from "../../kit/button.tsx";
+import { Confirm } from "../../kit/confirm.tsx";
+import { Callout, Loaded } from "../../kit/feedback.tsx";
+import { PageHead } from "../../kit/page.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { useAction } from "../../kit/use-action.ts";
+import { AccountState } from "../accounts/accounts-page.tsx";
+import { EntriesSection } from "../billing/entries-section.tsx";
+import { Stat } from "../overview/stats.tsx";
+import { TeamSection } from "../team/team-section.tsx";
+import { ContentSection } from "./content-section.tsx";
+import { KeysSection } from "./keys-section.tsx";
+import { ModelsSection } from "./models-section.tsx";
+import { CreditSection, LimitsSection } from "./money-sections.tsx";
+import { ProfileSection } from "./profile-section.tsx";
+import { SignInSection } from "./sign-in-section.tsx";
+import { UsageSection } from "./usage-section.tsx";
+
+/** All about one account, for administrators; each change of it is recorded in the audit log. */
+export default function AccountPage() {
+  const { id = "" } = useParams<{ id: string }>();
+  const account = useAccount(id);
+  return (
+    <>
+      <Link className="link back" href="/admin/accounts">
+        All accounts
+      </Link>
+      <Loaded state={account} lines={8}>
+        {(data) => <Account account={data} />}
+      </Loaded>
+    </>
+  );
+}
+
+function Account({ account }: { account: AccountDetail }) {
+  const { data: me } = useMe();
+  const mayChange = me !== undefined && mayAdminister(me.role);
+  /** Only owners change how an owner signs in and what an owner may do. */
+  const mayManage = mayChange && (account.role !== "owner" || me.role === "owner");
+  return (
+    <>
+      <PageHead
+        title={account.email}
+        description={
+          <>
+            {account.name ?? "No name"}, created {formatDay(account.created_at)} <AccountState account={account} />
+          </>
+        }
+      >
+        {mayManage && me.own_account !== account.id && <DisableButton account={account} />}
+      </PageHead>
+      <div className="stack">
+        {account.disabled_at !== null && (
+          <Callout tone="warn">
+            Disabled on {formatDay(account.disabled_at)}: its keys and its user are refused.
+          </Callout>
+        )}
+        <Figures account={account} />
+        <div className="split">
+          <ProfileSection account={account} mayManage={mayManage} isOwner={me?.role === "owner"} />
+          <LimitsSection account={account} mayChange={mayChange} />
+        </div>
+        {mayChange && <CreditSection account={account} />}
+        <ModelsSection account={account} mayManage={mayManage} />
+        <TeamSection account={account.id} mayManage={mayManage} />
+        <KeysSection accountId={account.id} />
+        <ContentSection account={account} mayChange={mayChange} />
+        <UsageSection accountId={account.id} />
+        <EntriesSection account={account.id} />
+        <SignInSection account={account} mayManage={mayManage} />
+      </div>
+    </>
+  );
+}
+
+function Figures({ account: { wallet, quota } }: { account: AccountDetail }) {
+  return (
+    <div className="split">
+      <Stat name="Balance" value={formatUsd(wallet.balance_usd)} exact={`$${wallet.balance_usd}`}>
+        {Number(wallet.held_usd) > 0 ? `${formatUsd(wallet.held_usd)} held for running calls` : "no running calls"}
+      </Stat>
+      <Stat name="Free tokens left today" value={formatCount(quota.remaining)}>
+        of {formatCount(quota.limit)}, resets in {formatUntil(quota.resets_at)}
+      </Stat>
+    </div>
+  );
+}
+
+/** Disabling asks first, because it ends all keys of a customer at once. */
+function DisableButton({ account: { id, email, disabled_at } }: { account: AccountDetail }) {
+  const [isAsking, setAsking] = useState(false);
+  const set = async (disabled: boolean) => {
+    await request(api.admin.accounts({ id }).disabled.post({ disabled }));
+    await refreshAccounts();
+    toast(disabled ? `${email} is disabled; its keys no longer work` : `${email} is enabled`);
+  };
+  const { run, isBusy, formError } = useAction(() => set(false));
+  if (disabled_at !== null) {
+    return (
+      <>
+        <Callout tone="bad">{formError()}</Callout>
+        <Button look="primary" disabled={isBusy} onClick={() => void run()}>
+          Enable account
+        </Button>
+      </>
+    );
+  }
+  return (
+    <>
+      <Button look="plain bad" onClick={() => setAsking(true)}>
+        Disable account…
+      </Button>
+      {isAsking && (
+        <Confirm
+          title={`Disable ${email}?`}
+          action="Disable account"
+          act={() => set(true)}
+          onClose={() => setAsking(false)}
+        >
+          <p>All its API keys are rejected immediately, and its user is signed out. You can enable it again.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,83 @@
+import { useRef } from "react";
+import { type AccountDetail, useAccountKeys } from "../../data/admin.ts";
+import { type ContentLog, deleteAccountContent, switchContent, useAccountContent } from "../../data/content.ts";
+import { Callout, Loaded } from "../../kit/feedback.tsx";
+import { Section } from "../../kit/page.tsx";
+import { useAction } from "../../kit/use-action.ts";
+import { getKeyState } from "../keys/api.ts";
+import { KeptRecords } from "../settings/content-section.tsx";
+
+interface ContentProps {
+  account: AccountDetail;
+  mayChange: boolean;
+}
+
+/** Whether prompts and answers of an account are kept. */
+export function ContentSection({ account, mayChange }: ContentProps) {
+  const content = useAccountContent(account.id);
+  return (
+    <Section title="Prompts and answers">
+      <Loaded state={content} lines={2}>
+        {(data) => (
+          <div className="card-body stack">
+            <p className="soft">{describeMode(data)}</p>
+            {data.mode === "selected" && <Switches account={account} content={data} mayChange={mayChange} />}
+            {data.records > 0 && (
+              <KeptRecords
+                records={data.records}
+                mayDelete={mayChange}
+                question={`Delete the content of ${account.email}?`}
+                remove={() => deleteAccountContent(account.id)}
+              />
+            )}
+          </div>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+function describeMode({ mode, days }: ContentLog): string {
+  const kept = `redacted and encrypted, for ${days === 1 ? "1 day" : `${days} days`}`;
+  const seen = "The account and administrators can read them; each look of an administrator is in the audit log.";
+  if (mode === "off") return "No prompts and answers are kept: CONTENT_LOG is off.";
+  if (mode === "all") return `Prompts and answers of all accounts are kept, ${kept}: CONTENT_LOG is all. ${seen}`;
+  return `Prompts and answers can be kept here, ${kept}. ${seen} The account is told on its pages.`;
+}
+
+function Switches({ account: { id, email }, content, mayChange }: ContentProps & { content: ContentLog }) {
+  const keys = useAccountKeys(id);
+  const wanted = useRef({ on: false, key: undefined as string | undefined });
+  const { run, isBusy, formError } = useAction(() => switchContent(id, wanted.current.on, wanted.current.key));
+  const set = (on: boolean, key?: string) => {
+    wanted.current = { on, key };
+    void run();
+  };
+  const active = keys.data?.data.filter((key) => getKeyState(key) === "active") ?? [];
+  const isOff = !mayChange || isBusy;
+  return (
+    <>
+      <Callout tone="bad">{formError()}</Callout>
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={content.account}
+          disabled={isOff}
+          onChange={(event) => set(event.target.checked)}
+        />
+        Keep those of all calls of {email}
+      </label>
+      {active.map(({ id: keyId, name }) => (
+        <label className="check" key={keyId}>
+          <input
+            type="checkbox"
+            checked={content.account || content.keys.includes(keyId)}
+            disabled={isOff || content.account}
+            onChange={(event) => set(event.target.checked, keyId)}
+          />
+          <span className="break">Keep those of the key “{name}”</span>
+        </label>
+      ))}
+    </>
+  );
+}

@@ -1,0 +1,85 @@
+import { type AccountDetail, refreshAccounts } from "../../data/admin.ts";
+import { api, request } from "../../data/api.ts";
+import { formatCount, formatUsd } from "../../format.ts";
+import { TextField } from "../../kit/field.tsx";
+import { Form, Submit, useForm } from "../../kit/form.tsx";
+import { Section } from "../../kit/page.tsx";
+import { toast } from "../../kit/toast.tsx";
+
+export function CreditSection({ account: { id, email } }: { account: AccountDetail }) {
+  const form = useForm({ usd: "", note: "" }, async ({ usd, note }) => {
+    const credit = { usd: usd.trim(), note: note.trim() };
+    const { balance_usd } = await request(api.admin.accounts({ id }).credit.post(credit));
+    form.reset();
+    await refreshAccounts();
+    toast(`The balance of ${email} is ${formatUsd(balance_usd)}`);
+  });
+  const { usd, note } = form.values;
+  return (
+    <Section title="Add credit">
+      <Form form={form} className="stack card-body">
+        <div className="split">
+          <TextField
+            label="Credit (USD)"
+            inputMode="decimal"
+            autoComplete="off"
+            placeholder="25.00"
+            {...form.field("usd")}
+            hint="To deduct, use the command: modelgate wallet debit"
+          />
+          <TextField label="Note (shown on the statement)" autoComplete="off" maxLength={500} {...form.field("note")} />
+        </div>
+        <div className="row">
+          <Submit form={form} label="Add credit" look="" isComplete={usd.trim() !== "" && note.trim() !== ""} />
+        </div>
+      </Form>
+    </Section>
+  );
+}
+
+export function LimitsSection({ account, mayChange }: { account: AccountDetail; mayChange: boolean }) {
+  const { limits, quota, free_tokens_per_day: own } = account;
+  return (
+    <Section title="Limits">
+      <dl className="facts card-body">
+        <dt>Requests per minute</dt>
+        <dd>{formatCount(limits.requests_per_minute)}</dd>
+        <dt>Tokens per minute</dt>
+        <dd>{formatCount(limits.tokens_per_minute)}</dd>
+        <dt>Concurrent calls</dt>
+        <dd>{limits.concurrent_calls === null ? "No limit" : formatCount(limits.concurrent_calls)}</dd>
+        <dt>Free tokens per day</dt>
+        <dd>
+          {formatCount(quota.limit)} {own === null && <span className="faint">(default)</span>}
+        </dd>
+      </dl>
+      {mayChange && <QuotaForm account={account} />}
+    </Section>
+  );
+}
+
+/** Sets the daily free quota of the account, or resets it to the default. */
+function QuotaForm({ account: { id, email, free_tokens_per_day } }: { account: AccountDetail }) {
+  const form = useForm({ tokens: String(free_tokens_per_day ?? "") }, async (values) => {
+    const tokens = values.tokens.trim() === "" ? null : Number(values.tokens);
+    await request(api.admin.accounts({ id }).quota.post({ tokens }));
+    await refreshAccounts();
+    toast(tokens === null ? `${email} uses the default quota` : `${email} has a custom quota`);
+  });
+  const isValid = /^\d{0,15}$/.test(form.values.tokens.trim());
+  return (
+    <Form form={form} className="stack card-body">
+      <TextField
+        label="Free tokens per day"
+        inputMode="numeric"
+        autoComplete="off"
+        {...form.field("tokens")}
+        {...(!isValid && { error: "Enter a whole number of tokens" })}
+        hint="Leave empty for the default quota"
+      />
+      <div className="row">
+        <Submit form={form} label="Set quota" look="" isComplete={isValid} />
+      </div>
+    </Form>
+  );
+}

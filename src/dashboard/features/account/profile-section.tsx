@@ -1,0 +1,73 @@
+import { type AccountDetail, refreshAccounts } from "../../data/admin.ts";
+import { api, request } from "../../data/api.ts";
+import { type Role, roleHints, roleNames, toRoleName } from "../../data/roles.ts";
+import { SelectField, TextField } from "../../kit/field.tsx";
+import { Form, Submit, useForm } from "../../kit/form.tsx";
+import { Section } from "../../kit/page.tsx";
+import { toast } from "../../kit/toast.tsx";
+
+interface ProfileProps {
+  account: AccountDetail;
+  /** Whether the user may change the profile and role of this account. */
+  mayManage: boolean;
+  /** Only owners make owners. */
+  isOwner: boolean;
+}
+
+export function ProfileSection({ account, mayManage, isOwner }: ProfileProps) {
+  return (
+    <Section title="Profile and role">
+      {mayManage ? <ProfileForm key={account.id} account={account} isOwner={isOwner} /> : <Facts account={account} />}
+    </Section>
+  );
+}
+
+function Facts({ account: { id, email, name, role } }: { account: AccountDetail }) {
+  return (
+    <dl className="facts card-body">
+      <dt>Account ID</dt>
+      <dd className="mono">{id}</dd>
+      <dt>Email</dt>
+      <dd>{email}</dd>
+      <dt>Name</dt>
+      <dd>{name ?? "–"}</dd>
+      <dt>Role</dt>
+      <dd>{role === null ? "No sign-in yet" : toRoleName(role)}</dd>
+    </dl>
+  );
+}
+
+function ProfileForm({ account, isOwner }: { account: AccountDetail; isOwner: boolean }) {
+  const role: Role = account.role ?? "member";
+  const form = useForm({ email: account.email, name: account.name ?? "", role }, async (values) => {
+    const [email, name] = [values.email.trim(), values.name.trim()];
+    const changes = {
+      ...(email !== account.email && { email }),
+      ...(name !== (account.name ?? "") && { name: name === "" ? null : name }),
+      ...(values.role !== role && { role: values.role }),
+    };
+    await request(api.admin.accounts({ id: account.id }).patch(changes));
+    await refreshAccounts();
+    toast(`${email} saved`);
+  });
+  const { email, name, role: chosen } = form.values;
+  const isChanged = email.trim() !== account.email || name.trim() !== (account.name ?? "") || chosen !== role;
+  return (
+    <Form form={form} className="stack card-body">
+      <TextField label="Email" inputMode="email" autoComplete="off" maxLength={254} {...form.field("email")} />
+      <TextField label="Name" autoComplete="off" maxLength={200} {...form.field("name")} />
+      <SelectField
+        label="Role"
+        value={chosen}
+        options={roleNames.filter(([known]) => known !== "owner" || isOwner)}
+        onText={(next) => form.set({ role: next })}
+        error={form.fieldError("role")}
+        hint={roleHints[chosen]}
+      />
+      <div className="row row-apart">
+        <Submit form={form} label="Save" busyLabel="Saving…" isComplete={isChanged && email.trim() !== ""} />
+        <span className="faint mono">{account.id}</span>
+      </div>
+    </Form>
+  );
+}

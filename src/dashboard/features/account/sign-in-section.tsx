@@ -1,0 +1,62 @@
+import { useState } from "react";
+import { type AccountDetail, refreshAccounts } from "../../data/admin.ts";
+import { api, request } from "../../data/api.ts";
+import { Button } from "../../kit/button.tsx";
+import { Confirm } from "../../kit/confirm.tsx";
+import { Section } from "../../kit/page.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { InviteSection } from "../accounts/invite-section.tsx";
+import { SessionFacts, toBrowserName } from "../settings/sessions-section.tsx";
+
+/** How the account's user signs in, and where they are signed in now. */
+export function SignInSection({ account, mayManage }: { account: AccountDetail; mayManage: boolean }) {
+  const [isAsking, setAsking] = useState(false);
+  const { id, email, sessions } = account;
+  const signOut = async () => {
+    await request(api.admin.accounts({ id }).sessions.delete());
+    await refreshAccounts();
+    toast(`${email} is signed out everywhere`);
+  };
+  return (
+    <Section
+      title="Sign-in and sessions"
+      actions={
+        mayManage &&
+        sessions.length > 0 && (
+          <Button look="small" onClick={() => setAsking(true)}>
+            Sign out everywhere
+          </Button>
+        )
+      }
+    >
+      <div className="card-body stack">
+        <span className="soft">{describeSignIn(account)}</span>
+        {mayManage && <InviteSection accountId={id} email={email} />}
+      </div>
+      {sessions.length > 0 && (
+        <ul className="rows">
+          {sessions.map(({ id: session, ...facts }) => (
+            <li key={session}>
+              <strong>{toBrowserName(facts.user_agent)}</strong>
+              <SessionFacts session={facts} />
+            </li>
+          ))}
+        </ul>
+      )}
+      {isAsking && (
+        <Confirm title={`Sign ${email} out?`} action="Sign out" act={signOut} onClose={() => setAsking(false)}>
+          <p>All sessions of this user end. API keys keep working.</p>
+        </Confirm>
+      )}
+    </Section>
+  );
+}
+
+function describeSignIn({ role, second_factor: isOn, sessions, email_verified }: AccountDetail): string {
+  if (role === null) return "Nobody has signed in to this account yet. Send an invitation to its holder.";
+  const count = sessions.length === 1 ? "1 active session" : `${sessions.length} active sessions`;
+  const claim =
+    "Somebody signed up with this email, and nobody has verified that it is theirs. An accepted invitation verifies it, " +
+    "and ends the API keys, team and alert channels that were made until then.";
+  return `Two-step sign-in is ${isOn ? "on" : "off"}. ${count}.${email_verified === false ? ` ${claim}` : ""}`;
+}

@@ -1,0 +1,36 @@
+import { type AccountUsage, useAccountUsage } from "../../data/admin.ts";
+import { formatCount, formatShort } from "../../format.ts";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { Section, Usd } from "../../kit/page.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+
+/** What an account used in the last 30 days, by model, the most expensive first. */
+export function UsageSection({ accountId }: { accountId: string }) {
+  const usage = useAccountUsage(accountId);
+  return (
+    <Section title="Usage in the last 30 days">
+      <Loaded state={usage}>
+        {({ data }) => <Table rows={data} rowKey={({ model }) => model} columns={columns} empty={empty} />}
+      </Loaded>
+    </Section>
+  );
+}
+
+const columns: readonly Column<AccountUsage>[] = [
+  { name: "Model", className: "name lead", cell: ({ model }) => <strong className="cut">{model}</strong> },
+  { name: "Requests", className: "end", cell: ({ requests }) => formatCount(requests) },
+  { name: "Failed", className: "end", cell: ({ failures }) => formatCount(failures) },
+  {
+    name: "Tokens",
+    className: "end",
+    cell: ({ tokens }) => <span title={formatCount(tokens)}>{formatShort(tokens)}</span>,
+  },
+  { name: "Cost", className: "end", cell: ({ cost_usd }) => <Usd value={cost_usd} /> },
+  { name: "Charged", className: "end", cell: ({ charged_usd }) => <Usd value={charged_usd} /> },
+];
+
+const empty = (
+  <Empty icon="overview" title="No calls in the last 30 days">
+    <p>Requests, tokens and cost of the account's calls are listed here by model.</p>
+  </Empty>
+);

@@ -1,0 +1,130 @@
+import { useState } from "react";
+import { mutate } from "swr";
+import { useMayChange } from "../../data/roles.ts";
+import { formatAge, formatDay, formatMoment } from "../../format.ts";
+import { Button } from "../../kit/button.tsx";
+import { Confirm } from "../../kit/confirm.tsx";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { PageHead } from "../../kit/page.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { getKeyState } from "../keys/api.ts";
+import { type AdminKey, revokeAdminKey, useAdminKeys } from "./api.ts";
+import { NewAdminKeyDialog } from "./new-admin-key-dialog.tsx";
+
+const badges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
+
+export default function AdminKeysPage() {
+  const keys = useAdminKeys();
+  const mayChange = useMayChange();
+  const [isCreating, setCreating] = useState(false);
+  const [revoking, setRevoking] = useState<AdminKey>();
+  const revoke = async () => {
+    if (revoking === undefined) return;
+    await revokeAdminKey(revoking.id);
+    toast(`“${revoking.name}” revoked`);
+    await mutate("admin-keys");
+  };
+  const createButton = mayChange && (
+    <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+      Create admin key
+    </Button>
+  );
+  return (
+    <>
+      <PageHead
+        title="Admin keys"
+        description="Programs manage the gateway with these keys, below /v1/organization. They make no calls to models."
+      >
+        {createButton}
+      </PageHead>
+      <section className="card" aria-label="Admin keys">
+        <Loaded state={keys} lines={4}>
+          {({ data }) => (
+            <Table
+              rows={data.toReversed()}
+              rowKey={({ id }) => id}
+              columns={mayChange ? [...columns, toActions(setRevoking)] : columns}
+              empty={
+                <Empty icon="key" title="No admin keys yet">
+                  <p>Create one for scripts, CI or infrastructure as code. OpenAI's admin client works with it.</p>
+                </Empty>
+              }
+            />
+          )}
+        </Loaded>
+      </section>
+      {isCreating && <NewAdminKeyDialog onClose={() => setCreating(false)} />}
+      {revoking !== undefined && (
+        <Confirm title="Revoke this key?" action="Revoke key" act={revoke} onClose={() => setRevoking(undefined)}>
+          <p>
+            Programs using <strong>{revoking.name}</strong> will be rejected immediately. This cannot be undone.
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+const columns: readonly Column<AdminKey>[] = [
+  {
+    name: "Name",
+    className: "name lead",
+    sort: ({ name }) => name,
+    cell: ({ id, name }) => (
+      <>
+        <strong className="cut" title={name}>
+          {name}
+        </strong>
+        <span className="sub mono">sk-mg-admin-{id}-…</span>
+      </>
+    ),
+  },
+  { name: "Status", cell: (key) => <span className={badges[getKeyState(key)]}>{getKeyState(key)}</span> },
+  {
+    name: "Scopes",
+    className: "break",
+    cell: ({ scopes, allowed_networks }) => (
+      <>
+        {scopes.join(", ")}
+        {allowed_networks !== null && <span className="sub">from {allowed_networks.join(", ")}</span>}
+      </>
+    ),
+  },
+  {
+    name: "Last used",
+    sort: ({ last_used_at }) => last_used_at,
+    cell: ({ last_used_at: at }) => (at === null ? <span className="faint">never</span> : formatAge(at)),
+  },
+  {
+    name: "Expires",
+    sort: ({ expires_at }) => expires_at,
+    cell: ({ expires_at: at }) =>
+      at === null ? <span className="faint">never</span> : <span title={formatMoment(at)}>{formatAge(at)}</span>,
+  },
+  {
+    name: "Created",
+    className: "tight roomy-only",
+    sort: ({ created_at }) => created_at,
+    cell: ({ created_at, created_by }) => (
+      <>
+        {formatDay(created_at)}
+        <span className="sub cut">by {created_by}</span>
+      </>
+    ),
+  },
+];
+
+function toActions(onRevoke: (key: AdminKey) => void): Column<AdminKey> {
+  return {
+    name: "Actions",
+    className: "actions tight end",
+    isUnnamed: true,
+    cell: (key) =>
+      getKeyState(key) !== "revoked" && (
+        <Button look="plain small bad" aria-label={`Revoke ${key.name}`} onClick={() => onRevoke(key)}>
+          Revoke
+        </Button>
+      ),
+  };
+}

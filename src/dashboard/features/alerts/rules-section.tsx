@@ -1,0 +1,103 @@
+import { useState } from "react";
+import { formatUsd } from "../../format.ts";
+import { Button } from "../../kit/button.tsx";
+import { TextField } from "../../kit/field.tsx";
+import { FormDialog, useForm } from "../../kit/form.tsx";
+import { Section } from "../../kit/page.tsx";
+import { Table } from "../../kit/table.tsx";
+import { toast, toastError } from "../../kit/toast.tsx";
+import { type AlertRule, type AlertScope, setRule } from "./api.ts";
+import { ruleTitles } from "./rule-titles.ts";
+
+/** What is watched, and from when it is an alert. */
+export function RulesSection({ scope, rules }: { scope: AlertScope; rules: readonly AlertRule[] }) {
+  const [editing, setEditing] = useState<AlertRule>();
+  const toggle = ({ rule, enabled, threshold }: AlertRule) => {
+    const change = { enabled: !enabled, ...(threshold !== null && { threshold }) };
+    setRule(scope, rule, change).then(() => toast(`${titleOf(rule)} is ${enabled ? "off" : "on"}`), toastError);
+  };
+  return (
+    <Section title={scope === "admin" ? "Rules" : "Alert rules"}>
+      <Table
+        rows={rules}
+        rowKey={({ rule }) => rule}
+        columns={[
+          {
+            name: "Rule",
+            className: "lead",
+            cell: ({ rule }) => (
+              <>
+                {titleOf(rule)}
+                <span className="sub">{ruleTitles[rule]?.description}</span>
+              </>
+            ),
+          },
+          { name: "Threshold", className: "end", cell: (rule) => formatThreshold(rule) },
+          {
+            name: "Status",
+            cell: ({ enabled }) => (
+              <span className={enabled ? "badge is-good" : "badge"}>{enabled ? "on" : "off"}</span>
+            ),
+          },
+          {
+            name: "Actions",
+            className: "actions tight end",
+            isUnnamed: true,
+            cell: (rule) => (
+              <>
+                {rule.unit !== null && (
+                  <Button look="plain small" aria-label={`Edit ${titleOf(rule.rule)}`} onClick={() => setEditing(rule)}>
+                    Edit
+                  </Button>
+                )}
+                <Button
+                  look="plain small"
+                  aria-label={`Turn ${rule.enabled ? "off" : "on"} ${titleOf(rule.rule)}`}
+                  onClick={() => toggle(rule)}
+                >
+                  {rule.enabled ? "Turn off" : "Turn on"}
+                </Button>
+              </>
+            ),
+          },
+        ]}
+      />
+      {editing !== undefined && <ThresholdDialog scope={scope} rule={editing} onClose={() => setEditing(undefined)} />}
+    </Section>
+  );
+}
+
+function ThresholdDialog({ scope, rule, onClose }: { scope: AlertScope; rule: AlertRule; onClose: () => void }) {
+  const form = useForm({ threshold: rule.threshold ?? "" }, async ({ threshold }) => {
+    await setRule(scope, rule.rule, { enabled: rule.enabled, threshold: threshold.trim() });
+    onClose();
+  });
+  return (
+    <FormDialog
+      title={titleOf(rule.rule)}
+      form={form}
+      label="Save"
+      busyLabel="Saving…"
+      isComplete={form.values.threshold.trim() !== ""}
+      onClose={onClose}
+    >
+      <TextField
+        label={ruleTitles[rule.rule]?.threshold ?? "Threshold"}
+        inputMode="decimal"
+        autoComplete="off"
+        autoFocus
+        {...form.field("threshold")}
+      />
+    </FormDialog>
+  );
+}
+
+function titleOf(rule: string): string {
+  return ruleTitles[rule]?.title ?? rule;
+}
+
+function formatThreshold({ unit, threshold }: AlertRule): string {
+  if (threshold === null) return "–";
+  if (unit === "usd") return formatUsd(threshold);
+  return unit === "percent" ? `${threshold} %` : `${threshold} days`;
+}

@@ -1,0 +1,64 @@
+import { Field, SelectField } from "../../kit/field.tsx";
+import { type ChangeFilters, LateField, SpanFields, times } from "../../kit/filters.tsx";
+import { actors, auditGroups } from "./audit-text.ts";
+
+interface AuditFiltersProps {
+  params: URLSearchParams;
+  onChange: ChangeFilters;
+}
+
+export function AuditFilters({ params, onChange }: AuditFiltersProps) {
+  const value = (name: string) => params.get(name) ?? "";
+  const isCustom = ["from", "until"].some((name) => params.has(name)) || value("span") === "custom";
+  return (
+    <div className="filters">
+      <LateField
+        label="Actor"
+        placeholder="Email or account ID"
+        list="audit-actors"
+        value={value("actor")}
+        onText={(actor) => onChange({ actor })}
+      />
+      <datalist id="audit-actors">
+        {Object.entries(actors).map(([actor, label]) => (
+          <option key={actor} value={actor} label={label} />
+        ))}
+      </datalist>
+      <Field label="Action">
+        {(control) => (
+          <select
+            {...control}
+            className="input"
+            value={value("action")}
+            onChange={({ target }) => onChange({ action: target.value })}
+          >
+            <option value="">Any action</option>
+            {auditGroups.map(([group, label, actions]) => (
+              <optgroup key={group} label={label}>
+                <option value={group}>{label}: all</option>
+                {Object.entries(actions).map(([action, name]) => (
+                  <option key={action} value={`${group}.${action}`}>
+                    {name}
+                  </option>
+                ))}
+              </optgroup>
+            ))}
+          </select>
+        )}
+      </Field>
+      <LateField
+        label="Target"
+        placeholder="Email, or the ID of anything"
+        value={value("subject")}
+        onText={(subject) => onChange({ subject })}
+      />
+      <SelectField
+        label="Time"
+        options={[...times, ["custom", "Custom"]]}
+        value={isCustom ? "custom" : value("span")}
+        onText={(span) => onChange({ span, from: "", until: "" })}
+      />
+      {isCustom && <SpanFields {...{ params, onChange }} />}
+    </div>
+  );
+}

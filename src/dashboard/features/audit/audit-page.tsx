@@ -1,0 +1,77 @@
+import { Link } from "wouter";
+import { formatMoment } from "../../format.ts";
+import { Button } from "../../kit/button.tsx";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { useFilters } from "../../kit/filters.tsx";
+import { PageHead } from "../../kit/page.tsx";
+import { DownloadLinks, SearchFoot } from "../../kit/search.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { type AuditEntry, filterNames, toDownload, useAudit } from "./api.ts";
+import { AuditFilters } from "./audit-filters.tsx";
+import { describeAction, describeActor } from "./audit-text.ts";
+
+/** The audit log, which is append-only. Its filters are in the address. */
+export default function AuditPage() {
+  const { params, query, isFiltered, change, clear } = useFilters(filterNames);
+  const log = useAudit(query);
+  return (
+    <>
+      <PageHead
+        title="Audit log"
+        description="What administrators, commands and the identity provider did, changes of keys and passwords, and sign-ins of those with a role."
+      >
+        <DownloadLinks toAddress={(format) => toDownload(query, format)} />
+      </PageHead>
+      <section className="card" aria-label="Audit log">
+        <AuditFilters params={params} onChange={change} />
+        <Loaded state={log} lines={8}>
+          {(pages) => (
+            <>
+              <Table
+                rows={pages.flatMap(({ data }) => data)}
+                rowKey={({ id }) => id}
+                columns={columns}
+                empty={pages.at(-1)?.next === null ? <NoEntries isFiltered={isFiltered} onClear={clear} /> : undefined}
+              />
+              <SearchFoot
+                nouns={["entry", "entries"]}
+                pages={pages}
+                isLoading={log.isValidating && pages.length < log.size}
+                onMore={() => void log.setSize((size) => size + 1)}
+              />
+            </>
+          )}
+        </Loaded>
+      </section>
+    </>
+  );
+}
+
+const columns: readonly Column<AuditEntry>[] = [
+  { name: "Time", className: "tight", cell: ({ at }) => formatMoment(at) },
+  { name: "Actor", className: "break", cell: describeActor },
+  { name: "Action", className: "break", cell: (entry) => <span title={entry.action}>{describeAction(entry)}</span> },
+  {
+    name: "Target",
+    className: "break soft",
+    cell: ({ subject_email: email, subject }) =>
+      email === null ? subject : <Link href={`/admin/accounts/${subject}`}>{email}</Link>,
+  },
+];
+
+function NoEntries({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) {
+  if (!isFiltered) {
+    return (
+      <Empty icon="list" title="No activity yet">
+        <p>Changes to accounts, roles, credits, keys and vouchers are listed here.</p>
+      </Empty>
+    );
+  }
+  return (
+    <Empty icon="list" title="No entry fits these filters">
+      <div className="row">
+        <Button onClick={onClear}>Clear filters</Button>
+      </div>
+    </Empty>
+  );
+}

@@ -1,0 +1,214 @@
+import { type Role, toRoleName } from "../../data/roles.ts";
+import { formatCount, formatDay, formatUsd } from "../../format.ts";
+import { ruleTitles } from "../alerts/rule-titles.ts";
+import type { AuditEntry } from "./api.ts";
+
+type Detail = AuditEntry["detail"];
+
+/** Actors that are not accounts. */
+export const actors: Readonly<Record<string, string>> = {
+  cli: "Command line",
+  oidc: "Identity provider",
+  stripe: "Stripe",
+};
+
+export function describeActor({ email, account }: AuditEntry): string {
+  return email ?? actors[account] ?? account;
+}
+
+export const auditSentences: Readonly<Record<string, (detail: Detail, subject: string) => string>> = {
+  "account.create": () => "Created the account",
+  "account.change": describeChange,
+  "account.invite": () => "Created an invitation link",
+  "account.credit": ({ usd, note, repeated }) =>
+    `Added ${toUsd(usd)} credit: ${note}${repeated === true ? " (booked before, so nothing was added)" : ""}`,
+  "account.debit": ({ usd, note }) => `Deducted ${toUsd(usd)}: ${note}`,
+  "account.quota": ({ tokens }) =>
+    typeof tokens === "number"
+      ? `Set the free quota to ${formatCount(tokens)} tokens per day`
+      : "Reset the free quota to the default",
+  "account.limits": (limits) => {
+    const parts = Object.entries(limits).map(
+      ([name, limit]) => `${name.replaceAll("_", " ")} to ${limit ?? "the default"}`,
+    );
+    return `Set the limit of ${parts.join(" and ")}`;
+  },
+  "account.invitation_delete": () => "Deleted the invitation link",
+  "account.disabled": ({ disabled }) => (disabled === true ? "Disabled the account" : "Enabled the account"),
+  "account.password": () => "Reset the password",
+  "account.claim_end": ({ keys, people, teams, invitations, channels }) =>
+    `Verified the email, which ended what was made before: API keys ${keys}, people ${people}, teams ${teams}, invitations ${invitations}, alert channels ${channels}`,
+  "account.sign_out": ({ sessions }) => `Ended ${sessions === 1 ? "1 session" : `${sessions} sessions`}`,
+  "alert.rule": ({ enabled, threshold }, subject) => {
+    const rule = `the alert “${ruleTitles[subject]?.title ?? subject}”`;
+    if (enabled !== true) return `Turned off ${rule}`;
+    return typeof threshold === "string" && threshold !== ""
+      ? `Turned on ${rule} at ${threshold}`
+      : `Turned on ${rule}`;
+  },
+  "alert.channel": ({ to }) => `Added the alert channel ${to}`,
+  "alert.channel_delete": () => "Deleted an alert channel",
+  "content.view": ({ request }) => `Looked at the prompt and answer of the request ${request}`,
+  "content.switch": ({ on, name }) => {
+    const whose = name === undefined ? "the account" : `the API key “${name}”`;
+    return `${on === true ? "Began" : "Stopped"} keeping prompts and answers of ${whose}`;
+  },
+  "content.delete": ({ requests }) => `Deleted the prompts and answers of ${formatCount(Number(requests))} requests`,
+  "alert.smtp": (_, subject) =>
+    subject === "none" ? "Removed the mail server of alerts" : "Set the mail server of alerts",
+  "catalogue.change": ({ files, changes }) => `Changed the catalogue: ${changes || files}`,
+  "payment.refund": describeReversal,
+  "payment.dispute": describeReversal,
+  "payment.dispute_won": ({ usd, note }) => `Put ${toUsd(usd)} back: ${note}`,
+  "provider.add": ({ base_url: url }) => `Added the provider at ${url}`,
+  "provider.remove": () => "Removed the provider and its keys",
+  "provider.set": describeProvider,
+  "provider.key.add": ({ last4 }) => `Added an API key of the provider${toEnding(last4)}`,
+  "provider.key.rotate": ({ last4 }) => `Replaced an API key of the provider${toEnding(last4)}`,
+  "provider.key.remove": ({ last4 }) => `Removed an API key of the provider${toEnding(last4)}`,
+  "sandbox.set": ({ setting }) =>
+    setting === "auto" ? "Set the sandbox to stay until a provider is added" : `Turned the sandbox ${setting}`,
+  "team.create": ({ name }) => `Created the team “${name}”`,
+  "team.rename": ({ name, name_before: before }) => `Renamed the team from “${before ?? ""}” to “${name}”`,
+  "team.invite": ({ role, email }) => `Invited ${email ?? "somebody"} to the team as ${toTeamRole(role)}`,
+  "team.invitation_delete": () => "Deleted an invitation to the team",
+  "team.add": ({ role, email }) => `Added ${email} to the team as ${toTeamRole(role)}`,
+  "team.role": ({ role, email }) => `Made ${email} ${toTeamRole(role)} of the team`,
+  "team.remove": ({ email, keys_revoked: revoked }) =>
+    `Removed ${email} from the team${revoked === true ? " and revoked their API keys" : ""}`,
+  "team.budget": ({ usd, period }) =>
+    usd === null ? "Removed the budget of the account" : `Set the budget of the account to ${toUsd(usd)} a ${period}`,
+  "team.join": ({ role }) => `Joined the team as ${toTeamRole(role)}`,
+  "team.switch": () => "Switched to the account",
+  "user.sign_in": () => "Signed in",
+  "user.password": () => "Changed the password",
+  "user.email_verified": ({ email }) => `Verified the email ${email}`,
+  "key.create": ({ name }) => `Created the API key “${name}”`,
+  "key.change": ({ name }) => `Changed the API key “${name}”`,
+  "key.rotate": ({ name }) => `Gave the API key “${name}” another secret`,
+  "key.revoke": ({ name }) => `Revoked the API key “${name}”`,
+  "admin_key.create": ({ name, scopes }) => `Created the admin key “${name}” for ${scopes}`,
+  "admin_key.revoke": ({ name }) => `Revoked the admin key “${name}”`,
+  "service_account.create": ({ name }) => `Created the service account “${name}”`,
+  "service_account.delete": ({ name }) => `Deleted the service account “${name}” and revoked its API keys`,
+  "voucher.create": ({ usd, expires_at: at }) =>
+    `Created a voucher worth ${toUsd(usd)}${typeof at === "string" ? `, valid until ${formatDay(at)}` : ""}`,
+  "voucher.void": () => "Voided the voucher",
+};
+
+/** Actions by what they are done with; the whole group can be chosen as well. */
+export const auditGroups: readonly (readonly [
+  group: string,
+  label: string,
+  actions: Readonly<Record<string, string>>,
+])[] = [
+  [
+    "account",
+    "Accounts",
+    {
+      create: "Account created",
+      change: "Name, e-mail or role changed",
+      invite: "Invitation created",
+      credit: "Credit added",
+      debit: "Credit deducted",
+      quota: "Free quota set",
+      limits: "Limits set",
+      invitation_delete: "Invitation deleted",
+      disabled: "Disabled or enabled",
+      password: "Password reset",
+      sign_out: "Sessions ended",
+      claim_end: "Claimed account taken over",
+    },
+  ],
+  ["user", "Sign-in", { sign_in: "Signed in", password: "Password changed", email_verified: "Email verified" }],
+  [
+    "team",
+    "Teams",
+    {
+      create: "Team created",
+      rename: "Team renamed",
+      invite: "Invited to a team",
+      invitation_delete: "Invitation deleted",
+      join: "Joined a team",
+      add: "Added to a team",
+      role: "Role in a team changed",
+      remove: "Left or removed from a team",
+      budget: "Budget of an account set",
+      switch: "Switched to an account",
+    },
+  ],
+  [
+    "content",
+    "Prompts and answers",
+    { switch: "Keeping switched on or off", view: "Content looked at", delete: "Content deleted" },
+  ],
+  ["key", "API keys", { create: "Key created", change: "Key changed", rotate: "Key rotated", revoke: "Key revoked" }],
+  ["admin_key", "Admin keys", { create: "Admin key created", revoke: "Admin key revoked" }],
+  ["service_account", "Service accounts", { create: "Service account created", delete: "Service account deleted" }],
+  ["voucher", "Vouchers", { create: "Voucher created", void: "Voucher voided" }],
+  ["payment", "Payments", { refund: "Refund", dispute: "Dispute", dispute_won: "Dispute won" }],
+  [
+    "provider",
+    "Providers",
+    {
+      add: "Provider added",
+      set: "Provider enabled, disabled or ordered",
+      remove: "Provider removed",
+      key: "Provider's keys changed",
+    },
+  ],
+  ["catalogue", "Catalogue", { change: "Catalogue changed" }],
+  ["sandbox", "Sandbox", { set: "Sandbox set" }],
+  [
+    "alert",
+    "Alerts",
+    { rule: "Rule changed", channel: "Channel added", channel_delete: "Channel deleted", smtp: "Mail server changed" },
+  ],
+];
+
+/** What was done, as a sentence; actions of newer gateways as their name and values. */
+export function describeAction({ action, detail, subject }: Pick<AuditEntry, "action" | "detail" | "subject">): string {
+  const describe = auditSentences[action];
+  if (describe !== undefined) return describe(detail, subject);
+  const parts = Object.entries(detail).map(([name, value]) => `${name.replaceAll("_", " ")} ${value ?? "none"}`);
+  return [action.replaceAll(/[._]/g, " "), ...parts].join(", ");
+}
+
+function describeChange(detail: Detail): string {
+  const changes = [
+    ["role", (value: unknown) => (value === null ? "none" : toRoleName(value as Role))],
+    ["email", String],
+    ["name", (value: unknown) => (value === null ? "none" : `“${value}”`)],
+    ["models", (value: unknown) => (value === null ? "all" : String(value))],
+  ] as const;
+  const parts = changes
+    .filter(([field]) => field in detail)
+    .map(([field, show]) => `${field} from ${show(detail[`${field}_before`])} to ${show(detail[field])}`);
+  return `Changed the ${parts.join(", the ")}`;
+}
+
+function toTeamRole(role: Detail[string] | undefined): string {
+  return role === "admin" ? "an admin" : "a member";
+}
+
+function describeProvider({ enabled, priority, weight }: Detail): string {
+  const parts = [
+    ...(enabled === undefined ? [] : [enabled === true ? "Enabled the provider" : "Disabled the provider"]),
+    ...(priority === undefined ? [] : [`set its priority to ${priority ?? "the default"}`]),
+    ...(weight === undefined ? [] : [`set its weight to ${weight ?? "the default"}`]),
+  ];
+  const text = parts.join(", ");
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function describeReversal({ usd, note }: Detail): string {
+  return `Took ${toUsd(String(usd).replace("-", ""))} back: ${note}`;
+}
+
+function toEnding(last4: Detail[string] | undefined): string {
+  return last4 ? ` that ends in ${last4}` : "";
+}
+
+function toUsd(value: Detail[string] | undefined): string {
+  return formatUsd(String(value));
+}

@@ -1,0 +1,50 @@
+import { useEffect, useState } from "react";
+import { api, request } from "../../data/api.ts";
+import { reloadSession, signIn } from "../../data/session.ts";
+import { LinkButton } from "../../kit/button.tsx";
+import { NewPasswordField } from "../../kit/field.tsx";
+import { Form, Submit, useForm } from "../../kit/form.tsx";
+import { AuthCard } from "./auth-card.tsx";
+
+/** Accepts an invitation: its link sets a password, once. */
+export function InvitationPage({ token, onDismiss }: { token: string; onDismiss: () => void }) {
+  const form = useForm({ password: "" }, async ({ password }) => {
+    const { email } = await request(api.invitations.accept.post({ token, password }));
+    // With two-step sign-in on, this continues at the sign-in form.
+    await signIn(email, password);
+    onDismiss();
+    await reloadSession();
+  });
+  return (
+    <AuthCard
+      title="Welcome"
+      description="You've been invited. Choose a password to sign in."
+      foot={<LinkButton onClick={onDismiss}>Skip</LinkButton>}
+    >
+      <Form form={form} isNative>
+        <NewPasswordField name="password" autoFocus {...form.field("password")} />
+        <Submit form={form} label="Set password and sign in" busyLabel="Setting…" look="primary wide" />
+      </Form>
+    </AuthCard>
+  );
+}
+
+/**
+ * The token of a link such as `/#invitation=…`. It is in the hash so that it never reaches a server log, and it is
+ * removed from the URL at once. Also works for a link that is opened while the page is open.
+ */
+export function useInvitation(): [token: string | undefined, dismiss: () => void] {
+  const [token, setToken] = useState(consumeToken);
+  useEffect(() => {
+    const onHash = () => setToken((known) => consumeToken() ?? known);
+    addEventListener("hashchange", onHash);
+    return () => removeEventListener("hashchange", onHash);
+  }, []);
+  return [token, () => setToken(undefined)];
+}
+
+function consumeToken(): string | undefined {
+  const token = new URLSearchParams(location.hash.slice(1)).get("invitation") ?? undefined;
+  if (token !== undefined) history.replaceState(null, "", location.pathname);
+  return token;
+}

@@ -1,0 +1,143 @@
+import { useEffect, useState } from "react";
+import { toMessage } from "../../data/api.ts";
+import { type Me, reloadSession, signUp } from "../../data/session.ts";
+import { Button, LinkButton } from "../../kit/button.tsx";
+import { Callout } from "../../kit/feedback.tsx";
+import { NewPasswordField, TextField } from "../../kit/field.tsx";
+import { Form, Submit, useForm } from "../../kit/form.tsx";
+import { useAction } from "../../kit/use-action.ts";
+import { joinTeam, readTeamInvitation } from "../team/api.ts";
+import { AuthCard } from "./auth-card.tsx";
+import { SignIn } from "./sign-in.tsx";
+import { signInAfterSignUp } from "./sign-up.tsx";
+
+type Invitation = Awaited<ReturnType<typeof readTeamInvitation>>;
+
+interface JoinProps {
+  token: string;
+  /** The signed-in user; absent when nobody is. */
+  me: Me | undefined;
+  onDismiss: () => void;
+}
+
+/** An invitation to a team: for a new person it is the sign-up, for others a question. */
+export function JoinPage({ token, me, onDismiss }: JoinProps) {
+  const [invitation, setInvitation] = useState<Invitation>();
+  const [failure, setFailure] = useState<unknown>();
+  const [isSigningIn, setSigningIn] = useState(false);
+  useEffect(() => {
+    readTeamInvitation(token).then(setInvitation, setFailure);
+  }, [token]);
+  if (failure !== undefined) {
+    return (
+      <AuthCard title="Invitation" foot={<LinkButton onClick={onDismiss}>Continue without it</LinkButton>}>
+        <Callout tone="bad">{toMessage(failure)}</Callout>
+      </AuthCard>
+    );
+  }
+  if (invitation === undefined) return null;
+  if (me !== undefined) return <JoinAs me={me} {...{ token, invitation, onDismiss }} />;
+  if (isSigningIn) return <SignIn onSignUp={() => setSigningIn(false)} />;
+  return <JoinAsNew {...{ token, invitation, onDismiss }} onSignIn={() => setSigningIn(true)} />;
+}
+
+function JoinAs({ token, me, invitation, onDismiss }: JoinProps & { me: Me; invitation: Invitation }) {
+  const { run, isBusy, formError } = useAction(async () => {
+    await joinTeam(token);
+    onDismiss();
+    location.assign("/");
+  });
+  return (
+    <AuthCard
+      title={`Join ${invitation.team}`}
+      description={`You are signed in as ${me.email}. You keep your own account and can switch at any time.`}
+      foot={<LinkButton onClick={onDismiss}>Not now</LinkButton>}
+    >
+      <div className="stack">
+        <Callout tone="bad">{formError()}</Callout>
+        <Button look="primary wide" disabled={isBusy} onClick={() => void run()}>
+          {isBusy ? "Joining…" : "Join team"}
+        </Button>
+      </div>
+    </AuthCard>
+  );
+}
+
+function JoinAsNew({
+  token,
+  invitation: { team, email },
+  onDismiss,
+  onSignIn,
+}: Omit<JoinProps, "me"> & { invitation: Invitation; onSignIn: () => void }) {
+  const form = useForm({ name: "", email: email ?? "", password: "" }, async (fields) => {
+    await signUp({ ...fields, invitation: token });
+    if ((await signInAfterSignUp(fields)) === "code") return onSignIn();
+    // Whoever had an account already is signed in now, and has not joined yet.
+    await joinTeam(token);
+    onDismiss();
+    return reloadSession();
+  });
+  return (
+    <AuthCard
+      title={`Join ${team}`}
+      description="You've been invited to a team. Create your sign-in to join it."
+      foot={
+        <>
+          Already have an account? <LinkButton onClick={onSignIn}>Sign in</LinkButton>
+        </>
+      }
+    >
+      <Form form={form} isNative>
+        <TextField label="Name" name="name" autoComplete="name" required autoFocus {...form.field("name")} />
+        <TextField
+          label="Email"
+          name="email"
+          type="email"
+          autoComplete="username"
+          required
+          readOnly={email !== null}
+          {...form.field("email")}
+        />
+        <NewPasswordField label="Password" name="password" {...form.field("password")} />
+        <Submit form={form} label="Create and join" busyLabel="Joining…" look="primary wide" />
+      </Form>
+    </AuthCard>
+  );
+}
+
+const storageKey = "modelgate-team-invitation";
+
+/**
+ * The token of a link such as `/#team=…`, which is removed from the address at once, like that of {@link useInvitation}. It
+ * is kept in this tab until it is dismissed, for a single sign-on that leaves the page.
+ */
+export function useTeamInvitation(): [token: string | undefined, dismiss: () => void] {
+  const [token, setToken] = useState(consumeToken);
+  useEffect(() => {
+    const onHash = () => setToken((known) => consumeToken() ?? known);
+    addEventListener("hashchange", onHash);
+    return () => removeEventListener("hashchange", onHash);
+  }, []);
+  const dismiss = () => {
+    withStorage((storage) => storage.removeItem(storageKey));
+    setToken(undefined);
+  };
+  return [token, dismiss];
+}
+
+function consumeToken(): string | undefined {
+  const token = new URLSearchParams(location.hash.slice(1)).get("team") ?? undefined;
+  if (token === undefined) return withStorage((storage) => storage.getItem(storageKey)) ?? undefined;
+  history.replaceState(null, "", location.pathname);
+  withStorage((storage) => storage.setItem(storageKey, token));
+  return token;
+}
+
+function withStorage<T>(use: (storage: Storage) => T): T | undefined {
+  try {
+    return use(sessionStorage);
+  } catch {
+    // Storage is blocked: the invitation is known until the page is left.
+    return undefined;
+  }
+}

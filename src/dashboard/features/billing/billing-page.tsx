@@ -1,0 +1,74 @@
+import useSWR from "swr";
+import { Link } from "wouter";
+import { api, request } from "../../data/api.ts";
+import { mayAdminister, useMayChange } from "../../data/roles.ts";
+import { useMe } from "../../data/session.ts";
+import { formatMoment, formatUsd } from "../../format.ts";
+import { Icon } from "../../kit/icon.tsx";
+import { PageHead, Section } from "../../kit/page.tsx";
+import { Table } from "../../kit/table.tsx";
+import { PayForm, RedeemForm } from "./credit-forms.tsx";
+import { EntriesSection } from "./entries-section.tsx";
+
+export default function BillingPage() {
+  const { data: me } = useMe();
+  const mayChange = useMayChange();
+  return (
+    <>
+      <PageHead
+        title="Billing"
+        description="Premium models are charged to your wallet. All others use the daily free quota."
+      >
+        <a className="btn" href="/dashboard/api/entries.csv" download>
+          <Icon name="download" size={15} />
+          Download CSV
+        </a>
+      </PageHead>
+      <div className="stack">
+        <div className="billing-top">
+          <div className="card stat">
+            <span className="stat-name">Balance</span>
+            <span className="stat-value" title={me && `$${me.wallet.balance_usd}`}>
+              {me === undefined ? <span className="skeleton" /> : formatUsd(me.wallet.balance_usd)}
+            </span>
+            <span className="stat-note">
+              {me !== undefined && Number(me.wallet.held_usd) > 0
+                ? `${formatUsd(me.wallet.held_usd)} held for running calls`
+                : "no holds for running calls"}
+            </span>
+          </div>
+          {mayChange && <RedeemForm />}
+        </div>
+        {me !== undefined && mayAdminister(me.role) && (
+          <p className="faint">
+            Administrators add credit to any account, also to their own,{" "}
+            <Link href={`/admin/accounts/${me.account}`}>in the administration</Link>.
+          </p>
+        )}
+        {mayChange && <PayForm />}
+        <EntriesSection />
+        <RedeemedVouchers />
+      </div>
+    </>
+  );
+}
+
+/** Hidden until a voucher was redeemed. */
+function RedeemedVouchers() {
+  const { data: vouchers } = useSWR("vouchers", () => request(api.vouchers.get()));
+  if (vouchers === undefined || vouchers.data.length === 0) return null;
+  return (
+    <Section title="Redeemed vouchers">
+      <Table
+        isPlain
+        rows={vouchers.data}
+        rowKey={({ id }) => id}
+        columns={[
+          { name: "Voucher", className: "mono", cell: ({ id }) => id },
+          { name: "Redeemed", cell: ({ redeemed_at }) => formatMoment(redeemed_at) },
+          { name: "Amount", className: "end", cell: ({ usd }) => formatUsd(usd) },
+        ]}
+      />
+    </Section>
+  );
+}

@@ -1,0 +1,141 @@
+import { useState } from "react";
+import { Button } from "../../kit/button.tsx";
+import { Callout, Loaded } from "../../kit/feedback.tsx";
+import { SearchField } from "../../kit/field.tsx";
+import { PageHead } from "../../kit/page.tsx";
+import { Segmented } from "../../kit/segmented.tsx";
+import { toast, toastError } from "../../kit/toast.tsx";
+import { useParam } from "../../kit/use-param.ts";
+import {
+  type CatalogueDocument,
+  type CatalogueModel,
+  useCatalogue,
+  useCatalogueDocument,
+  writeCatalogue,
+} from "./api.ts";
+import { CatalogueTable } from "./catalogue-table.tsx";
+import { JsonDialog } from "./json-dialog.tsx";
+import { ModelDialog } from "./model-dialog.tsx";
+import { toDraft, toRow, toUnder } from "./row-draft.ts";
+import { setRow } from "./set-row.ts";
+import { UnlistedSection } from "./unlisted-section.tsx";
+import { VirtualSection } from "./virtual-section.tsx";
+
+const kinds = [
+  ["all", "All"],
+  ["own", "Changed here"],
+  ["signed", "Signed file"],
+  ["disabled", "Disabled"],
+] as const;
+type Kind = (typeof kinds)[number][0];
+
+/** What is open: the form of a model, of a new one, or the files. The document is that of the moment it was opened. */
+type Open = { document: CatalogueDocument } & ({ json: true } | { model: CatalogueModel | undefined });
+
+/** All models of all plugins, what the operator changes of them, and where each field comes from. */
+export default function CataloguePage() {
+  const catalogue = useCatalogue();
+  const { data: document, error } = useCatalogueDocument();
+  const [search, setSearch] = useParam("search", "");
+  const [kind, setKind] = useParam<Kind>(
+    "from",
+    "all",
+    kinds.map(([name]) => name),
+  );
+  const [open, setOpen] = useState<Open>();
+  const toggle = async (model: CatalogueModel) => {
+    if (document === undefined) return;
+    const under = toUnder(model);
+    const draft = { ...toDraft(model.plugin, model.id, model.row, model.own), disabled: model.row.disabled !== true };
+    try {
+      const files = setRow(document.files, model, toRow(draft, under, model.row.price));
+      await writeCatalogue({ ...document, files });
+      toast(`${model.id} is ${draft.disabled ? "disabled" : "enabled"}`);
+    } catch (thrown) {
+      toastError(thrown);
+    }
+  };
+  return (
+    <>
+      <PageHead
+        title="Catalogue"
+        description="The models you sell: what plugins and signed price files say of them, and what you change."
+      >
+        <Button disabled={document === undefined} onClick={() => document && setOpen({ document, json: true })}>
+          Edit as JSON
+        </Button>
+        <Button
+          look="primary"
+          icon="plus"
+          disabled={document === undefined}
+          onClick={() => document && setOpen({ document, model: undefined })}
+        >
+          Add model
+        </Button>
+      </PageHead>
+      <Loaded state={catalogue} lines={8}>
+        {({ data, plugins, unlisted, shared, warnings }) => {
+          const shown = data.filter((model) => matches(model, search, kind));
+          return (
+            <div className="stack">
+              {error !== undefined && (
+                <Callout tone="bad">
+                  {(error as Error).message}. Models cannot be changed here while the file is like this.
+                </Callout>
+              )}
+              {warnings.map((sentence) => (
+                <Callout key={sentence} tone="warn">
+                  {sentence}
+                </Callout>
+              ))}
+              {shared && (
+                <Callout>
+                  The catalogue is kept in files in this gateway’s home folder, not in the database. If other gateways
+                  use the same database, make each change on all of them: copy the folder <code>catalogue</code>, or let
+                  all homes share it.
+                </Callout>
+              )}
+              <section className="card" aria-label="Catalogue">
+                <div className="card-head is-ruled">
+                  <SearchField
+                    label="Search catalogue"
+                    placeholder="Search by model, alias or plugin"
+                    value={search}
+                    onText={setSearch}
+                  />
+                  <Segmented label="Origin" value={kind} options={kinds} onChoose={setKind} />
+                </div>
+                <CatalogueTable
+                  models={shown}
+                  isReadOnly={document === undefined}
+                  onEdit={(model) => document && setOpen({ document, model })}
+                  onToggle={toggle}
+                />
+              </section>
+              {document !== undefined && (
+                <>
+                  <VirtualSection document={document} modelIds={[...new Set(data.map(({ id }) => id))]} />
+                  <UnlistedSection document={document} unlisted={unlisted} plugins={plugins} models={data} />
+                </>
+              )}
+              {open !== undefined &&
+                ("json" in open ? (
+                  <JsonDialog document={open.document} onClose={() => setOpen(undefined)} />
+                ) : (
+                  <ModelDialog {...open} plugins={plugins} onClose={() => setOpen(undefined)} />
+                ))}
+            </div>
+          );
+        }}
+      </Loaded>
+    </>
+  );
+}
+
+function matches({ id, plugin, row, own, signed }: CatalogueModel, search: string, kind: Kind): boolean {
+  if (kind === "own" && own === null) return false;
+  if (kind === "signed" && signed === null) return false;
+  if (kind === "disabled" && row.disabled !== true) return false;
+  const query = search.trim().toLowerCase();
+  return [id, plugin, ...(row.aliases ?? [])].some((text) => text.toLowerCase().includes(query));
+}

@@ -1,0 +1,117 @@
+import { Button, LinkButton } from "../../kit/button.tsx";
+import { Empty } from "../../kit/feedback.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { isRetired, retiresSoon } from "../models/api.ts";
+import { ShortPrice } from "../models/models-table.tsx";
+import { firstRate } from "../models/price-lines.ts";
+import { circuits } from "../providers/describe.tsx";
+import type { CatalogueModel } from "./api.ts";
+
+export function CatalogueTable({
+  models,
+  isReadOnly,
+  onEdit,
+  onToggle,
+}: {
+  models: readonly CatalogueModel[];
+  isReadOnly: boolean;
+  onEdit: (model: CatalogueModel) => void;
+  onToggle: (model: CatalogueModel) => Promise<void>;
+}) {
+  const columns: readonly Column<CatalogueModel>[] = [
+    {
+      name: "Model",
+      className: "name lead",
+      sort: ({ id }) => id,
+      cell: (model) => (
+        <>
+          <LinkButton look="link cut" disabled={isReadOnly} onClick={() => onEdit(model)}>
+            {model.id}
+          </LinkButton>
+          <span className="sub cut">{[model.plugin, ...(model.row.aliases ?? [])].join(" · ")}</span>
+        </>
+      ),
+    },
+    {
+      name: "Price",
+      sort: ({ row }) => firstRate(row.price),
+      className: "tight",
+      cell: ({ row: { price, premium, source, checkedOn } }) => (
+        <span title={source}>
+          {premium === false && price === undefined ? "free quota" : <ShortPrice price={price} />}
+          {checkedOn !== undefined && <span className="sub">checked {checkedOn}</span>}
+        </span>
+      ),
+    },
+    {
+      name: "Routes",
+      cell: ({ routes }) => (
+        <span className="row">
+          {routes.length === 0
+            ? "–"
+            : routes.map(({ plugin, state, priority, weight }) => (
+                <span key={plugin} className={circuits[state]?.[1]} title={`Priority ${priority}, weight ${weight}`}>
+                  {plugin} {circuits[state]?.[0]}
+                </span>
+              ))}
+        </span>
+      ),
+    },
+    {
+      name: "From",
+      cell: (model) => (
+        <span className="row">
+          <Origins model={model} />
+        </span>
+      ),
+    },
+    {
+      name: "Actions",
+      isUnnamed: true,
+      className: "end actions",
+      cell: (model) => (
+        <Button
+          look="plain small"
+          disabled={isReadOnly}
+          aria-label={`${model.row.disabled ? "Enable" : "Disable"} ${model.id} of ${model.plugin}`}
+          onClick={() => void onToggle(model)}
+        >
+          {model.row.disabled ? "Enable" : "Disable"}
+        </Button>
+      ),
+    },
+  ];
+  return (
+    <>
+      <Table
+        rows={models}
+        rowKey={({ plugin, id }) => `${plugin} ${id}`}
+        columns={columns}
+        shownMax={50}
+        empty={
+          <Empty icon="search" title="No models match">
+            <p>Try another search or clear the filter.</p>
+          </Empty>
+        }
+      />
+      {models.length > 0 && (
+        <div className="table-foot">{models.length === 1 ? "1 model" : `${models.length} models`}</div>
+      )}
+    </>
+  );
+}
+
+/** Where the fields of a model come from, and whether it is sold. */
+function Origins({ model: { base, signed, own, row } }: { model: CatalogueModel }) {
+  return (
+    <>
+      {base !== null && <span className="badge">plugin</span>}
+      {signed !== null && <span className="badge">signed file</span>}
+      {own !== null && <span className="badge is-accent">yours</span>}
+      {base === null && signed === null && own === null && <span className="badge">found at provider</span>}
+      {row.disabled && <span className="badge is-bad">disabled</span>}
+      {isRetired(row) && <span className="badge is-warn">retired</span>}
+      {retiresSoon(row) && <span className="badge is-warn">ends {row.retiredOn}</span>}
+    </>
+  );
+}

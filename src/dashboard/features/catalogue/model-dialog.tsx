@@ -1,0 +1,112 @@
+import { useState } from "react";
+import { Button } from "../../kit/button.tsx";
+import { Confirm } from "../../kit/confirm.tsx";
+import { Dialog } from "../../kit/dialog.tsx";
+import { Callout } from "../../kit/feedback.tsx";
+import { SelectField, TextField } from "../../kit/field.tsx";
+import { Submit, useForm } from "../../kit/form.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { type Capability, capabilityNames } from "../models/api.ts";
+import { type CatalogueDocument, type CatalogueModel, writeCatalogue } from "./api.ts";
+import { LayersSection } from "./layers-section.tsx";
+import { PriceFields } from "./price-fields.tsx";
+import { type RowDraft, toDraft, toRow, toUnder } from "./row-draft.ts";
+import { RowFields } from "./row-fields.tsx";
+import { setRow } from "./set-row.ts";
+
+const capabilities = Object.entries(capabilityNames) as [Capability, string][];
+
+/** Changes a model, or adds one when there is no `model`. */
+export function ModelDialog({
+  model,
+  document,
+  plugins,
+  onClose,
+}: {
+  model: CatalogueModel | undefined;
+  document: CatalogueDocument;
+  plugins: readonly string[];
+  onClose: () => void;
+}) {
+  const [isResetting, setResetting] = useState(false);
+  const under = model === undefined ? {} : toUnder(model);
+  const initial =
+    model === undefined
+      ? { ...toDraft(plugins[0] ?? "", "", {}, null), checkedOn: new Date().toISOString().slice(0, 10) }
+      : toDraft(model.plugin, model.id, model.row, model.own);
+  const write = async (draft: RowDraft, row: ReturnType<typeof toRow>) =>
+    await writeCatalogue({ ...document, files: setRow(document.files, { plugin: draft.plugin, id: draft.id }, row) });
+  const form = useForm(initial, async (values) => {
+    const draft = { ...values, id: values.id.trim() };
+    await write(draft, toRow(draft, under, model?.row.price));
+    toast(`${draft.id} saved`);
+    onClose();
+  });
+  const reset = (field: string) => {
+    const { [field]: _, ...rest } = form.values.rest;
+    const fresh = toDraft(initial.plugin, initial.id, under, null);
+    const fields = field === "price" ? (["rates", "markupPercent"] as const) : [field as keyof RowDraft];
+    const change = Object.fromEntries(fields.flatMap((name) => (name in fresh ? [[name, fresh[name]]] : [])));
+    form.set({ ...change, rest });
+  };
+  const isOwnModel = model?.base === null && model.signed === null;
+  if (isResetting && model !== undefined) {
+    return (
+      <Confirm
+        title={isOwnModel ? `Remove ${model.id}?` : `Reset ${model.id}?`}
+        action={isOwnModel ? "Remove model" : "Reset model"}
+        act={async () => {
+          await write(initial, undefined);
+          toast(isOwnModel ? `${model.id} is removed` : `${model.id} is as its provider’s plugin has it`);
+        }}
+        onClose={onClose}
+      >
+        {isOwnModel
+          ? "Calls of this model are refused from then on."
+          : "All that you have changed of this model is taken back."}
+      </Confirm>
+    );
+  }
+  return (
+    <Dialog
+      title={model?.id ?? "Add model"}
+      description={model === undefined ? "A model of a provider under a name of yours." : `Model of ${model.plugin}`}
+      isWide
+      onClose={onClose}
+    >
+      <form onSubmit={form.submit} noValidate>
+        <div className="dialog-body">
+          <Callout tone="bad">{form.error}</Callout>
+          {model !== undefined && <LayersSection model={model} onReset={reset} />}
+          {model === undefined && (
+            <div className="field-grid">
+              <SelectField
+                label="Plugin"
+                options={plugins.map((name) => [name, name] as const)}
+                {...form.field("plugin")}
+              />
+              <TextField label="Model ID" autoComplete="off" hint="What clients write in model" {...form.field("id")} />
+              <SelectField
+                label="Capability"
+                options={capabilities}
+                value={form.values.capability}
+                onText={(capability) => form.set({ capability })}
+              />
+            </div>
+          )}
+          <PriceFields draft={form.values} hidden={model?.row.price} onChange={form.set} />
+          <RowFields form={form} />
+        </div>
+        <footer className="dialog-foot">
+          {model !== undefined && model.own !== null && (
+            <Button look="plain bad" onClick={() => setResetting(true)}>
+              {isOwnModel ? "Remove model…" : "Reset all…"}
+            </Button>
+          )}
+          <Button onClick={onClose}>Cancel</Button>
+          <Submit form={form} label="Save" busyLabel="Saving…" isComplete={form.values.id.trim() !== ""} />
+        </footer>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,96 @@
+import { useId } from "react";
+import { formatUsd } from "../../format.ts";
+import { TextField } from "../../kit/field.tsx";
+import type { Model } from "../models/api.ts";
+import { exampleCost, type Meter, meters, type RateDraft, type RowDraft, shownMeters } from "./row-draft.ts";
+
+/** The price of a model: dollars for a number of units of each meter, and what a call costs by it. */
+export function PriceFields({
+  draft,
+  hidden,
+  onChange,
+}: {
+  draft: RowDraft;
+  /** The rates that the price has beside those shown. */
+  hidden?: Model["price"];
+  onChange: (change: Partial<RowDraft>) => void;
+}) {
+  const setRate = (meter: Meter, change: Partial<RateDraft>) =>
+    onChange({ rates: { ...draft.rates, [meter]: { ...draft.rates[meter], ...change } } });
+  const { text, usd } = exampleCost(draft);
+  const serviceTiers = Object.keys(hidden?.serviceTiers ?? {});
+  const others = [
+    ...(hidden?.tiers === undefined ? [] : ["for long prompts"]),
+    ...(serviceTiers.length === 0 ? [] : [`of the service tiers ${serviceTiers.join(", ")}`]),
+  ];
+  return (
+    <fieldset className="fields">
+      <legend className="legend label">Price</legend>
+      <div className="field-grid">
+        {shownMeters(draft).map((meter) => (
+          <RateField
+            key={meter}
+            meter={meter}
+            rate={draft.rates[meter]}
+            onChange={(change) => setRate(meter, change)}
+          />
+        ))}
+        <TextField
+          label="Markup (%)"
+          inputMode="numeric"
+          value={draft.markupPercent}
+          onText={(markupPercent) => onChange({ markupPercent })}
+        />
+      </div>
+      <p className="hint" aria-live="polite">
+        {usd === undefined
+          ? `A call with ${text} has no known cost: a rate is missing or not a number.`
+          : `A call with ${text} costs ${formatUsd(usd.toFixed(9))}.`}
+        {others.length > 0 && ` The rates ${others.join(" and ")} stay as they are; edit them as JSON.`}
+      </p>
+    </fieldset>
+  );
+}
+
+function RateField({
+  meter,
+  rate: { usd, per },
+  onChange,
+}: {
+  meter: Meter;
+  rate: RateDraft;
+  onChange: (change: Partial<RateDraft>) => void;
+}) {
+  const id = useId();
+  const { name, units } = meters[meter];
+  const known = units.some(([size]) => size === per);
+  const options = known ? units : [...units, [per, `${per} units`] as const];
+  return (
+    <div className="field">
+      <label htmlFor={id}>{name} (USD)</label>
+      <div className="joined">
+        <input
+          id={id}
+          className="input"
+          inputMode="decimal"
+          autoComplete="off"
+          placeholder="no price"
+          value={usd}
+          onChange={(event) => onChange({ usd: event.target.value })}
+        />
+        <select
+          className="input"
+          aria-label={`${name} per`}
+          value={per}
+          onChange={(event) => onChange({ per: Number(event.target.value) })}
+        >
+          {options.map(([size, unit]) => (
+            <option key={size} value={size}>
+              per {unit}
+            </option>
+          ))}
+        </select>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,229 @@
+import type { Capability, Model } from "../models/api.ts";
+import type { CatalogueModel, FileRow } from "./api.ts";
+
+type Price = NonNullable<Model["price"]>;
+export type Meter = Exclude<keyof Price, "markupPercent" | "serviceTiers" | "tiers">;
+
+/** The unit sizes a rate can be written for. */
+const counts = [
+  [1_000_000, "1M"],
+  [1000, "1K"],
+  [1, "1"],
+] as const;
+const audio = [
+  [3_600_000, "hour"],
+  [60_000, "minute"],
+  [1000, "second"],
+] as const;
+
+export const meters: Record<Meter, { name: string; units: readonly (readonly [number, string])[] }> = {
+  inputToken: { name: "Input tokens", units: counts },
+  audioInputToken: { name: "Audio input tokens", units: counts },
+  cacheReadToken: { name: "Cached tokens", units: counts },
+  cacheWriteToken: { name: "Cache writes", units: counts },
+  cacheWrite1hToken: { name: "Cache writes, 1 hour", units: counts },
+  outputToken: { name: "Output tokens", units: counts },
+  audioOutputToken: { name: "Audio output tokens", units: counts },
+  imageOutputToken: { name: "Image output tokens", units: counts },
+  image: { name: "Image", units: [[1, "image"]] },
+  audioMs: { name: "Audio", units: audio },
+  character: { name: "Characters", units: counts },
+  call: { name: "Call", units: [[1, "call"]] },
+};
+const allMeters = Object.keys(meters) as Meter[];
+
+/** The meters of each capability; others are shown when they have a price. */
+const metersOf: Record<Capability, readonly Meter[]> = {
+  chat: ["inputToken", "outputToken", "cacheReadToken", "cacheWriteToken", "cacheWrite1hToken", "call"],
+  embeddings: ["inputToken", "call"],
+  images: ["image", "inputToken", "outputToken", "imageOutputToken", "call"],
+  transcription: ["audioMs", "inputToken", "audioInputToken", "outputToken", "call"],
+  speech: ["character", "inputToken", "outputToken", "audioOutputToken", "call"],
+};
+
+export function shownMeters({ capability, rates }: RowDraft): Meter[] {
+  return allMeters.filter((meter) => metersOf[capability].includes(meter) || rates[meter].usd !== "");
+}
+
+export const features = ["vision", "tools", "json_schema", "audio", "pdf"] as const;
+
+/** A rate as it is typed; without dollars the meter has no price. */
+export interface RateDraft {
+  readonly usd: string;
+  readonly per: number;
+}
+
+/** The row of a model as the form has it. */
+export interface RowDraft {
+  plugin: string;
+  id: string;
+  upstreamId: string;
+  capability: Capability;
+  aliases: string;
+  premium: boolean;
+  rates: Readonly<Record<Meter, RateDraft>>;
+  markupPercent: string;
+  priority: string;
+  weight: string;
+  contextTokens: string;
+  outputTokensMax: string;
+  features: readonly string[];
+  reasoning: boolean;
+  retiredOn: string;
+  successor: string;
+  whenRetired: "" | "refuse" | "serve" | "successor";
+  source: string;
+  checkedOn: string;
+  disabled: boolean;
+  /** The operator's fields that the form does not show. */
+  rest: FileRow;
+}
+
+const texts = ["upstreamId", "retiredOn", "successor", "source", "checkedOn"] as const;
+const numbers = ["priority", "weight", "contextTokens", "outputTokensMax"] as const;
+const shown: readonly string[] = [
+  ...["id", "capability", "aliases", "premium", "price", "features", "reasoning", "whenRetired", "disabled"],
+  ...texts,
+  ...numbers,
+];
+
+/** The draft of a row as it is in force. */
+export function toDraft(plugin: string, id: string, row: Partial<Model>, own: FileRow | null): RowDraft {
+  const text = (value: unknown) => (value === undefined || value === null ? "" : String(value));
+  const rates = Object.fromEntries(
+    allMeters.map((meter) => {
+      const rate = row.price?.[meter];
+      return [meter, { usd: rate?.usd ?? "", per: rate?.per ?? (meters[meter].units[0]?.[0] as number) }];
+    }),
+  ) as Record<Meter, RateDraft>;
+  return {
+    plugin,
+    id,
+    capability: row.capability ?? "chat",
+    aliases: (row.aliases ?? []).join(", "),
+    premium: row.premium ?? true,
+    rates,
+    markupPercent: text(row.price?.markupPercent),
+    features: row.features ?? [],
+    reasoning: row.reasoning ?? false,
+    whenRetired: row.whenRetired ?? "",
+    disabled: row.disabled ?? false,
+    ...(Object.fromEntries([...texts, ...numbers].map((name) => [name, text(row[name])])) as Pick<
+      RowDraft,
+      (typeof texts)[number] | (typeof numbers)[number]
+    >),
+    rest: Object.fromEntries(Object.entries(own ?? {}).filter(([name]) => !shown.includes(name))),
+  };
+}
+
+/** What stands below the operator's own row. */
+export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed">): Partial<Model> {
+  const merged = { ...base, ...signed };
+  return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
+}
+
+/**
+ * The operator's row that makes the draft of what stands below it: only the fields that differ, `null` for one that is
+ * taken away.
+ *
+ * @returns `undefined` when nothing differs, so that no row is needed.
+ */
+export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["price"]): FileRow | undefined {
+  const isNew = under.upstreamId === undefined;
+  const wanted: Record<string, unknown> = {
+    capability: draft.capability,
+    premium: draft.premium,
+    aliases: orNone(splitNames(draft.aliases)),
+    features: orNone(draft.features) ?? (under.features?.length === 0 ? [] : undefined),
+    reasoning: draft.reasoning || (under.reasoning === false ? false : undefined),
+    whenRetired: draft.whenRetired || undefined,
+    disabled: draft.disabled || undefined,
+    price: toPrice(draft, price),
+  };
+  for (const name of texts) wanted[name] = draft[name].trim() || undefined;
+  for (const name of numbers) wanted[name] = toNumber(draft[name]);
+  if (isNew) {
+    wanted.upstreamId ??= draft.id;
+    wanted.ownedBy = draft.rest.ownedBy ?? draft.plugin;
+    wanted.created = draft.rest.created ?? 0;
+  }
+  const row: Record<string, unknown> = { id: draft.id, ...draft.rest };
+  for (const [name, value] of Object.entries(wanted)) {
+    if (isSame(value, under[name as keyof Model])) continue;
+    row[name] = value ?? null;
+  }
+  // A row that names a successor is otherwise taken to want that it answers.
+  if (typeof row.successor === "string" && row.whenRetired === undefined) row.whenRetired = draft.whenRetired || null;
+  return Object.keys(row).length === 1 ? undefined : row;
+}
+
+/** The price of the form, with what it does not show: the rates of long prompts and of service tiers. */
+export function toPrice(
+  { rates, markupPercent }: Pick<RowDraft, "rates" | "markupPercent">,
+  { tiers, serviceTiers }: Price = {},
+): Price | undefined {
+  const entries = allMeters.flatMap((meter) => {
+    const { usd, per } = rates[meter];
+    return usd.trim() === "" ? [] : [[meter, { usd: usd.trim(), per }]];
+  });
+  const price: Price = Object.fromEntries(entries);
+  const markup = toNumber(markupPercent);
+  if (markup !== undefined) price.markupPercent = markup as number;
+  if (tiers !== undefined) price.tiers = tiers;
+  if (serviceTiers !== undefined) price.serviceTiers = serviceTiers;
+  return Object.keys(price).length === 0 ? undefined : price;
+}
+
+const exampleOf: Record<Capability, { text: string; amounts: Partial<Record<Meter, number>> }> = {
+  chat: { text: "1,000 input and 500 output tokens", amounts: { inputToken: 1000, outputToken: 500, call: 1 } },
+  embeddings: { text: "1,000 input tokens", amounts: { inputToken: 1000, call: 1 } },
+  images: { text: "one image", amounts: { image: 1, call: 1 } },
+  transcription: { text: "one minute of audio", amounts: { audioMs: 60_000, call: 1 } },
+  speech: { text: "1,000 characters", amounts: { character: 1000, call: 1 } },
+};
+
+/** What an example call costs with the markup, in dollars; `undefined` while a rate is not a number. */
+export function exampleCost(draft: RowDraft): { text: string; usd: number | undefined } {
+  const { rates, capability } = draft;
+  const isByToken = rates[metersOf[capability][0] as Meter].usd.trim() === "" && rates.inputToken.usd.trim() !== "";
+  const { text, amounts } = exampleOf[isByToken ? "chat" : capability];
+  let usd = 0;
+  for (const [meter, amount] of Object.entries(amounts) as [Meter, number][]) {
+    const rate = draft.rates[meter];
+    if (rate.usd.trim() === "") {
+      if (meter !== "call") return { text, usd: undefined };
+      continue;
+    }
+    usd += (Number(rate.usd) * amount) / rate.per;
+  }
+  const cost = Math.ceil(usd * (1 + Number(draft.markupPercent || 0) / 100) * 1e9 - 1e-6) / 1e9;
+  return { text, usd: Number.isFinite(cost) ? cost : undefined };
+}
+
+function splitNames(text: string): string[] {
+  return text.split(",").flatMap((name) => name.trim() || []);
+}
+
+function orNone<T>(list: readonly T[]): readonly T[] | undefined {
+  return list.length === 0 ? undefined : list;
+}
+
+/** What is not a number is sent as it was typed: the gateway says what it expected. */
+export function toNumber(text: string): number | string | undefined {
+  if (text.trim() === "") return undefined;
+  const value = Number(text);
+  return Number.isNaN(value) ? text : value;
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return toStable(one) === toStable(other);
+}
+
+/** JSON that does not depend on the order of the fields. */
+function toStable(value: unknown): string | undefined {
+  return JSON.stringify(value, (_, inner) =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}

@@ -1,0 +1,88 @@
+import { SelectField, TextField } from "../../kit/field.tsx";
+import type { useForm } from "../../kit/form.tsx";
+import { featureNames } from "../models/api.ts";
+import { features, type RowDraft } from "./row-draft.ts";
+
+export const billings = [
+  ["wallet", "Wallet (premium)"],
+  ["free", "Free quota"],
+] as const;
+const endings = [
+  ["", "Refuse calls"],
+  ["successor", "Let the successor answer"],
+  ["serve", "Ask the provider as before"],
+] as const;
+
+/** The fields of a row other than its price. */
+export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>> }) {
+  const { values, set, field } = form;
+  const toggle = (name: string) =>
+    set({
+      features: values.features.includes(name)
+        ? values.features.filter((known) => known !== name)
+        : [...values.features, name],
+    });
+  return (
+    <>
+      <div className="field-grid">
+        <TextField label="Source of the price" placeholder="https://…" {...field("source")} />
+        <TextField label="Checked on" type="date" {...field("checkedOn")} />
+        <SelectField
+          label="Billing"
+          options={billings}
+          value={values.premium ? "wallet" : "free"}
+          onText={(billing) => set({ premium: billing === "wallet" })}
+        />
+        <TextField label="Aliases" hint="Other names, separated by commas" {...field("aliases")} />
+        <TextField label="Name at the provider" {...field("upstreamId")} />
+        <TextField
+          label="Priority"
+          inputMode="numeric"
+          placeholder="100"
+          hint="Lower is tried first"
+          {...field("priority")}
+        />
+        <TextField label="Weight" inputMode="numeric" placeholder="1" hint="Share among equals" {...field("weight")} />
+        <TextField label="Context window (tokens)" inputMode="numeric" {...field("contextTokens")} />
+        <TextField label="Max output (tokens)" inputMode="numeric" {...field("outputTokensMax")} />
+        <TextField label="Retired on" type="date" {...field("retiredOn")} />
+        <TextField label="Successor" {...field("successor")} />
+        <SelectField
+          label="Once it is retired"
+          options={endings}
+          value={values.whenRetired === "refuse" ? "" : values.whenRetired}
+          onText={(whenRetired) => set({ whenRetired })}
+        />
+      </div>
+      {values.capability === "chat" && (
+        <fieldset className="fields">
+          <legend className="legend label">Features</legend>
+          <div className="row">
+            {features.map((name) => (
+              <label key={name} className="check">
+                <input type="checkbox" checked={values.features.includes(name)} onChange={() => toggle(name)} />
+                {featureNames[name]}
+              </label>
+            ))}
+            <label className="check">
+              <input
+                type="checkbox"
+                checked={values.reasoning}
+                onChange={(event) => set({ reasoning: event.target.checked })}
+              />
+              {featureNames.reasoning}
+            </label>
+          </div>
+        </fieldset>
+      )}
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={values.disabled}
+          onChange={(event) => set({ disabled: event.target.checked })}
+        />
+        Disabled: not listed, and calls of it are refused
+      </label>
+    </>
+  );
+}

@@ -1,0 +1,68 @@
+import { SelectField, TextField } from "../../kit/field.tsx";
+import { FormDialog, useForm } from "../../kit/form.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { type Capability, capabilityNames } from "../models/api.ts";
+import { type CatalogueDocument, writeCatalogue } from "./api.ts";
+import { PriceFields } from "./price-fields.tsx";
+import { toDraft } from "./row-draft.ts";
+import { billings } from "./row-fields.tsx";
+import { setTerms, type Terms, toTerms } from "./unlisted-terms.ts";
+
+const capabilities = Object.entries(capabilityNames) as [Capability, string][];
+
+/** Changes the terms of a provider's unlisted models, or adds some when there are no `terms`. */
+export function UnlistedDialog({
+  plugin,
+  terms,
+  plugins,
+  document,
+  onClose,
+}: {
+  plugin: string;
+  terms: Terms | undefined;
+  /** Those to choose from. */
+  plugins: readonly string[];
+  document: CatalogueDocument;
+  onClose: () => void;
+}) {
+  const form = useForm(toDraft(plugin, "", terms ?? {}, null), async (draft) => {
+    const files = setTerms(document.files, draft.plugin, toTerms(draft, terms?.price));
+    await writeCatalogue({ ...document, files });
+    toast(`Unlisted models of ${draft.plugin} are sold by these terms`);
+    onClose();
+  });
+  const { values, set, field } = form;
+  return (
+    <FormDialog
+      title={terms === undefined ? "Sell unlisted models" : `Unlisted models of ${plugin}`}
+      description="The provider is asked for its models now and every hour. Those without a row are sold by this price: write one that covers the dearest, or 0 for models that cost nothing."
+      form={form}
+      label="Save"
+      busyLabel="Asking the provider…"
+      isComplete={values.plugin !== ""}
+      isWide
+      onClose={onClose}
+    >
+      <div className="field-grid">
+        {terms === undefined && (
+          <SelectField label="Provider" options={plugins.map((name) => [name, name] as const)} {...field("plugin")} />
+        )}
+        <SelectField
+          label="Capability"
+          options={capabilities}
+          value={values.capability}
+          onText={(capability) => set({ capability })}
+        />
+        <SelectField
+          label="Billing"
+          options={billings}
+          value={values.premium ? "wallet" : "free"}
+          onText={(billing) => set({ premium: billing === "wallet" })}
+        />
+        <TextField label="Context window (tokens)" inputMode="numeric" {...field("contextTokens")} />
+        <TextField label="Max output (tokens)" inputMode="numeric" {...field("outputTokensMax")} />
+      </div>
+      <PriceFields draft={values} hidden={terms?.price} onChange={set} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,30 @@
+import type { CatalogueDocument } from "./api.ts";
+
+/** The file of the operator's virtual models. */
+export const virtualName = "virtual";
+
+/** A name that stands for several models. */
+export interface VirtualRow {
+  readonly id: string;
+  readonly models: readonly (string | { readonly model: string; readonly weight?: number })[];
+  readonly strategy?: string;
+}
+
+export function readVirtual(files: CatalogueDocument["files"]): readonly VirtualRow[] {
+  const file = files[virtualName] as readonly VirtualRow[] | { models?: readonly VirtualRow[] } | undefined;
+  return (Array.isArray(file) ? file : (file as { models?: readonly VirtualRow[] } | undefined)?.models) ?? [];
+}
+
+/** The files with another row of a virtual model, or without one. */
+export function setVirtual(
+  files: CatalogueDocument["files"],
+  id: string,
+  row: VirtualRow | undefined,
+): CatalogueDocument["files"] {
+  const rows = readVirtual(files);
+  const isKnown = rows.some((known) => known.id === id);
+  const models = rows.flatMap((known) => (known.id === id ? (row ?? []) : known));
+  if (!isKnown && row !== undefined) models.push(row);
+  const { [virtualName]: _, ...others } = files;
+  return models.length === 0 ? others : { ...others, [virtualName]: { models } };
+}

@@ -1,0 +1,79 @@
+import { useState } from "react";
+import { Button, LinkButton } from "../../kit/button.tsx";
+import { Confirm } from "../../kit/confirm.tsx";
+import { Empty } from "../../kit/feedback.tsx";
+import { Section } from "../../kit/page.tsx";
+import { Table } from "../../kit/table.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { type CatalogueDocument, writeCatalogue } from "./api.ts";
+import { strategies, VirtualDialog } from "./virtual-dialog.tsx";
+import { readVirtual, setVirtual, type VirtualRow } from "./virtual-rows.ts";
+
+/** Names that stand for several models. */
+export function VirtualSection({ document, modelIds }: { document: CatalogueDocument; modelIds: readonly string[] }) {
+  const [open, setOpen] = useState<{ document: CatalogueDocument; row: VirtualRow | undefined }>();
+  const [removed, setRemoved] = useState<VirtualRow>();
+  return (
+    <Section
+      title="Virtual models"
+      actions={
+        <Button look="small" icon="plus" onClick={() => setOpen({ document, row: undefined })}>
+          Add virtual model
+        </Button>
+      }
+    >
+      <Table
+        rows={readVirtual(document.files)}
+        rowKey={({ id }) => id}
+        sortName="virtual"
+        empty={
+          <Empty icon="models" title="No virtual models">
+            <p>A virtual model is a name that stands for several models: the first that can serve a call does.</p>
+          </Empty>
+        }
+        columns={[
+          {
+            name: "Name",
+            className: "name lead",
+            cell: (row) => (
+              <LinkButton look="link cut" onClick={() => setOpen({ document, row })}>
+                {row.id}
+              </LinkButton>
+            ),
+          },
+          { name: "Models", className: "break", cell: ({ models }) => models.map(describeMember).join(", ") },
+          { name: "Strategy", cell: ({ strategy = "priority" }) => strategies[strategy] ?? strategy },
+          {
+            name: "Actions",
+            isUnnamed: true,
+            className: "end actions",
+            cell: (row) => (
+              <Button look="plain small" aria-label={`Remove ${row.id}`} onClick={() => setRemoved(row)}>
+                Remove
+              </Button>
+            ),
+          },
+        ]}
+      />
+      {open !== undefined && <VirtualDialog {...open} modelIds={modelIds} onClose={() => setOpen(undefined)} />}
+      {removed !== undefined && (
+        <Confirm
+          title={`Remove ${removed.id}?`}
+          action="Remove virtual model"
+          act={async () => {
+            await writeCatalogue({ ...document, files: setVirtual(document.files, removed.id, undefined) });
+            toast(`${removed.id} is removed`);
+          }}
+          onClose={() => setRemoved(undefined)}
+        >
+          Calls of this name are refused from then on. The models that it stands for stay.
+        </Confirm>
+      )}
+    </Section>
+  );
+}
+
+function describeMember(member: VirtualRow["models"][number]): string {
+  if (typeof member === "string") return member;
+  return member.weight === undefined ? member.model : `${member.model} (${member.weight})`;
+}

@@ -1,0 +1,57 @@
+import { useState } from "react";
+import { useBaseUrl } from "../../data/api.ts";
+import { Code, CopyButton } from "../../kit/copy.tsx";
+import { Dialog, DialogContent } from "../../kit/dialog.tsx";
+import { Callout } from "../../kit/feedback.tsx";
+import { Segmented } from "../../kit/segmented.tsx";
+import { pickExampleModel, useModels } from "../models/api.ts";
+import { createSnippet, languages, type SnippetLanguage } from "./snippets.ts";
+
+/** Shows the secret of a new key, once, with examples. */
+export function KeyCreated({
+  title = "API key created",
+  secret,
+  model,
+  onClose,
+}: {
+  title?: string;
+  secret: string;
+  /** The model for the examples, if the key is limited to some. */
+  model: string | undefined;
+  onClose: () => void;
+}) {
+  const [language, setLanguage] = useState<SnippetLanguage>("curl");
+  const { data: models } = useModels();
+  const baseUrl = useBaseUrl();
+  const shown = model ?? pickExampleModel(models?.data ?? []);
+  return (
+    <Dialog title={title} isWide isPersistent onClose={onClose}>
+      <DialogContent label="I've saved it" onClose={onClose}>
+        <Callout tone="warn">
+          Copy the key now and store it safely; it will not be shown again. Anyone who has it can spend from your
+          account.
+        </Callout>
+        <div className="secret">
+          <code data-secret>{secret}</code>
+          <CopyButton text={secret} label="Copy key" />
+        </div>
+        <dl className="facts">
+          <dt>Base URL</dt>
+          <dd className="mono">{baseUrl}</dd>
+        </dl>
+        {shown !== undefined && (
+          <div className="stack stack-tight">
+            <div className="row row-apart">
+              <h3>Try it</h3>
+              <Segmented label="Language" value={language} options={languages} onChoose={setLanguage} />
+            </div>
+            <Code
+              text={createSnippet(language, { baseUrl, key: secret, model: shown })}
+              label={`${language} example`}
+            />
+          </div>
+        )}
+      </DialogContent>
+    </Dialog>
+  );
+}

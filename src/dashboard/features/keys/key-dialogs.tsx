@@ -1,0 +1,101 @@
+import { useState } from "react";
+import { mutate } from "swr";
+import { formatDay } from "../../format.ts";
+import { FormDialog, useForm } from "../../kit/form.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { changeKey, createKey, type Key } from "./api.ts";
+import { KeyCreated } from "./key-created.tsx";
+import { isComplete, type KeyDraft, KeyFields, splitNetworks, toExpiresAt, toLimits } from "./key-fields.tsx";
+
+const newKey: KeyDraft = {
+  name: "",
+  expires_at: "never",
+  day: "",
+  budget_usd: "",
+  budget_period: "month",
+  allowed_models: undefined,
+  allowed_networks: "",
+  requests_per_minute: "",
+  tokens_per_minute: "",
+  concurrent_calls: "",
+};
+
+/** Creates a key, then shows its secret once. */
+export function NewKeyDialog({ onClose }: { onClose: () => void }) {
+  const [created, setCreated] = useState<{ key: string; model: string | undefined }>();
+  const form = useForm(newKey, async (draft) => {
+    const { name, expires_at, day, budget_usd, budget_period, allowed_models } = draft;
+    const networks = splitNetworks(draft.allowed_networks);
+    const limits = Object.entries(toLimits(draft)).filter(([, limit]) => limit !== null);
+    const expiresAt = toExpiresAt(expires_at, day, Date.now());
+    const { key } = await createKey({
+      name: name.trim(),
+      ...(expiresAt !== null && { expires_at: expiresAt }),
+      ...(budget_usd.trim() !== "" && { budget_usd: budget_usd.trim(), budget_period }),
+      ...(allowed_models !== undefined && { allowed_models: [...allowed_models] }),
+      ...(networks !== undefined && { allowed_networks: networks }),
+      ...Object.fromEntries(limits),
+    });
+    setCreated({ key, model: allowed_models?.[0] });
+    await mutate("keys");
+  });
+  if (created !== undefined) return <KeyCreated secret={created.key} model={created.model} onClose={onClose} />;
+  return (
+    <FormDialog
+      title="Create API key"
+      description="Use one key per app, so you can revoke it without affecting the others."
+      form={form}
+      label="Create key"
+      busyLabel="Creating…"
+      isComplete={isComplete(form.values)}
+      onClose={onClose}
+    >
+      <KeyFields form={form} />
+    </FormDialog>
+  );
+}
+
+/** Changes the name and limits of a key, not its secret. */
+export function EditKeyDialog({ apiKey, onClose }: { apiKey: Key; onClose: () => void }) {
+  const expires = apiKey.expires_at;
+  const present: KeyDraft = {
+    name: apiKey.name,
+    expires_at: expires === null ? "never" : "keep",
+    day: "",
+    budget_usd: apiKey.budget_usd ?? "",
+    budget_period: apiKey.budget_period ?? "month",
+    allowed_models: apiKey.allowed_models ?? undefined,
+    allowed_networks: apiKey.allowed_networks?.join(", ") ?? "",
+    requests_per_minute: String(apiKey.requests_per_minute ?? ""),
+    tokens_per_minute: String(apiKey.tokens_per_minute ?? ""),
+    concurrent_calls: String(apiKey.concurrent_calls ?? ""),
+  };
+  const form = useForm(present, async (draft) => {
+    const { name, expires_at, day, budget_usd, budget_period, allowed_models } = draft;
+    await changeKey(apiKey.id, {
+      name: name.trim(),
+      ...(expires_at !== "keep" && { expires_at: toExpiresAt(expires_at, day, Date.now()) }),
+      budget_usd: budget_usd.trim() === "" ? null : budget_usd.trim(),
+      budget_period,
+      allowed_models: allowed_models === undefined ? null : [...allowed_models],
+      allowed_networks: splitNetworks(draft.allowed_networks) ?? null,
+      ...toLimits(draft),
+    });
+    await mutate("keys");
+    toast(`“${name.trim()}” saved`);
+    onClose();
+  });
+  return (
+    <FormDialog
+      title="Edit API key"
+      description="The key itself doesn't change; apps using it keep working."
+      form={form}
+      label="Save"
+      busyLabel="Saving…"
+      isComplete={isComplete(form.values)}
+      onClose={onClose}
+    >
+      <KeyFields form={form} {...(expires !== null && { kept: `Unchanged (${formatDay(expires)})` })} />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,76 @@
+import { useState } from "react";
+import { isKeptOfKey, useContentLog } from "../../data/content.ts";
+import { useMayChange } from "../../data/roles.ts";
+import { Button } from "../../kit/button.tsx";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { PageHead } from "../../kit/page.tsx";
+import { useParam } from "../../kit/use-param.ts";
+import { ContentNotice } from "../settings/content-section.tsx";
+import { getKeyState, useKeys } from "./api.ts";
+import { NewKeyDialog } from "./key-dialogs.tsx";
+import { KeysTable } from "./keys-table.tsx";
+
+export default function KeysPage() {
+  const keys = useKeys();
+  const [isCreating, setCreating] = useState(false);
+  const [shownKeys, setShownKeys] = useParam("keys", "active", ["active", "all"]);
+  const showsInactive = shownKeys === "all";
+  const mayChange = useMayChange();
+  const { data: content } = useContentLog();
+  const keeps = (id: string) => content !== undefined && isKeptOfKey(content, id);
+  const createButton = mayChange && (
+    <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+      Create API key
+    </Button>
+  );
+  const empty = (
+    <Empty icon="key" title="No active API keys">
+      <p>Create a key to call the API. It works with any OpenAI SDK; set the base URL to this gateway.</p>
+      <div className="row">{createButton}</div>
+    </Empty>
+  );
+  return (
+    <>
+      <PageHead
+        title="API keys"
+        description="Apps use these keys to call the API on your account. A key is shown once, when it is created."
+      >
+        {createButton}
+      </PageHead>
+      <div className="stack">
+        <ContentNotice />
+        <section className="card" aria-label="Your API keys">
+          <Loaded state={keys}>
+            {({ data, has_more }) => {
+              const active = data.filter((key) => getKeyState(key) === "active");
+              return (
+                <>
+                  <KeysTable
+                    keys={(showsInactive ? data : active).toReversed()}
+                    mayChange={mayChange}
+                    keeps={keeps}
+                    empty={empty}
+                  />
+                  {data.length > active.length && (
+                    <div className="table-foot">
+                      <label className="check">
+                        <input
+                          type="checkbox"
+                          checked={showsInactive}
+                          onChange={(event) => setShownKeys(event.target.checked ? "all" : "active")}
+                        />
+                        Show expired and revoked keys ({has_more && "the latest "}
+                        {data.length - active.length})
+                      </label>
+                    </div>
+                  )}
+                </>
+              );
+            }}
+          </Loaded>
+        </section>
+      </div>
+      {isCreating && <NewKeyDialog onClose={() => setCreating(false)} />}
+    </>
+  );
+}

@@ -1,0 +1,190 @@
+import { type ReactNode, useState } from "react";
+import { mutate } from "swr";
+import { useMe } from "../../data/session.ts";
+import { formatAge, formatCount, formatDay, formatMoment, formatUsd } from "../../format.ts";
+import { Button } from "../../kit/button.tsx";
+import { Confirm } from "../../kit/confirm.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { getKeyState, type Key, maskKey, revokeKey } from "./api.ts";
+import { EditKeyDialog } from "./key-dialogs.tsx";
+import { RotateKeyDialog } from "./rotate-key-dialog.tsx";
+
+const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
+const never = <span className="faint">never</span>;
+
+interface KeysTableProps {
+  keys: readonly Key[];
+  /** Whether keys can be edited and revoked here. */
+  mayChange: boolean;
+  /** The parameter of the address with the chosen order. */
+  sortName?: string;
+  /** Whether prompts and answers of a key are kept. */
+  keeps?: (id: string) => boolean;
+  empty: ReactNode;
+}
+
+export function KeysTable({ keys, mayChange, sortName = "sort", keeps, empty }: KeysTableProps) {
+  const mayChangeKey = useMayChangeKey();
+  const [editing, setEditing] = useState<Key>();
+  const [revoking, setRevoking] = useState<Key>();
+  const [rotating, setRotating] = useState<Key>();
+  const revoke = async (key: Key) => {
+    await revokeKey(key.id);
+    toast(`“${key.name}” revoked`);
+    await mutate("keys");
+  };
+  return (
+    <>
+      <Table
+        rows={keys}
+        rowKey={({ id }) => id}
+        columns={[
+          ...toColumns(keeps),
+          ...(mayChange
+            ? [toActions({ onEdit: setEditing, onRotate: setRotating, onRevoke: setRevoking }, mayChangeKey)]
+            : []),
+        ]}
+        sortName={sortName}
+        empty={empty}
+      />
+      {editing !== undefined && <EditKeyDialog apiKey={editing} onClose={() => setEditing(undefined)} />}
+      {rotating !== undefined && <RotateKeyDialog apiKey={rotating} onClose={() => setRotating(undefined)} />}
+      {revoking !== undefined && (
+        <Confirm
+          title="Revoke this key?"
+          action="Revoke key"
+          act={() => revoke(revoking)}
+          onClose={() => setRevoking(undefined)}
+        >
+          <p>
+            Apps using <strong>{revoking.name}</strong> will be rejected immediately. This cannot be undone. Past usage
+            stays on record.
+          </p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+/** Members of a team change only the keys that they created. */
+function useMayChangeKey(): (key: Key) => boolean {
+  const { data: me } = useMe();
+  return ({ created_by }) => me !== undefined && (me.team_role === "admin" || created_by === me.email);
+}
+
+function toColumns(keeps: KeysTableProps["keeps"]): readonly Column<Key>[] {
+  if (keeps === undefined) return columns;
+  const status = (key: Key) => (
+    <span className="badges">
+      <span className={keyBadges[getKeyState(key)]}>{getKeyState(key)}</span>
+      {keeps(key.id) && <span className="badge is-warn">prompts kept</span>}
+    </span>
+  );
+  return columns.map((column) => (column.name === "Status" ? { ...column, cell: status } : column));
+}
+
+const columns: readonly Column<Key>[] = [
+  {
+    name: "Name",
+    className: "name lead",
+    sort: ({ name }) => name,
+    cell: ({ id, name }) => (
+      <>
+        <strong className="cut" title={name}>
+          {name}
+        </strong>
+        <span className="sub mono">{maskKey(id)}</span>
+      </>
+    ),
+  },
+  { name: "Status", cell: (key) => <span className={keyBadges[getKeyState(key)]}>{getKeyState(key)}</span> },
+  { name: "Models", cell: ({ allowed_models }) => <Models allowed={allowed_models} /> },
+  {
+    name: "Limits",
+    cell: (key) => (
+      <>
+        <Budget apiKey={key} />
+        {key.allowed_networks !== null && <span className="sub">from {key.allowed_networks.join(", ")}</span>}
+        {listLimits(key).map((line) => (
+          <span key={line} className="sub">
+            {line}
+          </span>
+        ))}
+      </>
+    ),
+  },
+  {
+    name: "Last used",
+    sort: ({ last_used_at }) => last_used_at,
+    cell: ({ last_used_at: at }) => (at === null ? never : formatAge(at)),
+  },
+  {
+    name: "Expires",
+    sort: ({ expires_at }) => expires_at,
+    cell: ({ expires_at: at }) => (at === null ? never : <span title={formatMoment(at)}>{formatAge(at)}</span>),
+  },
+  {
+    name: "Created",
+    className: "tight roomy-only",
+    sort: ({ created_at }) => created_at,
+    cell: ({ created_at, created_by }) => (
+      <>
+        {formatDay(created_at)}
+        {created_by !== null && <span className="sub cut">by {created_by}</span>}
+      </>
+    ),
+  },
+];
+
+function toActions(
+  { onEdit, onRotate, onRevoke }: Record<"onEdit" | "onRotate" | "onRevoke", (key: Key) => void>,
+  mayChange: (key: Key) => boolean,
+): Column<Key> {
+  return {
+    name: "Actions",
+    className: "actions tight end",
+    isUnnamed: true,
+    cell: (key) =>
+      mayChange(key) &&
+      getKeyState(key) !== "revoked" && (
+        <>
+          <Button look="plain small" aria-label={`Edit ${key.name}`} onClick={() => onEdit(key)}>
+            Edit
+          </Button>
+          {getKeyState(key) === "active" && (
+            <Button look="plain small" aria-label={`Rotate ${key.name}`} onClick={() => onRotate(key)}>
+              Rotate
+            </Button>
+          )}
+          <Button look="plain small bad" aria-label={`Revoke ${key.name}`} onClick={() => onRevoke(key)}>
+            Revoke
+          </Button>
+        </>
+      ),
+  };
+}
+
+function listLimits({ requests_per_minute, tokens_per_minute, concurrent_calls }: Key): string[] {
+  const limits = [
+    [requests_per_minute, "requests/min"],
+    [tokens_per_minute, "tokens/min"],
+    [concurrent_calls, "at a time"],
+  ] as const;
+  return limits.flatMap(([limit, unit]) => (limit === null ? [] : [`${formatCount(limit)} ${unit}`]));
+}
+
+function Budget({ apiKey: { budget_usd, budget_used_usd, budget_period } }: { apiKey: Key }) {
+  if (budget_usd === null) return <span className="faint">no budget</span>;
+  return (
+    <span title={`$${budget_used_usd} of $${budget_usd} this ${budget_period}`}>
+      {formatUsd(budget_used_usd ?? "0")} of {formatUsd(budget_usd)} this {budget_period}
+    </span>
+  );
+}
+
+function Models({ allowed }: { allowed: Key["allowed_models"] }) {
+  if (allowed === null) return <span className="faint">all</span>;
+  const [first] = allowed;
+  return <span title={allowed.join("\n")}>{allowed.length === 1 ? first : `${allowed.length} models`}</span>;
+}

@@ -1,0 +1,87 @@
+import { useState } from "react";
+import { SearchField } from "../../kit/field.tsx";
+import { type Capability, capabilityNames } from "../models/api.ts";
+
+/** One to choose; a virtual model has no capability. */
+export interface ModelChoice {
+  readonly id: string;
+  readonly capability?: Capability;
+}
+
+export function ModelPicker({
+  label = "Models",
+  models,
+  selected,
+  onSelect,
+  error,
+}: {
+  label?: string;
+  /** Absent while they are loaded. */
+  models: readonly ModelChoice[] | undefined;
+  selected: readonly string[] | undefined;
+  onSelect: (models: readonly string[] | undefined) => void;
+  error: string | undefined;
+}) {
+  return (
+    <fieldset className="field">
+      <legend className="label legend">{label}</legend>
+      <div className="stack stack-tight">
+        <label className="check">
+          <input type="radio" name="models" checked={selected === undefined} onChange={() => onSelect(undefined)} />
+          All models, including future ones
+        </label>
+        <label className="check">
+          <input type="radio" name="models" checked={selected !== undefined} onChange={() => onSelect([])} />
+          Only selected models
+        </label>
+        {selected !== undefined && <ModelChecklist models={models} selected={selected} onSelect={onSelect} />}
+      </div>
+      {error !== undefined && (
+        <span className="wrong" role="alert">
+          {error}
+        </span>
+      )}
+    </fieldset>
+  );
+}
+
+function ModelChecklist({
+  models = [],
+  selected,
+  onSelect,
+}: {
+  models: readonly ModelChoice[] | undefined;
+  selected: readonly string[];
+  onSelect: (models: readonly string[]) => void;
+}) {
+  const [search, setSearch] = useState("");
+  const query = search.trim().toLowerCase();
+  const [first] = useState(selected);
+  /** Names that the list lacks, such as those of virtual models, can be removed too. */
+  const others = first.filter((id) => !models.some((known) => known.id === id)).map((id): ModelChoice => ({ id }));
+  const shown = [...models, ...others].filter(({ id }) => id.toLowerCase().includes(query));
+  const toggle = (id: string) =>
+    onSelect(selected.includes(id) ? selected.filter((known) => known !== id) : [...selected, id]);
+  return (
+    <>
+      <SearchField
+        label="Search models"
+        placeholder={`Search (${selected.length} selected)`}
+        value={search}
+        onText={setSearch}
+      />
+      <ul className="ticks">
+        {shown.map(({ id, capability }) => (
+          <li key={id}>
+            <label className="check">
+              <input type="checkbox" checked={selected.includes(id)} onChange={() => toggle(id)} />
+              <span className="break">{id}</span>
+              <span className="faint ticks-end">{capability ? capabilityNames[capability] : ""}</span>
+            </label>
+          </li>
+        ))}
+        {models.length > 0 && shown.length === 0 && <li className="faint">No models match</li>}
+      </ul>
+    </>
+  );
+}

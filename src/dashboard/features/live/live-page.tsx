@@ -1,0 +1,79 @@
+import { type LiveCall, useLive } from "../../data/admin.ts";
+import { formatCount, formatMs, formatUsd } from "../../format.ts";
+import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
+import { PageHead } from "../../kit/page.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { capabilityNames } from "../models/api.ts";
+
+export default function LivePage() {
+  const live = useLive();
+  return (
+    <>
+      <PageHead title="Live calls" description="Calls in progress across all processes, longest-running first." />
+      <section className="card" aria-label="Live calls">
+        <Loaded state={live} lines={4}>
+          {({ data, count, complete }) => (
+            <>
+              {!complete && (
+                <div className="card-body">
+                  <Callout tone="warn">
+                    The database did not respond in time, so only the calls of this process are shown.
+                  </Callout>
+                </div>
+              )}
+              <Table
+                rows={data}
+                rowKey={({ id }) => id}
+                columns={columns}
+                empty={
+                  <Empty
+                    icon="pulse"
+                    title={complete ? "No calls in progress" : "No calls in progress in this process"}
+                  >
+                    <p>Calls are listed here while they run, and afterwards on the overview of their account.</p>
+                  </Empty>
+                }
+              />
+              {data.length > 0 && (
+                <div className="table-foot">
+                  {count === data.length ? formatCount(count) : `${data.length} of ${formatCount(count)}`} running
+                  {!complete && " in this process"}
+                </div>
+              )}
+            </>
+          )}
+        </Loaded>
+      </section>
+    </>
+  );
+}
+
+const columns: readonly Column<LiveCall>[] = [
+  {
+    name: "Model",
+    className: "name lead",
+    cell: ({ model, capability, stream }) => (
+      <>
+        <span className="cut">{model ?? "–"}</span>
+        <span className="sub">
+          {capabilityNames[capability]}
+          {stream && ", streaming"}
+        </span>
+      </>
+    ),
+  },
+  { name: "Account", className: "break", cell: ({ email, account }) => email ?? account },
+  {
+    name: "Route",
+    cell: ({ elsewhere, route, attempts }) => (
+      <>
+        {elsewhere ? <span className="faint">in another process</span> : (route ?? "–")}
+        {attempts !== null && attempts > 1 && <span className="faint"> · attempt {attempts}</span>}
+      </>
+    ),
+  },
+  { name: "Duration", className: "end", cell: ({ running_ms }) => formatMs(running_ms) },
+  { name: "First byte", className: "end", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
+  { name: "Hold", className: "end", cell: ({ held_usd }) => (held_usd === null ? "–" : formatUsd(held_usd)) },
+  { name: "Request ID", className: "mono cut", cell: ({ id }) => id },
+];

@@ -1,0 +1,108 @@
+import { Loaded } from "../../kit/feedback.tsx";
+import { SearchField, Select } from "../../kit/field.tsx";
+import { PageHead } from "../../kit/page.tsx";
+import { Segmented } from "../../kit/segmented.tsx";
+import { useParam } from "../../kit/use-param.ts";
+import {
+  type Capability,
+  capabilityNames,
+  featureNames,
+  isRetired,
+  listFeatures,
+  type Model,
+  useModels,
+} from "./api.ts";
+import { ModelDialog } from "./model-dialog.tsx";
+import { ModelsTable } from "./models-table.tsx";
+
+type Kind = "all" | Capability;
+type Tier = "all" | "free" | "premium";
+
+const kinds = [["all", "All"], ...Object.entries(capabilityNames)] as readonly (readonly [Kind, string])[];
+const kindNames = kinds.map(([kind]) => kind);
+const tiers = [
+  ["all", "All billing"],
+  ["free", "Free quota"],
+  ["premium", "Wallet"],
+] as const satisfies readonly (readonly [Tier, string])[];
+const abilities = [["any", "All features"], ...Object.entries(featureNames)] as readonly (readonly [string, string])[];
+const tierNames = tiers.map(([tier]) => tier);
+
+export default function ModelsPage() {
+  const models = useModels();
+  const [search, setSearch] = useParam("search", "");
+  const [kind, setKind] = useParam<Kind>("capability", "all", kindNames);
+  const [tier, setTier] = useParam<Tier>("billing", "all", tierNames);
+  const [feature, setFeature] = useParam("feature", "any", Object.keys(featureNames));
+  const [retired, setRetired] = useParam("retired", "hide", ["hide", "show"]);
+  const [shownId, setShownId] = useParam("model", "");
+  return (
+    <>
+      <PageHead
+        title="Models"
+        description="All models available on this gateway. Premium models are charged to your wallet."
+      />
+      <section className="card" aria-label="Models">
+        <div className="card-head is-ruled">
+          <SearchField
+            label="Search models"
+            placeholder="Name, alias, provider, voice"
+            value={search}
+            onText={setSearch}
+          />
+          <Select isSmall aria-label="Feature" options={abilities} value={feature} onText={setFeature} />
+          <Select isSmall aria-label="Billing" options={tiers} value={tier} onText={setTier} />
+          <Segmented label="Capability" value={kind} options={kinds} onChoose={setKind} />
+        </div>
+        <Loaded state={models} lines={8}>
+          {({ data }) => {
+            const matching = data.filter((model) => matches(model, { search, kind, tier, feature })).sort(byRetirement);
+            const current = matching.filter((model) => !isRetired(model));
+            const shown = retired === "show" ? matching : current;
+            const shownModel = data.find(({ id }) => id === shownId);
+            return (
+              <>
+                <ModelsTable models={shown} onShow={({ id }) => setShownId(id)} />
+                <div className="table-foot">
+                  <span>{shown.length === data.length ? data.length : `${shown.length} of ${data.length}`} models</span>
+                  {matching.length > current.length && (
+                    <label className="check">
+                      <input
+                        type="checkbox"
+                        checked={retired === "show"}
+                        onChange={(event) => setRetired(event.target.checked ? "show" : "hide")}
+                      />
+                      Show retired models ({matching.length - current.length})
+                    </label>
+                  )}
+                </div>
+                {shownModel !== undefined && <ModelDialog model={shownModel} onClose={() => setShownId("")} />}
+              </>
+            );
+          }}
+        </Loaded>
+      </section>
+    </>
+  );
+}
+
+interface Filters {
+  readonly search: string;
+  readonly kind: Kind;
+  readonly tier: Tier;
+  readonly feature: string;
+}
+
+function matches(model: Model, { search, kind, tier, feature }: Filters): boolean {
+  if (kind !== "all" && model.capability !== kind) return false;
+  if (tier !== "all" && model.premium !== (tier === "premium")) return false;
+  if (feature !== "any" && !listFeatures(model).includes(feature)) return false;
+  const query = search.trim().toLowerCase();
+  const haystack = [model.id, model.ownedBy, ...(model.aliases ?? []), ...(model.voices ?? [])];
+  return query === "" || haystack.some((text) => text.toLowerCase().includes(query));
+}
+
+/** Retired models last. */
+function byRetirement(one: Model, other: Model): number {
+  return Number(isRetired(one)) - Number(isRetired(other)) || one.id.localeCompare(other.id);
+}

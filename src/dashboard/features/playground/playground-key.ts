@@ -1,0 +1,73 @@
+import { mutate } from "swr";
+import { ApiError } from "../../data/api.ts";
+import { createKey, revokeKey } from "../keys/api.ts";
+
+/**
+ * The playground calls the public API like any other client, so its calls are limited, charged and listed like all
+ * others. It uses its own API key, which expires after an hour, is held only in this variable (never in browser
+ * storage), and is revoked when the page is closed or the user signs out.
+ */
+let key: Promise<{ id: string; key: string; endsAt: number }> | undefined;
+
+const lifetimeMs = 3_600_000;
+/** A key is replaced this long before it expires, so that a running call can finish. */
+const marginMs = 300_000;
+
+let lastCallId: string | undefined;
+
+/** The id of the last call that was answered, to find it among the latest calls. */
+export function getLastCallId(): string | undefined {
+  return lastCallId;
+}
+
+/** POSTs to the API with the playground's key. @throws {ApiError} */
+export async function callApi(path: string, body: BodyInit, init: RequestInit = {}): Promise<Response> {
+  const { key: secret } = await playgroundKey();
+  const response = await fetch(`/v1${path}`, {
+    ...init,
+    method: "POST",
+    headers: { ...init.headers, authorization: `Bearer ${secret}` },
+    body,
+  });
+  lastCallId = response.headers.get("x-request-id") ?? undefined;
+  if (response.ok) return response;
+  // The key was revoked; the next call creates another.
+  if (response.status === 401) key = undefined;
+  throw new ApiError(response.status, await response.json().catch(() => undefined));
+}
+
+/** {@link callApi} with a JSON body. */
+export function callApiWithJson(path: string, body: unknown, signal?: AbortSignal): Promise<Response> {
+  const headers = { "content-type": "application/json" };
+  return callApi(path, JSON.stringify(body), { headers, ...(signal !== undefined && { signal }) });
+}
+
+/** Revokes the playground's key, if there is one. */
+export async function endPlaygroundKey(): Promise<void> {
+  const known = key;
+  key = undefined;
+  if (known !== undefined) await revokeKey((await known).id);
+}
+
+/** Refreshes balance and calls after a call. */
+export function refreshUsage(): void {
+  for (const name of ["me", "calls"]) void mutate(name);
+}
+
+async function playgroundKey(): Promise<{ id: string; key: string }> {
+  const known = await key?.catch(() => undefined);
+  if (known !== undefined && known.endsAt - marginMs > Date.now()) return known;
+  const endsAt = Date.now() + lifetimeMs;
+  const created = createKey({ name: "Playground", expires_at: new Date(endsAt).toISOString() });
+  key = created.then((fields) => ({ ...fields, endsAt }));
+  return key;
+}
+
+// `keepalive` lets the request outlive the page.
+addEventListener("pagehide", () => {
+  const known = key;
+  key = undefined;
+  void known?.then(({ id }) =>
+    fetch(`/dashboard/api/keys/${encodeURIComponent(id)}`, { method: "DELETE", keepalive: true }),
+  );
+});

@@ -1,0 +1,82 @@
+import type { ComponentType } from "react";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { PageHead } from "../../kit/page.tsx";
+import { Segmented } from "../../kit/segmented.tsx";
+import { setParams, useParam } from "../../kit/use-param.ts";
+import { type Capability, isRetired, type Model, useModels } from "../models/api.ts";
+import { ChatPanel } from "./chat-panel.tsx";
+import { ImagesPanel } from "./images-panel.tsx";
+import type { PanelProps } from "./panel.tsx";
+import { SpeechPanel } from "./speech-panel.tsx";
+import { TranscriptionPanel } from "./transcription-panel.tsx";
+
+const tabs = [
+  ["chat", "Chat"],
+  ["images", "Images"],
+  ["speech", "Speech"],
+  ["transcription", "Transcription"],
+] as const satisfies readonly (readonly [Capability, string])[];
+type Tab = (typeof tabs)[number][0];
+const tabNames = tabs.map(([name]) => name);
+
+const panels: Record<Tab, ComponentType<PanelProps>> = {
+  chat: ChatPanel,
+  images: ImagesPanel,
+  speech: SpeechPanel,
+  transcription: TranscriptionPanel,
+};
+
+/** Tries out models interactively, and shows each request as curl. */
+export default function PlaygroundPage() {
+  const models = useModels();
+  return (
+    <>
+      <PageHead
+        title="Playground"
+        description="Try out a model. Calls are charged and listed like any other; they use a temporary API key that expires after an hour."
+      />
+      <Loaded state={models}>{({ data }) => <Panels models={data} />}</Loaded>
+    </>
+  );
+}
+
+function Panels({ models }: { models: readonly Model[] }) {
+  const [wanted] = useParam("model", "");
+  const requested = models.find(({ id }) => id === wanted);
+  const ofModel = tabs.find(([name]) => name === requested?.capability)?.[0] ?? "chat";
+  const [tab] = useParam<Tab>("tab", ofModel, tabNames);
+  const offered = models.filter(({ capability }) => capability === tab).sort(byUse);
+  const model = offered.find(({ id }) => id === requested?.id) ?? offered[0];
+  const Panel = panels[tab];
+  return (
+    <div className="stack">
+      <Segmented
+        label="Capability"
+        value={tab}
+        options={tabs}
+        onChoose={(next) => setParams({ tab: next, model: "", compare: "" })}
+      />
+      {model === undefined ? (
+        <div className="card">
+          <Empty icon="models" title="No models available for this capability" />
+        </div>
+      ) : (
+        <Panel key={tab} model={model} models={offered} onModel={(id) => setParams({ model: id })} />
+      )}
+    </div>
+  );
+}
+
+/** Retired models last, those for English first, since the examples are English; then free models. */
+function byUse(one: Model, other: Model): number {
+  return (
+    Number(isRetired(one)) - Number(isRetired(other)) ||
+    Number(isForeign(one)) - Number(isForeign(other)) ||
+    Number(one.premium) - Number(other.premium) ||
+    one.id.localeCompare(other.id)
+  );
+}
+
+function isForeign({ languages }: Model): boolean {
+  return languages !== undefined && !languages.some((language) => language.startsWith("en"));
+}

@@ -1,0 +1,50 @@
+import { api, request } from "../../data/api.ts";
+import { Confirm } from "../../kit/confirm.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { refreshProviders } from "./api.ts";
+
+interface EndProps {
+  name: string;
+  onClose: () => void;
+}
+
+/** Each asks before callers may lose models. */
+export function ConfirmDisable({ name, onClose }: EndProps) {
+  const act = async () => {
+    await request(api.admin.providers({ id: name }).patch({ enabled: false }));
+    await refreshProviders();
+    toast(`${name} is disabled`);
+  };
+  return (
+    <Confirm title={`Disable ${name}?`} action="Disable provider" act={act} onClose={onClose}>
+      Models that no other provider serves can no longer be called. Running calls end normally.
+    </Confirm>
+  );
+}
+
+export function ConfirmRemove({ name, onClose, onRemoved }: EndProps & { onRemoved: () => void }) {
+  const act = async () => {
+    await request(api.admin.providers({ id: name }).delete());
+    await refreshProviders();
+    toast(`${name} is removed`);
+    onRemoved();
+  };
+  return (
+    <Confirm title={`Remove ${name}?`} action="Remove provider" act={act} onClose={onClose}>
+      Its keys are deleted. Models that no other provider serves can no longer be called. Running calls end normally.
+    </Confirm>
+  );
+}
+
+export function ConfirmRemoveKey({ name, keyId, last4, onClose }: EndProps & { keyId: string; last4: string }) {
+  const act = async () => {
+    await request(api.admin.providers({ id: name }).keys({ key: keyId }).delete());
+    await refreshProviders();
+    toast(`The key …${last4} is removed`);
+  };
+  return (
+    <Confirm title={`Remove the key …${last4}?`} action="Remove key" act={act} onClose={onClose}>
+      {name} is called with its other keys. Without any, its models can no longer be called.
+    </Confirm>
+  );
+}

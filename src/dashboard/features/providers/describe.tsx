@@ -1,0 +1,34 @@
+import { formatShare } from "../../format.ts";
+
+const statuses: Record<string, readonly [string, string]> = {
+  serving: ["serving", "badge is-good"],
+  previous: ["serving last good version", "badge is-warn"],
+  no_credential: ["no API key", "badge"],
+  disabled: ["disabled", "badge"],
+  sandbox: ["simulated", "badge is-accent"],
+  refused: ["refused", "badge is-bad"],
+};
+
+/** Label and badge by the state of the circuit breaker. */
+export const circuits: Record<string, readonly [string, string]> = {
+  closed: ["ready", "badge is-good"],
+  half_open: ["half-open", "badge is-warn"],
+  open: ["paused", "badge is-bad"],
+};
+
+export function ProviderStatus({ status }: { status: string }) {
+  const [label, badge] = statuses[status] ?? [status, "badge"];
+  return <span className={badge}>{label}</span>;
+}
+
+export function CircuitState({ state }: { state: string | null }) {
+  if (state === null) return <span className="soft">not in use</span>;
+  const [label, badge] = circuits[state] ?? [state, "badge"];
+  return <span className={badge}>{label}</span>;
+}
+
+/** `3 (1.5 %)`; a dash without calls. */
+export function describeErrors({ calls, errors }: { calls: number; errors: number }): string {
+  if (calls === 0) return "–";
+  return errors === 0 ? "0" : `${errors} (${formatShare(errors / calls)})`;
+}

@@ -1,0 +1,88 @@
+import { formatAge, formatCount, formatMoment, formatMs } from "../../format.ts";
+import { Usd } from "../../kit/page.tsx";
+import type { Column } from "../../kit/table.tsx";
+import type { LoggedRequest } from "./api.ts";
+
+/** What calls and requests have in common. */
+type CallRow = Pick<
+  LoggedRequest,
+  | "at"
+  | "state"
+  | "status"
+  | "error_code"
+  | "route"
+  | "first_byte_ms"
+  | "duration_ms"
+  | "premium"
+  | "charged_usd"
+  | "quota_tokens"
+  | "usage_source"
+  | "input_tokens"
+  | "audio_input_tokens"
+  | "cache_read_tokens"
+  | "cache_write_tokens"
+  | "cache_write_1h_tokens"
+  | "output_tokens"
+  | "audio_output_tokens"
+  | "image_output_tokens"
+> & { requests?: number };
+
+/** The columns after the name of a call. */
+export const callColumns: readonly Column<CallRow>[] = [
+  { name: "Status", cell: (call) => <CallStatus call={call} /> },
+  { name: "Tokens", className: "end", cell: formatTokens },
+  { name: "First byte", className: "end wide-only", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
+  { name: "Duration", className: "end wide-only", cell: ({ duration_ms }) => formatMs(duration_ms) },
+  { name: "Cost", className: "end", cell: (call) => <CallCost call={call} /> },
+  { name: "Plugin", className: "wide-only", cell: ({ route }) => route ?? "–" },
+  {
+    name: "Time",
+    className: "end tight",
+    cell: ({ at }) => (
+      <time dateTime={at ?? undefined} title={formatMoment(at)}>
+        {formatAge(at)}
+      </time>
+    ),
+  },
+];
+
+/** A row of refused requests can stand for several. */
+export function CallStatus({ call: { state, status, error_code, requests = 1 } }: { call: CallRow }) {
+  if (state === "open") {
+    return (
+      <span className="badge is-accent">
+        <span className="dot" />
+        running
+      </span>
+    );
+  }
+  const tone = status === null || status === 499 ? "is-warn" : status < 400 ? "is-good" : "is-bad";
+  const label = status === 499 ? "stopped" : [status ?? state, error_code].filter((part) => part !== null).join(" ");
+  return (
+    <span>
+      <span className={`badge ${tone}`}>{label}</span>
+      {requests > 1 && <span className="faint"> × {formatCount(requests)}</span>}
+    </span>
+  );
+}
+
+/** Input → output; `≈` marks estimated usage. */
+function formatTokens(call: CallRow): string {
+  const written = [call.cache_write_tokens, call.cache_write_1h_tokens];
+  const input = formatSum([call.input_tokens, call.audio_input_tokens, call.cache_read_tokens, ...written]);
+  const output = formatSum([call.output_tokens, call.audio_output_tokens, call.image_output_tokens]);
+  if (input === "–" && output === "–") return "–";
+  return `${call.usage_source === "estimated" ? "≈ " : ""}${input} → ${output}`;
+}
+
+/** Unknown amounts are shown as a dash, not as 0. */
+function formatSum(amounts: (number | null)[]): string {
+  const known = amounts.filter((amount) => amount !== null);
+  return known.length === 0 ? "–" : formatCount(known.reduce((sum, amount) => sum + amount, 0));
+}
+
+export function CallCost({ call: { premium, quota_tokens, charged_usd } }: { call: CallRow }) {
+  if (premium) return charged_usd === null ? "–" : <Usd value={charged_usd} />;
+  if (quota_tokens === null) return "–";
+  return <span title="Charged to the free quota">{formatCount(quota_tokens)} free</span>;
+}

@@ -1,0 +1,83 @@
+import { useState } from "react";
+import { type Content, deleteContent, fetchContent } from "../../data/content.ts";
+import { useMe } from "../../data/session.ts";
+import { formatCount } from "../../format.ts";
+import { Button, LinkButton } from "../../kit/button.tsx";
+import { Callout } from "../../kit/feedback.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { useAction } from "../../kit/use-action.ts";
+import type { RequestDetail } from "./api.ts";
+
+const shownCharactersMax = 1500;
+
+/** Prompt and answer, fetched only when they are asked for: looking at somebody else's is recorded. */
+export function ContentPanel({ request: { id, account } }: { request: RequestDetail }) {
+  const { data: me } = useMe();
+  const [content, setContent] = useState<Content>();
+  const show = useAction(async () => setContent(await fetchContent(id)));
+  const remove = useAction(async () => {
+    await deleteContent(id);
+    setContent(undefined);
+    toast("Prompt and answer deleted");
+  });
+  if (me === undefined) return null;
+  const isOwn = me.account === account;
+  return (
+    <section className="content-panel" aria-label="Content">
+      <h3>Content</h3>
+      <Callout tone="bad">{show.formError() ?? remove.formError()}</Callout>
+      {content === undefined ? (
+        <>
+          <p className="soft">
+            The prompt and the answer were kept.
+            {!isOwn && " They are another account's: showing them is recorded in the audit log."}
+          </p>
+          <div className="row">
+            <Button look="small" icon="eye" disabled={show.isBusy} onClick={() => void show.run()}>
+              Show content
+            </Button>
+          </div>
+        </>
+      ) : (
+        <>
+          <Turns name="Request" turns={content.request} />
+          <Turns name="Answer" turns={content.answer} />
+          {isOwn && (
+            <div className="row">
+              <Button look="plain small bad" disabled={remove.isBusy} onClick={() => void remove.run()}>
+                Delete content
+              </Button>
+            </div>
+          )}
+        </>
+      )}
+    </section>
+  );
+}
+
+function Turns({ name, turns }: { name: string; turns: Content["request"] }) {
+  if (turns.length === 0) return <p className="soft">{name}: no text</p>;
+  return (
+    <ol className="content-turns" aria-label={name}>
+      {turns.map(({ role, text }, place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the list does not change
+        <li key={place}>
+          <span className="badge">{role}</span>
+          <TurnText text={text} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** A long text shows its beginning first. */
+function TurnText({ text }: { text: string }) {
+  const [isWhole, setWhole] = useState(text.length <= shownCharactersMax);
+  if (isWhole) return <pre>{text}</pre>;
+  return (
+    <>
+      <pre>{text.slice(0, shownCharactersMax)}…</pre>
+      <LinkButton onClick={() => setWhole(true)}>Show all {formatCount(text.length)} characters</LinkButton>
+    </>
+  );
+}

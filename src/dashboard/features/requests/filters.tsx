@@ -1,0 +1,119 @@
+import { type FormEvent, useId, useState } from "react";
+import { Button } from "../../kit/button.tsx";
+import { Select, SelectField } from "../../kit/field.tsx";
+import { type ChangeFilters, LateField, SpanFields, times, useDraft } from "../../kit/filters.tsx";
+import { Icon } from "../../kit/icon.tsx";
+import { useKeys } from "../keys/api.ts";
+import { useModels } from "../models/api.ts";
+
+const statuses = [
+  ["", "Any status"],
+  ["ok", "Succeeded"],
+  ["failed", "Failed or refused"],
+  ["refused", "Refused"],
+  ["running", "Running"],
+  ["4xx", "4xx"],
+  ["5xx", "5xx"],
+  ...["400", "401", "403", "429", "499"].map((status) => [status, status] as const),
+] as const;
+const protocols = [
+  ["", "Any protocol"],
+  ["chat", "Chat completions"],
+  ["responses", "Responses"],
+  ["messages", "Messages"],
+] as const;
+/** The filters behind "More filters". */
+const more = ["key", "model", "plugin", "protocol", "session", "tag", "account", "from", "until"] as const;
+
+interface FiltersProps {
+  params: URLSearchParams;
+  isAdmin: boolean;
+  onChange: ChangeFilters;
+}
+
+export function Filters({ params, isAdmin, onChange }: FiltersProps) {
+  const count = more.filter((name) => params.has(name)).length;
+  const [isOpen, setOpen] = useState(count > 0);
+  const id = useId();
+  return (
+    <>
+      <div className="card-head is-ruled">
+        <TextSearch value={params.get("text") ?? ""} onText={(text) => onChange({ text })} />
+        <Select
+          isSmall
+          aria-label="Status"
+          options={statuses}
+          value={params.get("status") ?? ""}
+          onText={(status) => onChange({ status })}
+        />
+        <Select
+          isSmall
+          aria-label="Time"
+          options={times}
+          value={params.get("span") ?? ""}
+          onText={(span) => onChange({ span, from: "" })}
+        />
+        <Button look="small" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
+          {count === 0 ? "More filters" : `More filters (${count})`}
+        </Button>
+      </div>
+      {isOpen && <MoreFilters id={id} {...{ params, isAdmin, onChange }} />}
+    </>
+  );
+}
+
+function MoreFilters({ id, params, isAdmin, onChange }: FiltersProps & { id: string }) {
+  const keys = useKeys().data?.data ?? [];
+  const models = useModels().data?.data ?? [];
+  const text = (name: string) => ({
+    value: params.get(name) ?? "",
+    onText: (value: string) => onChange({ [name]: value }),
+  });
+  const ownKeys = [["", "Any key"], ...keys.map((key) => [key.id, key.name] as const)] as const;
+  return (
+    <div id={id} className="filters">
+      {isAdmin ? (
+        <>
+          <LateField label="Account" placeholder="ID or email" {...text("account")} />
+          <LateField label="API key" placeholder="ID of the key" {...text("key")} />
+        </>
+      ) : (
+        <SelectField label="API key" options={ownKeys} {...text("key")} />
+      )}
+      <LateField label="Model" list={`${id}-models`} {...text("model")} />
+      <datalist id={`${id}-models`}>
+        {models.map((model) => (
+          <option key={model.id} value={model.id} />
+        ))}
+      </datalist>
+      <LateField label="Plugin" {...text("plugin")} />
+      <SelectField label="Protocol" options={protocols} {...text("protocol")} />
+      <LateField label="Session" {...text("session")} />
+      <LateField label="Tag" {...text("tag")} />
+      <SpanFields {...{ params, onChange }} />
+    </div>
+  );
+}
+
+function TextSearch({ value, onText }: { value: string; onText: (text: string) => void }) {
+  const [draft, setDraft] = useDraft(value);
+  const apply = (event?: FormEvent) => {
+    event?.preventDefault();
+    if (draft.trim() !== value) onText(draft.trim());
+  };
+  return (
+    <form className="search" onSubmit={apply}>
+      <Icon name="search" size={16} />
+      <input
+        className="input"
+        type="search"
+        aria-label="Request ID"
+        placeholder="Request ID, or the client's own"
+        maxLength={200}
+        value={draft}
+        onChange={(event) => setDraft(event.target.value)}
+        onBlur={() => apply()}
+      />
+    </form>
+  );
+}

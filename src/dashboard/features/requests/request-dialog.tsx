@@ -1,0 +1,166 @@
+import type { ReactNode } from "react";
+import { formatCount, formatMs, formatSecond } from "../../format.ts";
+import { LinkButton } from "../../kit/button.tsx";
+import { CopyButton } from "../../kit/copy.tsx";
+import { Dialog, DialogContent } from "../../kit/dialog.tsx";
+import { Callout, Loaded } from "../../kit/feedback.tsx";
+import { Usd } from "../../kit/page.tsx";
+import { maskKey } from "../keys/api.ts";
+import { capabilityNames } from "../models/api.ts";
+import { type RequestDetail, useRequest } from "./api.ts";
+import { CallCost, CallStatus } from "./call-columns.tsx";
+import { ContentPanel } from "./content-panel.tsx";
+
+interface RequestDialogProps {
+  id: string;
+  isAdmin: boolean;
+  onChange: (changes: Readonly<Record<string, string>>) => void;
+  onClose: () => void;
+}
+
+/** All that is known of one request. */
+export function RequestDialog({ id, isAdmin, onChange, onClose }: RequestDialogProps) {
+  const request = useRequest(id);
+  const filterBy = (name: string, value: string) => onChange({ [name]: value, request: "" });
+  return (
+    <Dialog title="Request" description={<span className="mono break">{id}</span>} isWide onClose={onClose}>
+      <DialogContent label="Close" onClose={onClose}>
+        <Loaded state={request} lines={8}>
+          {(detail) => <Detail detail={detail} isAdmin={isAdmin} filterBy={filterBy} />}
+        </Loaded>
+      </DialogContent>
+    </Dialog>
+  );
+}
+
+function Detail({
+  detail,
+  isAdmin,
+  filterBy,
+}: {
+  detail: RequestDetail;
+  isAdmin: boolean;
+  filterBy: (name: string, value: string) => void;
+}) {
+  const { requests, error, failed_attempts: attempts, ignored, lowered, warnings, session, tag } = detail;
+  return (
+    <>
+      {error !== null && <Callout tone="warn">{error}</Callout>}
+      <div className="row">
+        <CallStatus call={detail} />
+        <CopyButton text={detail.id} label="Copy request ID" />
+      </div>
+      {requests > 1 && (
+        <p className="soft">
+          This row stands for {formatCount(requests)} requests that were refused alike within a second.
+        </p>
+      )}
+      <dl className="facts">
+        <Fact name="Time">{detail.at && formatSecond(detail.at)}</Fact>
+        <Fact name="Model">{detail.model}</Fact>
+        <Fact name="Endpoint">{detail.endpoint}</Fact>
+        <Fact name="Capability">
+          {detail.capability && `${capabilityNames[detail.capability]}${detail.stream ? ", streamed" : ""}`}
+        </Fact>
+        <Fact name="Protocol">{detail.protocol}</Fact>
+        {isAdmin && (
+          <Fact name="Account">
+            <LinkButton onClick={() => filterBy("account", detail.account)}>
+              {detail.email ?? detail.account}
+            </LinkButton>
+          </Fact>
+        )}
+        <Fact name="API key">
+          <LinkButton onClick={() => filterBy("key", detail.key_id)}>{maskKey(detail.key_id)}</LinkButton>
+        </Fact>
+        <Fact name="Session">
+          {session && <LinkButton onClick={() => filterBy("session", session)}>{session}</LinkButton>}
+        </Fact>
+        <Fact name="Tag">{tag && <LinkButton onClick={() => filterBy("tag", tag)}>{tag}</LinkButton>}</Fact>
+        <Fact name="Client request ID">{detail.client_request_id}</Fact>
+        <Fact name="Plugin">{detail.route}</Fact>
+        <Fact name="First byte">{detail.first_byte_ms !== null && formatMs(detail.first_byte_ms)}</Fact>
+        <Fact name="Duration">{detail.duration_ms !== null && formatMs(detail.duration_ms)}</Fact>
+        <Fact name="Finish reason">{detail.finish_reasons.join(", ") || null}</Fact>
+        <Fact name="Usage">{toMeterLines(detail).join(", ") || null}</Fact>
+        <Fact name="Charged">{detail.state === "settled" && <CallCost call={detail} />}</Fact>
+        <Fact name="List price">{detail.cost_usd && <Usd value={detail.cost_usd} />}</Fact>
+        <Fact name="Hold">{toHold(detail)}</Fact>
+        <Fact name="Price version">{detail.price_version}</Fact>
+        <Fact name="Ignored fields">{ignored.join(", ") || null}</Fact>
+        <Fact name="Lowered fields">{toPairs(lowered)}</Fact>
+        <Fact name="Node">{detail.node}</Fact>
+      </dl>
+      {detail.has_content && <ContentPanel request={detail} />}
+      {attempts.length > 0 && <Attempts attempts={attempts} />}
+      {warnings.length > 0 && (
+        <div>
+          <h3>Warnings of the plugin</h3>
+          <ul className="soft">
+            {warnings.map((warning) => (
+              <li key={warning}>{warning}</li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </>
+  );
+}
+
+function Attempts({ attempts }: { attempts: RequestDetail["failed_attempts"] }) {
+  return (
+    <div>
+      <h3>Failed attempts</h3>
+      <ol className="attempts">
+        {attempts.map(({ route, error, status, duration_ms, message }, place) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: the list does not change
+          <li key={place}>
+            <strong>{route}</strong> <span className="badge is-bad">{[status, error].filter(Boolean).join(" ")}</span>{" "}
+            <span className="faint">after {formatMs(duration_ms)}</span>
+            {message !== null && <p className="soft break">{message}</p>}
+          </li>
+        ))}
+      </ol>
+    </div>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  if (children === undefined || children === null || children === false || children === "") return null;
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}
+
+const meterNames = [
+  ["input_tokens", "input tokens"],
+  ["audio_input_tokens", "audio input tokens"],
+  ["cache_read_tokens", "tokens read from a cache"],
+  ["cache_write_tokens", "tokens written to a cache"],
+  ["cache_write_1h_tokens", "tokens cached for an hour"],
+  ["output_tokens", "output tokens"],
+  ["audio_output_tokens", "audio output tokens"],
+  ["image_output_tokens", "image output tokens"],
+  ["images", "images"],
+  ["audio_ms", "ms of audio"],
+  ["characters", "characters"],
+] as const;
+
+function toMeterLines(detail: RequestDetail): string[] {
+  const lines = meterNames.flatMap(([name, unit]) => (detail[name] ? [`${formatCount(detail[name])} ${unit}`] : []));
+  return detail.usage_source === "estimated" && lines.length > 0 ? [...lines, "estimated"] : lines;
+}
+
+function toHold({ hold_usd, hold_tokens, premium }: RequestDetail): ReactNode {
+  if (hold_usd === null) return null;
+  return premium ? <Usd value={hold_usd} /> : `${formatCount(hold_tokens ?? 0)} tokens of the free quota`;
+}
+
+function toPairs(fields: Readonly<Record<string, number>>): string {
+  return Object.entries(fields)
+    .map(([name, value]) => `${name} = ${formatCount(value)}`)
+    .join(", ");
+}

@@ -1,0 +1,40 @@
+import { LinkButton } from "../../kit/button.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { maskKey, useKeyNames } from "../keys/api.ts";
+import { capabilityNames } from "../models/api.ts";
+import type { LoggedRequest } from "./api.ts";
+import { callColumns } from "./call-columns.tsx";
+
+interface RequestsTableProps {
+  requests: readonly LoggedRequest[];
+  isAdmin: boolean;
+  onShow: (id: string) => void;
+}
+
+export function RequestsTable({ requests, isAdmin, onShow }: RequestsTableProps) {
+  const keyName = useKeyNames();
+  return <Table columns={toColumns({ keyName, isAdmin, onShow })} rows={requests} rowKey={({ id }) => id} />;
+}
+
+const toColumns = ({
+  keyName,
+  isAdmin,
+  onShow,
+}: Omit<RequestsTableProps, "requests"> & { keyName: (id: string) => string }): readonly Column<LoggedRequest>[] => [
+  {
+    name: "Request",
+    className: "name lead",
+    cell: ({ id, model, endpoint, capability, key_id, account, email }) => (
+      <>
+        <LinkButton look="link cut" title={id} onClick={() => onShow(id)}>
+          {model ?? endpoint ?? id}
+        </LinkButton>
+        <span className="sub cut" title={maskKey(key_id)}>
+          {capability !== null && `${capabilityNames[capability]} · `}
+          {isAdmin ? (email ?? account) : keyName(key_id)}
+        </span>
+      </>
+    ),
+  },
+  ...callColumns,
+];

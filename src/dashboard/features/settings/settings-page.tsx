@@ -1,0 +1,88 @@
+import { toRoleName } from "../../data/roles.ts";
+import { useMe } from "../../data/session.ts";
+import { Loaded } from "../../kit/feedback.tsx";
+import { Form, Submit } from "../../kit/form.tsx";
+import { PageHead, Section } from "../../kit/page.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { useOwnAlerts } from "../alerts/api.ts";
+import { ChannelsSection } from "../alerts/channels-section.tsx";
+import { RulesSection } from "../alerts/rules-section.tsx";
+import { PasswordFields, usePasswordForm } from "../auth/new-password.tsx";
+import { AccountsSection } from "../team/accounts-section.tsx";
+import { TeamSection } from "../team/team-section.tsx";
+import { ContentSection } from "./content-section.tsx";
+import { SecondFactorSection } from "./second-factor-section.tsx";
+import { SessionsSection } from "./sessions-section.tsx";
+
+export default function SettingsPage() {
+  const { data: me } = useMe();
+  if (me === undefined) return null;
+  const isTeamAdmin = me.team_role === "admin" && me.role !== "viewer";
+  return (
+    <>
+      <PageHead title="Account settings" description="Your profile, password and sign-in security." />
+      <div className="stack narrow">
+        <Section title="Profile">
+          <dl className="facts card-body">
+            <dt>Name</dt>
+            <dd>{me.name}</dd>
+            <dt>Email</dt>
+            <dd>
+              {me.email} {!me.email_verified && <span className="badge is-warn">not verified</span>}
+            </dd>
+            <dt>Role</dt>
+            <dd>{toRoleName(me.role)}</dd>
+            <dt>Account ID</dt>
+            <dd className="mono">{me.account}</dd>
+          </dl>
+        </Section>
+        <AccountsSection />
+        <TeamSection mayManage={isTeamAdmin} />
+        <PasswordForm email={me.email} />
+        <SecondFactorSection isOn={me.second_factor} />
+        <SessionsSection />
+        <ContentSection />
+        {isTeamAdmin && <AlertsSection />}
+      </div>
+    </>
+  );
+}
+
+/** Changes the password and signs out all other sessions. */
+function PasswordForm({ email }: { email: string }) {
+  const form = usePasswordForm(() => {
+    form.reset();
+    toast("Password changed; other devices are signed out");
+  });
+  const { currentPassword, newPassword } = form.values;
+  return (
+    <Section title="Password">
+      <Form form={form} className="stack card-body" isNative>
+        <PasswordFields form={form} email={email} />
+        <div className="row">
+          <Submit
+            form={form}
+            label="Change password"
+            busyLabel="Changing…"
+            isComplete={currentPassword !== "" && newPassword !== ""}
+          />
+        </div>
+      </Form>
+    </Section>
+  );
+}
+
+/** The alerts of the own account: its wallet and the budgets of its keys. */
+function AlertsSection() {
+  const alerts = useOwnAlerts();
+  return (
+    <Loaded state={alerts} lines={4}>
+      {({ channels, rules, has_mail }) => (
+        <>
+          <ChannelsSection scope="own" channels={channels} hasMail={has_mail} />
+          {channels.length > 0 && <RulesSection scope="own" rules={rules} />}
+        </>
+      )}
+    </Loaded>
+  );
+}

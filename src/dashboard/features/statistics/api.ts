@@ -1,0 +1,52 @@
+import useSWR from "swr";
+import { api, request } from "../../data/api.ts";
+
+const refreshMs = 60_000;
+
+export const groupNames = {
+  account: "Account",
+  key: "API key",
+  model: "Model",
+  plugin: "Plugin",
+  status: "Status",
+  session: "Session",
+  tag: "Tag",
+} as const;
+export type GroupName = keyof typeof groupNames;
+
+export const metricNames = {
+  cost: "Spend",
+  requests: "Requests",
+  errors: "Errors",
+  tokens: "Tokens",
+  cache: "Cache hits",
+  first_byte: "First byte, p95",
+  duration: "Duration, p95",
+} as const;
+export type MetricName = keyof typeof metricNames;
+
+/** What sums of requests can be narrowed to; those of sessions and tags by account alone. */
+export const filterNames = ["account", "key", "model", "plugin", "status"] as const;
+export type FilterName = (typeof filterNames)[number];
+
+/** Times are UTC days, both counted, or moments. */
+export interface StatisticsQuery extends Partial<Record<FilterName, string>> {
+  readonly from: string;
+  readonly to: string;
+  readonly interval: "hour" | "day";
+  readonly group_by: GroupName;
+  readonly metric: MetricName;
+}
+
+const getStatistics = (query: StatisticsQuery) => request(api.statistics.get({ query }));
+
+export type Statistics = Awaited<ReturnType<typeof getStatistics>>;
+export type StatisticsGroup = Statistics["groups"][number];
+
+/** Sums of requests, refreshed every minute. The former ones stay on the screen while others load. */
+export function useStatistics(query: StatisticsQuery) {
+  return useSWR(["statistics", JSON.stringify(query)], ([, text]) => getStatistics(JSON.parse(text)), {
+    refreshInterval: refreshMs,
+    keepPreviousData: true,
+  });
+}

@@ -1,0 +1,26 @@
+import { maskKey } from "../keys/api.ts";
+import { type GroupName, groupNames, type StatisticsGroup } from "./api.ts";
+
+const nameless: Readonly<Record<GroupName, string>> = {
+  account: "No account",
+  key: "No key",
+  model: "Refused before a model",
+  plugin: "No plugin answered",
+  status: "Unknown",
+  session: "No session",
+  tag: "No tag",
+};
+
+/** What a group is called on the screen. */
+export function toGroupName({ value, name, email }: StatisticsGroup, group: GroupName): string {
+  // Sessions and tags that are too many to be counted apart.
+  if (value === "*" && (group === "session" || group === "tag")) return "Further ones";
+  if (value === "" || (group === "status" && value === "0")) return nameless[group];
+  if (group === "account") return email ?? value;
+  return group === "key" ? (name ?? maskKey(value)) : value;
+}
+
+/** What groups are told apart by, within a sentence. */
+export function toWords(name: (typeof groupNames)[GroupName]): string {
+  return name === groupNames.key ? name : name.toLowerCase();
+}

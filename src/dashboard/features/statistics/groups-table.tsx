@@ -1,0 +1,164 @@
+import { Link } from "wouter";
+import { formatCount, formatMs, formatShare, formatShort } from "../../format.ts";
+import { Swatch } from "../../kit/chart/stacked-bars.tsx";
+import { Section, Usd } from "../../kit/page.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { setParams } from "../../kit/use-param.ts";
+import {
+  filterNames,
+  groupNames,
+  metricNames,
+  type Statistics,
+  type StatisticsGroup,
+  type StatisticsQuery,
+} from "./api.ts";
+import { toGroupName, toWords } from "./group-name.ts";
+
+const dayMs = 86_400_000;
+
+/** The groups with the most of the metric; the order of a column is in the address. */
+export function GroupsTable({ data, query, isOfAll }: { data: Statistics; query: StatisticsQuery; isOfAll: boolean }) {
+  const { groups, group_count: count } = data;
+  const isCut = groups.length < count;
+  return (
+    <Section
+      title={`By ${toWords(groupNames[query.group_by])}`}
+      actions={
+        isCut && (
+          <span className="faint">
+            {groups.length} of {formatCount(count)}, the largest by {rankName(query.metric)}
+          </span>
+        )
+      }
+    >
+      <Table
+        rows={groups}
+        rowKey={({ value, account }) => `${account} ${value}`}
+        columns={toColumns(query, isOfAll)}
+        empty={
+          <div className="card-body">
+            <p className="faint">No request of this period has a {toWords(groupNames[query.group_by])}.</p>
+          </div>
+        }
+      />
+    </Section>
+  );
+}
+
+/** Latencies and shares do not rank: a single slow request would be first. */
+function rankName(metric: StatisticsQuery["metric"]): string {
+  if (metric === "cache") return metricNames.tokens.toLowerCase();
+  return metricNames[metric === "first_byte" || metric === "duration" ? "requests" : metric].toLowerCase();
+}
+
+function toColumns(query: StatisticsQuery, isOfAll: boolean): readonly Column<StatisticsGroup>[] {
+  const { group_by: group } = query;
+  const latency = (name: string, of: (row: StatisticsGroup) => StatisticsGroup["duration_ms"]) => ({
+    name,
+    className: "end wide-only",
+    sort: (row: StatisticsGroup) => of(row).p95,
+    cell: (row: StatisticsGroup) => (
+      <span title="median, and 95th percentile">
+        {formatMs(of(row).p50)} <span className="faint">/ {formatMs(of(row).p95)}</span>
+      </span>
+    ),
+  });
+  return [
+    {
+      name: groupNames[group],
+      className: "name lead",
+      sort: (row) => toGroupName(row, group),
+      cell: (row) => <GroupCell row={row} query={query} isOfAll={isOfAll} />,
+    },
+    {
+      name: "Requests",
+      className: "end",
+      sort: ({ requests }) => requests,
+      cell: (row) => <RequestsLink row={row} query={query} isOfAll={isOfAll} />,
+    },
+    {
+      name: "Errors",
+      className: "end",
+      sort: ({ errors }) => errors,
+      cell: ({ errors, requests }) =>
+        errors === 0 ? (
+          "0"
+        ) : (
+          <span
+            title={`of ${formatCount(requests)}`}
+          >{`${formatCount(errors)} (${formatShare(errors / requests)})`}</span>
+        ),
+    },
+    {
+      name: "Tokens",
+      className: "end",
+      sort: ({ total_tokens }) => total_tokens,
+      cell: ({ total_tokens }) => <span title={formatCount(total_tokens)}>{formatShort(total_tokens)}</span>,
+    },
+    {
+      name: "Cache hits",
+      className: "end wide-only",
+      sort: ({ cache_share }) => cache_share,
+      cell: ({ cache_share }) => formatShare(cache_share),
+    },
+    latency("First byte", ({ first_byte_ms }) => first_byte_ms),
+    latency("Duration", ({ duration_ms }) => duration_ms),
+    {
+      name: "Spend",
+      className: "end",
+      sort: ({ cost_usd }) => Number(cost_usd),
+      cell: ({ cost_usd }) => <Usd value={cost_usd} isAligned />,
+    },
+  ];
+}
+
+interface CellProps {
+  row: StatisticsGroup;
+  query: StatisticsQuery;
+  isOfAll: boolean;
+}
+
+/** The name of the group, which narrows the page to it where that is possible. */
+function GroupCell({ row, query, isOfAll }: CellProps) {
+  const { group_by: group } = query;
+  const name = toGroupName(row, group);
+  const isFilter =
+    filterNames.some((filter) => filter === group) && row.value !== "" && query[group as "key"] === undefined;
+  const owner = isOfAll && group !== "account" ? row.email : null;
+  return (
+    <>
+      <span className="legend-name">
+        {row.values !== null && <Swatch name={name} />}
+        {isFilter ? (
+          <button
+            type="button"
+            className="link cut"
+            title={`Show only ${name}`}
+            onClick={() => setParams({ [group]: row.value, by: group === "model" ? "key" : "", sort: "" })}
+          >
+            {name}
+          </button>
+        ) : (
+          <span className="cut">{name}</span>
+        )}
+      </span>
+      {owner !== null && <span className="sub cut">{owner}</span>}
+    </>
+  );
+}
+
+/** To the requests themselves. */
+function RequestsLink({ row, query, isOfAll }: CellProps) {
+  const { group_by: group, from, to, interval: _interval, metric: _metric, ...filters } = query;
+  if (row.value === "" || row.value === "*") return formatCount(row.requests);
+  const until = to.length > 10 ? to : new Date(Date.parse(to) + dayMs).toISOString();
+  const params = new URLSearchParams({
+    ...filters,
+    ...(isOfAll && row.account !== null && { account: row.account }),
+    [group]: row.value,
+    from: new Date(from).toISOString(),
+    until,
+  });
+  if (!isOfAll) params.delete("account");
+  return <Link href={`/requests?${params}`}>{formatCount(row.requests)}</Link>;
+}

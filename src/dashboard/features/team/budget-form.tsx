@@ -1,0 +1,63 @@
+import { formatMoment, formatUsd } from "../../format.ts";
+import { SelectField, TextField } from "../../kit/field.tsx";
+import { Form, Submit, useForm } from "../../kit/form.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { type BudgetPeriod, budgetPeriods } from "../keys/api.ts";
+import { setBudget, type TeamBudget } from "./api.ts";
+
+interface BudgetProps {
+  account: string | undefined;
+  budget: TeamBudget;
+}
+
+/** What all keys of an account may spend in a period, and what of it is spent. */
+export function BudgetSection({ account, budget, mayManage }: BudgetProps & { mayManage: boolean }) {
+  return (
+    <div className="stack card-body is-ruled-off">
+      <p className="soft">
+        {budget === null ? (
+          "No budget: the keys of this account share its whole balance."
+        ) : (
+          <>
+            {formatUsd(budget.used_usd)} of {formatUsd(budget.usd)} spent this {budget.period} by all keys of this
+            account; it resets {formatMoment(budget.resets_at)}.
+          </>
+        )}
+      </p>
+      {mayManage && <BudgetForm key={`${budget?.usd} ${budget?.period}`} account={account} budget={budget} />}
+    </div>
+  );
+}
+
+function BudgetForm({ account, budget }: BudgetProps) {
+  const initial = { budget_usd: budget?.usd ?? "", budget_period: (budget?.period ?? "month") as BudgetPeriod };
+  const form = useForm(initial, async ({ budget_usd, budget_period }) => {
+    const usd = budget_usd.trim();
+    await setBudget(account, usd === "" ? null : usd, budget_period);
+    toast(usd === "" ? "The account has no budget" : "The budget of the account is set");
+  });
+  return (
+    <Form form={form}>
+      <div className="split">
+        <TextField
+          label="Budget of the account (USD)"
+          inputMode="decimal"
+          autoComplete="off"
+          placeholder="No limit"
+          hint="Maximum cost of premium calls of all keys"
+          {...form.field("budget_usd")}
+        />
+        <SelectField
+          label="Period"
+          options={budgetPeriods}
+          value={form.values.budget_period}
+          onText={(budget_period) => form.set({ budget_period })}
+          hint="In UTC; weeks begin on Monday"
+        />
+      </div>
+      <div className="row">
+        <Submit form={form} label="Set budget" look="" />
+      </div>
+    </Form>
+  );
+}

@@ -1,0 +1,58 @@
+import { useState } from "react";
+import { mutate } from "swr";
+import { api, request } from "../../data/api.ts";
+import { Code } from "../../kit/copy.tsx";
+import { Dialog, DialogContent } from "../../kit/dialog.tsx";
+import { TextField } from "../../kit/field.tsx";
+import { FormDialog, useForm } from "../../kit/form.tsx";
+
+/** Creates a voucher and shows its code once. */
+export function NewVoucherDialog({ onClose }: { onClose: () => void }) {
+  const [code, setCode] = useState<string>();
+  const form = useForm({ usd: "", expires_at: "" }, async ({ usd, expires_at: day }) => {
+    // Inclusive: until the end of that day.
+    const expires = day === "" ? {} : { expires_at: `${day}T23:59:59Z` };
+    const created = await request(api.admin.vouchers.post({ usd: usd.trim(), ...expires }));
+    setCode(created.code);
+    await mutate("admin-vouchers");
+  });
+  if (code !== undefined) {
+    return (
+      <Dialog
+        title="Voucher created"
+        description="Copy the code now. It will not be shown again."
+        isPersistent
+        onClose={onClose}
+      >
+        <DialogContent label="I've saved it" onClose={onClose}>
+          <Code text={code} label="code" />
+        </DialogContent>
+      </Dialog>
+    );
+  }
+  return (
+    <FormDialog
+      title="New voucher"
+      form={form}
+      label="Create voucher"
+      busyLabel="Creating…"
+      isComplete={form.values.usd.trim() !== ""}
+      onClose={onClose}
+    >
+      <TextField
+        label="Amount (USD)"
+        inputMode="decimal"
+        autoComplete="off"
+        placeholder="25.00"
+        autoFocus
+        {...form.field("usd")}
+      />
+      <TextField
+        label="Valid through (UTC)"
+        type="date"
+        {...form.field("expires_at")}
+        hint="Leave empty for no expiry"
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,122 @@
+import { useState } from "react";
+import { mutate } from "swr";
+import { type AdminVoucher, useVouchers } from "../../data/admin.ts";
+import { api, request } from "../../data/api.ts";
+import { useMayChange } from "../../data/roles.ts";
+import { formatDay, formatMoment, formatUsd } from "../../format.ts";
+import { Button } from "../../kit/button.tsx";
+import { Confirm } from "../../kit/confirm.tsx";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { PageHead } from "../../kit/page.tsx";
+import { Table } from "../../kit/table.tsx";
+import { NewVoucherDialog } from "./new-voucher-dialog.tsx";
+
+type State = "unused" | "redeemed" | "void" | "expired";
+
+const badges: Record<State, string> = {
+  unused: "badge is-good",
+  redeemed: "badge",
+  void: "badge is-bad",
+  expired: "badge is-warn",
+};
+
+export default function VouchersPage() {
+  const vouchers = useVouchers();
+  const mayChange = useMayChange();
+  const [isCreating, setCreating] = useState(false);
+  const [voiding, setVoiding] = useState<AdminVoucher>();
+  const voidVoucher = async () => {
+    if (voiding === undefined) return;
+    await request(api.admin.vouchers({ id: voiding.id }).void.post());
+    await mutate("admin-vouchers");
+  };
+  return (
+    <>
+      <PageHead
+        title="Vouchers"
+        description="Single-use codes that add credit to a wallet. Anyone who has the code can redeem it."
+      >
+        {mayChange && (
+          <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
+            New voucher
+          </Button>
+        )}
+      </PageHead>
+      <section className="card" aria-label="Vouchers">
+        <Loaded state={vouchers} lines={6}>
+          {({ data }) => <VouchersTable vouchers={data} onVoid={setVoiding} />}
+        </Loaded>
+      </section>
+      {isCreating && <NewVoucherDialog onClose={() => setCreating(false)} />}
+      {voiding !== undefined && (
+        <Confirm
+          title={`Void ${voiding.id}?`}
+          action="Void voucher"
+          act={voidVoucher}
+          onClose={() => setVoiding(undefined)}
+        >
+          Its code can no longer be redeemed. This cannot be undone.
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function VouchersTable({
+  vouchers,
+  onVoid,
+}: {
+  vouchers: readonly AdminVoucher[];
+  onVoid: (voucher: AdminVoucher) => void;
+}) {
+  const mayChange = useMayChange();
+  return (
+    <Table
+      rows={vouchers}
+      rowKey={({ id }) => id}
+      empty={
+        <Empty icon="voucher" title="No vouchers yet">
+          <p>Create one and give its code to the person who should get the credit.</p>
+        </Empty>
+      }
+      columns={[
+        { name: "Voucher", className: "mono lead", cell: ({ id }) => id },
+        {
+          name: "Status",
+          sort: getVoucherState,
+          cell: (voucher) => <span className={badges[getVoucherState(voucher)]}>{getVoucherState(voucher)}</span>,
+        },
+        { name: "Amount", className: "end", sort: ({ usd }) => Number(usd), cell: ({ usd }) => formatUsd(usd) },
+        {
+          name: "Created",
+          sort: ({ created_at }) => created_at,
+          cell: ({ created_at }) => formatMoment(created_at),
+        },
+        { name: "Expires", sort: ({ expires_at }) => expires_at, cell: ({ expires_at }) => formatDay(expires_at) },
+        {
+          name: "Redeemed by",
+          className: "break",
+          cell: ({ redeemed_by_email, redeemed_by }) => redeemed_by_email ?? redeemed_by ?? "–",
+        },
+        {
+          name: "Actions",
+          className: "tight actions",
+          isUnnamed: true,
+          cell: (voucher) =>
+            mayChange &&
+            getVoucherState(voucher) === "unused" && (
+              <Button look="small" aria-label={`Void ${voucher.id}`} onClick={() => onVoid(voucher)}>
+                Void
+              </Button>
+            ),
+        },
+      ]}
+    />
+  );
+}
+
+function getVoucherState({ redeemed_at, voided_at, expires_at }: AdminVoucher): State {
+  if (redeemed_at !== null) return "redeemed";
+  if (voided_at !== null) return "void";
+  return expires_at !== null && Date.parse(expires_at) <= Date.now() ? "expired" : "unused";
+}

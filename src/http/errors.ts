@@ -1,0 +1,180 @@
+import type { ValidationError } from "elysia";
+import { GatewayError, isOfOperator, type LimitState, makeCallId } from "../contract/index.ts";
+import type { Log } from "../kernel/index.ts";
+import { toOpenaiError } from "../protocols/inbound.ts";
+import { invalidHost } from "./dashboard-api/origin.ts";
+import { notFoundPage } from "./dashboard-api/static-assets.ts";
+import type { HttpDeps } from "./deps.ts";
+import { readClientRequestId } from "./lifecycle/client-names.ts";
+import { exposeResponse } from "./lifecycle/cors.ts";
+import { type ClientFormat, type HttpCall, limitHeaders } from "./lifecycle/handle-call.ts";
+import { recordRefusal } from "./lifecycle/record-refusal.ts";
+import { dataHeaders, type ResponseHeaders } from "./lifecycle/security-headers.ts";
+import { toQueryError } from "./lifecycle/validation-errors.ts";
+
+/** The error that the caller sees. An unexpected one is logged in full and not shown. */
+export function toGatewayError(error: unknown, log: Log): GatewayError {
+  if (error instanceof GatewayError) return error;
+  log.error("unexpected", { error });
+  const sentence = "The gateway failed; the operator finds the reason in the log under this answer's x-request-id";
+  return new GatewayError("internal_error", sentence);
+}
+
+/** What is known of the request that failed. */
+interface FailedRequest {
+  request: Request;
+  /** Absent for a request without a valid API key. */
+  call?: HttpCall | undefined;
+  /** What the client speaks, where there is no call. */
+  inbound?: ClientFormat | undefined;
+  headers?: ResponseHeaders;
+}
+
+/** The only place that makes a response of an error. */
+export async function errorResponse(deps: HttpDeps, thrown: unknown, known: FailedRequest): Promise<Response> {
+  const error = toGatewayError(thrown, deps.log);
+  deps.kernel.observer?.refused(error.code);
+  const { request, call } = known;
+  const openedAt = call === undefined ? deps.now() : call.openedAt;
+  const id = call === undefined ? makeCallId(openedAt) : call.id;
+  const inbound = call?.inbound ?? known.inbound;
+  const { status, body, headers: ofProtocol } = inbound?.toError(error, id) ?? toOpenaiError(error);
+  recordRefusal(deps, { id, openedAt, request, call, error, status });
+  const headers: ResponseHeaders = {
+    ...dataHeaders(request),
+    ...(call !== undefined && (await readLimitHeaders(deps, call, error))),
+    ...known.headers,
+    ...ofProtocol,
+    "x-request-id": id,
+  };
+  const clientRequestId = readClientRequestId(request);
+  if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
+  if (call?.attempts) headers["x-modelgate-attempts"] = String(call.attempts);
+  if (isFinal(error)) headers["x-should-retry"] = "false";
+  if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
+  if (deps.snapshot().sandbox) headers["x-modelgate-sandbox"] = "true";
+  if (deps.loadShedder.isDraining) headers.connection = "close";
+  return Response.json(body, { status, headers });
+}
+
+/**
+ * Whether the same request fails again for as long as clients keep trying. Claude Code repeats even a wrong key, and all
+ * clients a 409, which helps only while an equal request runs.
+ */
+function isFinal(error: GatewayError): boolean {
+  const { code, retryAfterMs } = error;
+  if (isOfOperator(error)) return true;
+  if (code === "conflict") return retryAfterMs === undefined;
+  return code === "request_too_large" || code === "invalid_api_key";
+}
+
+/** An error is answered even when the limits cannot be read. */
+async function readLimitHeaders(deps: HttpDeps, call: HttpCall, refusal: GatewayError): Promise<ResponseHeaders> {
+  try {
+    const counted = await countRefused(deps, call, refusal);
+    return limitHeaders(counted ?? (await deps.ledger.readLimitState(call.caller)));
+  } catch (error) {
+    deps.log.error("limits_unknown", { error });
+    return {};
+  }
+}
+
+/**
+ * A refused request takes one of the requests per minute, as an admitted one has: to read and check it was work too. One
+ * that a limit or the gateway's own load refuses takes none, or a caller could not get out of it by waiting.
+ *
+ * @returns `undefined` when nothing was counted, also because none was left.
+ */
+async function countRefused(deps: HttpDeps, call: HttpCall, { code }: GatewayError): Promise<LimitState | undefined> {
+  const isLimit = code === "rate_limit_exceeded" || code === "unavailable";
+  if (isLimit || call.isCounted || call.state !== "refused") return undefined;
+  call.isCounted = true;
+  return await deps.ledger.countRequest(call.id, call.caller).catch((error) => {
+    if (error instanceof GatewayError && error.code === "rate_limit_exceeded") return undefined;
+    throw error;
+  });
+}
+
+/** The part of Elysia's error context used here. */
+interface ErrorContext {
+  error: unknown;
+  code: string | number;
+  request: Request;
+  /** Present on routes with an API key, once the key was checked. */
+  call?: HttpCall | undefined;
+  inbound?: ClientFormat | undefined;
+}
+
+/** The routes of the server, as far as errors have to know them. */
+interface Routes {
+  allowedMethods(path: string): string[];
+  /** What the clients of a path speak; absent: OpenAI's envelope. */
+  inboundAt(path: string): ClientFormat | undefined;
+}
+
+/** The error hook of all routes. */
+export function errorHandler(deps: HttpDeps, { allowedMethods, inboundAt }: Routes) {
+  return async ({ error, code, request, call, inbound: asked }: ErrorContext): Promise<Response> => {
+    call?.end();
+    const inbound = asked ?? inboundAt(request.url.split("?", 1)[0] as string);
+    if (code === "VALIDATION") return errorResponse(deps, toQueryError(error as ValidationError), { request, inbound });
+    if (code === "PARSE") return errorResponse(deps, getCause(error), { request, call, inbound });
+    if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call, inbound });
+    const url = URL.parse(request.url);
+    if (url === null) return errorResponse(deps, invalidHost(), { request, inbound });
+    const { pathname } = url;
+    const { basePath, corsOrigins = [] } = deps.config;
+    const isApi = pathname.startsWith(`${basePath}/`) || pathname.startsWith("/v1/");
+    const methods = allowedMethods(pathname);
+    const meantPath = toMeantPath(pathname);
+    const meant = allowedMethods(meantPath).includes(request.method) ? meantPath : undefined;
+    const response = await noEndpoint(deps, request, { pathname, methods, meant, isApi, inbound });
+    // No route answers, so the hooks of the API's routes do not run.
+    return isApi ? exposeResponse(corsOrigins, response, request) : response;
+  };
+}
+
+/** The path of the API that a client with a wrong base URL may mean: one without `/v1`, with two, or with the endpoint. */
+function toMeantPath(pathname: string): string {
+  const single = pathname.replaceAll(/\/{2,}/g, "/");
+  const version = single.lastIndexOf("/v1/");
+  const endpoint = version === -1 ? single : single.slice(version + "/v1".length);
+  return `/v1${endpoint.replace("/chat/completions/chat/", "/chat/")}`;
+}
+
+async function noEndpoint(
+  deps: HttpDeps,
+  request: Request,
+  {
+    pathname,
+    methods,
+    meant,
+    isApi,
+    inbound,
+  }: {
+    pathname: string;
+    methods: string[];
+    meant?: string | undefined;
+    isApi: boolean;
+    inbound: ClientFormat | undefined;
+  },
+): Promise<Response> {
+  // The server takes a path as it is sent: one with a fragment only looks like an endpoint.
+  if (methods.length === 0 || methods.includes(request.method)) {
+    const page = isApi ? undefined : await notFoundPage(deps.site, request);
+    if (page !== undefined) return page;
+    const remedy =
+      meant === undefined ? "GET /docs lists those there are" : `did you mean ${meant}? See the client's base URL`;
+    const sentence = `There is no endpoint ${request.method} ${pathname}; ${remedy}`;
+    return errorResponse(deps, new GatewayError("not_found", sentence), { request, inbound });
+  }
+  const sentence = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
+  const headers = { allow: methods.join(", ") };
+  return errorResponse(deps, new GatewayError("method_not_allowed", sentence), { request, headers, inbound });
+}
+
+/** Elysia wraps what `parse` throws. */
+function getCause(error: unknown): unknown {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause === undefined ? error : cause;
+}

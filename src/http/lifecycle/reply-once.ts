@@ -1,0 +1,224 @@
+import { createHmac, type Hmac } from "node:crypto";
+import { GatewayError, type LimitState } from "../../contract/index.ts";
+import type { KeyedRequest } from "../../db/index.ts";
+import { withTimeout } from "../../ledger/index.ts";
+import { parseUrl } from "../dashboard-api/origin.ts";
+import type { HttpDeps } from "../deps.ts";
+import { errorResponse } from "../errors.ts";
+import { sendReserved } from "../memory/send-bytes.ts";
+import { type HttpCall, limitHeaders } from "./handle-call.ts";
+import { inTurn } from "./read-body.ts";
+import { withStoreTimeout } from "./store-timeout.ts";
+import { answerBytesMax, BodyCopy, copyResponse, getStoredHeaders, pack, unpack } from "./stored-answer.ts";
+
+/** How long a repeated request waits for the first one; clients then ask again by themselves. */
+const waitMsMax = 30_000;
+/** Between two looks at the first request: short at first, because most answers are. */
+const [pollMsMin, pollMsMax] = [50, 1000];
+const keyForm = /^[\x20-\x7e]{1,255}$/;
+/** A shorter answer is sent as a whole, and not counted. */
+const replayedBytesMin = 64 * 1024;
+/** What is hashed in one turn of the event loop, in characters or bytes: 4 MB take 5 to 15 ms. */
+const hashedMax = 4 * 1024 * 1024;
+/** The end of an answer waits no longer than this for the store. */
+const storeMsMax = 5000;
+
+interface Handled<Body> {
+  readonly call: HttpCall;
+  readonly body: Body;
+}
+
+/**
+ * The handler of a paid endpoint: a request with the header `Idempotency-Key` runs and is charged once. Equal requests
+ * within a day get the stored answer, and those that come while it runs wait for it.
+ *
+ * @throws {GatewayError} `conflict` for another body, an answer that was not stored, or one that takes too long.
+ */
+export function replyOnce<Body>(deps: HttpDeps, reply: (handled: Handled<Body>) => Promise<Response>) {
+  return async ({ call, body }: Handled<Body>): Promise<Response> => {
+    const key = idempotencyKeyOf(call.httpRequest);
+    if (key === undefined) return await reply({ call, body });
+    // Writing a claim is work, which the limit of requests bounds also for those who are refused afterwards.
+    const { remainingRequests } = await deps.ledger.readLimitState(call.caller);
+    if (remainingRequests < 1) await deps.ledger.countRequest(call.id, call.caller);
+    const request = await identify(deps, call, key, body);
+    const replayed = await claimOrReplay(deps, call, request);
+    if (replayed !== undefined) return replayed;
+    return await replyAndStore(deps, call, request, {
+      reply: () => reply({ call, body }),
+      isStored: (body as { store?: unknown }).store !== false,
+    });
+  };
+}
+
+/** The header of a request that must not run twice. @throws {GatewayError} `invalid_request` */
+export function idempotencyKeyOf({ headers }: Request): string | undefined {
+  const key = headers.get("idempotency-key");
+  if (key === null || keyForm.test(key)) return key ?? undefined;
+  const sentence = "Idempotency-Key has 1 to 255 printable ASCII characters; a UUID is a good one";
+  throw new GatewayError("invalid_request", sentence, { param: "Idempotency-Key" });
+}
+
+/** What is stored says nothing about the request to those who do not have the gateway's key. */
+async function identify(deps: HttpDeps, call: HttpCall, key: string, body: unknown): Promise<KeyedRequest> {
+  const { accountId, keyId } = call.caller;
+  const path = parseUrl(call.httpRequest).pathname.replace(deps.config.basePath, "/v1");
+  const { file, ...fields } = body as { file?: unknown };
+  const bodyHmac = createHmac("sha256", deps.sealKey);
+  await hashText(bodyHmac, call.isLarge ? await inTurn(() => JSON.stringify(fields)) : JSON.stringify(fields));
+  if (call.asked !== undefined) bodyHmac.update(JSON.stringify({ models: call.asked }));
+  if (file instanceof File) await hashFile(bodyHmac.update(JSON.stringify(file.name)), file);
+  else bodyHmac.update(JSON.stringify({ file }));
+  const idHmac = createHmac("sha256", deps.sealKey).update(JSON.stringify([keyId, path, key]));
+  return { id: idHmac.digest("hex"), accountId, callId: call.id, bodyHash: bodyHmac.digest("hex") };
+}
+
+/** Hashes a text; a long one in several turns of the event loop. */
+async function hashText(hmac: Hmac, text: string): Promise<void> {
+  if (text.length <= hashedMax) return void hmac.update(text);
+  for (let start = 0; start < text.length; ) {
+    let end = Math.min(start + hashedMax, text.length);
+    // Half of a character is hashed as any other half.
+    if (isHighSurrogate(text.charCodeAt(end - 1))) end++;
+    const piece = text.slice(start, end);
+    await inTurn(() => hmac.update(piece));
+    start = end;
+  }
+}
+
+const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit < 0xdc00;
+
+async function hashFile(hmac: Hmac, file: File): Promise<void> {
+  for (let start = 0; start < file.size; start += hashedMax) {
+    const piece = await file.slice(start, start + hashedMax).bytes();
+    await inTurn(() => hmac.update(piece));
+  }
+}
+
+/** The answer to a repeated request; undefined for the first one, which runs. */
+async function claimOrReplay(deps: HttpDeps, call: HttpCall, request: KeyedRequest): Promise<Response | undefined> {
+  const endsAtMs = deps.kernel.now() + waitMsMax;
+  let limits: LimitState | undefined;
+  for (let pollMs = pollMsMin; ; pollMs = Math.min(2 * pollMs, pollMsMax)) {
+    const found = await claimInTime(deps, request);
+    if (found.state === "claimed") return undefined;
+    limits ??= await deps.ledger.countRequest(call.id, call.caller);
+    call.isCounted = true;
+    if (found.state === "other_body") {
+      const sentence = "This Idempotency-Key belongs to a request with another body; use a new key for a new request";
+      throw new GatewayError("conflict", sentence, { param: "Idempotency-Key" });
+    }
+    if (found.state === "done") return await replay(deps, call, request, { ...found, limits });
+    const { signal } = call.httpRequest;
+    if (signal.aborted || deps.loadShedder.isDraining || deps.kernel.now() >= endsAtMs) {
+      const sentence = "A request with this Idempotency-Key is still running; send it again to get its answer";
+      throw new GatewayError("conflict", sentence, { param: "Idempotency-Key", retryAfterMs: 2000 });
+    }
+    call.disableIdleTimeout();
+    await new Promise((resolve) => setTimeout(resolve, pollMs));
+    call.restoreIdleTimeout();
+  }
+}
+
+/** A claim that comes too late for its request is given up. @throws {GatewayError} `unavailable` */
+async function claimInTime(deps: HttpDeps, request: KeyedRequest) {
+  const { idempotencyKeys } = deps.store;
+  const claiming = idempotencyKeys.claim(request);
+  try {
+    return await withStoreTimeout(deps, claiming);
+  } catch (error) {
+    const giveUp = async () => {
+      if ((await claiming).state === "claimed") await idempotencyKeys.release(request);
+    };
+    giveUp().catch((cause) => deps.log.error("answer_store_failed", { call: request.callId, error: cause }));
+    throw error;
+  }
+}
+
+interface StoredCall {
+  readonly callId: string;
+  readonly answerBytes: number | undefined;
+  readonly limits: LimitState;
+}
+
+/** Sends the stored answer. It is counted from before it is read until the client has taken it. */
+async function replay(
+  deps: HttpDeps,
+  call: HttpCall,
+  request: KeyedRequest,
+  { callId, answerBytes, limits }: StoredCall,
+): Promise<Response> {
+  if (answerBytes === undefined) throw notStored(callId);
+  const options = { countedMin: replayedBytesMin, thing: `answer ${request.id}` };
+  const room = deps.memory.reserve(request.accountId, 0, options);
+  try {
+    // As it was read, and decrypted.
+    room.grow(2 * answerBytes);
+    const packed = await withStoreTimeout(deps, deps.store.idempotencyKeys.readAnswer(request.id));
+    if (packed === undefined) throw notStored(callId);
+    const answer = await unpack({ key: deps.sealKey, request, packed }, (bytes) => room.grow(bytes));
+    const { status, headers, body } = answer;
+    Object.assign(headers, limitHeaders(limits), { "idempotent-replayed": "true" });
+    if (call.clientRequestId !== undefined) headers["x-client-request-id"] = call.clientRequestId;
+    if (deps.loadShedder.isDraining) headers.connection = "close";
+    deps.log.info("answer_replayed", { call: callId, repeated_as: call.id, account: request.accountId });
+    if (body.length >= replayedBytesMin) {
+      return new Response(sendReserved(body, call.httpRequest, room), { status, headers });
+    }
+    room.release();
+    return new Response(body, { status, headers });
+  } catch (error) {
+    room.release();
+    throw error;
+  }
+}
+
+function notStored(callId: string): GatewayError {
+  const sentence = `The request with this Idempotency-Key was already run as ${callId}, and its answer is not stored: it had "store": false, was larger than ${answerBytesMax / 2 ** 20} MB, broke off, or made room for newer ones. It is not charged again; use a new key for a new answer`;
+  return new GatewayError("conflict", sentence, { param: "Idempotency-Key" });
+}
+
+interface Reply {
+  readonly reply: () => Promise<Response>;
+  readonly isStored: boolean;
+}
+
+/** Runs the request and stores its answer, also a failure that was charged. What costs nothing may be tried again. */
+async function replyAndStore(
+  deps: HttpDeps,
+  call: HttpCall,
+  request: KeyedRequest,
+  { reply, isStored }: Reply,
+): Promise<Response> {
+  call.outlivesClient = isStored;
+  let response: Response;
+  try {
+    response = await reply();
+  } catch (error) {
+    if (call.state !== "settled") {
+      await endClaim(deps, call, () => deps.store.idempotencyKeys.release(request));
+      throw error;
+    }
+    response = await errorResponse(deps, error, { request: call.httpRequest, call });
+  }
+  return copyResponse(response, {
+    copy: isStored ? new BodyCopy(deps.memory.reserve(request.accountId)) : undefined,
+    onEnd: async (body, wasCut) => {
+      const { status } = response;
+      await endClaim(deps, call, async () => {
+        if (call.state !== "settled" && !wasCut) return await deps.store.idempotencyKeys.release(request);
+        const answer = body && { status, headers: getStoredHeaders(response), body };
+        await deps.store.idempotencyKeys.complete(request, answer && (await pack(deps.sealKey, request, answer)));
+      });
+    },
+  });
+}
+
+/** A claim that cannot be ended now is ended by the next equal request, from the state of the call. */
+async function endClaim(deps: HttpDeps, call: HttpCall, end: () => Promise<void>): Promise<void> {
+  try {
+    await withTimeout(end(), storeMsMax);
+  } catch (error) {
+    deps.log.error("answer_store_failed", { call: call.id, error });
+  }
+}

@@ -1,0 +1,132 @@
+import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
+import { type Database, dayOf, meterColumns, type Store, startOfDay } from "../db/index.ts";
+
+/** Deletes are cut so that no one of them holds a lock for long. */
+const prunedAtOnceMax = 500;
+
+/** Summed under the same name in `opening_balances` as in `calls`. */
+export const openingSums: readonly string[] = [
+  ...Object.values(meterColumns),
+  "cost_nanodollars",
+  "charged_nanodollars",
+  "quota_tokens",
+];
+
+/** Accounts looked at by one step when there is nothing to do. */
+const accountsAtOnceMax = 50;
+/** Between two passes over the accounts: a day's calls become old at once. */
+const restMs = 3_600_000;
+
+/** Options of {@link createPruner}. */
+export interface PrunerOptions {
+  store: Store;
+  retentionDays: number;
+  now: () => number;
+}
+
+/**
+ * Makes the work that deletes old calls: those that began, ended and drew their quota or budget before the day that began
+ * `retentionDays` ago, and are in the roll-up. What they summed to is added to their account's opening balance in the same
+ * transaction, so that `verifyLedger` still works. Sums and transactions stay. For a timer of the owner: each call is a short
+ * step of a pass over all accounts, and returns how many calls it deleted.
+ */
+export function createPruner({ store, retentionDays, now }: PrunerOptions): () => Promise<number> {
+  let after = "";
+  let restUntil = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const time = now();
+    if (time < restUntil && time >= restUntil - restMs) return 0;
+    const beforeDay = dayOf(time) - retentionDays;
+    for (let accounts = 0; accounts < accountsAtOnceMax; accounts++) {
+      const accountId = await nextAccount(store, after);
+      if (accountId === undefined) {
+        [after, restUntil] = ["", time + restMs];
+        return 0;
+      }
+      if (await hasOld(store, accountId, beforeDay)) {
+        const pruned = await store.db.transaction().execute((db) => pruneAccount(db, { store, accountId, beforeDay }));
+        if (pruned > 0) return pruned;
+      }
+      after = accountId;
+    }
+    return 0;
+  };
+}
+
+/** Asked without a transaction, which would take the write lock. */
+async function hasOld({ db }: Store, accountId: string, beforeDay: number): Promise<boolean> {
+  return (await oldCalls(db, accountId, beforeDay).select("id").limit(1).executeTakeFirst()) !== undefined;
+}
+
+function oldCalls(db: Kysely<Database>, accountId: string, beforeDay: number) {
+  const before = startOfDay(beforeDay);
+  return (
+    db
+      .selectFrom("calls")
+      .where("account_id", "=", accountId)
+      // The last one that was counted stays: the next end of a call must not have a number that counts as counted.
+      .where("seq", "<", (counted) => counted.selectFrom("usage_progress").select("seq"))
+      .where("opened_at", "<", before)
+      .where("settled_at", "<", before)
+      .where((where) => where.or([where("quota_day", "is", null), where("quota_day", "<", beforeDay)]))
+      .where((where) => where.or([where("budget_month", "is", null), where("budget_month", "<", beforeDay)]))
+  );
+}
+
+async function pruneAccount(
+  db: Transaction<Database>,
+  { store, accountId, beforeDay }: { store: Store; accountId: string; beforeDay: number },
+): Promise<number> {
+  const old = oldCalls(db, accountId, beforeDay).select("id").orderBy("opened_at").limit(prunedAtOnceMax);
+  // Rows that another node is pruning are skipped.
+  const ids = await (store.shared ? old.forUpdate().skipLocked() : old).execute();
+  if (ids.length === 0) return 0;
+  const list = sql.join(ids.map(({ id }) => id));
+  await addToOpening(db, { accountId, beforeDay, list });
+  const { numDeletedRows } = await db
+    .deleteFrom("calls")
+    .where(sql<boolean>`id in (${list})`)
+    .executeTakeFirstOrThrow();
+  if (Number(numDeletedRows) !== ids.length) throw new Error("Cannot prune calls: some were deleted meanwhile");
+  return ids.length;
+}
+
+interface PrunedCalls {
+  accountId: string;
+  beforeDay: number;
+  list: RawBuilder<unknown>;
+}
+
+async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, list }: PrunedCalls): Promise<void> {
+  const columns = ["calls", "requests", "failures", "budget_nanodollars", ...openingSums];
+  const sums = sql.join([
+    sql`count(*)`,
+    sql`coalesce(sum(case when state = 'settled' then 1 else 0 end), 0)`,
+    sql`coalesce(sum(case when state = 'released' then 1 else 0 end), 0)`,
+    sql`coalesce(sum(case when budget_month is null then 0 else charged_nanodollars end), 0)`,
+    ...openingSums.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0)`),
+  ]);
+  const added = sql.join(
+    columns.map(
+      (column) => sql`${sql.ref(column)} = opening_balances.${sql.ref(column)} + excluded.${sql.ref(column)}`,
+    ),
+  );
+  // `where true` keeps SQLite from reading the conflict clause as a join's.
+  await sql`insert into opening_balances (account_id, before_day, ${sql.join(columns.map((column) => sql.ref(column)))})
+    select ${accountId}, ${sql.lit(beforeDay)}, ${sums} from calls where id in (${list}) and true
+    on conflict (account_id) do update set
+      before_day = case when excluded.before_day > opening_balances.before_day then excluded.before_day else opening_balances.before_day end,
+      ${added}`.execute(db);
+}
+
+/** By the index of calls by account, which leads from one account to the next without reading their calls. */
+export async function nextAccount({ db }: Pick<Store, "db">, after: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("calls")
+    .select("account_id")
+    .where("account_id", ">", after)
+    .orderBy("account_id")
+    .limit(1)
+    .executeTakeFirst();
+  return row?.account_id;
+}

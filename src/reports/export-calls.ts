@@ -1,0 +1,59 @@
+import type { Selectable } from "kysely";
+import type { Database, Store } from "../db/index.ts";
+import { nextAccount } from "../ledger/index.ts";
+
+/** A call as it is written. */
+export type WrittenCall = Selectable<Database["calls"]>;
+
+/** Which calls are meant: those that have ended, and began from `from` until before `until`, milliseconds since 1970. */
+export interface CallsWanted {
+  from: number;
+  until: number;
+  /** Absent: those of every account. */
+  accountId?: string | undefined;
+}
+
+/** Rows held in memory at a time. */
+const pageRows = 500;
+
+/**
+ * Reads calls page by page, one account after the other and each by time. It holds no transaction, so a running gateway
+ * is not kept from anything.
+ */
+export async function* exportCalls(store: Store, wanted: CallsWanted): AsyncGenerator<WrittenCall[]> {
+  if (wanted.accountId !== undefined) {
+    yield* readCalls(store, wanted.accountId, wanted);
+    return;
+  }
+  let accountId = await nextAccount(store, "");
+  while (accountId !== undefined) {
+    yield* readCalls(store, accountId, wanted);
+    accountId = await nextAccount(store, accountId);
+  }
+}
+
+async function* readCalls(
+  { db }: Store,
+  accountId: string,
+  { from, until }: CallsWanted,
+): AsyncGenerator<WrittenCall[]> {
+  let last: WrittenCall | undefined;
+  while (true) {
+    const start = last?.opened_at ?? from;
+    const lastId = last?.id ?? "";
+    const page = await db
+      .selectFrom("calls")
+      .selectAll()
+      .where("account_id", "=", accountId)
+      .where("opened_at", ">=", start)
+      .where("opened_at", "<", until)
+      .where((where) => where.or([where("opened_at", ">", start), where("id", ">", lastId)]))
+      .orderBy("opened_at")
+      .orderBy("id")
+      .limit(pageRows)
+      .execute();
+    if (page.length > 0) yield page;
+    if (page.length < pageRows) return;
+    last = page.at(-1);
+  }
+}

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll } from "bun:test";
+import { type Billing, type BillingOptions, createBilling, openRedisLimits } from "../../../src/ledger/index.ts";
+import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
+import { engine } from "../db/temporary-store.ts";
+
+/** Makes a ledger over a store. */
+export type MakeLedger = (options: BillingOptions) => Promise<Billing>;
+
+/** The clock of a test leaps over days, in which nobody renews what runs. */
+const leaseMs = 60 * 86_400_000;
+
+/** Redis is for several nodes, so it is only beside the store that they share: `over-postgres.test.ts` runs these too. */
+const withRedis = engine === "postgres" && redisProgram !== null;
+export const engineNames = withRedis ? (["local", "redis"] as const) : (["local"] as const);
+export type EngineName = "local" | "redis";
+
+/**
+ * The engines that this machine can run, for a suite over all of them. One Redis serves the tests of a file: each
+ * store has its own keys there.
+ */
+export function useEngines(): Record<EngineName, MakeLedger> {
+  let redis: TestRedis | undefined;
+  const ledgers: Billing[] = [];
+  const faults: unknown[] = [];
+  beforeAll(async () => {
+    if (withRedis) redis = await startRedis();
+  });
+  afterAll(async () => {
+    for (const ledger of ledgers) await ledger.close().catch(() => undefined);
+    // Without it a node goes on alone, which no test of one node would notice.
+    if (faults.length > 0) throw faults[0];
+  });
+  useRedisServers();
+  return {
+    local: async (options) => createBilling(options),
+    async redis({ store, now }) {
+      const { url } = redis as TestRedis;
+      const report = (event: string, { error }: Record<string, unknown>) => {
+        if (event === "redis_down") faults.push(error);
+      };
+      // What is asked is what is let in and not how soon: a busy machine is no reason to fail.
+      const limits = await openRedisLimits({ store, url, now, leaseMs, answerMsMax: 10_000, report });
+      const ledger = createBilling({ store, limits, ...(now && { now }) });
+      ledgers.push(ledger);
+      return ledger;
+    },
+  };
+}

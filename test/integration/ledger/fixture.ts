@@ -1,0 +1,46 @@
+import type { CallState, Store } from "../../../src/db/index.ts";
+import { type Billing, createBilling, creditWallet } from "../../../src/ledger/index.ts";
+import { temporaryStore } from "../db/temporary-store.ts";
+import { newYear } from "./admissions.ts";
+import type { MakeLedger } from "./engines.ts";
+
+export { type AdmissionFields, createAdmission, createSettlement, newYear } from "./admissions.ts";
+
+export const dayMs = 86_400_000;
+
+/** A clock that a test moves. */
+export interface Clock {
+  time: number;
+}
+
+/** A store with a ledger over it, both on the same clock. */
+export interface BillingFixture {
+  store: Store;
+  ledger: Billing;
+  clock: Clock;
+}
+
+export async function ledgerFixture(file?: string, make?: MakeLedger): Promise<BillingFixture> {
+  const clock: Clock = { time: newYear };
+  const store = await temporaryStore(file, () => clock.time);
+  const options = { store, now: () => clock.time };
+  return { store, clock, ledger: make === undefined ? createBilling(options) : await make(options) };
+}
+
+/** An account with a wallet of this many nanodollars. */
+export async function addAccount(store: Store, id: string, nanodollars = 0): Promise<void> {
+  const limits = { free_tokens_per_day: null, requests_per_minute: null, tokens_per_minute: null };
+  await store.db
+    .insertInto("accounts")
+    .values({ id, email: `${id}@test`, name: null, created_at: 0, ...limits })
+    .execute();
+  if (nanodollars !== 0) await creditWallet(store, { accountId: id, nanodollars, note: "start" });
+}
+
+/** The state of each call, running or ended, by id. */
+export async function statesOf({ db }: Pick<Store, "db">): Promise<Record<string, CallState>> {
+  const open = await db.selectFrom("open_calls").select("id").execute();
+  const ended = await db.selectFrom("calls").select(["id", "state"]).execute();
+  const all = [...open.map(({ id }) => ({ id, state: "open" as const })), ...ended];
+  return Object.fromEntries(all.sort((a, b) => (a.id < b.id ? -1 : 1)).map(({ id, state }) => [id, state]));
+}

@@ -1,0 +1,140 @@
+import { expect, test } from "bun:test";
+import { sql } from "kysely";
+import { verifyLedger } from "../../../src/ledger/index.ts";
+import { rollUp } from "../../support/usage.ts";
+import { addAccount, createAdmission, createSettlement, ledgerFixture, newYear } from "./fixture.ts";
+
+/** A ledger with a settled premium call, a settled free one, a released one and one that is running. */
+async function books() {
+  const fixture = await ledgerFixture();
+  await addAccount(fixture.store, "acc_1", 100);
+  const [paid, free, released, running] = [
+    createAdmission({ callId: "paid", keyLimits: { budgetNanodollars: 100 } }),
+    createAdmission({ callId: "free", premium: false }),
+    createAdmission({ callId: "released" }),
+    createAdmission({ callId: "running" }),
+  ];
+  for (const admission of [paid, free, released, running]) await fixture.ledger.admit(admission);
+  await fixture.ledger.settle(createSettlement("paid"));
+  await fixture.ledger.settle(createSettlement("free"));
+  await fixture.ledger.settle(createSettlement("released", { outcome: "released", meters: {}, usageSource: "none" }));
+  await rollUp(fixture.store);
+  return fixture;
+}
+
+test("a true ledger is reported as true, with how much was read", async () => {
+  const { store } = await books();
+  expect(await verifyLedger(store)).toEqual({
+    ok: true,
+    differences: [],
+    counts: { wallets: 1, transactions: 1, calls: 4, open: 1, abandoned: 0, pruned: 0 },
+  });
+});
+
+const hour = newYear / 3_600_000;
+const day = newYear / 86_400_000;
+
+const ofDay = `Usage of acc_1 on day ${day} of model-1`;
+const ofHour = `Usage of acc_1 in hour ${hour} of model-1`;
+const ofAll = `Usage of all accounts on day ${day} of model-1`;
+const ofKey = `Usage of key key_1 on day ${day}`;
+const named = "(calls released, paid, free)";
+
+test.each([
+  [
+    "update wallets set balance_nanodollars = 91",
+    ["Wallet of acc_1: balance_nanodollars is 91, transactions and charges sum to 90 (calls paid)"],
+  ],
+  [
+    "delete from wallets",
+    ["Wallet of acc_1: balance_nanodollars is 0, transactions and charges sum to 90 (calls paid)"],
+  ],
+  [
+    "delete from transactions",
+    ["Wallet of acc_1: balance_nanodollars is 90, transactions and charges sum to -10 (calls paid)"],
+  ],
+  [
+    "delete from calls where id = 'paid'",
+    [
+      "Wallet of acc_1: balance_nanodollars is 90, transactions and charges sum to 100",
+      `Charges of acc_1 on day ${day}: charged_nanodollars is 10, calls sum to 0`,
+      `Budget of key key_1 in the period from day ${day}: spent_nanodollars is 10, calls sum to 0`,
+      ...[ofDay, ofHour].flatMap((usage) => [
+        `${usage}: requests is 2, calls sum to 1 (calls released, free)`,
+        `${usage}: input_tokens is 2, calls sum to 1 (calls released, free)`,
+        `${usage}: cost_nanodollars is 30, calls sum to 20 (calls released, free)`,
+        `${usage}: charged_nanodollars is 10, calls sum to 0 (calls released, free)`,
+      ]),
+    ],
+  ],
+  [
+    "update calls set cost_nanodollars = 12 where id = 'paid'",
+    [
+      "Call paid: charged_nanodollars is 10, its cost is 12",
+      ...[ofDay, ofHour].map((usage) => `${usage}: cost_nanodollars is 30, calls sum to 32 ${named}`),
+    ],
+  ],
+  [
+    "update calls set charged_nanodollars = 3 where id = 'released'",
+    [
+      "Wallet of acc_1: balance_nanodollars is 90, transactions and charges sum to 87 (calls released, paid)",
+      "Call released: charged_nanodollars is 3, its cost is 0",
+      `Charges of acc_1 on day ${day}: charged_nanodollars is 10, calls sum to 13 (calls released, paid)`,
+      ...[ofDay, ofHour].map((usage) => `${usage}: charged_nanodollars is 10, calls sum to 13 ${named}`),
+    ],
+  ],
+  [
+    "update daily_charges set charged_nanodollars = 11",
+    [`Charges of acc_1 on day ${day}: charged_nanodollars is 11, calls sum to 10 (calls paid)`],
+  ],
+  [
+    "update daily_quota_usage set used_tokens = 0",
+    [`Quota of acc_1 on day ${day}: used_tokens is 0, calls sum to 10 (calls free)`],
+  ],
+  [
+    "update key_budget_usage set spent_nanodollars = 9",
+    [`Budget of key key_1 in the period from day ${day}: spent_nanodollars is 9, calls sum to 10 (calls paid)`],
+  ],
+  [
+    "delete from key_budget_usage",
+    [`Budget of key key_1 in the period from day ${day}: spent_nanodollars is 0, calls sum to 10 (calls paid)`],
+  ],
+  [
+    "update usage set requests = requests + 1 where hours = 1 and kind = 'call' and status = 200 and account_id <> ''",
+    [`${ofHour}: requests is 3, calls sum to 2 ${named}`],
+  ],
+  [
+    "update usage set requests = requests + 1 where hours = 24 and kind = 'call' and status = 200 and account_id <> ''",
+    [
+      `${ofDay}: requests is 3, calls sum to 2 ${named}`,
+      `${ofAll}: requests is 2, accounts sum to 3`,
+      `${ofKey}: requests is 2, its models sum to 3`,
+    ],
+  ],
+  ["update usage set failures = 0 where hours = 24 and kind = 'key'", [`${ofKey}: failures is 0, its models sum to 1`]],
+  [
+    "update usage_progress set seq = seq - 1",
+    [ofDay, ofHour].flatMap((usage) => [
+      `${usage}: failures is 1, calls sum to 0 (calls paid, free)`,
+      `${usage}: cost_nanodollars is 30, calls sum to 20 (calls paid, free)`,
+    ]),
+  ],
+])("after “%s” the difference is told", async (tampering, differences) => {
+  const { store } = await books();
+  await sql.raw(tampering).execute(store.db);
+  const verification = await verifyLedger(store);
+  expect(verification.differences).toEqual(differences);
+  expect(verification.ok).toBe(false);
+});
+
+test("of a sum over many calls the newest ten are named", async () => {
+  const { store, ledger } = await ledgerFixture();
+  for (let i = 10; i < 22; i++) {
+    await ledger.admit(createAdmission({ callId: `c${i}`, premium: false, freeTokensPerDay: 1000 }));
+    await ledger.settle(createSettlement(`c${i}`, { quotaTokens: 1 }));
+  }
+  await sql.raw("update daily_quota_usage set used_tokens = 0").execute(store.db);
+  expect((await verifyLedger(store)).differences).toEqual([
+    `Quota of acc_1 on day ${day}: used_tokens is 0, calls sum to 12 (calls c21, c20, c19, c18, c17, c16, c15, c14, c13, c12 and more)`,
+  ]);
+});

@@ -1,0 +1,171 @@
+import { describe, expect, test } from "bun:test";
+import { sql } from "kysely";
+import { callIdPrefix } from "../../../src/contract/index.ts";
+import {
+  type CallEnded,
+  type CallOpened,
+  insertRefusals,
+  pruneRefusals,
+  type RefusalsTable,
+  refusalsOfAccountMax,
+  type Store,
+} from "../../../src/db/index.ts";
+import { type LogCursor, type RequestFilter, readRequest, readRequests } from "../../../src/reports/index.ts";
+import { endOf, openOf } from "../db/facts.ts";
+import { temporaryStore } from "../db/temporary-store.ts";
+
+/** An id of that time, which ends in the name. */
+const idAt = (name: string, openedAt: number) => callIdPrefix(openedAt) + name.padStart(16, "0");
+/** What {@link idAt} was given. */
+const nameOf = (id: string) => id.slice(-16).replace(/^0+/, "");
+
+function callOf(name: string, openedAt: number, open: Partial<CallOpened> = {}, end: Partial<CallEnded> = {}) {
+  const opened = openOf(idAt(name, openedAt), { openedAt, ...open });
+  return [opened, endOf(opened, { chargedNanodollars: 0, ...end })];
+}
+
+function refusalOf(name: string, openedAt: number, fields: Partial<RefusalsTable> = {}): RefusalsTable {
+  return {
+    id: idAt(name, openedAt),
+    account_id: "acc_1",
+    key_id: "key1",
+    opened_at: openedAt,
+    endpoint: "POST /v1/chat/completions",
+    capability: null,
+    model: null,
+    protocol: null,
+    status: 400,
+    error_code: "invalid_request",
+    message: "n is 9",
+    session: null,
+    tag: null,
+    client_request_id: null,
+    duration_ms: 1,
+    requests: 1,
+    ...fields,
+  };
+}
+
+async function idsOf(store: Store, filter: RequestFilter, limit = 50): Promise<string[]> {
+  return (await readRequests(store, filter, { limit })).requests.map(({ id }) => nameOf(id));
+}
+
+/** Six calls and two refused requests, of two accounts. */
+async function logOf(): Promise<Store> {
+  const store = await temporaryStore();
+  const failed = { status: 500, errorCode: "upstream_error" };
+  await store.writeLedger([
+    ...callOf("c1", 10, { session: "s-1" }, { clientRequestId: "mine-1", protocol: "messages", tag: "t-1" }),
+    ...callOf("c2", 20, { keyId: "key2", model: "model-2" }, { route: "groq", protocol: "chat" }),
+    ...callOf("c3", 30, {}, failed),
+    openOf(idAt("c4", 40), { openedAt: 40 }),
+    ...callOf("d1", 45, { accountId: "acc_2", keyId: "key3" }, failed),
+    ...callOf("c5", 50, { session: "s-1" }, { ...failed, status: 429, errorCode: "rate_limit_exceeded" }),
+  ]);
+  await insertRefusals(store, [
+    refusalOf("r1", 25, { session: "s-1", model: "model-9" }),
+    refusalOf("r2", 50, { account_id: "acc_2", key_id: "key3", status: 403, client_request_id: "mine-2" }),
+  ]);
+  return store;
+}
+
+describe("the request log", () => {
+  test("holds calls and refused requests in the order of time, of one account or of all", async () => {
+    const store = await logOf();
+    expect(await idsOf(store, {})).toEqual(["r2", "c5", "d1", "c4", "c3", "r1", "c2", "c1"]);
+    expect(await idsOf(store, { accountId: "acc_1" })).toEqual(["c5", "c4", "c3", "r1", "c2", "c1"]);
+    expect(await idsOf(store, { accountId: "acc_2" })).toEqual(["r2", "d1"]);
+    const { requests } = await readRequests(store, { accountId: "acc_2" }, { limit: 1 });
+    expect(requests[0]).toMatchObject({ state: null, status: 403, requests: 1, input_tokens: null, route: null });
+  });
+
+  test.each<[string, RequestFilter, string[]]>([
+    ["a time", { from: 20, until: 50 }, ["d1", "c4", "c3", "r1", "c2"]],
+    ["a key", { keyId: "key2" }, ["c2"]],
+    ["a key of another account", { keyId: "key3", accountId: "acc_1" }, []],
+    ["a model", { model: "model-2" }, ["c2"]],
+    ["a model that was asked for in vain", { model: "model-9" }, ["r1"]],
+    ["a plugin", { route: "groq" }, ["c2"]],
+    ["a protocol", { protocol: "messages" }, ["c1"]],
+    ["a session", { session: "s-1" }, ["c5", "r1", "c1"]],
+    ["a tag", { tag: "t-1" }, ["c1"]],
+    ["a tag and an account", { tag: "t-1", accountId: "acc_2" }, []],
+    ["a session and an account", { session: "s-1", accountId: "acc_2" }, []],
+    ["success", { status: "ok" }, ["c2", "c1"]],
+    ["failure", { status: "failed" }, ["r2", "c5", "d1", "c3", "r1"]],
+    ["failure of an account", { status: "failed", accountId: "acc_2" }, ["r2", "d1"]],
+    ["refusal", { status: "refused" }, ["r2", "r1"]],
+    ["running", { status: "running" }, ["c4"]],
+    ["one status", { status: { from: 429, to: 429 } }, ["c5"]],
+    ["a class of statuses", { status: { from: 400, to: 499 } }, ["r2", "c5", "r1"]],
+    ["an id", { text: idAt("c3", 30) }, ["c3"]],
+    ["an id of another account", { text: idAt("d1", 45), accountId: "acc_1" }, []],
+    ["the client's id", { text: "mine-1" }, ["c1"]],
+    ["a part of the client's id", { text: "INE-".toLowerCase() }, ["r2", "c1"]],
+    ["a sign that is one of the database's", { text: "%" }, []],
+  ])("is filtered by %s", async (_what, filter, ids) => {
+    expect(await idsOf(await logOf(), filter)).toEqual(ids);
+  });
+
+  test("is read page by page, also within a millisecond", async () => {
+    const store = await logOf();
+    const pages: string[][] = [];
+    let before: LogCursor | undefined;
+    do {
+      const page = await readRequests(store, {}, { limit: 3, before });
+      pages.push(page.requests.map(({ id }) => nameOf(id)));
+      before = page.next;
+    } while (before !== undefined);
+    expect(pages).toEqual([
+      ["r2", "c5", "d1"],
+      ["c4", "c3", "r1"],
+      ["c2", "c1"],
+    ]);
+  });
+
+  test("ends a page after 5000 rows that do not fit, and goes on from there", async () => {
+    const store = await temporaryStore();
+    await store.writeLedger(callOf("old", 5, { model: "rare" }));
+    await sql`insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, hold_nanodollars, hold_tokens)
+      with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 8000)
+      select 'n' || (100000 + n), 'acc_1', 'key1', 'usual', 'chat', 0, 'settled', 10 + n / 2, 0, 0, 0 from numbers`.execute(
+      store.db,
+    );
+    const filter = { accountId: "acc_1", model: "rare" };
+    const first = await readRequests(store, filter, { limit: 50 });
+    expect(first).toEqual({ requests: [], next: { at: 10 + 1500, id: "n103001" } });
+    const second = await readRequests(store, filter, { limit: 50, before: first.next });
+    expect(second.requests.map(({ id }) => nameOf(id))).toEqual(["old"]);
+    expect(second.next).toBeUndefined();
+  });
+
+  test("tells all of one request, and nothing of another account's", async () => {
+    const store = await logOf();
+    expect(await readRequest(store, idAt("c1", 10), "acc_1")).toMatchObject({
+      status: 200,
+      hold_nanodollars: 15,
+      message: null,
+    });
+    expect(await readRequest(store, idAt("r1", 25), undefined)).toMatchObject({
+      status: 400,
+      message: "n is 9",
+      detail: null,
+    });
+    expect(await readRequest(store, idAt("c1", 10), "acc_2")).toBeUndefined();
+    expect(await readRequest(store, idAt("r1", 25), "acc_2")).toBeUndefined();
+  });
+
+  test("keeps the newest refused requests of an account, until they are too old", async () => {
+    const store = await temporaryStore();
+    await insertRefusals(store, [refusalOf("other", 1, { account_id: "acc_2" })]);
+    await sql`insert into refusals (id, account_id, key_id, opened_at, endpoint, status, error_code, message, duration_ms, requests)
+      with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${sql.lit(refusalsOfAccountMax + 1200)})
+      select 'r' || (100000 + n), 'acc_1', 'key1', n, 'GET /', 400, 'invalid_request', '', 0, 1 from numbers`.execute(
+      store.db,
+    );
+    expect(await pruneRefusals(store, { before: 0, accountIds: ["acc_1"] })).toBe(1200);
+    expect(await pruneRefusals(store, { before: 2200, accountIds: ["acc_1", "acc_2"] })).toBe(1000);
+    const rows = await store.db.selectFrom("refusals").select("opened_at").orderBy("opened_at").execute();
+    expect([rows.length, rows[0]?.opened_at]).toEqual([refusalsOfAccountMax - 999, 2200]);
+  });
+});

@@ -1,0 +1,151 @@
+import { describe, expect, test } from "bun:test";
+import { exampleCost, toDraft, toRow, toUnder } from "../../../../src/dashboard/features/catalogue/row-draft.ts";
+import { setRow } from "../../../../src/dashboard/features/catalogue/set-row.ts";
+import { getTerms, setTerms, toTerms } from "../../../../src/dashboard/features/catalogue/unlisted-terms.ts";
+import type { Model } from "../../../../src/dashboard/features/models/api.ts";
+
+const rate = (usd: string) => ({ usd, per: 1_000_000 });
+const base: Model = {
+  id: "m",
+  upstreamId: "m-1",
+  capability: "chat",
+  premium: true,
+  aliases: ["em"],
+  contextTokens: 8,
+  options: { think: true },
+  ownedBy: "acme",
+  created: 0,
+  price: {
+    outputToken: rate("2.00"),
+    inputToken: rate("1.00"),
+    tiers: [{ aboveInputTokens: 9, inputToken: rate("3") }],
+    serviceTiers: { flex: { inputToken: rate("0.50") } },
+  },
+};
+const draftOf = (row: Partial<Model> = base, own: object | null = null) => toDraft("acme", "m", row, own as null);
+
+describe("the row that a form makes", () => {
+  test("is none while nothing differs, whatever the order of the fields", () => {
+    expect(toRow(draftOf(), base, base.price)).toBeUndefined();
+  });
+
+  test("has only the fields that differ, null for one that is taken away, and all tiers of the price", () => {
+    const draft = { ...draftOf(), aliases: " em , other,", contextTokens: "", priority: "7", disabled: true };
+    expect(toRow(draft, base, base.price)).toEqual({
+      id: "m",
+      aliases: ["em", "other"],
+      contextTokens: null,
+      priority: 7,
+      disabled: true,
+    });
+    const dearer = { ...draft.rates, inputToken: rate("1.50") };
+    const row = toRow({ ...draftOf(), rates: dearer }, base, base.price);
+    expect(row).toEqual({ id: "m", price: { ...base.price, inputToken: rate("1.50") } });
+  });
+
+  test("keeps the operator's fields that the form does not show", () => {
+    const own = { id: "m", omit: ["tools"], priority: 5 };
+    const draft = { ...draftOf({ ...base, ...own }, own), priority: "" };
+    expect(toRow(draft, base, base.price)).toEqual({ id: "m", omit: ["tools"] });
+  });
+
+  test("of a successor says what happens then", () => {
+    const draft = { ...draftOf(), successor: "n", whenRetired: "serve" as const };
+    expect(toRow(draft, { ...base, whenRetired: "serve" }, base.price)).toEqual({
+      id: "m",
+      successor: "n",
+      whenRetired: "serve",
+    });
+  });
+
+  test("of a new model has what every row needs, and what is not a number goes as it was typed", () => {
+    const draft = { ...toDraft("acme", "new", {}, null), id: "new", premium: false, weight: "much" };
+    expect(toRow(draft, {}, undefined)).toEqual({
+      id: "new",
+      capability: "chat",
+      premium: false,
+      upstreamId: "new",
+      ownedBy: "acme",
+      created: 0,
+      weight: "much",
+    });
+  });
+
+  test("differs from the signed file where there is one", () => {
+    const under = toUnder({ base, signed: { id: "m", contextTokens: 16, aliases: null } });
+    expect([under.contextTokens, "aliases" in under]).toEqual([16, false]);
+    expect(toRow({ ...draftOf(under), contextTokens: "8" }, under, base.price)).toEqual({ id: "m", contextTokens: 8 });
+  });
+
+  test("shows the cost of a call with its markup, rounded up as a charge is", () => {
+    expect(exampleCost(draftOf())).toEqual({ text: "1,000 input and 500 output tokens", usd: 0.002 });
+    expect(exampleCost({ ...draftOf(), markupPercent: "10" }).usd).toBe(0.0022);
+    const tiny = { ...draftOf().rates, inputToken: { usd: "0.000000001", per: 1_000_000 }, outputToken: rate("0") };
+    expect(exampleCost({ ...draftOf(), rates: tiny }).usd).toBe(1e-9);
+    expect(exampleCost({ ...draftOf(), rates: { ...tiny, inputToken: rate("much") } }).usd).toBeUndefined();
+    expect(exampleCost({ ...draftOf(), rates: { ...tiny, inputToken: rate("") } }).usd).toBeUndefined();
+  });
+});
+
+describe("the files with another row", () => {
+  const at = { plugin: "acme", id: "m" };
+  const row = { id: "m", priority: 1 };
+
+  test("have it where it was, in a file of any name and form", () => {
+    const files = { mine: { plugin: "acme", models: [{ id: "a" }, { id: "m" }, { id: "b" }] }, other: [{ id: "m" }] };
+    expect(setRow(files, at, row)).toEqual({
+      mine: { plugin: "acme", models: [{ id: "a" }, row, { id: "b" }] },
+      other: [{ id: "m" }],
+    });
+    expect(setRow({ acme: [{ id: "m" }, { id: "m" }] }, at, row)).toEqual({ acme: [row] });
+  });
+
+  test("have it in the plugin's file, which is made when there is none", () => {
+    expect(setRow({}, at, row)).toEqual({ acme: { models: [row] } });
+    expect(setRow({ acme: [{ id: "a" }] }, at, row)).toEqual({ acme: [{ id: "a" }, row] });
+    const unlisted = { premium: false };
+    expect(setRow({ acme: { unlisted } }, at, row)).toEqual({ acme: { unlisted, models: [row] } });
+    const foreign = { acme: { plugin: "other", models: [] } };
+    expect(setRow(foreign, at, row)).toEqual({ ...foreign, "acme-rows": { plugin: "acme", models: [row] } });
+  });
+
+  test("lose a row, and the file with it when nothing else is in it", () => {
+    expect(setRow({ acme: [row], other: [{ id: "o" }] }, at, undefined)).toEqual({ other: [{ id: "o" }] });
+    const unlisted = { premium: false };
+    expect(setRow({ acme: { unlisted, models: [row] } }, at, undefined)).toEqual({ acme: { unlisted, models: [] } });
+    expect(setRow({}, at, undefined)).toEqual({});
+  });
+});
+
+describe("the terms of unlisted models", () => {
+  const terms = { premium: false, price: { inputToken: rate("0"), outputToken: rate("0") } };
+
+  test("are made from the form, with what it does not show", () => {
+    const draft = { ...draftOf(), contextTokens: "many", outputTokensMax: "" };
+    expect(toTerms(draft, base.price)).toEqual({ premium: true, price: base.price, contextTokens: "many" } as never);
+    const embeddings = toTerms({ ...toDraft("acme", "", terms, null), capability: "embeddings" }, undefined);
+    expect(embeddings).toEqual({ ...terms, capability: "embeddings" });
+  });
+
+  test("stand in the plugin's file, which is made when there is none", () => {
+    const files = setTerms({ other: [{ id: "o" }] }, "acme", terms);
+    expect(files).toEqual({ other: [{ id: "o" }], acme: { unlisted: terms } });
+    expect(getTerms(files, "acme")).toEqual(terms);
+    expect(getTerms(files, "other")).toBeUndefined();
+    expect(setTerms({ acme: [{ id: "a" }] }, "acme", terms)).toEqual({
+      acme: { models: [{ id: "a" }], unlisted: terms },
+    });
+    const foreign = { acme: { plugin: "other", models: [{ id: "o" }] } };
+    expect(setTerms(foreign, "acme", terms)).toEqual({ ...foreign, "acme-rows": { plugin: "acme", unlisted: terms } });
+  });
+
+  test("are taken out, and the file with them when nothing else is in it", () => {
+    const virtual = { models: [{ id: "fast", models: ["a"] }] };
+    expect(setTerms({ virtual, acme: { unlisted: terms } }, "acme", undefined)).toEqual({ virtual });
+    const mixed = { acme: { models: [{ id: "a" }], unlisted: terms } };
+    expect(setTerms(mixed, "acme", undefined)).toEqual({ acme: { models: [{ id: "a" }] } });
+    expect(setTerms({}, "acme", null)).toEqual({ acme: { unlisted: null } });
+    const array = { acme: [{ id: "a" }] };
+    expect(setTerms(array, "acme", undefined)).toEqual(array);
+  });
+});

@@ -1,0 +1,59 @@
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  checkJsonBounds,
+  escapesMax,
+  fieldWeight,
+  nestingMax,
+  otherCharsMax,
+  stringWeight,
+  valuesMax,
+} from "../../../../src/http/lifecycle/json-bounds.ts";
+import { anyJson, runs } from "../../../support/hostile.ts";
+
+const [deep, wide] = ["nested deeper than 200 levels", "more than 500000 values"];
+const [stringsMax, fieldsMax] = [Math.floor(valuesMax / stringWeight), Math.floor(valuesMax / fieldWeight)];
+const list = (items: string, count: number) => `[${`${items},`.repeat(count - 1)}${items}]`;
+const object = (fields: number) => `{${Array.from({ length: fields }, (_, index) => `"k${index}":0`).join(",")}}`;
+
+describe("a JSON text", () => {
+  test.each([
+    ["of many brackets", "[".repeat(nestingMax + 1), deep],
+    ["of many braces", '{"a":'.repeat(nestingMax + 1), deep],
+    ["of many numbers", list("0", valuesMax + 1), wide],
+    ["of many empty lists", list("[]", valuesMax / 2 + 1), wide],
+    ["of many empty objects", list("{}", valuesMax / 2 + 1), wide],
+    ["of many strings", list('""', stringsMax + 1), wide],
+    ["of many names", object(fieldsMax + 1), wide],
+    ["of many escapes", `"${'\\"'.repeat(escapesMax + 1)}"`, "more than 2500000 escapes"],
+    ["of spaces", `${" ".repeat(otherCharsMax + 1)}0`, "more than 16000000 characters outside"],
+    ["of spaces behind a string", `["a"${" ".repeat(otherCharsMax)}]`, "more than 16000000 characters outside"],
+    ["of a long number", `[${"1".repeat(otherCharsMax + 1)}]`, "more than 16000000 characters outside"],
+    ["behind a string that ends in a backslash", `["\\\\",${"[".repeat(nestingMax)}`, deep],
+  ])("%s is refused", (_, text, sentence) => {
+    expect(() => checkJsonBounds(text)).toThrow(sentence);
+  });
+
+  test.each([
+    ["as deep as may be", `${"[".repeat(nestingMax)}${"]".repeat(nestingMax)}`],
+    ["as wide as may be", list("0", valuesMax)],
+    ["with as many strings as may be", list('""', stringsMax)],
+    ["with as many names as may be", object(fieldsMax)],
+    ["with as many escapes as may be", `"${'\\"'.repeat(escapesMax)}"`],
+    ["of a long string", `["${"a ".repeat(otherCharsMax)}"]`],
+    ["with brackets in a string", JSON.stringify("[{,:".repeat(valuesMax))],
+    ["with brackets behind an escaped quote", JSON.stringify(`"${"[{,:".repeat(valuesMax)}\\`)],
+    ["with a string that does not end", `"\\${"[".repeat(valuesMax)}`],
+  ])("%s passes", (_, text) => {
+    checkJsonBounds(text);
+  });
+
+  test("of any kind passes when it is short", () => {
+    fc.assert(
+      fc.property(anyJson(), (value) => {
+        checkJsonBounds(JSON.stringify(value));
+      }),
+      runs(200),
+    );
+  });
+});

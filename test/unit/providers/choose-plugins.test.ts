@@ -1,0 +1,28 @@
+import { expect, test } from "bun:test";
+import type { ProviderPlugin } from "../../../src/contract/index.ts";
+import { choosePlugins } from "../../../src/providers/choose-plugins.ts";
+
+const plugin = (name: string) =>
+  ({ name, credential: "key", models: [{ id: `${name}-model` }] }) as unknown as ProviderPlugin;
+const [one, two] = [plugin("one"), plugin("two")];
+
+function choose(setting: "on" | "off" | "auto", keyed: ProviderPlugin[], disabled: ProviderPlugin[]) {
+  const createSandbox = (models: readonly { id: string }[]) =>
+    ({ name: "sandbox", models }) as unknown as ProviderPlugin;
+  const conditions = {
+    hasKey: (of: ProviderPlugin) => keyed.includes(of),
+    isEnabled: (of: ProviderPlugin) => !disabled.includes(of),
+  };
+  const { plugins, sandbox } = choosePlugins([one, two], conditions, { setting, isLoopback: true, createSandbox });
+  return { served: plugins.map(({ name, models }) => `${name}: ${models.map(({ id }) => id)}`), sandbox };
+}
+
+test("a provider that is disabled is neither served nor simulated", () => {
+  expect(choose("on", [one], [one])).toEqual({ served: ["sandbox: two-model"], sandbox: true });
+  expect(choose("auto", [], [one])).toEqual({ served: ["sandbox: two-model"], sandbox: true });
+  expect(choose("off", [one, two], [one])).toEqual({ served: ["two: two-model"], sandbox: false });
+});
+
+test("the sandbox does not come back when the last real provider is disabled", () => {
+  expect(choose("auto", [one], [one])).toEqual({ served: [], sandbox: false });
+});
