@@ -14,8 +14,8 @@ import {
   type EmbeddingList,
   type EmbeddingsBody,
   type ErrorCode,
-  type GeneratedImages,
   type GatewayError,
+  type GeneratedImages,
   type Hold,
   type ImagesRequest,
   type Meters,
@@ -32,6 +32,7 @@ import type { PoolKey } from "./routing/health.ts";
 import type { Candidate, ModelEntry, Route } from "./routing/registry.ts";
 import type { SentRequest } from "./upstream/served.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
+import type { Sender } from "./upstream/upstream.ts";
 
 /** What each capability takes, answers and streams. A streamed answer goes to the sink, and the answer is `undefined`. */
 interface Exchanges {
@@ -97,7 +98,7 @@ export interface ClientRequest<C extends Capability = Capability> {
   readonly session?: string | undefined;
   /** What the client calls requests of this kind, for statistics. */
   readonly tag?: string | undefined;
-  /** Aborted when the client disconnects; absent for a request without a client. */
+  /** Aborted when the client disconnects, which cancels a stream; absent for a request without a client. */
   readonly signal?: AbortSignal | undefined;
   /** A stream goes on when its client leaves, because the answer is stored. */
   readonly outlivesClient?: boolean;
@@ -139,6 +140,9 @@ export class Call<C extends Capability = Capability> {
   constructor(request: ClientRequest<C>) {
     this.request = request;
     this.warnings = request.warnings === undefined ? [] : [...request.warnings];
+    const { signal } = request;
+    if (signal?.aborted) this.#onDisconnect();
+    else signal?.addEventListener("abort", () => this.#onDisconnect());
   }
 
   get id(): string {
@@ -196,10 +200,10 @@ export class Call<C extends Capability = Capability> {
   }
 
   /**
-   * Ends the call because its client disconnected, unless it goes on: a whole answer that a provider was asked for is billed,
-   * and a client that disconnects in time would not pay.
+   * Ends the call because its client disconnected, unless it goes on: a whole answer is billed by the provider that was
+   * asked for it, and a client that disconnects in time would not pay.
    */
-  onDisconnect(): void {
+  #onDisconnect(): void {
     const { sink, outlivesClient } = this.request;
     if ((sink !== undefined && !outlivesClient) || this.attempts === 0) this.cancel("client_disconnected");
   }
@@ -380,12 +384,6 @@ export class ModelRun<C extends Capability = Capability> {
     return this.attempt?.ignored ?? new Set(this.call.request.leftOut);
   }
 
-  /** A request is about to be sent. */
-  onSent(request: SentRequest, nowMs: number): void {
-    if (this.sent.size === 0) this.sentMs = nowMs;
-    this.sent.add(request);
-  }
-
   /**
    * Requests that are paid for: those of which an answer came, and of a call that was cut also those that may still be worked
    * on.
@@ -410,7 +408,7 @@ export class ModelRun<C extends Capability = Capability> {
 }
 
 /** One request to one route with one of its keys. A handler may send several to the provider within it. */
-export class Attempt {
+export class Attempt implements Sender {
   readonly run: ModelRun;
   readonly route: Route;
   /** Absent for a plugin without keys. */
@@ -451,6 +449,40 @@ export class Attempt {
     this.error = error;
     this.endedMs = nowMs;
     this.abort();
+  }
+
+  get request(): unknown {
+    return this.run.request;
+  }
+
+  get cancelReason(): CancelReason | undefined {
+    return this.run.call.cancelReason;
+  }
+
+  get isLarge(): boolean {
+    return this.run.isLarge;
+  }
+
+  coverAll(): Promise<void> | undefined {
+    return this.run.growingHold?.coverAll();
+  }
+
+  onSent(sent: SentRequest, nowMs: number): void {
+    const { run } = this;
+    if (run.sent.size === 0) run.sentMs = nowMs;
+    run.sent.add(sent);
+  }
+
+  onRefused(sent: SentRequest): void {
+    this.run.sent.delete(sent);
+  }
+
+  reserve(bytes: number): void {
+    this.run.call.request.memory?.reserve(bytes);
+  }
+
+  reserveAnswer(bytes: number): void {
+    this.run.call.request.memory?.reserveAnswer(bytes);
   }
 
   /** The provider was silent for too long. Ends the attempt while another can follow, otherwise the call. */

@@ -4,8 +4,7 @@ import { checkResponsesRequest, isResponsesBody, toChatRequest } from "../../pro
 import { createReasoningSeal } from "../../protocols/responses/reasoning-seal.ts";
 import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
-import { checkEarly } from "../lifecycle/early-checks.ts";
-import type { HttpCall } from "../lifecycle/handle-call.ts";
+import type { HttpCall } from "../lifecycle/http-call.ts";
 import { checkBody } from "../lifecycle/validation-errors.ts";
 
 /**
@@ -18,7 +17,6 @@ import { checkBody } from "../lifecycle/validation-errors.ts";
 export async function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall): Promise<ChatRequest | undefined> {
   if (!isResponsesBody(body)) return fromOtherHabits(body, (field) => call.leaveOut(field)) as ChatRequest | undefined;
   checkResponsesRequest(body);
-  checkEarly(deps, body, call);
   const request = checkBody(ResponsesRequest, body);
   const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, request.model);
   const { chat, plan } = toChatRequest(request, { seal, stored: false });

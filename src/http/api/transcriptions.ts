@@ -67,7 +67,7 @@ export function transcriptionsController(deps: HttpDeps) {
       },
     ),
     {
-      parse: [readFormCall(deps, toBody), "formdata"],
+      parse: [readFormCall(deps, { capability: "transcription", toBody }), "formdata"],
       body: Body,
       detail: {
         summary: "Speech to text",
@@ -95,7 +95,12 @@ function toBody(form: FormData): Record<string, unknown> {
   checkFile(file);
   const granularities = [...form.getAll("timestamp_granularities[]"), ...form.getAll("timestamp_granularities")];
   const unknownFields = [...new Set(form.keys())].filter((name) => !knownFields.includes(name)).slice(0, 20);
-  const body: Record<string, unknown> = { file, timestamp_granularities: granularities, unknownFields };
+  const body: Record<string, unknown> = {
+    model: model.default,
+    file,
+    timestamp_granularities: granularities,
+    unknownFields,
+  };
   for (const name of ["model", "language", "response_format", "prompt"]) {
     const value = form.get(name);
     if (typeof value === "string" && value !== "") body[name] = value;

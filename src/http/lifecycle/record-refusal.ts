@@ -2,7 +2,7 @@ import { RefusedKeyError } from "../../accounts/index.ts";
 import type { GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readClientRequestId } from "./client-names.ts";
-import type { HttpCall } from "./handle-call.ts";
+import type { HttpCall } from "./http-call.ts";
 
 const modelCharactersMax = 100;
 const pathCharactersMax = 200;
@@ -21,10 +21,10 @@ interface Refused {
 /** Tells the request log of a request that did not become a call, if its API key is known. An admitted call has a row. */
 export function recordRefusal(deps: HttpDeps, { id, openedAt, request, call, error, status }: Refused): void {
   const caller = call?.caller ?? (error instanceof RefusedKeyError ? error.key : undefined);
-  if (deps.refusals === undefined || caller === undefined || call?.hold !== undefined) return;
+  if (deps.refusals === undefined || caller === undefined || call?.execution?.run?.hold !== undefined) return;
   const model = call?.model ?? call?.requestedModel;
   deps.refusals.add({
-    id: call?.ledgerId ?? id,
+    id: call?.execution?.run?.ledgerId ?? id,
     account_id: caller.accountId,
     key_id: caller.keyId,
     opened_at: openedAt,

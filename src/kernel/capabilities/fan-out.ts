@@ -6,8 +6,8 @@ import {
   type ChatUsage,
   UpstreamFault,
 } from "../../contract/index.ts";
+import { maySendAgain } from "../failover.ts";
 import { toChunks } from "../normalize/completion.ts";
-import { maySendAgain } from "../routing/failures.ts";
 import type { Route } from "../routing/registry.ts";
 import { closeIterator } from "./iterators.ts";
 

@@ -1,4 +1,5 @@
 import { UpstreamFault } from "../../contract/index.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
 
 /** After this many chunks other calls get a turn. */
 const chunksPerTurn = 256;
@@ -26,13 +27,6 @@ export function withYielding<Chunk>(
   const close = chunks.return?.bind(chunks);
   if (close !== undefined) paused.return = close;
   return paused;
-}
-
-/** Resolves once other calls had their turn. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, 0);
-  });
 }
 
 /** Closes an iterator early. Errors are ignored. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, GatewayError } from "../../../../src/contract/index.ts";
-import { executeCall, HttpCall } from "../../../../src/http/lifecycle/handle-call.ts";
+import { executeCall } from "../../../../src/http/lifecycle/handle-call.ts";
+import { HttpCall } from "../../../../src/http/lifecycle/http-call.ts";
 import { CallMemory } from "../../../../src/http/memory/call-memory.ts";
 import { MemoryAccountant } from "../../../../src/http/memory/memory-accountant.ts";
 import { completionOf, Sink } from "../../kernel/streams.ts";
@@ -11,7 +12,7 @@ import { goodKey, helloPlugin, httpOf } from "../support.ts";
 function contextOf(request = new Request("http://gateway.example/")) {
   const idleSeconds: number[] = [];
   const server = { requestIP: () => null, timeout: (_: Request, seconds: number) => void idleSeconds.push(seconds) };
-  const call = new HttpCall(newCall(), request, {
+  const call = new HttpCall(newCall().request, request, {
     memory: new CallMemory(new MemoryAccountant(2 ** 28), "acct"),
     server,
   });
