@@ -9,7 +9,7 @@ import { readClientRequestId } from "./lifecycle/client-names.ts";
 import { exposeResponse } from "./lifecycle/cors.ts";
 import { limitHeaders } from "./lifecycle/handle-call.ts";
 import type { ClientFormat, HttpCall } from "./lifecycle/http-call.ts";
-import { recordRefusal } from "./lifecycle/record-refusal.ts";
+import { recordRefusal } from "./lifecycle/record.ts";
 import { dataHeaders, type ResponseHeaders } from "./lifecycle/security-headers.ts";
 import { toQueryError } from "./lifecycle/validation-errors.ts";
 

@@ -129,6 +129,8 @@ export class Call<C extends Capability = Capability> {
   cancelError: GatewayError | undefined = undefined;
   /** The client has left while the call goes on. */
   clientLeft = false;
+  /** Why it was refused before any model was tried. */
+  refusal: GatewayError | undefined = undefined;
   /** Warnings of plugins and of what translated the request, for the log. */
   readonly warnings: string[];
 
@@ -164,6 +166,15 @@ export class Call<C extends Capability = Capability> {
   /** The models that were tried in vain before the present one, and why. */
   get failures(): { model: string; code: ErrorCode }[] {
     return this.runs.slice(0, -1).flatMap(({ model, error }) => (error ? { model, code: error.code } : []));
+  }
+
+  /** 200, the status of the error, or 499 for a client that disconnected. */
+  get status(): number {
+    return this.run?.status ?? this.refusal?.status ?? 500;
+  }
+
+  get errorCode(): string | undefined {
+    return this.run === undefined ? this.refusal?.code : this.run.errorCode;
   }
 
   /** How the call is recorded. Final once it has ended. */

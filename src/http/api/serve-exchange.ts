@@ -3,7 +3,7 @@ import { countPassthrough, isHeaderValue, Passthrough } from "../../kernel/index
 import type { Exchange } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../errors.ts";
-import { executeCall, jsonReply, toClientRequest } from "../lifecycle/handle-call.ts";
+import { executeCall, jsonReply } from "../lifecycle/handle-call.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { sseReply } from "../sse/reply.ts";
 import { formatEvent, SseStream } from "../sse/stream.bun.ts";
@@ -36,7 +36,7 @@ export async function countExchange(
     call.passthrough &&
     (await countPassthrough(
       deps.kernel,
-      toClientRequest(call, { capability: "chat", request: call.passthrough.toStandIn() }),
+      call.toRequest({ capability: "chat", request: call.passthrough.toStandIn() }),
       call.modelEntry,
       call.passthrough,
     ))

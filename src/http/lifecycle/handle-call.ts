@@ -8,15 +8,23 @@ import {
   type LimitState,
   makeCallId,
 } from "../../contract/index.ts";
-import { type AnswerOf, Call, type ClientRequest, type RequestOf, runCall } from "../../kernel/index.ts";
+import { type AnswerOf, Call, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { CallMemory } from "../memory/call-memory.ts";
 import { countedBytesMin } from "../memory/memory-accountant.ts";
 import { sendReserved } from "../memory/send-bytes.ts";
 import { type Clients, clientAddressOf } from "./client-address.ts";
 import { readNamesOfBody } from "./client-names.ts";
-import { type ClientFormat, type Endpoint, HttpCall, type RouteContext, type Sockets } from "./http-call.ts";
+import {
+  type CallRequest,
+  type ClientFormat,
+  type Endpoint,
+  HttpCall,
+  type RouteContext,
+  type Sockets,
+} from "./http-call.ts";
 import { declaredBytes, jsonBytesMax, readJson } from "./read-body.ts";
+import { recordEnd } from "./record.ts";
 import { resolveModels, takeModels } from "./resolve-models.ts";
 import type { ResponseHeaders } from "./security-headers.ts";
 
@@ -128,16 +136,7 @@ export function readApiKey(request: Request): string {
   return header.slice(7).trim();
 }
 
-/** What an endpoint asks of the kernel. */
-type CallRequest<C extends Capability> = Pick<ClientRequest<C>, "capability" | "sink"> & {
-  readonly request: RequestOf<C>;
-};
-
-/**
- * Runs a call and logs it, whatever its outcome. A stream is cancelled when its client disconnects. A whole answer is
- * cancelled only until a provider is asked for it: from then on the provider bills it, and a client that disconnects in
- * time would not pay.
- */
+/** Runs a call, and tells the log of its end, whatever that is. */
 export async function executeCall<C extends Capability>(
   deps: HttpDeps,
   httpCall: HttpCall,
@@ -146,7 +145,7 @@ export async function executeCall<C extends Capability>(
   const { candidates } = httpCall;
   if (candidates === undefined) throw new TypeError("The model of this request was not resolved");
   const { keeper } = deps.contentLog;
-  const request = toClientRequest(httpCall, asked);
+  const request = httpCall.toRequest(asked);
   const copy = keeper?.copy(request);
   const call = new Call(copy?.request ?? request);
   httpCall.execution = call as unknown as Call;
@@ -161,39 +160,8 @@ export async function executeCall<C extends Capability>(
     deps.loadShedder.endCall(httpCall.execution);
     httpCall.restoreIdleTimeout();
     if (copy !== undefined) keeper?.keep(call, copy, answer);
-    deps.kernel.observer?.ended(httpCall.execution, httpCall.httpRequest);
-    logCall(deps, httpCall.execution);
+    recordEnd(deps, httpCall.execution, httpCall.httpRequest);
   }
-}
-
-/** The request as the kernel takes it. */
-export function toClientRequest<C extends Capability>(
-  call: HttpCall,
-  { capability, request, sink }: CallRequest<C>,
-): ClientRequest<C> {
-  const { id, openedAt, startedMs, caller, protocol, passthrough, clientRequestId, session, tag } = call;
-  const { outlivesClient, forbidsStoring, memory } = call;
-  return {
-    id,
-    openedAt,
-    startedMs,
-    caller,
-    capability,
-    body: request,
-    sink,
-    protocol,
-    passthrough,
-    clientRequestId,
-    session,
-    tag,
-    // Bun also closes the connection, and aborts, when bytes arrive behind a request that has no answer yet.
-    signal: call.httpRequest.signal,
-    outlivesClient,
-    forbidsStoring,
-    leftOut: [...call.leftOut],
-    warnings: call.warnings,
-    memory,
-  };
 }
 
 /**
@@ -208,32 +176,6 @@ export function jsonReply(deps: HttpDeps, call: HttpCall, body: unknown, wholeBy
   if (text.length < wholeBytesMax) return new Response(text, { headers });
   const bytes = new TextEncoder().encode(text);
   return new Response(sendReserved(bytes, call.httpRequest, call.memory.takeAnswer()), { headers });
-}
-
-function logCall(deps: HttpDeps, call: Call): void {
-  const { request, run, state, warnings, failures } = call;
-  deps.log.info("call", {
-    call: call.id,
-    client_request_id: request.clientRequestId,
-    account: request.caller.accountId,
-    key: request.caller.keyId,
-    capability: request.capability,
-    protocol: request.protocol,
-    session: request.session,
-    model: run?.model,
-    route: run?.plugin,
-    status: run?.status ?? 500,
-    state,
-    error: run?.errorCode,
-    usage: state === "refused" ? undefined : run?.meters,
-    usage_source: run?.usageSource ?? "none",
-    cost_nanodollars: run?.costNanodollars,
-    first_byte_ms: run?.firstByteMs,
-    duration_ms: deps.kernel.now() - request.startedMs,
-    attempts: call.attempts,
-    tried: failures.length === 0 ? undefined : failures,
-    warnings: warnings.length === 0 ? undefined : warnings,
-  });
 }
 
 /** The state of the rate limits by the names that OpenAI's clients read; resets are seconds with the unit `s`. */

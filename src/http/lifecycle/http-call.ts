@@ -1,5 +1,13 @@
 import type { Caller, Capability, Meters } from "../../contract/index.ts";
-import type { Call, Candidates, ModelEntry, Passthrough, Protocol } from "../../kernel/index.ts";
+import type {
+  Call,
+  Candidates,
+  ClientRequest,
+  ModelEntry,
+  Passthrough,
+  Protocol,
+  RequestOf,
+} from "../../kernel/index.ts";
 import type { Inbound } from "../../protocols/inbound.ts";
 import type { CallMemory } from "../memory/call-memory.ts";
 import type { Clients } from "./client-address.ts";
@@ -15,6 +23,11 @@ export type ClientFormat = Pick<Inbound, "protocol" | "endpoints" | "outputLimit
 
 /** Idle sockets are closed after this; the maximum that Bun accepts. */
 const idleSecondsMax = 255;
+
+/** What an endpoint asks of the kernel. */
+export type CallRequest<C extends Capability> = Pick<ClientRequest<C>, "capability" | "sink"> & {
+  readonly request: RequestOf<C>;
+};
 
 /** A request with a valid API key on its way: `call` in the context of its route, also in `onError`. */
 export class HttpCall {
@@ -111,6 +124,33 @@ export class HttpCall {
 
   warn(sentence: string): void {
     this.warnings.push(sentence);
+  }
+
+  /** The request as the kernel takes it. */
+  toRequest<C extends Capability>({ capability, request, sink }: CallRequest<C>): ClientRequest<C> {
+    const { id, openedAt, startedMs, caller, protocol, passthrough, clientRequestId, session, tag } = this;
+    const { outlivesClient, forbidsStoring, warnings, memory } = this;
+    return {
+      id,
+      openedAt,
+      startedMs,
+      caller,
+      capability,
+      body: request,
+      sink,
+      protocol,
+      passthrough,
+      clientRequestId,
+      session,
+      tag,
+      // Bun also closes the connection, and aborts, when bytes arrive behind a request that has no answer yet.
+      signal: this.httpRequest.signal,
+      outlivesClient,
+      forbidsStoring,
+      leftOut: [...this.leftOut],
+      warnings,
+      memory,
+    };
   }
 
   /** Its client does not read the response any more. */

@@ -1,8 +1,9 @@
 import { GatewayError, membersMax } from "../../contract/index.ts";
-import { findCandidates } from "../../kernel/index.ts";
+import { Call, findCandidates } from "../../kernel/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "./http-call.ts";
+import { recordEnd } from "./record.ts";
 
 /**
  * Takes the field `models` out of a body: the models that the client wants to be tried in order. A `model` beside it is the
@@ -30,10 +31,18 @@ export function takeModels(body: unknown, call: Pick<HttpCall, "models">): void 
  *
  * @throws {GatewayError} `model_not_found` or `model_not_allowed`.
  */
-export function resolveModels({ kernel }: HttpDeps, call: HttpCall, body: unknown): void {
+export function resolveModels(deps: HttpDeps, call: HttpCall, body: unknown): void {
+  const { kernel } = deps;
   const { capability, caller, openedAt, models, session } = call;
   if (capability === undefined || !isRecord(body) || typeof body.model !== "string") return;
   const isStream = capability === "speech" || (capability === "chat" && body.stream === true);
   const { model } = body;
-  call.candidates = findCandidates(kernel, { model, models, capability, caller, openedAt, session, isStream });
+  try {
+    call.candidates = findCandidates(kernel, { model, models, capability, caller, openedAt, session, isStream });
+  } catch (error) {
+    const refused = new Call(call.toRequest({ capability, request: body as never }));
+    refused.refusal = error instanceof GatewayError ? error : undefined;
+    recordEnd(deps, refused, call.httpRequest);
+    throw error;
+  }
 }

@@ -60,8 +60,8 @@ export class CallMetrics implements CallObserver {
 
   ended(call: Call): void {
     const { capability, startedMs, sink } = call.request;
-    const { run, state } = call;
-    const { status = 500, errorCode, firstByteMs } = run ?? {};
+    const { run, state, status, errorCode } = call;
+    const { firstByteMs } = run ?? {};
     const labels = this.#labels(capability, run);
     this.#metrics.calls.inc({ capability, ...labels, status, state });
     if (errorCode !== undefined) this.#metrics.errors.inc({ code: errorCode });

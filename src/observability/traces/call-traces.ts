@@ -58,7 +58,7 @@ export class CallTraces implements CallObserver {
     if (span.isRecording()) {
       const answeredBy = attempts.find(({ outcome }) => outcome === "answered")?.attempt.route.model;
       span.setAttributes(callAttributes(call, answeredBy));
-      if (run === undefined || run.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
+      if (call.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
       for (const traced of attempts) this.#span(traced, { operation, endedMs, span, toDate });
     }
     span.end(toDate(endedMs));

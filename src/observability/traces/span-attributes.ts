@@ -37,7 +37,7 @@ export function callAttributes(call: Call, answeredBy: Model | undefined): Attri
     "gen_ai.request.stream": isStreamed,
     "gen_ai.response.id": call.id,
     "http.request.method": "POST",
-    "http.response.status_code": run?.status ?? 500,
+    "http.response.status_code": call.status,
     "modelgate.attempts": call.attempts,
     "modelgate.state": call.state,
     "modelgate.usage_source": usageSource,
@@ -62,7 +62,7 @@ export function callAttributes(call: Call, answeredBy: Model | undefined): Attri
     "gen_ai.usage.cache_creation.input_tokens": sum(meters.cacheWriteToken, meters.cacheWrite1hToken),
     "modelgate.client_request_id": clientRequestId,
     "modelgate.cost_usd": costNanodollars === undefined ? undefined : costNanodollars / nanodollarsPerUsd,
-    "error.type": run?.errorCode,
+    "error.type": call.errorCode,
   };
   for (const name in more) if (more[name] !== undefined) attributes[name] = more[name];
   return attributes;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatRequest, GatewayError } from "../../../src/contract/index.ts";
+import { type ChatRequest, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
@@ -70,6 +70,20 @@ describe("runCall", () => {
     ledger.refusal = new GatewayError("insufficient_balance", "No money");
     expect(await rejectionOf(runCall(kernel, chatCall()))).toBe(ledger.refusal as GatewayError);
     expect(steps).toEqual(["admit"]);
+  });
+
+  test("records a failed call under the plugin that failed last, with each attempt under its own", async () => {
+    const failing = () => Promise.reject(new UpstreamFault("overloaded", "Down", { status: 503 }));
+    const plugins = ["first", "second"].map((name, index) =>
+      createPlugin({ chat: failing }, { name, models: [{ ...chatModel, priority: index }] }),
+    );
+    const { kernel, ledger } = createBench(plugins);
+    const call = chatCall();
+    await rejectionOf(runCall(kernel, call));
+    expect([call.run?.plugin, call.run?.answeredBy]).toEqual(["second", undefined]);
+    expect(ledger.settlement).toMatchObject({ route: "second", status: 500, errorCode: "upstream_error" });
+    const { attempts } = JSON.parse(ledger.settlement.detail ?? "{}");
+    expect(attempts.map(({ route }: { route: string }) => route)).toEqual(["first", "second"]);
   });
 
   test("releases the hold when the provider fails", async () => {

@@ -103,9 +103,9 @@ describe("CallMetrics", () => {
       { plugin: "acme", outcome: "plugin", value: 1 },
     ]);
     expect(await all(lines, "calls_total")).toEqual([
-      { capability: "chat", model: "chat-1", plugin: "none", status: "500", state: "released", value: 1 },
+      { capability: "chat", ...ofModel, status: "500", state: "released", value: 1 },
     ]);
-    expect(await all(lines, "usage_total")).toEqual([{ model: "chat-1", plugin: "none", source: "none", value: 1 }]);
+    expect(await all(lines, "usage_total")).toEqual([{ ...ofModel, source: "none", value: 1 }]);
   });
 
   test("count usage without cost, and calls that cost more than their hold", async () => {
