@@ -1,6 +1,6 @@
 import { anthropic, definePlugin, readModels } from "modelgate/plugin";
 import rows from "../../catalogue/anthropic.json" with { type: "json" };
-import current from "../../catalogue/current/anthropic.json" with { type: "json" };
+import current from "./catalogue.json" with { type: "json" };
 
 /** Later versions do without `temperature`: https://platform.claude.com/docs/en/api/versioning */
 const headers = { "anthropic-version": "2023-06-01" };

@@ -1,5 +1,5 @@
 import { type ChatOptions, definePlugin, openai, openaiModelOptions, readModels } from "modelgate/plugin";
-import current from "../../catalogue/current/azure.json" with { type: "json" };
+import current from "./catalogue.json" with { type: "json" };
 import { claudeOptions, claudeParts } from "./claude.ts";
 import { authorize, credential } from "./credential.ts";
 import { readFault } from "./errors.ts";

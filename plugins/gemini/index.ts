@@ -1,6 +1,6 @@
 import { type Call, definePlugin, gemini, type ImagesRequest, readModels } from "modelgate/plugin";
-import current from "../../catalogue/current/gemini.json" with { type: "json" };
 import rows from "../../catalogue/gemini.json" with { type: "json" };
+import current from "./catalogue.json" with { type: "json" };
 import { embeddings } from "./embeddings.ts";
 import { fromImageAnswer, toImageBody } from "./images.ts";
 import { speech } from "./speech.ts";

@@ -1,6 +1,6 @@
 import { definePlugin, openai, openaiModelOptions, readModels } from "modelgate/plugin";
-import current from "../../catalogue/current/groq.json" with { type: "json" };
 import rows from "../../catalogue/groq.json" with { type: "json" };
+import current from "./catalogue.json" with { type: "json" };
 import { chat } from "./options.ts";
 
 export default definePlugin({

@@ -1,6 +1,6 @@
 import { definePlugin, openai, openaiModelOptions, readModels } from "modelgate/plugin";
-import current from "../../catalogue/current/openai.json" with { type: "json" };
 import rows from "../../catalogue/openai.json" with { type: "json" };
+import current from "./catalogue.json" with { type: "json" };
 import { chat, image, responses } from "./options.ts";
 
 export default definePlugin({

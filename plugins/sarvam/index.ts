@@ -1,6 +1,6 @@
 import { definePlugin, openaiModelOptions, readModels } from "modelgate/plugin";
-import current from "../../catalogue/current/sarvam.json" with { type: "json" };
 import rows from "../../catalogue/sarvam.json" with { type: "json" };
+import current from "./catalogue.json" with { type: "json" };
 import { chat, omits } from "./chat.ts";
 import { speech, toSpeechBody } from "./speech.ts";
 import { transcription } from "./transcription.ts";

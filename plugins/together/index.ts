@@ -1,6 +1,6 @@
 import { definePlugin, openai, openaiModelOptions, readModels } from "modelgate/plugin";
-import current from "../../catalogue/current/together.json" with { type: "json" };
 import rows from "../../catalogue/together.json" with { type: "json" };
+import current from "./catalogue.json" with { type: "json" };
 
 export default definePlugin({
   name: "together",

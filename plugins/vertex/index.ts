@@ -1,5 +1,5 @@
 import { anthropic, definePlugin, gemini, mapRequests, readModels } from "modelgate/plugin";
-import current from "../../catalogue/current/vertex.json" with { type: "json" };
+import current from "./catalogue.json" with { type: "json" };
 import { authorize, credential } from "./credential.ts";
 import { toAnthropic, toGoogle } from "./requests.ts";
 

@@ -1,6 +1,6 @@
 import type { Capability, Model } from "../../src/contract/index.ts";
 import type { Listed } from "./price-list.ts";
-import type { ProviderRules } from "./provider-rules.ts";
+import { listedFacts, type ProviderRules } from "./provider-rules.ts";
 import { successors } from "./rules.ts";
 
 const capabilityOf: Readonly<Record<string, Capability>> = {
@@ -44,11 +44,12 @@ export function buildRows(
   for (const [name, listed] of Object.entries(list)) {
     const capability = capabilityOf[listed.mode ?? ""];
     if (listed.litellm_provider !== rules.provider || capability === undefined || !isName(name, rules)) continue;
-    const upstreamId = name.slice(rules.prefix.length);
-    const id = `${rules.idPrefix ?? ""}${upstreamId}`;
+    const listedId = name.slice(rules.prefix.length);
+    const upstreamId = rules.upstreamId?.(listedId) ?? listedId;
+    const id = `${rules.idPrefix ?? ""}${listedId}`;
     if (rows.has(id)) continue;
     const owner = taken.get(id);
-    const reason = findReason(upstreamId, listed, capability, { rules, today, owner });
+    const reason = findReason(listedId, listed, capability, { rules, today, owner });
     const before = known.get(id);
     const row =
       reason === undefined ? toRow({ id, upstreamId }, listed, capability, { rules, today, before }) : undefined;
@@ -95,7 +96,7 @@ function toRow(
   capability: Capability,
   { rules, today, before }: { rules: ProviderRules; today: string; before: Model | undefined },
 ): Model | undefined {
-  const { price, ...facts } = rules.facts(upstreamId, listed, capability);
+  const { price, ...facts } = rules.facts?.(upstreamId, listed, capability) ?? listedFacts(listed, capability);
   if (price === undefined) return undefined;
   const isChat = capability === "chat";
   // Sound that costs more than text needs a rate of its own.
@@ -123,7 +124,7 @@ function toRow(
     price,
     ...(end !== undefined && { retiredOn: end }),
     ...(successors[id] !== undefined && { successor: successors[id] }),
-    source: `${rules.pricingUrl}, by way of litellm`,
+    source: `${rules.pricingUrl}, by way of ${rules.list ?? "litellm"}`,
     checkedOn: today,
   };
   return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as unknown as Model;

@@ -1,53 +1,84 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseArgs } from "node:util";
 import type { Model } from "../../src/contract/index.ts";
 import { compareModels } from "../../src/providers/compare-models.ts";
 import { readModels } from "../../src/sdk/index.ts";
 import { buildRows } from "./build-rows.ts";
 import { checkPrices } from "./check-prices.ts";
 import { cloudRules } from "./cloud-rules.ts";
+import { readGenaiPrices } from "./genai-prices.ts";
 import type { Listed } from "./price-list.ts";
 import type { ProviderRules } from "./provider-rules.ts";
 import { rules } from "./rules.ts";
 
 const listUrl = "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json";
 const root = join(import.meta.dirname, "../..");
+const print = (text: string) => process.stdout.write(`${text}\n`);
 
 /**
- * Writes `catalogue/current/*.json` from LiteLLM's price list and prints what changed.
+ * Compares the catalogue of each plugin with the price lists, prints what is new or differs, and writes
+ * `plugins/<name>/catalogue.json` from them. With `--check` it writes nothing and ends with status 1 when something differs.
  *
- *     bun run catalogue:refresh [FILE or URL of the list] [PLUGIN,PLUGIN]
+ *     bun run catalogue:refresh [--check] [FILE or URL of LiteLLM's list] [PLUGIN,PLUGIN]
  */
-const list = await readList(process.argv[2] ?? listUrl);
-const print = (text: string) => process.stdout.write(`${text}\n`);
+const { values: flags, positionals } = parseArgs({ options: { check: { type: "boolean" } }, allowPositionals: true });
 const today = new Date().toISOString().slice(0, 10);
+const all = await readRules();
+const secondList = all.flatMap(([, rulings]) => rulings.flatMap(({ list, provider }) => (list ? [provider] : [])));
+const list = {
+  ...(await readList(positionals[0] ?? listUrl)),
+  ...readGenaiPrices(secondList, new Date(today)),
+};
+const wanted = positionals[1]?.split(",") ?? all.map(([plugin]) => plugin);
 const taken = new Map<string, string>();
-const all: Record<string, ProviderRules | readonly ProviderRules[]> = { ...rules, ...cloudRules };
-const wanted = process.argv[3]?.split(",") ?? Object.keys(all);
-for (const plugin of Object.keys(all)) {
+for (const [plugin] of all) {
   const file = join(root, "catalogue", `${plugin}.json`);
   if (existsSync(file)) take(readRows(file));
 }
-for (const [plugin, rulings] of Object.entries(all)) {
+let differences = 0;
+for (const [plugin, rulings] of all) {
   if (!wanted.includes(plugin)) continue;
-  const file = join(root, "catalogue/current", `${plugin}.json`);
+  const file = join(root, "plugins", plugin, "catalogue.json");
   const before = existsSync(file) ? readRows(file) : [];
-  const built = [rulings].flat().map((ruling) => ({ ruling, ...buildRows(list, ruling, { today, taken, before }) }));
+  const built = rulings.map((ruling) => ({ ruling, ...buildRows(list, ruling, { today, taken, before }) }));
   const rows = [...new Map(built.flatMap((one) => one.rows.map((row) => [row.id, row]))).values()];
   rows.sort((a, b) => (a.id < b.id ? -1 : 1));
-  const leftOut = built.flatMap((one) => [...one.leftOut]);
   take(rows);
-  writeFileSync(file, toText(readModels(rows)));
+  const changes = compareModels(before, rows, ["checkedOn"]);
+  differences += changes.length;
+  if (flags.check !== true) writeFileSync(file, toText(readModels(rows)));
   print(`${plugin}: ${rows.length} models, checked on ${today}`);
-  for (const line of compareModels(before, rows, ["checkedOn"])) print(`  ${line}`);
+  for (const line of changes) print(`  ${line}`);
   for (const { ruling, rows: own } of built) {
-    if (ruling.idPrefix !== undefined) continue;
+    if (ruling.list !== undefined) continue;
     for (const line of checkPrices(ruling.provider, own, new Date(today))) print(`  ? ${line}`);
   }
-  for (const [id, reason] of leftOut) print(`  not sold: ${id}: ${reason}`);
+  for (const [id, reason] of built.flatMap((one) => [...one.leftOut])) print(`  not sold: ${id}: ${reason}`);
 }
-spawnSync("biome", ["format", "--config-path=.biome.json", "--write", "catalogue/current"], { cwd: root });
+if (flags.check === true) {
+  print(differences === 0 ? "The catalogue agrees with the lists" : `${differences} differences; nothing was written`);
+  process.exitCode = differences === 0 ? 0 : 1;
+} else {
+  const files = wanted.map((plugin) => `plugins/${plugin}/catalogue.json`);
+  spawnSync("biome", ["format", "--config-path=.biome.json", "--write", ...files], { cwd: root });
+}
+
+/** Of those that share them, and of the plugins that have their own, in `prices.ts`. */
+async function readRules(): Promise<[string, readonly ProviderRules[]][]> {
+  const shared = Object.entries({ ...rules, ...cloudRules });
+  const names = readdirSync(join(root, "plugins")).filter((name) =>
+    existsSync(join(root, "plugins", name, "prices.ts")),
+  );
+  const own = await Promise.all(
+    names.sort().map(async (name) => {
+      const module = (await import(`../../plugins/${name}/prices.ts`)) as { default: (typeof shared)[number][1] };
+      return [name, module.default] as const;
+    }),
+  );
+  return [...shared, ...own].map(([name, rulings]) => [name, [rulings].flat()]);
+}
 
 /** A name is one model's, whichever provider has it first. */
 function take(rows: readonly Model[]): void {

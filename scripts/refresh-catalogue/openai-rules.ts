@@ -4,7 +4,7 @@ import { approved, type Facts, moving, ownProtocol, type ProviderRules, search }
 const sampling = ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"];
 const samplingOmit = [...sampling, "logit_bias"];
 
-export const openai: ProviderRules = {
+export const openai = {
   provider: "openai",
   prefix: "",
   ownedBy: () => "openai",
@@ -58,7 +58,7 @@ export const openai: ProviderRules = {
     }
     return openaiChatFacts(id, listed);
   },
-};
+} satisfies ProviderRules;
 
 /**
  * The most tokens that a picture takes, by quality, and by size for usual ones, with room for words beside it.

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { type MeterName, meterNames, type Price, type Rate, textMeterOf } from "../../src/contract/index.ts";
+import { fallbackMeterOf, type MeterName, meterNames, type Price, type Rate } from "../../src/contract/index.ts";
+import { isRecord } from "../../src/lib/json.ts";
 
 /** A model in the price list of LiteLLM: dollars for one unit, and what the model can do. */
 export interface Listed {
@@ -30,7 +31,20 @@ const tokenFields: Readonly<Record<string, string>> = {
  * @returns `undefined` when the list has none, or says that the model is free of charge.
  */
 export function toTokenPrice(listed: Listed): Price | undefined {
-  return isPositive(listed.input_cost_per_token) ? toTariff(listed, "") : undefined;
+  if (isPositive(listed.input_cost_per_token)) return toTariff(listed, "");
+  return toSteppedPrice(listed.tiered_pricing);
+}
+
+/** The price of a model whose rates the list has by the length of the prompt: the first step is the price, the others its tiers. */
+function toSteppedPrice(steps: unknown): Price | undefined {
+  if (!Array.isArray(steps) || !steps.every((step) => isRecord(step) && isPositive(step.input_cost_per_token))) {
+    return undefined;
+  }
+  const [first, ...others] = steps as (Listed & { range: [number, number] })[];
+  if (first === undefined || first.range[0] !== 0) return undefined;
+  const rates = toRates(first, "");
+  const tiers = others.map((step) => ({ aboveInputTokens: step.range[0], ...rates, ...toRates(step, "") }));
+  return tiers.length === 0 ? rates : { ...rates, tiers };
 }
 
 /**
@@ -98,7 +112,7 @@ export function toMediaPrice(listed: Listed): Price | undefined {
   if (outputToken === undefined) return undefined;
   const all: Price = { inputToken, ...media, cacheReadToken, outputToken };
   const isOwn = ([meter, rate]: [string, unknown]) =>
-    !isDeepStrictEqual(rate, all[textMeterOf[meter as MeterName] as MeterName]);
+    !isDeepStrictEqual(rate, all[fallbackMeterOf[meter as MeterName] as MeterName]);
   return Object.fromEntries(Object.entries(all).filter(isOwn));
 }
 

@@ -1,25 +1,69 @@
 import type { Capability, Model } from "../../src/contract/index.ts";
-import type { Listed } from "./price-list.ts";
+import { isPositive, type Listed, toRate, toTieredPrice, toTokenPrice } from "./price-list.ts";
 
 /** The facts of a row that the price list does not have. */
 export type Facts = { readonly [Field in keyof Model]?: Model[Field] | undefined };
 
 /** How the models of one provider are found in the price list, and what is known of them beside it. */
 export interface ProviderRules {
+  /** The list that has its models, where that is not LiteLLM's. */
+  readonly list?: "genai-prices";
   /** The provider's name in the list, and what stands before its ids there. */
   readonly provider: string;
   readonly prefix: string;
   /** What stands before its ids here, where the same model is sold by others too. */
   readonly idPrefix?: string;
+  /** What the provider calls a model that the list has under another name. Default: the name of the list, without the prefix. */
+  readonly upstreamId?: (id: string) => string;
   readonly ownedBy: (id: string) => string;
   /** What the gateway's plugin can do. */
   readonly capabilities: readonly Capability[];
   readonly pricingUrl: string;
   /** Why a model is not sold, by what its id matches. */
   readonly leftOut: readonly (readonly [RegExp, string])[];
-  facts(id: string, listed: Listed, capability: Capability): Facts;
+  /** What is known of a model; default {@link listedFacts}. */
+  readonly facts?: (id: string, listed: Listed, capability: Capability) => Facts;
   /** Rows that the list lacks, from other sources. */
   readonly extra?: readonly Model[];
+}
+
+/**
+ * The price and the limits of a model as the list says them. Without a price the model is not sold.
+ *
+ * @example
+ * listedFacts({ input_cost_per_second: 0.0001 }, "transcription").price; // => { audioMs: { usd: "0.10", per: 1000000 } }
+ */
+export function listedFacts(listed: Listed, capability: Capability): Facts {
+  const size = listed.output_vector_size;
+  switch (capability) {
+    case "chat": {
+      const efforts = listed.reasoning_effort_levels;
+      return {
+        contextTokens: listed.max_input_tokens,
+        price: toTieredPrice(listed),
+        ...(listed.supports_reasoning === true && { timeoutSeconds: 900 }),
+        ...(Array.isArray(efforts) && { options: { reasoningEfforts: efforts } }),
+      };
+    }
+    case "embeddings":
+      return {
+        price: toTokenPrice(listed),
+        inputTokensMax: listed.max_input_tokens,
+        ...(size !== undefined && { dimensions: { default: size, min: size, max: size } }),
+      };
+    case "transcription": {
+      const { input_cost_per_second: usd } = listed;
+      return { price: isPositive(usd) ? { audioMs: toRate(usd / 1000, 1_000_000) } : undefined };
+    }
+    case "speech": {
+      const { input_cost_per_character: usd } = listed;
+      return { price: isPositive(usd) ? { character: toRate(usd, 1_000_000) } : undefined };
+    }
+    default: {
+      const { input_cost_per_image: input, output_cost_per_image: usd = input } = listed;
+      return { price: isPositive(usd) ? { image: toRate(usd, 1000) } : undefined };
+    }
+  }
 }
 
 export const approved = "its provider sells it to approved customers only";

@@ -34,7 +34,7 @@ const geminiVoices =
   Algenib Rasalgethi Laomedeia Achernar Alnilam Schedar Gacrux Pulcherrima Achird Zubenelgenubi Vindemiatrix Sadachbia
   Sadaltager Sulafat`.split(/\s+/);
 
-export const gemini: ProviderRules = {
+export const gemini = {
   provider: "gemini",
   prefix: "gemini/",
   ownedBy: () => "google",
@@ -90,7 +90,7 @@ export const gemini: ProviderRules = {
         : { thinking: "budget", budgetMin: 512, budgetMax: 24_576, canDisable: true },
     };
   },
-};
+} satisfies ProviderRules;
 
 const groq: ProviderRules = {
   provider: "groq",

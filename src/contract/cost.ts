@@ -1,4 +1,4 @@
-import { type MeterName, type Meters, meterNames, sumPromptTokens, textMeterOf } from "./meters.ts";
+import { fallbackMeterOf, type MeterName, type Meters, meterNames, sumPromptTokens } from "./meters.ts";
 
 /** One US dollar in the unit of all money in code and in SQL. */
 export const nanodollarsPerUsd = 1_000_000_000;
@@ -47,8 +47,8 @@ export function formatUsd(nanodollars: number): string {
 }
 
 function findNumerator({ numerators }: RateTable, name: MeterName): number | undefined {
-  const text = textMeterOf[name];
-  return numerators[name] ?? (text && numerators[text]);
+  const fallback = fallbackMeterOf[name];
+  return numerators[name] ?? (fallback && numerators[fallback]);
 }
 
 /** The rates of a prompt of this length. */

@@ -1,27 +1,119 @@
 import type { ChatUsage } from "./chat.ts";
 
-/**
- * The quantities that are counted and priced. They are disjoint: a token read from a cache is a `cacheReadToken` and
- * not also an `inputToken`, so that a bill is a dot product of meters and prices. A token written to a cache is a
- * `cacheWrite1hToken` where the provider keeps it for an hour, which costs more, otherwise a `cacheWriteToken`. Tokens of
- * sound and of pictures are counted apart where the provider does so.
- */
-export const meterNames = [
-  "inputToken",
-  "audioInputToken",
-  "cacheReadToken",
-  "cacheWriteToken",
-  "cacheWrite1hToken",
-  "outputToken",
-  "audioOutputToken",
-  "imageOutputToken",
-  "image",
-  "audioMs",
-  "character",
-  "call",
-] as const;
+/** What a {@link MeterName} counts, and everything that follows from it. */
+interface Meter {
+  /** The column of `calls` and of the sums; also the field of requests in JSON and in exports. */
+  readonly column: string;
+  /** A token of the prompt or of the answer, or a unit of another kind. */
+  readonly kind: "prompt" | "answer" | "unit";
+  /** A unit that comes out of a call, as tokens of the answer do. */
+  readonly isOutput?: true;
+  /** The meter whose rate applies where a price has none for this one. */
+  readonly fallback?: string;
+  /** How many tokens of the free quota one of it takes. Tokens take as many of the tokens per minute. */
+  readonly quotaWeight: number;
+  /** The label of the counters `modelgate_tokens_total` and `modelgate_units_total`, and how many make one there. */
+  readonly metric: readonly [label: string, divisor: number];
+}
 
-export type MeterName = (typeof meterNames)[number];
+/**
+ * The quantities that are counted and priced: the one table that columns, sums, exports, metrics and prices are made of.
+ * They are disjoint: a token read from a cache is a `cacheReadToken` and not also an `inputToken`, so that a bill is a dot
+ * product of meters and prices. A token written to a cache is a `cacheWrite1hToken` where the provider keeps it for an hour,
+ * which costs more, otherwise a `cacheWriteToken`. Tokens of audio and of images are counted apart where the provider does
+ * so, and cost what text does where they have no rate of their own. How to add one: `docs/architecture.md`.
+ */
+export const meterTable = {
+  inputToken: { column: "input_tokens", kind: "prompt", quotaWeight: 1, metric: ["input", 1] },
+  audioInputToken: {
+    column: "audio_input_tokens",
+    kind: "prompt",
+    fallback: "inputToken",
+    quotaWeight: 1,
+    metric: ["audio_input", 1],
+  },
+  cacheReadToken: { column: "cache_read_tokens", kind: "prompt", quotaWeight: 0.1, metric: ["cache_read", 1] },
+  cacheWriteToken: { column: "cache_write_tokens", kind: "prompt", quotaWeight: 1, metric: ["cache_write", 1] },
+  cacheWrite1hToken: { column: "cache_write_1h_tokens", kind: "prompt", quotaWeight: 1, metric: ["cache_write_1h", 1] },
+  outputToken: { column: "output_tokens", kind: "answer", quotaWeight: 1, metric: ["output", 1] },
+  audioOutputToken: {
+    column: "audio_output_tokens",
+    kind: "answer",
+    fallback: "outputToken",
+    quotaWeight: 1,
+    metric: ["audio_output", 1],
+  },
+  imageOutputToken: {
+    column: "image_output_tokens",
+    kind: "answer",
+    fallback: "outputToken",
+    quotaWeight: 1,
+    metric: ["image_output", 1],
+  },
+  image: { column: "images", kind: "unit", isOutput: true, quotaWeight: 1290, metric: ["images", 1] },
+  audioMs: { column: "audio_ms", kind: "unit", isOutput: true, quotaWeight: 0.032, metric: ["audio_seconds", 1000] },
+  character: { column: "characters", kind: "unit", isOutput: true, quotaWeight: 0.25, metric: ["characters", 1] },
+  /** Of models that are charged by the call. */
+  call: { column: "call_units", kind: "unit", quotaWeight: 0, metric: ["calls", 1] },
+} as const satisfies Readonly<Record<string, Meter>>;
+
+export type MeterName = keyof typeof meterTable;
+
+export const meterNames = Object.keys(meterTable) as MeterName[];
+
+/** Widens the table: an optional field may be asked of each meter. */
+const meterOf: Readonly<Record<MeterName, Meter>> = meterTable;
+
+function namesOf(isOf: (meter: Meter) => boolean): readonly MeterName[] {
+  return meterNames.filter((name) => isOf(meterOf[name]));
+}
+
+/** Tokens of the prompt of all kinds, cached or not. */
+export const promptMeters = namesOf(({ kind }) => kind === "prompt");
+
+/** Tokens of the answer of all kinds. */
+const answerMeters = namesOf(({ kind }) => kind === "answer");
+
+/** What comes out of a call. */
+export const outputMeters = namesOf(({ kind, isOutput }) => kind === "answer" || isOutput === true);
+
+const tokenMeters = namesOf(({ kind }) => kind !== "unit");
+
+/** What is counted otherwise than in tokens. */
+export const unitMeters = namesOf(({ kind }) => kind === "unit");
+
+/** The meter whose rate applies where a price has none for this one. */
+export const fallbackMeterOf = Object.fromEntries(meterNames.map((name) => [name, meterOf[name].fallback])) as Readonly<
+  Partial<Record<MeterName, MeterName>>
+>;
+
+/** How much one of each takes of the free quota, in tokens; a model may say otherwise for units. */
+export const quotaWeights = Object.fromEntries(meterNames.map((name) => [name, meterOf[name].quotaWeight])) as Readonly<
+  Record<MeterName, number>
+>;
+
+/** A column of a meter in `calls` and in the sums. */
+export type MeterColumn = (typeof meterTable)[MeterName]["column"];
+
+export const meterColumns: readonly MeterColumn[] = meterNames.map((name) => meterTable[name].column);
+
+/** Those that usage is shown by: all but that of models which are charged by the call. */
+export const usageColumns = meterColumns.filter((column) => column !== "call_units") as readonly UsageColumn[];
+export type UsageColumn = Exclude<MeterColumn, "call_units">;
+
+function columnsOf(names: readonly MeterName[]): readonly UsageColumn[] {
+  return names.map((name) => meterTable[name].column as UsageColumn);
+}
+
+/** The columns of {@link promptMeters}. */
+export const promptColumns = columnsOf(promptMeters);
+/** The columns of the tokens of answers. */
+export const answerColumns = columnsOf(answerMeters);
+
+/** Adds up some columns of a row of sums. */
+export function sumColumns(row: Readonly<Record<UsageColumn, number>>, columns: readonly UsageColumn[]): number {
+  return columns.reduce((sum, column) => sum + row[column], 0);
+}
 
 /** Amounts by meter, whole and not negative. An absent meter is unknown or not of this capability, never zero by default. */
 export type Meters = Partial<Record<MeterName, number>>;
@@ -82,53 +174,29 @@ export function isReportable(value: unknown): value is number {
 
 /** Tokens of the prompt of all kinds, cached or not. */
 export function sumPromptTokens(meters: Meters): number {
-  const {
-    inputToken = 0,
-    audioInputToken = 0,
-    cacheReadToken = 0,
-    cacheWriteToken = 0,
-    cacheWrite1hToken = 0,
-  } = meters;
-  return inputToken + audioInputToken + cacheReadToken + cacheWriteToken + cacheWrite1hToken;
+  return sumKnown(meters, promptMeters) ?? 0;
 }
-
-/** Sound and pictures by the token cost what text does where they have no rate of their own. */
-export const textMeterOf: Partial<Record<MeterName, MeterName>> = {
-  audioInputToken: "inputToken",
-  audioOutputToken: "outputToken",
-  imageOutputToken: "outputToken",
-};
-
-/** What comes out of a call. */
-export const outputMeters = [
-  ...["outputToken", "audioOutputToken", "imageOutputToken"],
-  ...["image", "audioMs", "character"],
-] as readonly MeterName[];
 
 /** Tokens of the answer of all kinds; `undefined` if none are counted. */
-export function sumOutputTokens({ outputToken, audioOutputToken, imageOutputToken }: Meters): number | undefined {
-  const known = [outputToken, audioOutputToken, imageOutputToken].filter((amount) => amount !== undefined);
-  return known.length === 0 ? undefined : known.reduce((sum, amount) => sum + amount, 0);
+export function sumOutputTokens(meters: Meters): number | undefined {
+  return sumKnown(meters, answerMeters);
 }
 
-/** How much a token of each kind takes of the tokens per minute and of the free quota: one read from a cache, a tenth. */
-export const tokenWeights = {
-  inputToken: 1,
-  audioInputToken: 1,
-  cacheReadToken: 0.1,
-  cacheWriteToken: 1,
-  cacheWrite1hToken: 1,
-  outputToken: 1,
-  audioOutputToken: 1,
-  imageOutputToken: 1,
-} as const satisfies Meters;
+function sumKnown(meters: Meters, names: readonly MeterName[]): number | undefined {
+  let sum: number | undefined;
+  for (const name of names) {
+    const amount = meters[name];
+    if (amount !== undefined) sum = (sum ?? 0) + amount;
+  }
+  return sum;
+}
 
 /** What tokens of all kinds take of the tokens per minute; `undefined` if no meter counts tokens. */
 export function sumTokens(meters: Meters): number | undefined {
   let tokens: number | undefined;
-  for (const name in tokenWeights) {
-    const amount = meters[name as keyof typeof tokenWeights];
-    if (amount !== undefined) tokens = (tokens ?? 0) + amount * tokenWeights[name as keyof typeof tokenWeights];
+  for (const name of tokenMeters) {
+    const amount = meters[name];
+    if (amount !== undefined) tokens = (tokens ?? 0) + amount * quotaWeights[name];
   }
   return tokens === undefined ? undefined : Math.ceil(tokens);
 }

@@ -1,5 +1,6 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TNumber, type TOptional, Type } from "@sinclair/typebox";
 import { capabilities } from "./capability.ts";
+import { type MeterName, quotaWeights, unitMeters } from "./meters.ts";
 import { Price } from "./price.ts";
 
 const day = Type.String({
@@ -7,6 +8,11 @@ const day = Type.String({
   description: "A day, such as 2027-01-31",
 });
 const names = (description: string) => Type.Array(Type.String({ minLength: 1 }), { minItems: 1, description });
+
+const unitWeights = Object.fromEntries(
+  unitMeters.map((name) => [name, Type.Optional(Type.Number({ minimum: 0 }))]),
+) as Record<MeterName, TOptional<TNumber>>;
+const unitDefaults = unitMeters.map((name) => `${name} ${quotaWeights[name]}`).join(", ");
 
 /** What a chat model can do beside answering text by text. */
 const modelFeatures = ["vision", "tools", "json_schema", "audio", "pdf"] as const;
@@ -91,18 +97,10 @@ export const Model = Type.Object(
     created: Type.Integer({ minimum: 0, description: "Seconds since 1970, as in the model object" }),
     price: Type.Optional(Price),
     quotaWeights: Type.Optional(
-      Type.Object(
-        {
-          character: Type.Optional(Type.Number({ minimum: 0 })),
-          image: Type.Optional(Type.Number({ minimum: 0 })),
-          audioMs: Type.Optional(Type.Number({ minimum: 0 })),
-          call: Type.Optional(Type.Number({ minimum: 0 })),
-        },
-        {
-          additionalProperties: false,
-          description: "Tokens of the daily free quota that one unit draws; default ¼, 1290, 0.032 and 0",
-        },
-      ),
+      Type.Object(unitWeights, {
+        additionalProperties: false,
+        description: `Tokens of the daily free quota that one unit draws; default: ${unitDefaults}`,
+      }),
     ),
     priority: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 1000, description: "Lower is tried first; default 100" }),
@@ -125,6 +123,14 @@ export const Model = Type.Object(
   { additionalProperties: false },
 );
 export type Model = Static<typeof Model>;
+
+/**
+ * What people call a model: the provider's own name where clients may use it here too, else the id. The id stays what the
+ * ledger, keys and filters know it by.
+ */
+export function getDisplayName({ id, aliases = [], upstreamId }: Pick<Model, "id" | "aliases" | "upstreamId">): string {
+  return aliases.includes(upstreamId) ? upstreamId : id;
+}
 
 /** How long before a model's end it is announced. */
 const noticeMs = 60 * 86_400_000;

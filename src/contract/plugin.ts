@@ -1,5 +1,6 @@
 import type { Capability } from "./capability.ts";
-import type { ChatChunk, ChatCompletion, ChatRequest, ChatUsage } from "./chat.ts";
+import type { ChatCompletion, ChatRequest, ChatUsage } from "./chat.ts";
+import type { ChatStream } from "./chat-stream.ts";
 import type { CredentialForm, ProviderCredential } from "./credential.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
 import type { GeneratedImages, ImagesRequest } from "./images.ts";
@@ -141,9 +142,9 @@ export const optionalHandlers = [
   "countMessagesTokens",
 ] as const;
 
-/** Returns a completion, or an iterable of chunks when `call.request.stream` is true. */
+/** Returns a completion, or a stream when `call.request.stream` is true. */
 export interface ChatHandler {
-  (call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
+  (call: Call<ChatRequest>): Promise<ChatCompletion | ChatStream>;
   /**
    * The request fields that it does not send for a model, beside those in `omit` of the row. A limit of the output that is
    * not sent bounds nothing, so that more is held. Without it nothing is known to be sent, and the most of the model is held.

@@ -60,6 +60,11 @@ export class UpstreamFault extends Error {
   readonly code: string | undefined;
   readonly retryAfterMs: number | undefined;
   readonly isOfRequest: boolean;
+  /**
+   * What the provider itself said, where `message` is the gateway's: for administrators alone, because it may name the
+   * operator's account. Set by the kernel, which has hidden the keys in it.
+   */
+  providerMessage: string | undefined = undefined;
 
   constructor(kind: FaultKind, message: string, details: FaultDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });

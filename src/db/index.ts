@@ -8,12 +8,11 @@ export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts"
 export type { KeyRecord } from "./key-query.ts";
 export type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
 export { lockName } from "./lock-name.ts";
-export { usageColumns } from "./meter-columns.ts";
 export { oneNodeAtATime } from "./migrate.ts";
 export { openStore } from "./open-store.ts";
 export { insertRefusals, pruneRefusals, refusalsOfAccountMax } from "./refusals.ts";
 export type { RefusalsTable } from "./refusals-table.ts";
-export { type CallState, type Database, isSeen, meterColumns, type Role } from "./schema.ts";
+export { type CallState, type Database, isSeen, type Role } from "./schema.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export {
   type AbandonedCall,

@@ -11,6 +11,26 @@ export interface ProvidersTable {
   removed_at: number | null;
 }
 
+/** Attempts at a provider in five minutes, of all gateways. */
+export interface ProviderAttemptsTable {
+  provider: string;
+  /** Five minutes, counted from 1970. */
+  slot: number;
+  attempts: number;
+  errors: number;
+}
+
+/** What happened last to a provider or one of its keys. */
+export interface ProviderOutcomesTable {
+  provider: string;
+  /** The id of a stored key, or `environment:` and its place; empty: of the provider as a whole. */
+  key_id: string;
+  outcome: "success" | "error" | "test";
+  at: number;
+  /** JSON of what is told about it. */
+  detail: string;
+}
+
 /** API keys of providers. */
 export interface ProviderKeysTable {
   id: string;

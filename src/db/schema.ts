@@ -1,9 +1,13 @@
 import { type Generated, type SqlBool, sql } from "kysely";
-import type { BudgetPeriod, Capability, MeterName, UsageSource } from "../contract/index.ts";
+import type { BudgetPeriod, Capability, MeterColumn, UsageSource } from "../contract/index.ts";
 import type { AdminKeysTable, ServiceAccountsTable } from "./admin-key-tables.ts";
 import type { AlertTables } from "./alert-tables.ts";
-import { meterColumns } from "./meter-columns.ts";
-import type { ProviderKeysTable, ProvidersTable } from "./provider-tables.ts";
+import type {
+  ProviderAttemptsTable,
+  ProviderKeysTable,
+  ProviderOutcomesTable,
+  ProvidersTable,
+} from "./provider-tables.ts";
 import type { RefusalsTable } from "./refusals-table.ts";
 import type { ContentTables, IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
 import type {
@@ -62,6 +66,8 @@ export interface Database extends AlertTables, ContentTables, UsageTables {
   settings: { name: string; value: string };
   providers: ProvidersTable;
   provider_keys: ProviderKeysTable;
+  provider_attempts: ProviderAttemptsTable;
+  provider_outcomes: ProviderOutcomesTable;
   /** Migrations that have run; `hash` is that of their text. */
   schema_versions: { version: number; hash: string; applied_at: number };
 }
@@ -118,9 +124,10 @@ interface KeysTable {
   previous_until: Generated<number | null>;
   /** The service account whose key it is; null: it is of a person or a command. */
   service_account_id: Generated<string | null>;
+  /** The subject whose tokens (JWT) this key stands for, and their issuer; null: it has a secret of its own. */
+  token_issuer: Generated<string | null>;
+  token_subject: Generated<string | null>;
 }
-
-export { meterColumns };
 
 /**
  * `open`: the hold is written and the call may be at a provider. `settled`: charged by its usage. `released`: it produced
@@ -159,7 +166,7 @@ interface OpenCallsTable {
  * One row for each call that has ended, inserted when it ends. It is never updated, with one exception: a call that was
  * taken for abandoned is settled once if its process lives after all.
  */
-interface CallsTable extends OpenCallsTable, Record<(typeof meterColumns)[MeterName], number | null> {
+interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> {
   /** Counts the ends of calls, in the order in which they are written. */
   seq: Generated<number>;
   state: Exclude<CallState, "open">;

@@ -1,5 +1,4 @@
-import type { MeterName } from "../contract/index.ts";
-import type { meterColumns } from "./meter-columns.ts";
+import type { MeterColumn } from "../contract/index.ts";
 
 /** The sums of requests, and how far they go. */
 export interface UsageTables {
@@ -20,7 +19,7 @@ type LatencyColumns = Record<`f${number}` | `d${number}`, number>;
 export type UsageKind = "call" | "key" | "session" | "tag";
 
 /** Sums over ended calls. */
-export interface UsageColumns extends Record<(typeof meterColumns)[MeterName], number> {
+export interface UsageColumns extends Record<MeterColumn, number> {
   /** Settled calls. */
   requests: number;
   /** Released calls. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CompiledQuery, type Kysely, type RawBuilder, sql } from "kysely";
-import { meterColumns } from "./meter-columns.ts";
+import { meterColumns } from "../contract/index.ts";
 import type { Database } from "./schema.ts";
 import { latencyBuckets, type UsageKey, type UsageKind } from "./usage-tables.ts";
 
@@ -12,13 +12,15 @@ const usageKey = [
 /** Sums that stand in {@link UsageRow.figures} first; the histograms of first byte and duration follow. */
 export const usageSums = [
   ...(["requests", "failures", "refused", "failed"] as const),
-  ...Object.values(meterColumns),
+  ...meterColumns,
   ...(["cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const),
 ] as const;
 export type UsageSum = (typeof usageSums)[number];
 
 const histogram = (measure: "f" | "d") => Array.from({ length: latencyBuckets }, (_, bucket) => `${measure}${bucket}`);
-export const figureColumns: readonly string[] = [...usageSums, ...histogram("f"), ...histogram("d")];
+/** Counts of calls by the time to their first byte, and by their duration. */
+export const histogramColumns: readonly string[] = [...histogram("f"), ...histogram("d")];
+export const figureColumns: readonly string[] = [...usageSums, ...histogramColumns];
 
 /** What is added to a row: its key and its figures by {@link figureColumns}. */
 export interface UsageRow {

@@ -18,7 +18,7 @@ export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";
 export { Passthrough } from "./passthrough.ts";
 export { runCall } from "./pipeline.ts";
-export { type ProbeResult, probe } from "./probe.ts";
+export { isProbed, type ProbeResult, probe } from "./probe.ts";
 export { mayUse } from "./routing/allowed-models.ts";
 export {
   buildRegistry,
@@ -35,7 +35,7 @@ export type { CallDetail } from "./settlement.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";
 export { getBaseUrl } from "./upstream/authorize.ts";
 export { ConnectionError } from "./upstream/connection-error.ts";
-export { createPublicRequest } from "./upstream/download.ts";
+export { createPublicRequest, fetchDocument } from "./upstream/download.ts";
 export { isHeaderValue } from "./upstream/http-client.ts";
 export { keepJsonText, keptCharsMin, type ValueSpan } from "./upstream/json-text.ts";
 export { type Network, openNetwork, type UpstreamBounds } from "./upstream/network.ts";

@@ -1,4 +1,11 @@
-import { type Capability, GatewayError, makeCallId, type ProviderPlugin, UpstreamFault } from "../contract/index.ts";
+import {
+  type Capability,
+  GatewayError,
+  type Model,
+  makeCallId,
+  type ProviderPlugin,
+  UpstreamFault,
+} from "../contract/index.ts";
 import { Attempt, Call, ModelRun } from "./call.ts";
 import { UsageMeter } from "./normalize/usage.ts";
 import { buildRegistry, type Credential } from "./routing/build-registry.ts";
@@ -11,18 +18,22 @@ const requests: Partial<Record<Capability, object>> = {
   embeddings: { input: "OK" },
 };
 
+/** Whether a probe can call a model: one that is cheap to call. */
+export const isProbed = ({ capability }: Pick<Model, "capability">): boolean => requests[capability] !== undefined;
+
 /** What is probed: a plugin, one of its models, and a key of it. */
 export interface Probe {
   readonly plugin: ProviderPlugin;
-  /** Absent: the first model that can be probed. */
-  readonly model: string | undefined;
+  /** A model of the plugin that {@link isProbed}; absent: the provider is asked to list its models, by `GET /models`. */
+  readonly model: Model | undefined;
   readonly credential: Credential;
   readonly msMax: number;
 }
 
 export interface ProbeResult {
-  readonly model: string;
   readonly ms: number;
+  /** What the provider answered where its models were listed. */
+  readonly answer?: unknown;
   /** Absent when the provider answered as it should. */
   readonly fault: UpstreamFault | undefined;
 }
@@ -33,20 +44,23 @@ const caller = {
   limits: { requestsPerMinute: 1, tokensPerMinute: 1 },
   freeTokensPerDay: 0,
 };
+/** Stands for a model where the plugin has none. */
+const anyModel: Model = {
+  id: "models",
+  upstreamId: "models",
+  capability: "chat",
+  premium: false,
+  ownedBy: "",
+  created: 0,
+};
 
 /**
  * Sends a provider one small request, beside all calls: no circuit, limit or bill knows of it.
  *
- * @throws {GatewayError} `invalid_request` when there is no such model, or none for chat or embeddings.
+ * @throws {GatewayError} `conflict` when a key is missing.
  */
-export async function probe(network: Network, { plugin, credential, msMax, ...wanted }: Probe): Promise<ProbeResult> {
-  const isProbed = ({ id, capability }: { id: string; capability: Capability }) =>
-    requests[capability] !== undefined && (wanted.model ?? id) === id;
-  const model = plugin.models.find(isProbed);
-  if (model === undefined) {
-    const sentence = `${plugin.name} has no ${wanted.model ?? "model"} for chat or embeddings, which a test would call`;
-    throw new GatewayError("invalid_request", sentence, { param: "model" });
-  }
+export async function probe(network: Network, { plugin, credential, msMax, ...given }: Probe): Promise<ProbeResult> {
+  const model = given.model ?? plugin.models[0] ?? anyModel;
   const { registry } = buildRegistry([{ ...plugin, models: [model] }], () => credential);
   const modelEntry = registry.byName(model.id);
   const route = modelEntry?.routes[0];
@@ -72,10 +86,12 @@ export async function probe(network: Network, { plugin, credential, msMax, ...wa
   const timer = setTimeout(() => call.cancel("timeout"), msMax);
   try {
     const { signal } = attempt;
-    await call.untilCancelled(handler({ id, request, model, signal, upstream, warn: () => undefined }));
-    return { model: model.id, ms: network.now() - startedMs, fault: undefined };
+    const list = () => upstream.json("/models", undefined, { method: "GET" });
+    const ask = () => handler({ id, request, model, signal, upstream, warn: () => undefined });
+    const answer = await call.untilCancelled(given.model === undefined ? list() : ask());
+    return { ms: network.now() - startedMs, fault: undefined, ...(given.model === undefined && { answer }) };
   } catch (error) {
-    return { model: model.id, ms: network.now() - startedMs, fault: toFault(error, call, msMax) };
+    return { ms: network.now() - startedMs, fault: toFault(error, call, msMax) };
   } finally {
     clearTimeout(timer);
     attempt.abort();

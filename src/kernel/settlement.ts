@@ -10,6 +10,7 @@ import {
   type MeterName,
   type Meters,
   outputMeters,
+  promptMeters,
   sumOutputTokens,
   sumPromptTokens,
   UpstreamFault,
@@ -27,14 +28,6 @@ const mediaTokensDefault = 32_768;
 const limitMargin = { share: 1.1, tokens: 64 };
 const audioMsDefault = 14_400_000;
 const limitNames = ["max_tokens", "max_completion_tokens"];
-
-const promptMeters: readonly MeterName[] = [
-  "inputToken",
-  "audioInputToken",
-  "cacheReadToken",
-  "cacheWriteToken",
-  "cacheWrite1hToken",
-];
 
 /** What counts the usage of a call: by its answer, and by what was served of it whatever became of the answer. */
 export function createUsageMeter<C extends Capability>(
@@ -174,6 +167,9 @@ export interface CallDetail {
   readonly ignored?: readonly string[] | undefined;
   readonly lowered?: Readonly<Record<string, number>> | undefined;
   readonly warnings?: readonly string[] | undefined;
+  /** Whose token (JWT) the caller had, by the claim `sub`, and which of their customers they called for. */
+  readonly subject?: string | undefined;
+  readonly end_user?: string | undefined;
 }
 
 /** JSON of the {@link CallDetail}; undefined when there is nothing to tell. */
@@ -187,6 +183,7 @@ function formatCallDetail({
   lowered,
 }: ModelRun): string | undefined {
   const { warnings } = call;
+  const { caller } = call.request;
   const failedAttempts = attempts.filter(({ endedMs }) => endedMs !== undefined).map(describeFailure);
   const detail: CallDetail = {
     stream: sink === undefined ? undefined : true,
@@ -196,6 +193,8 @@ function formatCallDetail({
     ignored: ignored.size === 0 ? undefined : [...ignored],
     lowered,
     warnings: warnings.length === 0 ? undefined : warnings,
+    subject: caller.token?.subject,
+    end_user: caller.token?.endUser,
   };
   const text = JSON.stringify(detail);
   return text === "{}" ? undefined : text;
@@ -211,7 +210,7 @@ function describeFailure({ route, error, startedMs, endedMs = startedMs }: Attem
     error: isFault ? error.kind : error instanceof GatewayError ? error.code : "plugin_failed",
     status: isFault ? error.status : undefined,
     message: isKnown
-      ? route.keys.hide(error.message).slice(0, messageCharactersMax)
+      ? route.keys.hide((isFault ? error.providerMessage : undefined) ?? error.message).slice(0, messageCharactersMax)
       : "The plugin failed; the log has its error",
   };
 }

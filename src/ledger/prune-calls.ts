@@ -1,12 +1,13 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
-import { type Database, dayOf, meterColumns, type Store, startOfDay } from "../db/index.ts";
+import { meterColumns } from "../contract/index.ts";
+import { type Database, dayOf, type Store, startOfDay } from "../db/index.ts";
 
 /** Deletes are cut so that no one of them holds a lock for long. */
 const prunedAtOnceMax = 500;
 
 /** Summed under the same name in `opening_balances` as in `calls`. */
 export const openingSums: readonly string[] = [
-  ...Object.values(meterColumns),
+  ...meterColumns,
   "cost_nanodollars",
   "charged_nanodollars",
   "quota_tokens",

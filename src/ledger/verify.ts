@@ -1,5 +1,6 @@
 import { sql } from "kysely";
-import { isUncounted, meterColumns, type Store } from "../db/index.ts";
+import { meterColumns } from "../contract/index.ts";
+import { isUncounted, type Store } from "../db/index.ts";
 import { compareSums, type SumsQuery } from "./compare-sums.ts";
 import { openingComparisons } from "./verify-opening-balances.ts";
 
@@ -115,7 +116,7 @@ const budgetCalls: SumsQuery = {
 };
 
 /** Summed under the same name in the roll-up as it has in `calls`. */
-const summed = [...Object.values(meterColumns), "cost_nanodollars", "charged_nanodollars", "quota_tokens"];
+const summed = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quota_tokens"];
 const usageColumns = ["requests", "failures", ...summed];
 const usageSum = sql.join(usageColumns.map((column) => sql`sum(${sql.ref(`usage.${column}`)}) as ${sql.ref(column)}`));
 const callSum = sql.join([

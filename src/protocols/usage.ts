@@ -11,5 +11,43 @@ import { isRecord } from "../lib/json.ts";
 export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
   const places = [part, ...Object.values(part).filter(isRecord)];
   const usage = places.map((place) => place.usage).find(isRecord);
-  return usage === undefined ? before : (usage as unknown as AnswerUsage);
+  return usage === undefined ? before : (completeUsage(usage) as unknown as AnswerUsage);
+}
+
+/**
+ * A report in OpenAI's form, of a provider that puts its figures together otherwise. What belongs to what shows by the total, so
+ * that no report of another meaning is changed:
+ *
+ * - reasoning or cached tokens that stand beside the others (xAI) are added to those that they belong to;
+ * - `cached_tokens` beside the details (Moonshot) goes into them;
+ * - a total alone (Voyage, Jina) is that of the prompt, as for vectors.
+ *
+ * @example
+ * completeUsage({ total_tokens: 7 }); // => { prompt_tokens: 7, total_tokens: 7 }
+ */
+export function completeUsage(usage: Record<string, unknown>): Record<string, unknown> {
+  const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, cached_tokens: beside } = usage;
+  if (typeof total !== "number") return usage;
+  if (prompt === undefined && completion === undefined && usage.input_tokens === undefined) {
+    return { prompt_tokens: total, ...usage };
+  }
+  if (typeof prompt !== "number" || typeof completion !== "number") return usage;
+  const known = isRecord(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
+  const cached = known.cached_tokens ?? beside;
+  const details =
+    typeof cached === "number" && known.cached_tokens === undefined ? { ...known, cached_tokens: cached } : undefined;
+  const output = isRecord(usage.completion_tokens_details)
+    ? usage.completion_tokens_details.reasoning_tokens
+    : undefined;
+  const reasoning = typeof output === "number" ? output : 0;
+  const apart = typeof cached === "number" && cached > prompt ? cached : 0;
+  const isApart = total === prompt + apart + completion + reasoning && apart + reasoning > 0;
+  const isCachedApart = !isApart && apart > 0 && total === prompt + apart + completion;
+  if (details === undefined && !isApart && !isCachedApart) return usage;
+  return {
+    ...usage,
+    ...(details && { prompt_tokens_details: details }),
+    ...((isApart || isCachedApart) && { prompt_tokens: prompt + apart }),
+    ...(isApart && { completion_tokens: completion + reasoning }),
+  };
 }

@@ -98,7 +98,9 @@ export function providerActions(deps: ActionsDeps) {
     },
     /** Adds a key of a provider, or replaces the one with the id. Returns its id. */
     async setKey({ accountId: by, role }: Actor, name: string, secret: unknown, id?: string): Promise<string> {
-      const key = checkNew(settings, name, checkCredential(deps, name, secret, role), id);
+      const plugin = expectKnown(deps, name);
+      const { baseUrl } = settings.readGiven(plugin);
+      const key = checkNew(settings, name, checkCredential({ plugin, baseUrl }, secret, role), id);
       const keyId = id ?? crypto.randomUUID();
       const last4 = getLast4(key);
       const action = `provider.key.${id === undefined ? "add" : "rotate"}`;
@@ -166,9 +168,11 @@ function expectFreeName({ settings, snapshot }: ActionsDeps, name: string): void
  *
  * @param secret A text, or an object of fields; the value of one that is a document may be an object too.
  */
-function checkCredential(deps: ActionsDeps, name: string, secret: unknown, role: Actor["role"]): string {
-  const plugin = expectKnown(deps, name);
-  const { baseUrl } = deps.settings.readGiven(plugin);
+export function checkCredential(
+  { plugin, baseUrl }: { plugin: ProviderPlugin /** That of the environment. */; baseUrl: string | undefined },
+  secret: unknown,
+  role: Actor["role"],
+): string {
   const form = getForm(plugin.credential);
   if (form === undefined) return checkKey(secret);
   const given = typeof secret === "string" ? parseJson(secret) : secret;

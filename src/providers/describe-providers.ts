@@ -1,6 +1,7 @@
 import { getFieldVariable, getVariablePrefix } from "../config/index.ts";
 import { getForm, getPlainFields, type ProviderPlugin } from "../contract/index.ts";
 import { describeRoutes, type ModelEntry, type Registry, type Route } from "../kernel/index.ts";
+import { type Failure, type Health, keyHealth, type LastOutcomes, providerHealth, type TestOutcome } from "./health.ts";
 import type { PluginState } from "./plugin-state.ts";
 import type { ProviderSettings } from "./provider-settings.ts";
 import type { Providers } from "./providers.ts";
@@ -14,8 +15,7 @@ interface FoundRoute {
   readonly route: Route;
 }
 
-/** Every provider as an administrator sees it, without secrets. Attempts are those of this process. */
-export function describeProviders({ settings, snapshot, stats }: Providers, registry: Registry, nowMs: number) {
+function groupRoutes(registry: Registry): Map<string, FoundRoute[]> {
   const routes = new Map<string, FoundRoute[]>();
   for (const modelEntry of registry.modelEntries) {
     for (const route of modelEntry.routes) {
@@ -24,12 +24,98 @@ export function describeProviders({ settings, snapshot, stats }: Providers, regi
       else known.push({ modelEntry, route });
     }
   }
+  return routes;
+}
+
+/** The health of one provider that serves models. */
+export interface ProviderHealth extends Health {
+  readonly provider: string;
+  readonly last: LastOutcomes;
+  readonly keys: readonly (Health & { readonly id: string; readonly last: LastOutcomes })[];
+  readonly routes: number;
+  readonly pausedRoutes: number;
+  readonly models: readonly string[];
+}
+
+/**
+ * The health of every provider that serves models, by what all gateways of the database saw; circuits are those of this process.
+ * The sandbox has none.
+ *
+ * @param nowMs By the clock of the circuits.
+ */
+export function readHealth(providers: Providers, registry: Registry, nowMs: number): ProviderHealth[] {
+  const plugins = new Map(providers.snapshot.plugins.map((plugin) => [plugin.name, plugin]));
+  return [...groupRoutes(registry)].flatMap(([provider, found]) => {
+    const plugin = plugins.get(provider);
+    return plugin === undefined || provider === "sandbox" ? [] : [toHealth(providers, { plugin, found, nowMs })];
+  });
+}
+
+function toHealth(
+  { settings, health, startedAt, now }: Providers,
+  { plugin, found, nowMs }: { plugin: ProviderPlugin; found: readonly FoundRoute[]; nowMs: number },
+): ProviderHealth {
+  const provider = plugin.name;
+  const at = now();
+  const setAt = new Map(settings.keysOf(provider).map((key) => [key.id, key.setAt]));
+  const pauses = found[0]?.route.keys.statesAt(nowMs) ?? [];
+  const keys = settings.keyIdsOf(plugin).map((id, index) => {
+    // What happened to the key that this one has replaced says nothing about it.
+    const last = since(health.last(provider, id), setAt.get(id) ?? startedAt);
+    return { id, last, ...keyHealth(last, (pauses[index] ?? "closed") !== "closed", at) };
+  });
+  const isPaused = ({ route }: FoundRoute) =>
+    route.health.stateAt(nowMs) === "open" || route.circuitBreaker.stateAt(nowMs) !== "closed";
+  const circuits = { routes: found.length, pausedRoutes: found.filter(isPaused).length };
+  const last = health.last(provider);
+  const state = providerHealth({ last, recent: health.recent(provider), keys, circuits, now: at });
+  return { provider, ...state, ...circuits, last, keys, models: found.map(({ modelEntry }) => modelEntry.model.id) };
+}
+
+function since(last: LastOutcomes, from: number): LastOutcomes {
+  return Object.fromEntries(Object.entries(last).filter(([, outcome]) => outcome !== undefined && outcome.at >= from));
+}
+
+/** The last error of a provider or key as JSON, with the provider's own words: for administrators. */
+export function toErrorJson(error: (Failure & { at: number }) | undefined) {
+  if (error === undefined) return null;
+  const { at, kind, status, message, model } = error;
+  return { at: new Date(at).toISOString(), kind, status: status ?? null, message, model };
+}
+
+export function toTestJson(test: (TestOutcome & { at: number }) | undefined) {
+  if (test === undefined) return null;
+  const { at, isOk, model, ms, error, note } = test;
+  return {
+    at: new Date(at).toISOString(),
+    ok: isOk,
+    model: model ?? null,
+    ms,
+    error: error ?? null,
+    note: note ?? null,
+  };
+}
+
+/** Every provider as an administrator sees it, without secrets. Attempts are those of this process. */
+export function describeProviders(providers: Providers, registry: Registry, nowMs: number) {
+  const { settings, snapshot, stats } = providers;
+  const routes = groupRoutes(registry);
+  const healths = new Map(readHealth(providers, registry, nowMs).map((health) => [health.provider, health]));
   const plugins = new Map(snapshot.plugins.map((plugin) => [plugin.name, plugin]));
   return snapshot.states.map((state) => {
     const found = routes.get(state.name) ?? [];
     const row = settings.rows.get(state.name);
+    const health = healths.get(state.name);
+    const last = health?.last ?? providers.health.last(state.name);
     return {
       ...describeState(state),
+      health: {
+        ...{ state: health?.state ?? null, reason: health?.reason ?? null },
+        since: health?.since === undefined ? null : new Date(health.since).toISOString(),
+        last_error: toErrorJson(last.error),
+        last_test: toTestJson(last.test),
+        strip: providers.health.strip(state.name),
+      },
       ...describePlace(settings, plugins.get(state.name)),
       enabled: row?.isEnabled ?? true,
       priority: row?.priority ?? null,
@@ -40,6 +126,7 @@ export function describeProviders({ settings, snapshot, stats }: Providers, regi
         pool: found[0]?.route,
         stats,
         nowMs,
+        healths: health?.keys ?? [],
       }),
       routes: found
         .map((one) => toRoute(one, stats, nowMs))
@@ -68,18 +155,20 @@ interface KeyContext {
   readonly pool: Route | undefined;
   readonly stats: Providers["stats"];
   readonly nowMs: number;
+  readonly healths: ProviderHealth["keys"];
 }
 
 /** The stored keys, or how many the environment has. Keys of the environment have no last characters here. */
 function describeKeys(
   settings: ProviderSettings,
   plugin: Pick<ProviderPlugin, "name" | "credential">,
-  { pool, stats, nowMs }: KeyContext,
+  { pool, stats, nowMs, healths }: KeyContext,
 ) {
   const states = pool?.keys.statesAt(nowMs) ?? [];
   const toAttempts = (index: number) => ({
     state: states[index] ?? null,
     attempts: pool === undefined ? null : toStatsJson(stats.ofKey(pool, index)),
+    health: toKeyHealthJson(healths[index]),
   });
   const given = settings.readGiven(plugin).keys;
   if (given.length > 0) {
@@ -103,6 +192,11 @@ function describeKeys(
     },
     ...toAttempts(secret === undefined ? -1 : index++),
   }));
+}
+
+function toKeyHealthJson(health: ProviderHealth["keys"][number] | undefined) {
+  const { state, reason, last } = health ?? { state: null, reason: undefined, last: {} };
+  return { state, reason: reason ?? null, last_error: toErrorJson(last.error), last_test: toTestJson(last.test) };
 }
 
 /** What a credential consists of, for a form to enter it. */

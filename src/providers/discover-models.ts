@@ -46,7 +46,7 @@ export async function discoverModels(
       signal: AbortSignal.timeout(answerMsMax),
     });
     if (!response.ok) throw new Error(`it answered ${response.status}`);
-    const list = readList(JSON.parse(await readBounded(response)));
+    const list = readModelList(JSON.parse(await readBounded(response)));
     if (list === undefined) throw new Error("it answered no list of models");
     return list.slice(0, modelsMax);
   } catch (cause) {
@@ -72,7 +72,8 @@ async function readBounded(response: Response): Promise<string> {
   return text;
 }
 
-function readList(answer: unknown): DiscoveredModel[] | undefined {
+/** The models of an answer to `GET /models`; `undefined` when it is no list. */
+export function readModelList(answer: unknown): DiscoveredModel[] | undefined {
   const list = isRecord(answer) ? (answer.data ?? answer.models) : answer;
   if (!Array.isArray(list)) return undefined;
   return list.flatMap((entry) => {

@@ -21,6 +21,7 @@ const words = Type.Array(Type.String({ minLength: 1 }));
 const request = {
   path: Type.String({ pattern: "^/", description: "a path that begins with /, such as /v2/chat" }),
   omit: words,
+  fields: words,
   rename: Type.Record(Type.String(), Type.String()),
   values: Type.Record(Type.String(), Type.Record(Type.String(), Type.Unknown())),
   pass: words,

@@ -1,5 +1,5 @@
-import { type Config, getCatalogueFolder, getPluginFolders, isLoopback } from "../config/index.ts";
-import type { ProviderPlugin } from "../contract/index.ts";
+import { type Config, getCatalogueFolder, getPluginFolders } from "../config/index.ts";
+import { isLoopback, type ProviderPlugin } from "../contract/index.ts";
 import { type Log, monotonicNow, resolveHost, SsrfGuard } from "../kernel/index.ts";
 import { loadCode } from "./load-code.bun.ts";
 import { PluginManager, type PluginManagerOptions } from "./plugin-manager.ts";

@@ -135,6 +135,16 @@ export class ProviderSettings {
     return { ...given, keys: [...new Set(this.keysOf(plugin.name).flatMap(({ secret }) => secret ?? []))] };
   }
 
+  /** The ids of the keys in use, in the order of {@link credentials}; of the environment's, their places. */
+  keyIdsOf(plugin: Keyed): string[] {
+    const given = this.readGiven(plugin);
+    if (given.keys.length > 0) return given.keys.map((_, index) => `environment:${index}`);
+    const ids = new Map<string, string>();
+    for (const { id, secret } of this.keysOf(plugin.name))
+      if (secret !== undefined && !ids.has(secret)) ids.set(secret, id);
+    return [...ids.values()];
+  }
+
   isEnabled(name: string): boolean {
     return this.#rows.get(name)?.isEnabled ?? true;
   }

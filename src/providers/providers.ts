@@ -1,17 +1,20 @@
-import { createAudited } from "../accounts/index.ts";
+import { type Actor, createAudited } from "../accounts/index.ts";
 import { type Config, getCatalogueFolder, getPluginFolders } from "../config/index.ts";
 import { GatewayError, type ProviderPlugin } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 import { type CallObserver, type Log, monotonicNow, type Network } from "../kernel/index.ts";
-import { providerActions } from "./actions.ts";
+import { checkCredential, providerActions } from "./actions.ts";
+import { checkManifest } from "./check-manifest.ts";
+import { HealthLog } from "./health.ts";
 import type { PluginManager, PluginSnapshot } from "./plugin-manager.ts";
 import { syncProviderFiles } from "./provider-files.ts";
 import { ProviderSettings } from "./provider-settings.ts";
 import { RouteStats } from "./route-stats.ts";
-import { type TestResult, testConnection } from "./test-connection.ts";
+import { type ConnectionTest, type TestResult, testConnection } from "./test-connection.ts";
 import { watchFolders } from "./watch-folders.ts";
 
 const syncMs = 500;
+const healthSyncMs = 5000;
 /** Tests at the same time: each is a request that costs something. */
 const testsMax = 4;
 
@@ -36,6 +39,10 @@ export class Providers {
   readonly actions: ReturnType<typeof providerActions>;
   /** Counts attempts; set by {@link observe}. */
   stats: RouteStats;
+  /** What happened to the attempts and tests of each provider and key. */
+  readonly health: HealthLog;
+  /** Milliseconds since 1970. */
+  readonly startedAt: number;
   readonly #deps: ProvidersDeps;
   /** Loads plugins and rows; only {@link reload} puts them in force. */
   readonly manager: PluginManager;
@@ -56,6 +63,8 @@ export class Providers {
     this.manager = deps.createManager(this.settings);
     this.#folder = (getPluginFolders(config)[0] as { path: string }).path;
     this.stats = new RouteStats(undefined, monotonicNow, now);
+    this.health = new HealthLog(store, now);
+    this.startedAt = now();
     this.actions = providerActions({
       settings: this.settings,
       audited: createAudited(store, now),
@@ -66,20 +75,35 @@ export class Providers {
     });
   }
 
+  /** Milliseconds since 1970. */
+  get now(): () => number {
+    return this.#deps.now;
+  }
+
   get snapshot(): PluginSnapshot {
     return this.#snapshot;
   }
 
   /** The observer of calls that counts attempts, and hands all on to another. */
   observe(next: CallObserver | undefined): CallObserver {
-    this.stats = new RouteStats(next, monotonicNow, this.#deps.now);
+    const idOf = (name: string, key: number | undefined) => (key === undefined ? undefined : this.#keyIdsOf(name)[key]);
+    this.stats = new RouteStats(next, monotonicNow, this.#deps.now, {
+      record: (name, key, failure) => this.health.record(name, idOf(name, key), failure),
+      recordLate: (name, key, failure) => this.health.recordLate(name, idOf(name, key), failure),
+    });
     return this.stats;
+  }
+
+  #keyIdsOf(name: string): readonly string[] {
+    const plugin = this.#snapshot.plugins.find((known) => known.name === name);
+    return plugin === undefined ? [] : this.settings.keyIdsOf(plugin);
   }
 
   /** Reads the database and loads the plugins for the first time. */
   async load(): Promise<void> {
     this.#seenRevision = this.#deps.store.revision;
     await this.settings.read();
+    await this.health.read();
     this.#syncFiles();
     this.#loaded = this.manager.fingerprint();
     this.#snapshot = await this.manager.load();
@@ -93,14 +117,22 @@ export class Providers {
     const fingerprint = () => this.manager.fingerprint();
     const stopWatching = watchFolders({ folders, fingerprint, onChange: () => this.reload() }, this.#loaded);
     const timer = setInterval(() => void this.#sync(), syncMs);
+    const healthTimer = setInterval(() => void this.#syncHealth(), healthSyncMs);
     this.#stop = () => {
       stopWatching();
       clearInterval(timer);
+      clearInterval(healthTimer);
     };
   }
 
-  close(): void {
+  /** Stops the timers, and writes what happened last. */
+  async close(): Promise<void> {
     this.#stop();
+    await this.#syncHealth();
+  }
+
+  async #syncHealth(): Promise<void> {
+    await this.health.sync().catch((error) => this.#deps.log.warn("provider_health_not_written", { error }));
   }
 
   /** Puts what the database says in force. */
@@ -115,13 +147,47 @@ export class Providers {
     const plugin = this.find(name);
     const { keys, ...credential } = this.settings.credentials(plugin);
     const chosen = options.keyId === undefined ? keys[0] : this.#secretOf(name, options.keyId);
+    const used = { ...credential, keys: chosen === undefined ? [] : [chosen] };
+    const result = await this.#runTest(network, { plugin, credential: used, model: options.model });
+    const { ok: isOk, model, ms, error, note, kind } = result;
+    const outcome = {
+      ...{ isOk, ms, model: model ?? undefined },
+      ...{ error: error ?? undefined, note: note ?? undefined, kind: kind ?? undefined },
+    };
+    this.health.recordTest(name, options.keyId ?? this.settings.keyIdsOf(plugin)[0], outcome);
+    await this.#syncHealth();
+    return result;
+  }
+
+  /**
+   * Sends one small request as a provider or key would that is not saved yet. Nothing is stored.
+   *
+   * @param given A provider that is there, or the manifest of a new one, and the key to use; absent: none.
+   * @throws {GatewayError}
+   */
+  async testUnsaved(
+    network: Network,
+    { role }: Pick<Actor, "role">,
+    {
+      name,
+      manifest,
+      secret,
+      model,
+    }: { name: string; manifest?: unknown; secret?: unknown; model?: string | undefined },
+  ): Promise<TestResult> {
+    const plugin = manifest === undefined ? this.find(name) : checkManifest(name, manifest, role === "owner").plugin;
+    const { baseUrl } = manifest === undefined ? this.settings.readGiven(plugin) : {};
+    const keys = secret === undefined ? [] : [checkCredential({ plugin, baseUrl }, secret, role)];
+    return await this.#runTest(network, { plugin, credential: { keys, baseUrl }, model });
+  }
+
+  async #runTest(network: Network, test: Omit<ConnectionTest, "now">): Promise<TestResult> {
     if (this.#testing >= testsMax) {
       throw new GatewayError("conflict", `${testsMax} tests are running already; try again when one has ended`);
     }
     this.#testing++;
     try {
-      const used = { ...credential, keys: chosen === undefined ? [] : [chosen] };
-      return (await testConnection(network, plugin, used, options.model)) satisfies TestResult;
+      return await testConnection(network, { ...test, now: this.#deps.now() });
     } finally {
       this.#testing--;
     }

@@ -1,29 +1,59 @@
-import { getSecrets, type ProviderPlugin, readCredential, type UpstreamFault } from "../contract/index.ts";
-import { ConnectionError, type Credential, getBaseUrl, type Network, probe } from "../kernel/index.ts";
+import {
+  compilePrice,
+  costNanodollars,
+  type FaultKind,
+  GatewayError,
+  getRetirement,
+  getSecrets,
+  type Model,
+  type ProviderPlugin,
+  readCredential,
+  UpstreamFault,
+} from "../contract/index.ts";
+import { ConnectionError, type Credential, getBaseUrl, isProbed, type Network, probe } from "../kernel/index.ts";
+import { readModelList } from "./discover-models.ts";
 
 const testMsMax = 20_000;
-const messageMax = 300;
+const messageMax = 400;
+/** Models that are called before the provider is asked to list its models: each call costs something. */
+const modelsMax = 3;
+/** A smaller prompt than a test sends is charged by no provider. */
+const typicalUsage = { inputToken: 1000, outputToken: 100 };
+/** The last characters of a shorter key would be too much of it. */
+const shownFrom = 12;
 
 export interface TestResult {
   readonly ok: boolean;
-  readonly model: string;
+  /** The model that was called; `null` when the models were listed instead. */
+  readonly model: string | null;
   readonly host: string;
   readonly ms: number;
-  /** Which host failed and why, without any key; `null` when it answered. */
+  /** Which host failed and why, in the provider's own words and without any key; `null` when it answered. */
   readonly error: string | null;
+  /** What is worth knowing although it works: models that the provider no longer has. */
+  readonly note: string | null;
+  /** The kind of the error. */
+  readonly kind: FaultKind | null;
+}
+
+export interface ConnectionTest {
+  readonly plugin: ProviderPlugin;
+  /** With the key to test, or none. */
+  readonly credential: Credential;
+  /** The model to call; absent: the cheapest that the provider has not retired, then the next. */
+  readonly model?: string | undefined;
+  readonly now: number;
 }
 
 /**
- * Sends a provider one small real request.
+ * Sends a provider one small real request. A model that the provider does not have says nothing against the key: the next
+ * one is called, and at last the provider is asked which models it has.
  *
- * @param credential With the key to test, or none.
  * @throws {GatewayError} When there is nothing to send.
  */
 export async function testConnection(
   network: Network,
-  plugin: ProviderPlugin,
-  credential: Credential,
-  model: string | undefined,
+  { plugin, credential, model, now }: ConnectionTest,
 ): Promise<TestResult> {
   const [key] = credential.keys;
   const route = {
@@ -32,21 +62,97 @@ export async function testConnection(
     isBaseUrlGiven: credential.baseUrl !== undefined,
   };
   const { host } = new URL(getBaseUrl(route, key === undefined ? undefined : readCredential(key)));
-  const { fault, ms, ...tested } = await probe(network, { plugin, credential, model, msMax: testMsMax });
-  const error = fault === undefined ? null : describeFault(fault, host, credential.keys);
-  return { ok: fault === undefined, model: tested.model, host, ms: Math.round(ms), error };
+  const startedMs = network.now();
+  const finish = (result: { model?: string; fault?: UpstreamFault | undefined; note?: string }): TestResult => ({
+    ok: result.fault === undefined,
+    model: result.model ?? null,
+    host,
+    ms: Math.round(network.now() - startedMs),
+    error: result.fault === undefined ? null : describeFault(result.fault, host, credential.keys),
+    note: result.note ?? null,
+    kind: result.fault?.kind ?? null,
+  });
+  const ask = (one: Model | undefined) =>
+    probe(network, { plugin, credential, model: one, msMax: Math.max(1, testMsMax - (network.now() - startedMs)) });
+  const missing: { id: string; fault: UpstreamFault }[] = [];
+  for (const one of model === undefined ? chooseModels(plugin, now) : [findModel(plugin, model)]) {
+    const { fault } = await ask(one);
+    const note = describeMissing(missing);
+    if (fault?.kind !== "model_not_found" || model !== undefined) return finish({ model: one.id, fault, ...note });
+    missing.push({ id: one.id, fault });
+  }
+  const { fault, answer } = await ask(undefined);
+  const list = fault === undefined ? readModelList(answer) : undefined;
+  if (list !== undefined) {
+    const listed = `The key works: the provider lists ${list.length === 1 ? "1 model" : `${list.length} models`}`;
+    return finish({ note: [listed, describeMissing(missing).note].filter(Boolean).join(". ") });
+  }
+  // Providers check the key first: one that says of a model that it has it no more has accepted the key.
+  const [first] = missing;
+  if (first !== undefined && !first.fault.isOfRequest && fault?.kind !== "auth") {
+    return finish({ note: `The key works. ${describeMissing(missing).note}` });
+  }
+  return finish({ fault: first?.fault ?? fault ?? noList, ...(first && { model: first.id }) });
 }
 
-/** Host and cause of a failure: `api.example.com: Cannot connect to the provider: connection refused`. */
+const noList = new UpstreamFault("bad_response", "It answered no list of models");
+
+/** Those that the provider has not retired: chat first, and of these the cheapest. */
+function chooseModels({ models }: ProviderPlugin, now: number): Model[] {
+  const costOf = ({ price }: Model) =>
+    (price && costNanodollars(compilePrice(price), typicalUsage)) ?? Number.POSITIVE_INFINITY;
+  return models
+    .filter((model) => isProbed(model) && model.disabled !== true && getRetirement(model, now) !== "past")
+    .map((model) => ({ model, isChat: model.capability === "chat", cost: costOf(model) }))
+    .sort((one, other) => Number(other.isChat) - Number(one.isChat) || compare(one.cost, other.cost))
+    .slice(0, modelsMax)
+    .map(({ model }) => model);
+}
+
+function compare(one: number, other: number): number {
+  return one === other ? 0 : one - other;
+}
+
+function findModel({ name, models }: ProviderPlugin, id: string): Model {
+  const found = models.find((model) => model.id === id && isProbed(model));
+  if (found !== undefined) return found;
+  const sentence = `${name} has no ${id} for chat or embeddings, which a test would call`;
+  throw new GatewayError("invalid_request", sentence, { param: "model" });
+}
+
+function describeMissing(missing: readonly { id: string }[]): { note?: string } {
+  if (missing.length === 0) return {};
+  return { note: `The provider does not have ${missing.map(({ id }) => id).join(", ")} (any more)` };
+}
+
+/**
+ * Host and cause of a failure: `api.example.com answered 503: Overloaded (overloaded)`, or that the key was rejected.
+ *
+ * @param keys They are hidden.
+ */
 export function describeFault(fault: UpstreamFault, host: string, keys: readonly string[]): string {
-  const { kind, status, message } = fault;
+  const { kind, status, code, message, providerMessage } = fault;
+  const isOfKey = kind === "auth" || kind === "insufficient_quota";
+  const facts = [status, code].filter((fact) => fact !== undefined).join(", ");
   const answered = status === undefined ? "" : ` answered ${status}`;
   const cause = fault instanceof ConnectionError ? "" : describeCause(fault.cause);
-  const details = `${host}${answered}: ${message}${cause} (${kind.replaceAll("_", " ")})`;
+  const refusal =
+    kind === "auth"
+      ? `rejected the key${describeKey(keys)}`
+      : `says that the account of the key${describeKey(keys)} is used up`;
+  const details = isOfKey
+    ? `${host} ${refusal}${facts === "" ? "" : ` (${facts})`}: ${providerMessage ?? message}`
+    : `${host}${answered}: ${providerMessage ?? message}${cause} (${kind.replaceAll("_", " ")})`;
   return keys
     .flatMap(getSecrets)
     .reduce((text, key) => text.replaceAll(key, "[hidden]"), details)
     .slice(0, messageMax);
+}
+
+function describeKey(keys: readonly string[]): string {
+  const [key] = keys;
+  const [shown = ""] = key === undefined ? [] : getSecrets(key);
+  return keys.length !== 1 || shown.length < shownFrom || shown.startsWith("{") ? "" : ` ending in ${shown.slice(-4)}`;
 }
 
 function describeCause(cause: unknown): string {

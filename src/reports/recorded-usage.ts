@@ -1,5 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
-import { isUncounted, type Store, usageColumns } from "../db/index.ts";
+import { usageColumns } from "../contract/index.ts";
+import { isUncounted, type Store } from "../db/index.ts";
 
 /** Recorded usage of a model on a UTC day. */
 export interface RecordedUsage extends Record<(typeof usageColumns)[number], number> {

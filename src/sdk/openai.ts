@@ -4,6 +4,7 @@ import { embeddingsHandler } from "../protocols/openai/embeddings.ts";
 import { imagesHandler } from "../protocols/openai/images.ts";
 import { type OpenaiOptions, resolveOptions } from "../protocols/openai/options.ts";
 import { withPaths } from "../protocols/openai/paths.ts";
+import { listLeftOut } from "../protocols/openai/request.ts";
 import { speechHandler } from "../protocols/openai/speech.ts";
 import { transcriptionHandler } from "../protocols/openai/transcription.ts";
 import { countChatTokens, withResponsesEndpoint } from "../protocols/responses/outbound.ts";
@@ -24,7 +25,7 @@ export function openai(options: OpenaiOptions): Handlers {
   const handlers: Handlers = {
     ...(chat && {
       chat: Object.assign(withResponsesEndpoint(chatHandler(chat), chat, responses !== undefined), {
-        omits: (model: Model) => resolveOptions(chat, model).omit ?? [],
+        omits: (model: Model) => listLeftOut(resolveOptions(chat, model)),
       }),
     }),
     ...(responses && responsesHandlers(responses)),

@@ -147,9 +147,15 @@ let shared: Promise<PostgresServer> | undefined;
 let databases = 0;
 const made = new Set<string>();
 
+/**
+ * Suites that know the store by its interface alone end no server, so nothing of theirs has to outlive one: a sync of each
+ * commit is most of what they would wait for.
+ */
+const withoutSyncs = ["fsync=off", "full_page_writes=off"];
+
 /** The server that the tests of the run share, for those that leave it as it is. */
 export function sharedPostgres(): Promise<PostgresServer> {
-  shared ??= startPostgres();
+  shared ??= startPostgres(process.env.MODELGATE_TEST_STORE === "postgres" ? withoutSyncs : []);
   return shared;
 }
 

@@ -107,7 +107,7 @@ function pluginMayImport(path: string, specifier: string): boolean {
   const target = posix.join(posix.dirname(path), specifier);
   const [, name = ""] = path.split("/");
   if (name === "index.ts" || name === "manifests.ts") return target.startsWith("plugins/");
-  return target.startsWith(`plugins/${name}/`) || new RegExp(`^catalogue/(current/)?${name}\\.json$`).test(target);
+  return target.startsWith(`plugins/${name}/`) || new RegExp(`^catalogue/${name}\\.json$`).test(target);
 }
 
 function filesBelow(folder: string): Map<string, string> {

@@ -1,3 +1,4 @@
+import { usageColumns } from "../../contract/index.ts";
 import { verifyLedger } from "../../ledger/index.ts";
 import { exportCalls, type WrittenCall } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
@@ -63,20 +64,6 @@ function parseFormat(text: string | undefined): "csv" | "jsonl" {
   if (text === "csv") return "csv";
   throw new UsageError(`Cannot write --format ${text}, expected csv or jsonl`);
 }
-
-const usageColumns = [
-  "input_tokens",
-  "cache_read_tokens",
-  "cache_write_tokens",
-  "cache_write_1h_tokens",
-  "output_tokens",
-  "audio_input_tokens",
-  "audio_output_tokens",
-  "image_output_tokens",
-  "images",
-  "audio_ms",
-  "characters",
-] as const;
 
 /** The fields of an exported call except its usage; unknown ones are `null`. */
 function toFields(call: WrittenCall) {

@@ -1,4 +1,4 @@
-import { getOwn, parseUsd } from "../../contract/index.ts";
+import { getOwn, parseUsd, usageColumns } from "../../contract/index.ts";
 import type { RecordedUsage } from "../../reports/index.ts";
 import { UsageError } from "../command.ts";
 import { parseDay } from "./parse.ts";
@@ -8,17 +8,13 @@ type Figure = Exclude<keyof RecordedUsage, "day" | "model">;
 /** Columns that a provider's file may have in addition to `day` and `model`, and what each is compared with. */
 const columns: Readonly<Record<string, { figure: Figure; parse(text: string): number | undefined }>> = {
   requests: { figure: "requests", parse: parseWhole },
-  input_tokens: { figure: "input_tokens", parse: parseWhole },
-  cache_read_tokens: { figure: "cache_read_tokens", parse: parseWhole },
-  cache_write_tokens: { figure: "cache_write_tokens", parse: parseWhole },
-  cache_write_1h_tokens: { figure: "cache_write_1h_tokens", parse: parseWhole },
-  output_tokens: { figure: "output_tokens", parse: parseWhole },
-  audio_input_tokens: { figure: "audio_input_tokens", parse: parseWhole },
-  audio_output_tokens: { figure: "audio_output_tokens", parse: parseWhole },
-  image_output_tokens: { figure: "image_output_tokens", parse: parseWhole },
-  images: { figure: "images", parse: parseWhole },
-  audio_seconds: { figure: "audio_ms", parse: parseSeconds },
-  characters: { figure: "characters", parse: parseWhole },
+  ...Object.fromEntries(
+    usageColumns.map((figure) =>
+      figure === "audio_ms"
+        ? ["audio_seconds", { figure, parse: parseSeconds }]
+        : [figure, { figure, parse: parseWhole }],
+    ),
+  ),
   cost_usd: { figure: "cost_nanodollars", parse: parseUsd },
 };
 

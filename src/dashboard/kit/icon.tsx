@@ -1,6 +1,8 @@
 /** Outlines on a grid of 24, as paths. */
 const shapes = {
   overview: "M4 13h6V4H4zM14 20h6v-9h-6zM4 20h6v-3H4zM14 7h6V4h-6z",
+  home: "M4 11 12 4l8 7v8a1 1 0 0 1-1 1h-4v-6H9v6H5a1 1 0 0 1-1-1z",
+  chart: "M4 4v15a1 1 0 0 0 1 1h15M8 16v-4M12 16V8M16 16v-6",
   key: "M15.5 8.5h.01M21 8.5a5.5 5.5 0 1 1-7.6-5.08A5.5 5.5 0 0 1 21 8.5ZM11.4 12.6 3 21M6 18l2.5 2.5M9 15l2 2",
   billing: "M3 7a2 2 0 0 1 2-2h14a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2zM3 10h18M7 15h3",
   models: "M12 3 4 7.5v9L12 21l8-4.5v-9zM4 7.5l8 4.5 8-4.5M12 12v9",

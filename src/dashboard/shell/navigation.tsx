@@ -1,6 +1,7 @@
+import { Fragment } from "react";
 import { Link, useLocation } from "wouter";
-import { maySeeAll } from "../data/roles.ts";
 import { type Me, reloadSession, signOut } from "../data/session.ts";
+import { setZone, useZone } from "../data/time-zone.ts";
 import icon from "../icon.svg";
 import { Button } from "../kit/button.tsx";
 import { Icon } from "../kit/icon.tsx";
@@ -8,7 +9,7 @@ import { Segmented } from "../kit/segmented.tsx";
 import { toastError } from "../kit/toast.tsx";
 import { setTheme, useTheme } from "../theme.ts";
 import { AccountSwitch } from "./account-switch.tsx";
-import { adminPages, type PageEntry, userPages } from "./pages.tsx";
+import { listPages, type PageEntry } from "./pages.tsx";
 
 const docsUrl = "https://github.com/modelgate/modelgate/tree/main/docs";
 
@@ -16,6 +17,11 @@ const themeOptions = [
   ["system", "System", "screen"],
   ["light", "Light", "sun"],
   ["dark", "Dark", "moon"],
+] as const;
+
+const zoneOptions = [
+  ["utc", "UTC"],
+  ["local", "Local"],
 ] as const;
 
 /** Links to the pages and the signed-in user; in a sidebar, or in a drawer on small screens. */
@@ -27,13 +33,12 @@ export function Navigation({ me }: { me: Me }) {
       <Brand />
       <AccountSwitch me={me} />
       <nav aria-label="Pages" className="nav">
-        <Links pages={userPages} path={path} />
-        {maySeeAll(me.role) && adminPages.length > 0 && (
-          <>
-            <span className="nav-title">Administration</span>
-            <Links pages={adminPages} path={path} />
-          </>
-        )}
+        {listPages(me.role).map(({ title = "", pages }) => (
+          <Fragment key={title}>
+            {title !== "" && <span className="nav-title">{title}</span>}
+            <Links pages={pages} path={path} />
+          </Fragment>
+        ))}
       </nav>
       <div className="side-end">
         <nav aria-label="Help" className="help">
@@ -46,7 +51,10 @@ export function Navigation({ me }: { me: Me }) {
             Documentation
           </a>
         </nav>
-        <Segmented label="Theme" value={useTheme()} options={themeOptions} onChoose={setTheme} />
+        <div className="row side-choices">
+          <Segmented label="Theme" value={useTheme()} options={themeOptions} onChoose={setTheme} />
+          <Segmented label="Time zone" value={useZone()} options={zoneOptions} onChoose={setZone} />
+        </div>
         <div className="row row-apart">
           <Link href="/settings" className="who cut" aria-current={path === "/settings" ? "page" : undefined}>
             <span className="who-mark" aria-hidden="true">

@@ -9,45 +9,15 @@ create index open_calls_of_account on open_calls (account_id);
 create function end_calls(node text, ends json) returns void language plpgsql as $$
 begin
   with given as materialized (
-    select * from json_to_recordset(ends) as given (unmade boolean,
-      id text, account_id text, key_id text, model text, capability text, premium bigint, opened_at bigint,
-      quota_day bigint, budget_month bigint, hold_nanodollars bigint, hold_tokens bigint, price_version text,
-      session text, state text, settled_at bigint, input_tokens bigint, audio_input_tokens bigint,
-      cache_read_tokens bigint, cache_write_tokens bigint, cache_write_1h_tokens bigint, output_tokens bigint,
-      audio_output_tokens bigint, image_output_tokens bigint, images bigint, audio_ms bigint, characters bigint,
-      call_units bigint, usage_source text, cost_nanodollars bigint, charged_nanodollars bigint, quota_tokens bigint,
-      route text, status bigint, error_code text, first_byte_ms bigint, duration_ms bigint, protocol text,
-      client_request_id text, detail text, tag text)
+    select * from json_to_recordset(ends) as given (unmade boolean, {{call types}})
   ), closed as (
     delete from open_calls where id = any (array(select id from given)) returning id
   ), ended as (
-    insert into calls (node_id,
-      id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
-      hold_tokens, price_version, session, state, settled_at, input_tokens, audio_input_tokens, cache_read_tokens,
-      cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_output_tokens, image_output_tokens, images,
-      audio_ms, characters, call_units, usage_source, cost_nanodollars, charged_nanodollars, quota_tokens, route,
-      status, error_code, first_byte_ms, duration_ms, protocol, client_request_id, detail, tag)
-    select node,
-      id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
-      hold_tokens, price_version, session, state, settled_at, input_tokens, audio_input_tokens, cache_read_tokens,
-      cache_write_tokens, cache_write_1h_tokens, output_tokens, audio_output_tokens, image_output_tokens, images,
-      audio_ms, characters, call_units, usage_source, cost_nanodollars, charged_nanodollars, quota_tokens, route,
-      status, error_code, first_byte_ms, duration_ms, protocol, client_request_id, detail, tag
+    insert into calls (node_id, {{call names}})
+    select node, {{call names}}
     from given where unmade is not true or id in (select id from closed)
     on conflict (id) do update set
-      seq = excluded.seq, quota_day = excluded.quota_day, budget_month = excluded.budget_month,
-      hold_nanodollars = excluded.hold_nanodollars, hold_tokens = excluded.hold_tokens, state = excluded.state,
-      settled_at = excluded.settled_at, input_tokens = excluded.input_tokens,
-      audio_input_tokens = excluded.audio_input_tokens, cache_read_tokens = excluded.cache_read_tokens,
-      cache_write_tokens = excluded.cache_write_tokens, cache_write_1h_tokens = excluded.cache_write_1h_tokens,
-      output_tokens = excluded.output_tokens, audio_output_tokens = excluded.audio_output_tokens,
-      image_output_tokens = excluded.image_output_tokens, images = excluded.images, audio_ms = excluded.audio_ms,
-      characters = excluded.characters, call_units = excluded.call_units, usage_source = excluded.usage_source,
-      cost_nanodollars = excluded.cost_nanodollars, charged_nanodollars = excluded.charged_nanodollars,
-      quota_tokens = excluded.quota_tokens, route = excluded.route, status = excluded.status,
-      error_code = excluded.error_code, first_byte_ms = excluded.first_byte_ms, duration_ms = excluded.duration_ms,
-      protocol = excluded.protocol, client_request_id = excluded.client_request_id, detail = excluded.detail,
-      tag = excluded.tag
+      seq = excluded.seq, {{end updates}}
     where calls.state = 'abandoned'
     returning *
   ), charges as (
@@ -209,16 +179,8 @@ begin
   end if;
   if ends is not null then perform end_calls(node, ends); end if;
   if decided is not null then
-    insert into open_calls (node_id,
-      id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
-      hold_tokens, price_version, session)
-    select node,
-      id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
-      hold_tokens, price_version, session
-    from json_to_recordset(decided) as given (
-      id text, account_id text, key_id text, model text, capability text, premium bigint, opened_at bigint,
-      quota_day bigint, budget_month bigint, hold_nanodollars bigint, hold_tokens bigint, price_version text,
-      session text);
+    insert into open_calls (node_id, {{open names}})
+    select node, {{open names}} from json_to_recordset(decided) as given ({{open types}});
   end if;
   if undecided is not null then decisions := decide_holds(node, undecided); end if;
   if late is not null then perform end_calls(node, late); end if;

@@ -1,5 +1,5 @@
 -- The tables of both engines. "without rowid", "blob" and "integer primary key" are SQLite's words, which PostgreSQL gets in
--- its own. An empty line ends a statement. What the columns mean is in src/db/schema.ts.
+-- its own; {{names}} stand for columns that 0001-initial.ts makes from tables of the code. An empty line ends a statement. What the columns mean is in src/db/schema.ts.
 
 create table accounts (
   id text not null primary key,
@@ -37,7 +37,9 @@ create table keys (
   allowed_networks text,
   previous_secret_hash text,
   previous_until bigint,
-  service_account_id text
+  service_account_id text,
+  token_issuer text,
+  token_subject text
 ) without rowid;
 
 create index keys_expiring on keys (expires_at) where expires_at is not null;
@@ -107,18 +109,7 @@ create table calls (
   node_id text,
   state text not null,
   settled_at bigint not null,
-  input_tokens bigint,
-  audio_input_tokens bigint,
-  cache_read_tokens bigint,
-  cache_write_tokens bigint,
-  cache_write_1h_tokens bigint,
-  output_tokens bigint,
-  audio_output_tokens bigint,
-  image_output_tokens bigint,
-  images bigint,
-  audio_ms bigint,
-  characters bigint,
-  call_units bigint,
+  {{meters}},
   usage_source text,
   cost_nanodollars bigint,
   charged_nanodollars bigint,
@@ -220,18 +211,7 @@ create table opening_balances (
   failures bigint not null,
   charged_nanodollars bigint not null,
   quota_tokens bigint not null,
-  input_tokens bigint not null,
-  audio_input_tokens bigint not null,
-  cache_read_tokens bigint not null,
-  cache_write_tokens bigint not null,
-  cache_write_1h_tokens bigint not null,
-  output_tokens bigint not null,
-  audio_output_tokens bigint not null,
-  image_output_tokens bigint not null,
-  images bigint not null,
-  audio_ms bigint not null,
-  characters bigint not null,
-  call_units bigint not null,
+  {{meter sums}},
   cost_nanodollars bigint not null,
   budget_nanodollars bigint not null
 ) without rowid;
@@ -250,29 +230,11 @@ create table usage (
   failures bigint not null,
   refused bigint not null,
   failed bigint not null,
-  input_tokens bigint not null,
-  audio_input_tokens bigint not null,
-  cache_read_tokens bigint not null,
-  cache_write_tokens bigint not null,
-  cache_write_1h_tokens bigint not null,
-  output_tokens bigint not null,
-  audio_output_tokens bigint not null,
-  image_output_tokens bigint not null,
-  images bigint not null,
-  audio_ms bigint not null,
-  characters bigint not null,
-  call_units bigint not null,
+  {{meter sums}},
   cost_nanodollars bigint not null,
   charged_nanodollars bigint not null,
   quota_tokens bigint not null,
-  f0 bigint not null, f1 bigint not null, f2 bigint not null, f3 bigint not null, f4 bigint not null, f5 bigint not null,
-  f6 bigint not null, f7 bigint not null, f8 bigint not null, f9 bigint not null, f10 bigint not null, f11 bigint not null,
-  f12 bigint not null, f13 bigint not null, f14 bigint not null, f15 bigint not null, f16 bigint not null, f17 bigint not null,
-  f18 bigint not null, f19 bigint not null, f20 bigint not null, f21 bigint not null, f22 bigint not null, f23 bigint not null,
-  d0 bigint not null, d1 bigint not null, d2 bigint not null, d3 bigint not null, d4 bigint not null, d5 bigint not null,
-  d6 bigint not null, d7 bigint not null, d8 bigint not null, d9 bigint not null, d10 bigint not null, d11 bigint not null,
-  d12 bigint not null, d13 bigint not null, d14 bigint not null, d15 bigint not null, d16 bigint not null, d17 bigint not null,
-  d18 bigint not null, d19 bigint not null, d20 bigint not null, d21 bigint not null, d22 bigint not null, d23 bigint not null,
+  {{latency buckets}},
   primary key (hours, kind, hour, account_id, key_id, model, plugin, status, name)
 ) without rowid;
 
@@ -522,6 +484,23 @@ create table provider_keys (
   last4 text not null,
   set_by text not null,
   set_at bigint not null
+);
+
+create table provider_attempts (
+  provider text not null,
+  slot bigint not null,
+  attempts bigint not null,
+  errors bigint not null,
+  primary key (provider, slot)
+);
+
+create table provider_outcomes (
+  provider text not null,
+  key_id text not null,
+  outcome text not null,
+  at bigint not null,
+  detail text not null,
+  primary key (provider, key_id, outcome)
 );
 
 create table alert_rules (

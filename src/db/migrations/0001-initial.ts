@@ -1,15 +1,50 @@
+import { meterColumns } from "../../contract/index.ts";
+import { callColumns, openColumns } from "../call-columns.ts";
+import { histogramColumns } from "../usage.ts";
 import postgres from "./0001-initial.postgres.sql" with { type: "text" };
 import tables from "./0001-initial.sql" with { type: "text" };
 import type { Migration } from "./migration.ts";
 
-/** The first schema. It may change until version 1.0.0 is released. */
+/** What stands for columns in the text of both engines. */
+const placeholders: Readonly<Record<string, string>> = {
+  meters: meterColumns.map((name) => `${name} bigint`).join(",\n  "),
+  "meter sums": meterColumns.map((name) => `${name} bigint not null`).join(",\n  "),
+  "latency buckets": histogramColumns.map((name) => `${name} bigint not null`).join(",\n  "),
+  "open names": Object.keys(openColumns).join(", "),
+  "open types": toTypes(openColumns),
+  "call names": Object.keys(callColumns).join(", "),
+  "call types": toTypes(callColumns),
+  "end updates": Object.keys(callColumns)
+    .map((name) => `${name} = excluded.${name}`)
+    .join(", "),
+};
+
+/**
+ * The first schema. It may change until version 1.0.0 is released; what stands in for columns is then written out, so that
+ * a new meter has a migration of its own.
+ */
 export const initial: Migration = {
   version: 1,
   sql: {
-    sqlite: tables,
-    postgres: `${toPostgres(tables)}\n${postgres}`,
+    sqlite: fill(tables),
+    postgres: fill(`${toPostgres(tables)}\n${postgres}`),
   },
 };
+
+function toTypes(columns: typeof callColumns | typeof openColumns): string {
+  return Object.entries(columns)
+    .map(([name, { type }]) => `${name} ${type}`)
+    .join(", ");
+}
+
+function fill(text: string): string {
+  return text.replaceAll(/\{\{(.+?)\}\}/g, (whole, name) => {
+    if (name === "names") return whole;
+    const columns = placeholders[name];
+    if (columns === undefined) throw new Error(`Cannot fill ${whole} of the first migration: it is unknown`);
+    return columns;
+  });
+}
 
 function toPostgres(text: string): string {
   return text

@@ -1,3 +1,4 @@
+import { type CallColumn, callColumns, openColumns } from "../call-columns.ts";
 import type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "../ledger-write.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
@@ -85,22 +86,10 @@ function toJson<Write>(writes: readonly Write[], toRow: (write: Write) => unknow
   return writes.length === 0 ? null : JSON.stringify(writes.map(toRow));
 }
 
+/** With what the guard of the hold says. `undefined` is left out of the JSON, and null too: a function takes it for that. */
 function openRow(open: CallOpened) {
   return {
-    id: open.callId,
-    account_id: open.accountId,
-    key_id: open.keyId,
-    model: open.model,
-    capability: open.capability,
-    price_version: open.priceVersion,
-    session: open.session,
-    premium: open.premium ? 1 : 0,
-    opened_at: open.openedAt,
-    quota_day: open.quotaDay,
-    hold_nanodollars: open.holdNanodollars,
-    hold_tokens: open.holdTokens,
-    // `undefined` is left out of the JSON.
-    budget_month: open.budgetMonth ?? undefined,
+    ...toRow(openColumns, open),
     quota_limit: open.guard?.quotaLimit,
     budget_limit: open.guard?.budgetLimit,
     account_limit: open.guard?.accountLimit,
@@ -109,36 +98,12 @@ function openRow(open: CallOpened) {
   };
 }
 
-function endRow({ open, meters, ...end }: CallEnded) {
-  return {
-    ...openRow(open),
-    unmade: end.unmade,
-    state: end.state,
-    usage_source: end.usageSource,
-    route: end.route,
-    error_code: end.errorCode,
-    settled_at: end.settledAt,
-    cost_nanodollars: end.costNanodollars,
-    charged_nanodollars: end.chargedNanodollars,
-    quota_tokens: end.quotaTokens,
-    status: end.status,
-    first_byte_ms: end.firstByteMs,
-    duration_ms: end.durationMs,
-    protocol: end.protocol,
-    client_request_id: end.clientRequestId,
-    detail: end.detail,
-    tag: end.tag,
-    input_tokens: meters.inputToken,
-    cache_read_tokens: meters.cacheReadToken,
-    cache_write_tokens: meters.cacheWriteToken,
-    cache_write_1h_tokens: meters.cacheWrite1hToken,
-    output_tokens: meters.outputToken,
-    audio_input_tokens: meters.audioInputToken,
-    audio_output_tokens: meters.audioOutputToken,
-    image_output_tokens: meters.imageOutputToken,
-    images: meters.image,
-    audio_ms: meters.audioMs,
-    characters: meters.character,
-    call_units: meters.call,
-  };
+function endRow(end: CallEnded) {
+  return { ...toRow(callColumns, end), unmade: end.unmade };
+}
+
+function toRow<Of>(columns: Readonly<Record<string, CallColumn<Of>>>, record: Of): Record<string, unknown> {
+  const row: Record<string, unknown> = {};
+  for (const name in columns) row[name] = (columns[name] as CallColumn<Of>).read(record) ?? undefined;
+  return row;
 }

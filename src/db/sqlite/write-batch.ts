@@ -1,65 +1,18 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { type MeterName, meterNames } from "../../contract/index.ts";
+import { type CallColumn, callColumns, extensionColumns, openColumns } from "../call-columns.ts";
 import type { CallEnded, CallOpened, LedgerWrite } from "../ledger-write.ts";
-import { meterColumns } from "../schema.ts";
 
 const dayMs = 86_400_000;
 
-/** What is written of each record: a column and its value. */
-type Columns<Of> = Readonly<Record<string, (record: Of) => SQLInputValue>>;
-
-/** What an extension changes. */
-const extensionColumns: Columns<CallOpened> = {
-  quota_day: (open) => open.quotaDay,
-  hold_nanodollars: (open) => open.holdNanodollars,
-  hold_tokens: (open) => open.holdTokens,
-  budget_month: (open) => open.budgetMonth,
-};
-
-const openColumns: Columns<CallOpened> = {
-  id: (open) => open.callId,
-  account_id: (open) => open.accountId,
-  key_id: (open) => open.keyId,
-  model: (open) => open.model,
-  capability: (open) => open.capability,
-  premium: (open) => (open.premium ? 1 : 0),
-  opened_at: (open) => open.openedAt,
-  price_version: (open) => open.priceVersion,
-  ...extensionColumns,
-  session: (open) => open.session ?? null,
-};
-
-const endColumns: Columns<CallEnded> = {
-  ...Object.fromEntries(
-    Object.entries(openColumns).map(([column, read]) => [column, ({ open }: CallEnded) => read(open)]),
-  ),
-  state: (end) => end.state,
-  settled_at: (end) => end.settledAt,
-  ...ofMeters((end: CallEnded, name) => end.meters[name] ?? null),
-  usage_source: (end) => end.usageSource,
-  cost_nanodollars: (end) => end.costNanodollars,
-  charged_nanodollars: (end) => end.chargedNanodollars,
-  quota_tokens: (end) => end.quotaTokens,
-  route: (end) => end.route,
-  status: (end) => end.status,
-  error_code: (end) => end.errorCode,
-  first_byte_ms: (end) => end.firstByteMs,
-  duration_ms: (end) => end.durationMs,
-  protocol: (end) => end.protocol ?? null,
-  client_request_id: (end) => end.clientRequestId ?? null,
-  detail: (end) => end.detail ?? null,
-  tag: (end) => end.tag ?? null,
-};
-
 const openValues = createReader(openColumns);
-const extensionValues = createReader(extensionColumns);
-const endValues = createReader(endColumns);
+const extensionValues = createReader(pick(openColumns, extensionColumns));
+const endValues = createReader(callColumns);
 
 /** The statements of the hot path, prepared on the store's connection, which checks them against the schema. */
 export type LedgerStatements = ReturnType<typeof prepareLedgerStatements>;
 
 export function prepareLedgerStatements(database: DatabaseSync) {
-  const extended = Object.keys(extensionColumns).map((column) => `${column} = ?`);
+  const extended = extensionColumns.map((column) => `${column} = ?`);
   return {
     begin: database.prepare("begin immediate"),
     commit: database.prepare("commit"),
@@ -68,8 +21,8 @@ export function prepareLedgerStatements(database: DatabaseSync) {
     closeCall: database.prepare("delete from open_calls where id = ?"),
     // One that was taken for abandoned is settled after all if its process turns out to be alive. It is then the latest end.
     endCall: database.prepare(
-      `${insert("calls", Object.keys(endColumns))} on conflict (id) do update set seq = (select max(seq) + 1 from calls),
-        ${Object.keys(endColumns).map((column) => `${column} = excluded.${column}`)} where calls.state = 'abandoned'`,
+      `${insert("calls", Object.keys(callColumns))} on conflict (id) do update set seq = (select max(seq) + 1 from calls),
+        ${Object.keys(callColumns).map((column) => `${column} = excluded.${column}`)} where calls.state = 'abandoned'`,
     ),
     addCharge: database.prepare(addTo("daily_charges", ["account_id", "day"], ["charged_nanodollars"])),
     moveWallet: database.prepare(addTo("wallets", ["account_id"], ["balance_nanodollars"])),
@@ -147,13 +100,13 @@ function addRow<Row extends [...(string | number)[], number]>(rows: Map<string, 
 }
 
 /** Reads the values of a record in the order of its columns. */
-function createReader<Of>(columns: Columns<Of>): (record: Of) => SQLInputValue[] {
-  const reads = Object.values(columns);
+function createReader<Of>(columns: Readonly<Record<string, CallColumn<Of>>>): (record: Of) => SQLInputValue[] {
+  const reads = Object.values(columns).map(({ read }) => read);
   return (record) => reads.map((read) => read(record));
 }
 
-function ofMeters<Of>(read: (record: Of, name: MeterName) => SQLInputValue): Columns<Of> {
-  return Object.fromEntries(meterNames.map((name) => [meterColumns[name], (record: Of) => read(record, name)]));
+function pick<Of>(columns: Readonly<Record<string, Of>>, names: readonly string[]): Record<string, Of> {
+  return Object.fromEntries(names.map((name) => [name, columns[name] as Of]));
 }
 
 function insert(table: string, columns: readonly string[]): string {

@@ -1,6 +1,13 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { type Capability, formatUsd, quoteValue } from "../../contract/index.ts";
+import {
+  answerColumns,
+  type Capability,
+  formatUsd,
+  promptColumns,
+  quoteValue,
+  sumColumns,
+} from "../../contract/index.ts";
 import { readUsageRows, type UsageFigures, type UsageOfBucket } from "../../reports/index.ts";
 import { responses } from "../api/openapi.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
@@ -70,15 +77,8 @@ interface Kind {
   readonly toJson: (figures: UsageFigures) => Record<string, number>;
 }
 
-const toInputTokens = (figures: UsageFigures) =>
-  figures.input_tokens +
-  figures.audio_input_tokens +
-  figures.cache_read_tokens +
-  figures.cache_write_tokens +
-  figures.cache_write_1h_tokens;
-
-const toOutputTokens = (figures: UsageFigures) =>
-  figures.output_tokens + figures.audio_output_tokens + figures.image_output_tokens;
+const toInputTokens = (figures: UsageFigures) => sumColumns(figures, promptColumns);
+const toOutputTokens = (figures: UsageFigures) => sumColumns(figures, answerColumns);
 
 const kinds: readonly Kind[] = [
   {

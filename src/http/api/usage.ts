@@ -2,11 +2,14 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { getFreeQuota } from "../../accounts/index.ts";
 import {
+  answerColumns,
   formatUsd,
   GatewayError,
   makeCallId,
+  promptColumns,
   type QuotaState,
   quoteValue,
+  sumColumns,
   type WalletState,
 } from "../../contract/index.ts";
 import {
@@ -143,9 +146,8 @@ function toGroupsJson(group: Group, sum: UsageSum | undefined) {
 }
 
 function toFiguresJson(figures: UsageFigures) {
-  const written = figures.cache_write_tokens + figures.cache_write_1h_tokens;
-  const prompt = figures.input_tokens + figures.audio_input_tokens + figures.cache_read_tokens + written;
-  const completion = figures.output_tokens + figures.audio_output_tokens + figures.image_output_tokens;
+  const prompt = sumColumns(figures, promptColumns);
+  const completion = sumColumns(figures, answerColumns);
   return {
     requests: figures.requests,
     failures: figures.failures,

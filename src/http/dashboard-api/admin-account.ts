@@ -8,7 +8,7 @@ import {
   getFreeQuota,
   listSessions,
 } from "../../accounts/index.ts";
-import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { answerColumns, formatUsd, GatewayError, promptColumns, sumColumns } from "../../contract/index.ts";
 import { dayOf } from "../../db/index.ts";
 import { readStatement, readUsage } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -93,15 +93,7 @@ export function adminAccountController(deps: HttpDeps) {
         model,
         requests: figures.requests,
         failures: figures.failures,
-        tokens:
-          figures.input_tokens +
-          figures.cache_read_tokens +
-          figures.cache_write_tokens +
-          figures.cache_write_1h_tokens +
-          figures.output_tokens +
-          figures.audio_input_tokens +
-          figures.audio_output_tokens +
-          figures.image_output_tokens,
+        tokens: sumColumns(figures, [...promptColumns, ...answerColumns]),
         cost_usd: formatUsd(figures.cost_nanodollars),
         charged_usd: formatUsd(figures.charged_nanodollars),
       }));

@@ -18,6 +18,13 @@ const Test = formBody({
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
   key_id: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
 });
+const NewTest = formBody({
+  name: Name,
+  manifest: Type.Optional(Type.Any()),
+  key: Type.Optional(Secret),
+  fields: Type.Optional(Secret),
+  model: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+});
 const Sandbox = formBody({ setting: Type.Union([Type.Literal("on"), Type.Literal("off"), Type.Literal("auto")]) });
 
 /** Providers, for administrators. No answer has a key. Every change is in the audit log. */
@@ -43,6 +50,14 @@ export function providersController(deps: HttpDeps) {
         return done;
       },
       { body: Sandbox },
+    )
+    .post(
+      "/test",
+      ({ admin, body: { name, manifest, key, fields, model } }) => {
+        const secret = key === undefined && fields === undefined ? undefined : readSecret({ key, fields });
+        return providers.testUnsaved(kernel.network, admin, { name, manifest, secret, model });
+      },
+      { body: NewTest },
     )
     .patch(
       "/:id",

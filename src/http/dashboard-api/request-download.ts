@@ -1,3 +1,4 @@
+import { usageColumns } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { type LogCursor, type LoggedRequest, type RequestFilter, readRequests } from "../../reports/index.ts";
 import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
@@ -18,8 +19,8 @@ const columns = [
     "protocol",
     "route",
   ],
-  ...["session", "tag", "client_request_id", "requests", "input_tokens", "cache_read_tokens", "cache_write_tokens"],
-  ...["cache_write_1h_tokens", "output_tokens", "audio_input_tokens", "audio_output_tokens", "image_output_tokens"],
+  ...["session", "tag", "client_request_id", "requests"],
+  ...usageColumns,
   ...["usage_source", "quota_tokens", "cost_usd", "charged_usd"],
   ...["first_byte_ms", "duration_ms"],
 ] as const;

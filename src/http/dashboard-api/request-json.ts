@@ -35,9 +35,6 @@ export function toRequestDetailJson(
   const seesAll = emails !== undefined;
   return {
     ...toRequestJson(rest, emails),
-    images: rest.images,
-    audio_ms: rest.audio_ms,
-    characters: rest.characters,
     hold_tokens: rest.hold_tokens,
     hold_usd: toUsd(hold_nanodollars),
     price_version: rest.price_version,

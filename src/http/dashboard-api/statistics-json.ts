@@ -1,4 +1,4 @@
-import { formatUsd, nanodollarsPerUsd } from "../../contract/index.ts";
+import { answerColumns, formatUsd, nanodollarsPerUsd, promptColumns, sumColumns } from "../../contract/index.ts";
 import type { StatisticsFigures } from "../../reports/index.ts";
 
 /** What a chart can show: shares are from 0 to 1, latencies are the 95th percentile in milliseconds. */
@@ -51,12 +51,11 @@ function toErrors({ failed, refused }: StatisticsFigures): number {
 }
 
 function toPromptTokens(figures: StatisticsFigures): number {
-  const written = figures.cache_write_tokens + figures.cache_write_1h_tokens;
-  return figures.input_tokens + figures.audio_input_tokens + figures.cache_read_tokens + written;
+  return sumColumns(figures, promptColumns);
 }
 
 function toCompletionTokens(figures: StatisticsFigures): number {
-  return figures.output_tokens + figures.audio_output_tokens + figures.image_output_tokens;
+  return sumColumns(figures, answerColumns);
 }
 
 /** Of the tokens of the prompts, how many came from a provider's cache. */

@@ -57,6 +57,8 @@ export function recordEnd(deps: HttpDeps, call: Call, httpRequest: Request): voi
     client_request_id: request.clientRequestId,
     account: request.caller.accountId,
     key: request.caller.keyId,
+    subject: request.caller.token?.subject,
+    end_user: request.caller.token?.endUser,
     capability: request.capability,
     protocol: request.protocol,
     session: request.session,

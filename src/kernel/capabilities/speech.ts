@@ -16,9 +16,9 @@ import { concatBytes, expectSameFormat, type OpenedFile, openSamples, type WavFo
 import { withFailover } from "../failover.ts";
 import { boundText, readText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
+import { closeIterator, withYielding } from "../streaming.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { usualTokensPerSecond } from "./chat-bounds.ts";
-import { closeIterator, withYielding } from "./iterators.ts";
 import {
   audioTokensPerSecond,
   countCharacters,

@@ -8,9 +8,9 @@ import {
   meterNames,
   nanodollarsPerUsd,
   outputMeters,
+  quotaWeights,
   sumOutputTokens,
   sumPromptTokens,
-  tokenWeights,
   type UsageSource,
 } from "../../contract/index.ts";
 import { TextSample } from "./text-sample.ts";
@@ -210,13 +210,10 @@ export function toChatUsage(
   return usage;
 }
 
-/** Other units in tokens of the free quota, for a model that does not say it: none of them is free of it. */
-const unitWeights = { character: 0.25, image: 1290, audioMs: 0.032 } as const satisfies Meters;
-
 /** The tokens of the daily free quota that usage takes: tokens by their weights, other units by the model's or the usual. */
-export function toQuotaTokens(meters: Meters, { quotaWeights }: Model): number {
-  const weights: Meters = { ...tokenWeights, ...unitWeights, ...quotaWeights };
+export function toQuotaTokens(meters: Meters, model: Model): number {
+  const ofModel: Meters = model.quotaWeights ?? {};
   let tokens = 0;
-  for (const name of meterNames) tokens += (meters[name] ?? 0) * (weights[name] ?? 0);
+  for (const name of meterNames) tokens += (meters[name] ?? 0) * (ofModel[name] ?? quotaWeights[name]);
   return Math.min(Math.ceil(tokens), Number.MAX_SAFE_INTEGER);
 }

@@ -11,17 +11,19 @@ import {
   UpstreamFault,
   type UpstreamRequestOptions,
 } from "../../contract/index.ts";
-import { readEventStream } from "../../lib/event-stream.ts";
+import { EventStreamParser } from "../../lib/event-stream.ts";
 import { forgetKept } from "../../lib/kept-with.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
-import { readEvents } from "../../lib/sse.ts";
+import { SseParser } from "../../lib/sse.ts";
 import type { PoolKey } from "../routing/health.ts";
 import type { Route } from "../routing/registry.ts";
+import type { BatchReader } from "../streaming.ts";
 import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./authorize.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { containsText, type Download, downloadPublic } from "./download.ts";
 import {
   type BodyLimits,
+  BodyReader,
   cancelBody,
   createHeaders,
   LongAnswerFault,
@@ -145,9 +147,12 @@ export class BoundUpstream implements Upstream {
       cancelBody(response);
       throw new UpstreamFault("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
-    const chunks = readChunks(response, this.#limits(this.#network.bounds.streamBytesMax));
-    const events = isBinary ? readEventStream(chunks) : readEvents(chunks);
-    return sent.tap(events, () => this.#signal.aborted || this.#sender.cancelReason !== undefined);
+    return new UpstreamEvents({
+      body: new BodyReader(response, this.#limits(this.#network.bounds.streamBytesMax)),
+      parser: isBinary ? new EventStreamParser() : new SseParser(),
+      sent,
+      isCut: () => this.#signal.aborted || this.#sender.cancelReason !== undefined,
+    });
   }
 
   async download(url: string): Promise<Download> {
@@ -267,6 +272,8 @@ export class BoundUpstream implements Upstream {
     }
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
     const fault = this.#route.plugin.readFault({ status, headers, body });
+    const said = readProviderMessage(body);
+    fault.providerMessage = said === undefined ? undefined : this.#route.keys.hide(said).slice(0, saidCharactersMax);
     if (fault.kind === "auth" && this.#credential !== undefined) forgetKept(this.#credential);
     return fault;
   }
@@ -328,6 +335,71 @@ export class BoundUpstream implements Upstream {
   }
 }
 
+/** Makes events of bytes that are cut anywhere. */
+interface EventParser {
+  push(bytes: Uint8Array): ServerEvent[];
+  end(): ServerEvent[];
+}
+
+interface UpstreamEventsOptions {
+  readonly body: BodyReader;
+  readonly parser: EventParser;
+  readonly sent: SentRequest;
+  /** Whether the gateway has ended the request; else a reader that leaves early has read all that it needs. */
+  isCut(): boolean;
+}
+
+/** The events of one answer, for the kernel in batches and for plugins one by one. */
+class UpstreamEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEvent> {
+  readonly #options: UpstreamEventsOptions;
+  #hasEnded = false;
+
+  constructor(options: UpstreamEventsOptions) {
+    this.#options = options;
+  }
+
+  async read(): Promise<readonly ServerEvent[] | undefined> {
+    if (this.#hasEnded) return undefined;
+    const { body, parser, sent } = this.#options;
+    try {
+      const bytes = await body.read();
+      const events = bytes === undefined ? parser.end() : parser.push(bytes);
+      for (const event of events) sent.readEvent(event);
+      if (bytes === undefined) this.#end();
+      return events;
+    } catch (error) {
+      this.#hasEnded = true;
+      body.cancel();
+      throw error;
+    }
+  }
+
+  cancel(): void {
+    if (this.#hasEnded) return;
+    this.#end();
+    this.#options.body.cancel();
+  }
+
+  drain(): void {
+    if (this.#hasEnded) return;
+    this.#end();
+    this.#options.body.drain();
+  }
+
+  #end(): void {
+    this.#hasEnded = true;
+    if (!this.#options.isCut()) this.#options.sent.isWhole = true;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<ServerEvent, undefined> {
+    try {
+      for (let events = await this.read(); events !== undefined; events = await this.read()) yield* events;
+    } finally {
+      this.cancel();
+    }
+  }
+}
+
 /** Sound as it arrives. */
 async function* tapBytes<Chunk>(chunks: AsyncIterable<Chunk>, sent: SentRequest): AsyncGenerator<Chunk, undefined> {
   for await (const chunk of chunks) {
@@ -335,6 +407,29 @@ async function* tapBytes<Chunk>(chunks: AsyncIterable<Chunk>, sent: SentRequest)
     yield chunk;
   }
   sent.isWhole = true;
+}
+
+/** How much of a provider's own words is kept, in characters. */
+const saidCharactersMax = 500;
+
+/** The message of an error response in whatever form, of a plain text all of it; `undefined` of a page and of nothing. */
+function readProviderMessage(body: string): string | undefined {
+  const text = body.trim();
+  if (text === "" || text.startsWith("<")) return undefined;
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return text;
+  }
+  return findMessage(Array.isArray(value) ? value[0] : value);
+}
+
+function findMessage(value: unknown): string | undefined {
+  if (typeof value === "string") return value === "" ? undefined : value;
+  if (typeof value !== "object" || value === null) return undefined;
+  const { error, message, Message, detail } = value as Record<string, unknown>;
+  return [error, message, Message, detail].map(findMessage).find((found) => found !== undefined);
 }
 
 /** A body as JSON; `GET` and `DELETE` have none unless they are given one. */

@@ -1,5 +1,5 @@
 import { Counter, Histogram, type Registry } from "prom-client";
-import { type ErrorCode, type MeterName, type Meters, nanodollarsPerUsd } from "../../contract/index.ts";
+import { type ErrorCode, type MeterName, type Meters, meterTable, nanodollarsPerUsd } from "../../contract/index.ts";
 import type { Attempt, Call, CallObserver, ModelRun } from "../../kernel/index.ts";
 import { attemptOutcome } from "../attempt-outcome.ts";
 
@@ -13,22 +13,6 @@ const seriesMax = 5000;
 
 const callLabels = ["capability", "model", "plugin"] as const;
 const modelLabels = ["model", "plugin"] as const;
-
-/** The metric, label and divisor of each meter. */
-const meterLabels: Readonly<Record<MeterName, readonly ["tokens" | "units", label: string, per: number]>> = {
-  inputToken: ["tokens", "input", 1],
-  audioInputToken: ["tokens", "audio_input", 1],
-  cacheReadToken: ["tokens", "cache_read", 1],
-  cacheWriteToken: ["tokens", "cache_write", 1],
-  cacheWrite1hToken: ["tokens", "cache_write_1h", 1],
-  outputToken: ["tokens", "output", 1],
-  audioOutputToken: ["tokens", "audio_output", 1],
-  imageOutputToken: ["tokens", "image_output", 1],
-  image: ["units", "images", 1],
-  audioMs: ["units", "audio_seconds", 1000],
-  character: ["units", "characters", 1],
-  call: ["units", "calls", 1],
-};
 
 type ModelLabels = Record<(typeof modelLabels)[number], string>;
 
@@ -104,9 +88,10 @@ export class CallMetrics implements CallObserver {
       const amount = meters[name as MeterName];
       if (amount === undefined || amount === 0) continue;
       isUsed = true;
-      const [metric, label, per] = meterLabels[name as MeterName];
-      if (metric === "tokens") this.#metrics.tokens.inc({ ...labels, type: label }, amount / per);
-      else this.#metrics.units.inc({ ...labels, unit: label }, amount / per);
+      const { kind, metric } = meterTable[name as MeterName];
+      const [label, divisor] = metric;
+      if (kind === "unit") this.#metrics.units.inc({ ...labels, unit: label }, amount / divisor);
+      else this.#metrics.tokens.inc({ ...labels, type: label }, amount / divisor);
     }
     return isUsed;
   }

@@ -1,5 +1,5 @@
 import type { Attributes } from "@opentelemetry/api";
-import { type Capability, type Model, nanodollarsPerUsd, sumOutputTokens } from "../../contract/index.ts";
+import { type Capability, type Model, nanodollarsPerUsd, promptMeters, sumOutputTokens } from "../../contract/index.ts";
 import type { Call } from "../../kernel/index.ts";
 
 /** OpenTelemetry's operation names, and our own where it has none. */
@@ -50,13 +50,7 @@ export function callAttributes(call: Call, answeredBy: Model | undefined): Attri
     "gen_ai.response.finish_reasons": run?.finishReasons,
     "gen_ai.response.time_to_first_chunk": isStreamed && firstByteMs !== undefined ? firstByteMs / 1000 : undefined,
     // OpenTelemetry counts cached tokens as input.
-    "gen_ai.usage.input_tokens": sum(
-      meters.inputToken,
-      meters.audioInputToken,
-      meters.cacheReadToken,
-      meters.cacheWriteToken,
-      meters.cacheWrite1hToken,
-    ),
+    "gen_ai.usage.input_tokens": sum(...promptMeters.map((name) => meters[name])),
     "gen_ai.usage.output_tokens": sumOutputTokens(meters),
     "gen_ai.usage.cache_read.input_tokens": meters.cacheReadToken,
     "gen_ai.usage.cache_creation.input_tokens": sum(meters.cacheWriteToken, meters.cacheWrite1hToken),

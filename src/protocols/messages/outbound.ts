@@ -26,7 +26,14 @@ import {
   withFunctionsAsTools,
 } from "../tools.ts";
 import { readFault } from "./errors.ts";
-import { fromEvents, fromMessage, readUsage, reasoningFormat, toDetail, toUsage } from "./outbound-stream.ts";
+import {
+  fromMessage,
+  MessagesOutboundStream,
+  readUsage,
+  reasoningFormat,
+  toDetail,
+  toUsage,
+} from "./outbound-stream.ts";
 import { messagesHandlers } from "./passthrough.ts";
 import type { Block, Reading, Turn, Warn } from "./schema.ts";
 
@@ -60,7 +67,7 @@ export function anthropic({
 > {
   const chat = async ({ request, model, upstream, warn }: Call<ChatRequest>) => {
     const { body, reading } = toMessages(request, model, warn);
-    if (body.stream) return fromEvents(await upstream.events("/messages", body, { headers }), reading);
+    if (body.stream) return new MessagesOutboundStream(await upstream.events("/messages", body, { headers }), reading);
     return fromMessage(await upstream.json("/messages", body, { headers }), reading, Date.now());
   };
   const countChatTokens = async ({ request, model, upstream }: Call<ChatRequest>): Promise<number> => {

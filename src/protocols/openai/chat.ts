@@ -3,14 +3,17 @@ import {
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
+  type ChatStream,
   type ChunkChoice,
   getOwn,
+  mapChunks,
   type ServerEvent,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord, mapChanged } from "../../lib/json.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
+import { completeUsage } from "../usage.ts";
 import { type ChatOptions, resolveOptions } from "./options.ts";
 import { ReasoningTagSplitter, splitReasoningTags } from "./reasoning-tags.ts";
 import { fitReasoning, toBody, toMessages, warnOfTier, withFiveMinutes, withoutMarks } from "./request.ts";
@@ -20,7 +23,7 @@ const path = "/chat/completions";
 /** The chat handler of a provider that speaks OpenAI's dialect. */
 export function chatHandler(defaults: ChatOptions) {
   const converting = withFunctionsAsTools((call) => chat(call, resolveOptions(defaults, call.model)));
-  return (call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> => {
+  return (call: Call<ChatRequest>): Promise<ChatCompletion | ChatStream> => {
     const options = resolveOptions(defaults, call.model);
     return options.functions === "pass" ? chat(call, options) : converting(call);
   };
@@ -49,13 +52,13 @@ function toTools(tools: readonly object[], { cacheControl, pass }: ChatOptions):
   return pass?.includes("cache_control") ? tools : mapChanged(tools, withFiveMinutes);
 }
 
-async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
+async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | ChatStream> {
   const stops = getStops(call.request, options);
   const body = toChatBody(stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } }, options);
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
   if (streams(call.request, options)) {
-    const chunks = toChunks(await call.upstream.events(path, body), options, onTier);
-    return stops.length === 0 ? chunks : stopChunks(chunks, stops);
+    const stream = new OpenaiStream(await call.upstream.events(path, body), options, onTier);
+    return stops.length === 0 ? stream : stopStream(stream, stops);
   }
   const answer = await call.upstream.json(path, body);
   onTier(isRecord(answer) ? answer.service_tier : undefined);
@@ -99,7 +102,23 @@ function findUsage(answer: Record<string, unknown>, options: ChatOptions): void 
     const place = answer[usageIn];
     if (isRecord(place) && isRecord(place.usage)) answer.usage = place.usage;
   }
-  if (isRecord(answer.usage)) dropFields(answer.usage, options);
+  if (!isRecord(answer.usage)) return;
+  answer.usage = completeUsage(answer.usage);
+  dropFields(answer.usage as Record<string, unknown>, options);
+}
+
+/** The text and the reasoning of a content that is a list of parts, as Mistral's is where the model reasons. */
+function joinParts(message: Record<string, unknown>): void {
+  if (!Array.isArray(message.content)) return;
+  const parts = message.content.filter(isRecord);
+  const texts = (list: unknown): string =>
+    (Array.isArray(list) ? list : [])
+      .filter(isRecord)
+      .map(({ type, text }) => (type === "text" && typeof text === "string" ? text : ""))
+      .join("");
+  message.content = texts(parts);
+  const reasoning = parts.map(({ type, thinking }) => (type === "thinking" ? texts(thinking) : "")).join("");
+  if (reasoning !== "") message.reasoning_content ??= reasoning;
 }
 
 /** Moves reasoning to `reasoning_content`, where OpenAI-like clients look for it. */
@@ -129,6 +148,7 @@ function toChoice(choice: { message: Record<string, unknown>; [field: string]: u
   const { message } = choice;
   dropFields(choice, options);
   dropFields(message, options);
+  joinParts(message);
   toReasoning(message, options);
   if (options.think === true && typeof message.content === "string") {
     const { content, reasoning } = splitReasoningTags(message.content);
@@ -145,34 +165,49 @@ function hasMessage(choice: unknown): boolean {
 type Chunk = Record<string, unknown> & { choices: unknown[] };
 
 /**
- * A provider's stream as uniform chunks.
+ * A stream in chunks of the uniform shape. Works on the chunks themselves.
  *
  * @throws {UpstreamFault} When an event is an error or not a chunk, and `bad_response` when the stream ends before `[DONE]`
  * and before a finish reason.
  */
-export async function* toChunks(
-  events: AsyncIterable<ServerEvent>,
-  options: ChatOptions,
-  onTier?: (tier: unknown) => void,
-): AsyncGenerator<ChatChunk> {
-  const splitters = options.think === true ? new Map<unknown, ReasoningTagSplitter>() : undefined;
-  let finished = false;
-  let lastTier: unknown;
-  for await (const event of events) {
-    if (event.data === "[DONE]") return;
-    const chunk = readChunk(event);
-    if (chunk === undefined) continue;
-    if (chunk.service_tier !== undefined && chunk.service_tier !== lastTier) {
-      lastTier = chunk.service_tier;
-      onTier?.(lastTier);
-    }
-    findUsage(chunk, options);
-    for (const choice of chunk.choices) {
-      if (isRecord(choice) && toChunkChoice(choice, options, splitters)) finished = true;
-    }
-    yield chunk as unknown as ChatChunk;
+export class OpenaiStream implements ChatStream<ServerEvent> {
+  readonly events: ChatStream<ServerEvent>["events"];
+  isComplete = false;
+  readonly #options: ChatOptions;
+  readonly #onTier: ((tier: unknown) => void) | undefined;
+  readonly #splitters: Map<unknown, ReasoningTagSplitter> | undefined;
+  #hasFinished = false;
+  #lastTier: unknown;
+
+  constructor(events: ChatStream<ServerEvent>["events"], options: ChatOptions, onTier?: (tier: unknown) => void) {
+    this.events = events;
+    this.#options = options;
+    this.#onTier = onTier;
+    this.#splitters = options.think === true ? new Map() : undefined;
   }
-  if (!finished) throw new UpstreamFault("bad_response", "The provider's stream ended before its answer did");
+
+  push(event: ServerEvent): ChatChunk[] {
+    if (event.data === "[DONE]") {
+      this.isComplete = true;
+      return [];
+    }
+    const chunk = readChunk(event);
+    if (chunk === undefined) return [];
+    if (chunk.service_tier !== undefined && chunk.service_tier !== this.#lastTier) {
+      this.#lastTier = chunk.service_tier;
+      this.#onTier?.(this.#lastTier);
+    }
+    findUsage(chunk, this.#options);
+    for (const choice of chunk.choices) {
+      if (isRecord(choice) && toChunkChoice(choice, this.#options, this.#splitters)) this.#hasFinished = true;
+    }
+    return [chunk as unknown as ChatChunk];
+  }
+
+  end(): ChatChunk[] {
+    if (this.isComplete || this.#hasFinished) return [];
+    throw new UpstreamFault("bad_response", "The provider's stream ended before its answer did");
+  }
 }
 
 /** The chunk of an event; `undefined` when it carries nothing for the caller (a ping, a provider's own event). */
@@ -209,6 +244,7 @@ function toChunkChoice(
   const { delta } = choice;
   if (!isRecord(delta)) return isLast;
   dropFields(delta, options);
+  joinParts(delta);
   toReasoning(delta, options);
   if (splitters !== undefined) {
     const splitter = splitters.get(choice.index) ?? new ReasoningTagSplitter();
@@ -271,19 +307,16 @@ export function stopCompletion(completion: ChatCompletion, stops: readonly strin
 }
 
 /** The same in a stream. The end of the text is held back while a stop sequence can begin in it; usage still comes. */
-export async function* stopChunks(
-  chunks: AsyncIterable<ChatChunk>,
-  stops: readonly string[],
-): AsyncGenerator<ChatChunk> {
+export function stopStream<Event>(stream: ChatStream<Event>, stops: readonly string[]): ChatStream<Event> {
   /** The text that is held back, by choice; `undefined` once the choice has stopped. */
   const held = new Map<number, string | undefined>();
-  for await (const chunk of chunks) {
+  return mapChunks(stream, (chunk) => {
     chunk.choices = chunk.choices.filter((choice) => !held.has(choice?.index) || held.get(choice.index) !== undefined);
     for (const choice of chunk.choices) {
       if (isRecord(choice)) held.set(choice.index, stopChoice(choice, held.get(choice.index) ?? "", stops));
     }
-    if (chunk.choices.length > 0 || chunk.usage) yield chunk;
-  }
+    return chunk.choices.length > 0 || chunk.usage ? chunk : undefined;
+  });
 }
 
 /** Returns the text that is held back, or `undefined` when the choice has stopped. */

@@ -1,6 +1,7 @@
 import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
+import { completeUsage } from "../usage.ts";
 import { type EmbeddingsOptions, resolveOptions } from "./options.ts";
 import { toBody } from "./request.ts";
 
@@ -30,6 +31,6 @@ export function toEmbeddings(answer: unknown): Embeddings {
     }
     vectors[index] = vector;
   }
-  const usage = isRecord(answer.usage) ? answer.usage.prompt_tokens : undefined;
+  const usage = isRecord(answer.usage) ? completeUsage(answer.usage).prompt_tokens : undefined;
   return typeof usage === "number" ? { vectors, usage: { prompt_tokens: usage } } : { vectors };
 }

@@ -12,6 +12,7 @@ type All = ChatOptions & RequestOptions & ResponsesOptions & SpeechOptions & Tra
 export const openaiModelOptions: ModelOptions = {
   path: "text",
   omit: "texts",
+  fields: "texts",
   rename: "object",
   values: "object",
   pass: "texts",

@@ -7,6 +7,8 @@ export interface RequestOptions {
   path?: string;
   /** Request fields the provider rejects: left out, and noted in the log. */
   omit?: readonly string[];
+  /** The only request fields that it takes, by OpenAI's names, beside those that make the request. Default: all of them. */
+  fields?: readonly string[];
   /** Request fields it knows by another name. If the request has a field of that name too, that one is sent. */
   rename?: Readonly<Record<string, string>>;
   /** Values it knows by another name, by field: `{ quality: { hd: "high" } }`; `null` leaves the field out. */

@@ -19,12 +19,12 @@ interface RequestInput {
 
 /** The body to send: the request with the provider's model name, without what it rejects. `null` counts as absent. */
 export function toBody(call: RequestInput, options: RequestOptions): Record<string, unknown> {
-  const { omit = [], rename = {}, values = {}, pass = [] } = options;
+  const { rename = {}, values = {}, pass = [] } = options;
   const body: Record<string, unknown> = { ...options.extra };
   const renamed: [string, unknown][] = [];
   for (const [field, value] of Object.entries(call.request)) {
     if (value === null || value === undefined) continue;
-    if (omit.includes(field)) {
+    if (isLeftOut(field, options)) {
       call.warn(`Left out ${field}: the provider does not take it`, field);
       continue;
     }
@@ -42,6 +42,21 @@ export function toBody(call: RequestInput, options: RequestOptions): Record<stri
   for (const [field, value] of renamed) if (call.request[field as never] == null) body[field] = value;
   body.model = call.model.upstreamId;
   return body;
+}
+
+/** What a request is of: no provider refuses it. */
+const essential: readonly string[] = ["model", "messages", "input", "prompt", "stream", "stream_options"];
+
+/** Whether a request field is not sent to a provider. */
+function isLeftOut(field: string, { omit, fields }: Pick<RequestOptions, "omit" | "fields">): boolean {
+  if (omit?.includes(field) === true) return true;
+  return fields !== undefined && !fields.includes(field) && !essential.includes(field);
+}
+
+/** What of a chat request a provider does not get: all that it rejects, and of the other fields those that bound the output. */
+export function listLeftOut(options: Pick<RequestOptions, "omit" | "fields">): readonly string[] {
+  const limits = ["max_tokens", "max_completion_tokens"].filter((name) => isLeftOut(name, options));
+  return [...new Set([...(options.omit ?? []), ...limits])];
 }
 
 function toValue(field: string, value: unknown, values: NonNullable<RequestOptions["values"]>): unknown {

@@ -8,11 +8,11 @@ import {
   type ResponseFormat,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { getStops, stopChunks, stopCompletion } from "../openai/chat.ts";
+import { getStops, stopCompletion, stopStream } from "../openai/chat.ts";
 import { type ChatOptions, resolveOptions } from "../openai/options.ts";
 import { fitReasoning, toBody, warnOfTier } from "../openai/request.ts";
 import { withFunctionsAsTools } from "../tools.ts";
-import { fromResponse, fromResponseEvents, thoughtFormat } from "./outbound-stream.ts";
+import { fromResponse, ResponsesOutboundStream, thoughtFormat } from "./outbound-stream.ts";
 
 const path = "/responses";
 
@@ -66,8 +66,8 @@ async function ask(call: Call<ChatRequest>, defaults: ChatOptions) {
   const body = toResponsesRequest(asked, options);
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
   if (body.stream === true) {
-    const chunks = fromResponseEvents(await call.upstream.events(path, body), onTier);
-    return stops.length === 0 ? chunks : stopChunks(chunks, stops);
+    const stream = new ResponsesOutboundStream(await call.upstream.events(path, body), onTier);
+    return stops.length === 0 ? stream : stopStream(stream, stops);
   }
   const answer = await call.upstream.json(path, body);
   onTier(isRecord(answer) ? answer.service_tier : undefined);

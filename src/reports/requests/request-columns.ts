@@ -1,4 +1,5 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
+import { usageColumns } from "../../contract/index.ts";
 import type { CallState, Database } from "../../db/index.ts";
 
 type Calls = Selectable<Database["calls"]>;
@@ -9,12 +10,12 @@ const common = [
   ...["client_request_id", "status", "error_code", "duration_ms"],
 ] as const;
 const listed = [
-  ...["state", "premium", "route", "first_byte_ms", "usage_source", "input_tokens", "cache_read_tokens"],
-  ...["cache_write_tokens", "cache_write_1h_tokens", "output_tokens", "audio_input_tokens", "audio_output_tokens"],
-  ...["image_output_tokens", "cost_nanodollars", "charged_nanodollars", "quota_tokens"],
+  ...["state", "premium", "route", "first_byte_ms", "usage_source"],
+  ...usageColumns,
+  ...["cost_nanodollars", "charged_nanodollars", "quota_tokens"],
 ] as const;
 const detailed = [
-  ...["settled_at", "hold_nanodollars", "hold_tokens", "images", "audio_ms", "characters", "call_units"],
+  ...["settled_at", "hold_nanodollars", "hold_tokens", "call_units"],
   ...["price_version", "node_id", "detail"],
 ] as const;
 const ofRefusals = ["endpoint", "requests"] as const;

@@ -1,9 +1,9 @@
 import type { Selectable } from "kysely";
+import { meterColumns } from "../../contract/index.ts";
 import {
   type Database,
   figureColumns,
   latencyBuckets,
-  meterColumns,
   type UsageKind,
   type UsageRow,
   type UsageSum,
@@ -21,7 +21,7 @@ const firstBytes = usageSums.length;
 const durations = firstBytes + latencyBuckets;
 
 /** Summed under the same name as in `calls`. */
-const summed = [...Object.values(meterColumns), "cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const;
+const summed = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const;
 
 /** What is counted of a call that has ended. */
 export const countedColumns = [

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
+import { answerColumns, promptColumns } from "../../contract/index.ts";
 import { figureColumns, type Store, type UsageKind } from "../../db/index.ts";
 import { sumFigures } from "./figures.ts";
 
@@ -71,8 +72,7 @@ const rankColumns: Readonly<Record<Rank, string>> = {
   cost: "cost_nanodollars",
   requests: "requests + failures + refused",
   errors: "failed + refused",
-  tokens: `input_tokens + audio_input_tokens + cache_read_tokens + cache_write_tokens + cache_write_1h_tokens
-    + output_tokens + audio_output_tokens + image_output_tokens`,
+  tokens: [...promptColumns, ...answerColumns].join(" + "),
 };
 const sums = sql.raw(figureColumns.map((name) => `cast(sum(${name}) as bigint) as ${name}`).join(", "));
 
@@ -82,6 +82,24 @@ export async function readTotals({ db }: Pick<Store, "db">, query: StatisticsQue
   const { rows } = await sql<Figures & { hour: number }>`select hour, ${sums} from usage
     where ${conditions(query, { kind: "call", owner: toOwner(query.filter) })} group by hour`.execute(db);
   return new Map(rows.map((row) => [row.hour, toFigures(row)]));
+}
+
+/** A span of whole hours, counted from 1970; `until` is not part of it. */
+export interface HourSpan {
+  readonly from: number;
+  readonly until: number;
+}
+
+/** The sum of all requests of a span that fit, in the order of `figureColumns`; whole days are read as such. */
+export async function readSum(
+  { db }: Pick<Store, "db">,
+  filter: StatisticsFilter,
+  { from, until }: HourSpan,
+): Promise<number[]> {
+  const starts = Array.from({ length: Math.max(0, until - from) }, (_, place) => from + place);
+  const parts = toWholeDays({ filter, hours: 1, starts }).filter((part) => part.starts.length > 0);
+  const totals = await Promise.all(parts.map((part) => readTotals({ db }, part)));
+  return sumFigures(totals.flatMap((figures) => [...figures.values()]));
 }
 
 /**

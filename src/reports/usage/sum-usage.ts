@@ -1,4 +1,4 @@
-import { usageColumns } from "../../db/index.ts";
+import { usageColumns } from "../../contract/index.ts";
 import { type Bucket, findBucketIndex } from "./buckets.ts";
 
 /** What is counted. */

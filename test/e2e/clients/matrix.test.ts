@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import { isLong } from "../../support/long.ts";
 import { preparePython } from "../../support/python.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 
@@ -33,6 +34,10 @@ describe("the clients of Python", () => {
   let missing: string | undefined;
 
   beforeAll(async () => {
+    if (!isLong) {
+      missing = "they take minutes to install and are for LONG=1";
+      return console.log(`Skipped: the clients of Python: ${missing}`);
+    }
     const python = await preparePython("python-matrix", join(import.meta.dir, "requirements.txt"));
     missing = python.missing;
     if (missing !== undefined) return console.log(`Skipped: the clients of Python: ${missing}`);

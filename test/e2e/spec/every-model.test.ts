@@ -4,6 +4,7 @@ import { isEnded, type Model } from "../../../src/contract/index.ts";
 import type { MessagesEvent } from "../../../src/protocols/messages/schema.ts";
 import type { ResponseObject } from "../../../src/protocols/responses/schema.ts";
 import { readMessage, readMessageEvent } from "../../support/anthropic-schema.ts";
+import { isLong } from "../../support/long.ts";
 import { faultsOf, type SchemaName, schemaMissing } from "../../support/openai-schema.ts";
 import { saidBy, saidByChunks, type WireChunk, type WireCompletion } from "../../support/said.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
@@ -16,7 +17,13 @@ if (schemaMissing !== undefined) console.log(`Skipped: all but Anthropic's proto
 const shared = useSandboxGateway();
 const rows = simulated.flatMap((plugin) => plugin.models).filter((row) => row.capability === "chat");
 const served = new Map(rows.filter((row) => !isEnded(row, Date.now())).map((row) => [row.id, row]));
-const models = [...served];
+/** What the sandbox decides by; models that are alike in it answer alike. */
+const kindOf = ({ ownedBy, features, reasoning, endpoint, premium, omit, rename, options }: Model) =>
+  JSON.stringify([ownedBy, features, reasoning, endpoint, premium, omit, rename, Object.keys(options ?? {})]);
+/** The short form asks one model of each kind. */
+const kinds = new Map([...served].reverse().map((entry) => [kindOf(entry[1]), entry]));
+const models = isLong ? [...served] : [...kinds.values()];
+if (!isLong) console.log(`${models.length} of ${served.size} models are asked, one of each kind; all are for LONG=1`);
 
 type Json = Record<string, unknown>;
 

@@ -6,7 +6,7 @@ import { openStore, type Store } from "../../../src/db/index.ts";
 import { makeDatabase, newUrl, type PostgresServer, startPostgres } from "../../support/postgres.ts";
 import { storeOptions } from "./store-options.ts";
 
-/** How `over-postgres.test.ts` has a suite run once more, over PostgreSQL. */
+/** How `test/integration/over-postgres` has a suite run once more, over PostgreSQL. */
 const engineVariable = "MODELGATE_TEST_STORE";
 
 /** Which engine the suite runs over now. */

@@ -9,7 +9,7 @@ export type MakeLedger = (options: BillingOptions) => Promise<Billing>;
 /** The clock of a test leaps over days, in which nobody renews what runs. */
 const leaseMs = 60 * 86_400_000;
 
-/** Redis is for several nodes, so it is only beside the store that they share: `over-postgres.test.ts` runs these too. */
+/** Redis is for several nodes, so it is only beside the store that they share: `test/integration/over-postgres` runs these too. */
 const withRedis = engine === "postgres" && redisProgram !== null;
 export const engineNames = withRedis ? (["local", "redis"] as const) : (["local"] as const);
 export type EngineName = "local" | "redis";

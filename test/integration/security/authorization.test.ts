@@ -189,6 +189,8 @@ const rows: Record<string, Row> = {
   "DELETE /dashboard/api/admin/admin-keys/:id": admin(200, {
     id: () => newOf("POST /dashboard/api/admin/admin-keys", "admin", { name: "a key", scopes: ["usage:read"] }),
   }),
+  "GET /dashboard/api/admin/token-issuers": admin(200),
+  "PUT /dashboard/api/admin/token-issuers": owner(200, { body: { issuers: "[]" } }),
   "POST /dashboard/api/admin/vouchers": admin(200, { body: { usd: "1.00" } }),
   "POST /dashboard/api/admin/vouchers/:id/void": admin(200, { id: newVoucher }),
   ...providerRoutes(admin, (body) => send("POST /dashboard/api/admin/providers", "admin", body)),

@@ -5,6 +5,7 @@ import {
   compilePrice,
   costMaxNanodollars,
   costNanodollars,
+  fallbackMeterOf,
   formatUsd,
   getBasicMeters,
   type MeterName,
@@ -14,7 +15,6 @@ import {
   type Price,
   parseUsd,
   type Rate,
-  textMeterOf,
 } from "../../../src/contract/index.ts";
 
 const perMillion = (usd: string): Rate => ({ usd, per: 1_000_000 });
@@ -57,7 +57,7 @@ function costInFractions(price: Price, meters: Meters): bigint | undefined {
   let total = 0n;
   for (const name of meterNames) {
     const used = BigInt(meters[name] ?? 0);
-    const { usd, per } = table[name] ?? table[textMeterOf[name] ?? name] ?? {};
+    const { usd, per } = table[name] ?? table[fallbackMeterOf[name] ?? name] ?? {};
     if (used === 0n) continue;
     if (usd === undefined || per === undefined) return undefined;
     const nanodollars = BigInt(usd.replace(".", "")) * 1000n;

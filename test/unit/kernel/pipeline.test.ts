@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatRequest, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
+import { type ChatRequest, fromIterable, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
@@ -11,12 +11,14 @@ function tracedBench(failure?: Error) {
       steps.push("ask");
       if (failure !== undefined) throw failure;
       if (call.request.stream !== true) return completionOf("Hello");
-      return (async function* () {
-        yield textChunk("Hello");
-        yield finishChunk();
-        yield usageChunk();
-        steps.push("provider done");
-      })();
+      return fromIterable(
+        (async function* () {
+          yield textChunk("Hello");
+          yield finishChunk();
+          yield usageChunk();
+          steps.push("provider done");
+        })(),
+      );
     },
   });
   const bench = createBench([plugin]);

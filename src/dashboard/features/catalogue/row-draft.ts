@@ -1,37 +1,8 @@
-import type { Capability, Model } from "../models/api.ts";
+import { type Meter, meterNames, meters } from "../../data/meters.ts";
+import type { Capability, ModelRow } from "../models/api.ts";
 import type { CatalogueModel, FileRow } from "./api.ts";
 
-type Price = NonNullable<Model["price"]>;
-export type Meter = Exclude<keyof Price, "markupPercent" | "serviceTiers" | "tiers">;
-
-/** The unit sizes a rate can be written for. */
-const counts = [
-  [1_000_000, "1M"],
-  [1000, "1K"],
-  [1, "1"],
-] as const;
-const audio = [
-  [3_600_000, "hour"],
-  [60_000, "minute"],
-  [1000, "second"],
-] as const;
-
-export const meters: Record<Meter, { name: string; units: readonly (readonly [number, string])[] }> = {
-  inputToken: { name: "Input tokens", units: counts },
-  audioInputToken: { name: "Audio input tokens", units: counts },
-  cacheReadToken: { name: "Cached tokens", units: counts },
-  cacheWriteToken: { name: "Cache writes", units: counts },
-  cacheWrite1hToken: { name: "Cache writes, 1 hour", units: counts },
-  outputToken: { name: "Output tokens", units: counts },
-  audioOutputToken: { name: "Audio output tokens", units: counts },
-  imageOutputToken: { name: "Image output tokens", units: counts },
-  image: { name: "Image", units: [[1, "image"]] },
-  audioMs: { name: "Audio", units: audio },
-  character: { name: "Characters", units: counts },
-  call: { name: "Call", units: [[1, "call"]] },
-};
-const allMeters = Object.keys(meters) as Meter[];
-
+type Price = NonNullable<ModelRow["price"]>;
 /** The meters of each capability; others are shown when they have a price. */
 const metersOf: Record<Capability, readonly Meter[]> = {
   chat: ["inputToken", "outputToken", "cacheReadToken", "cacheWriteToken", "cacheWrite1hToken", "call"],
@@ -42,7 +13,7 @@ const metersOf: Record<Capability, readonly Meter[]> = {
 };
 
 export function shownMeters({ capability, rates }: RowDraft): Meter[] {
-  return allMeters.filter((meter) => metersOf[capability].includes(meter) || rates[meter].usd !== "");
+  return meterNames.filter((meter) => metersOf[capability].includes(meter) || rates[meter].usd !== "");
 }
 
 export const features = ["vision", "tools", "json_schema", "audio", "pdf"] as const;
@@ -88,12 +59,12 @@ const shown: readonly string[] = [
 ];
 
 /** The draft of a row as it is in force. */
-export function toDraft(plugin: string, id: string, row: Partial<Model>, own: FileRow | null): RowDraft {
+export function toDraft(plugin: string, id: string, row: Partial<ModelRow>, own: FileRow | null): RowDraft {
   const text = (value: unknown) => (value === undefined || value === null ? "" : String(value));
   const rates = Object.fromEntries(
-    allMeters.map((meter) => {
+    meterNames.map((meter) => {
       const rate = row.price?.[meter];
-      return [meter, { usd: rate?.usd ?? "", per: rate?.per ?? (meters[meter].units[0]?.[0] as number) }];
+      return [meter, { usd: rate?.usd ?? "", per: rate?.per ?? (meters[meter].sizes[0]?.[0] as number) }];
     }),
   ) as Record<Meter, RateDraft>;
   return {
@@ -117,7 +88,7 @@ export function toDraft(plugin: string, id: string, row: Partial<Model>, own: Fi
 }
 
 /** What stands below the operator's own row. */
-export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed">): Partial<Model> {
+export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed">): Partial<ModelRow> {
   const merged = { ...base, ...signed };
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
 }
@@ -128,7 +99,7 @@ export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed"
  *
  * @returns `undefined` when nothing differs, so that no row is needed.
  */
-export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["price"]): FileRow | undefined {
+export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow["price"]): FileRow | undefined {
   const isNew = under.upstreamId === undefined;
   const wanted: Record<string, unknown> = {
     capability: draft.capability,
@@ -149,7 +120,7 @@ export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["pric
   }
   const row: Record<string, unknown> = { id: draft.id, ...draft.rest };
   for (const [name, value] of Object.entries(wanted)) {
-    if (isSame(value, under[name as keyof Model])) continue;
+    if (isSame(value, under[name as keyof ModelRow])) continue;
     row[name] = value ?? null;
   }
   // A row that names a successor is otherwise taken to want that it answers.
@@ -162,7 +133,7 @@ export function toPrice(
   { rates, markupPercent }: Pick<RowDraft, "rates" | "markupPercent">,
   { tiers, serviceTiers }: Price = {},
 ): Price | undefined {
-  const entries = allMeters.flatMap((meter) => {
+  const entries = meterNames.flatMap((meter) => {
     const { usd, per } = rates[meter];
     return usd.trim() === "" ? [] : [[meter, { usd: usd.trim(), per }]];
   });

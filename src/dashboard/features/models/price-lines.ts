@@ -1,33 +1,15 @@
+import { type Meter, meterNames, meters } from "../../data/meters.ts";
 import type { Model } from "./api.ts";
-
-type Price = NonNullable<Model["price"]>;
-type Meter = Exclude<keyof Price, "markupPercent" | "serviceTiers" | "tiers">;
-
-/** How each meter is displayed: the number of units a price is for, and their name. */
-const meters: Record<Meter, { units: number; unit: string }> = {
-  inputToken: { units: 1_000_000, unit: "per M input tokens" },
-  audioInputToken: { units: 1_000_000, unit: "per M audio input tokens" },
-  cacheReadToken: { units: 1_000_000, unit: "per M cached tokens" },
-  cacheWriteToken: { units: 1_000_000, unit: "per M cache write tokens" },
-  cacheWrite1hToken: { units: 1_000_000, unit: "per M 1-hour cache write tokens" },
-  outputToken: { units: 1_000_000, unit: "per M output tokens" },
-  audioOutputToken: { units: 1_000_000, unit: "per M audio output tokens" },
-  imageOutputToken: { units: 1_000_000, unit: "per M image output tokens" },
-  image: { units: 1, unit: "per image" },
-  audioMs: { units: 3_600_000, unit: "per hour of audio" },
-  character: { units: 1_000_000, unit: "per M characters" },
-  call: { units: 1, unit: "per call" },
-};
 
 /** One line per meter, such as `$0.10 per M input tokens`. */
 export function priceLines(price: Model["price"]): { usd: string; unit: string }[] {
   if (price === undefined) return [];
   const factor = 1 + (price.markupPercent ?? 0) / 100;
-  return (Object.keys(meters) as Meter[]).flatMap((name) => {
+  return meterNames.flatMap((name) => {
     const rate = price[name];
     if (rate === undefined) return [];
-    const value = (Number(rate.usd) / rate.per) * meters[name].units * factor;
-    return [{ usd: formatRate(value), unit: meters[name].unit }];
+    const value = (Number(rate.usd) / rate.per) * (meters[name].sizes[0]?.[0] ?? 1) * factor;
+    return [{ usd: formatRate(value), unit: meters[name].price }];
   });
 }
 
@@ -37,7 +19,7 @@ export function shortPrice(price: Model["price"]): { usd: string; unit: string }
   const [input, output] = [price?.inputToken, price?.outputToken];
   if (input !== undefined && output !== undefined) {
     const findUsd = (unit: string) => lines.find((line) => line.unit === unit)?.usd ?? "";
-    const usd = `${findUsd(meters.inputToken.unit)} in · ${findUsd(meters[findOutput(price)].unit)} out`;
+    const usd = `${findUsd(meters.inputToken.price)} in · ${findUsd(meters[findOutput(price)].price)} out`;
     return { usd, unit: "per M tokens" };
   }
   return lines[0];

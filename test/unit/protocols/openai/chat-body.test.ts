@@ -3,6 +3,7 @@ import type { ChatRequest, Model } from "../../../../src/contract/index.ts";
 import { toChatBody } from "../../../../src/protocols/openai/chat.ts";
 import { type ChatOptions, resolveOptions } from "../../../../src/protocols/openai/options.ts";
 import { nearestEffort } from "../../../../src/protocols/openai/request.ts";
+import { openai } from "../../../../src/sdk/openai.ts";
 import golden from "../../../fixtures/sdk/chat-bodies.json" with { type: "json" };
 import { fakeCall, plainModel } from "../../sdk/fake-call.ts";
 
@@ -152,4 +153,14 @@ test.each<[string, string[], string | undefined]>([
   ["max", [], undefined],
 ])("the effort nearest to %s of %p is %p", (asked, efforts, didYouMean) => {
   expect(nearestEffort(asked, efforts)).toBe(didYouMean as string);
+});
+
+test("a provider that names the fields it takes gets those alone, and the caller is told of the others", async () => {
+  const asked = { model: "m", messages: [], max_completion_tokens: 9, seed: 1, metadata: { a: "b" }, strange: true };
+  const { call, notes } = fakeCall<ChatRequest>(asked as unknown as ChatRequest);
+  const options = { fields: ["max_completion_tokens", "seed"], rename: { max_completion_tokens: "max_tokens" } };
+  expect(toChatBody(call, options)).toEqual({ model: "acme-one", messages: [], max_tokens: 9, seed: 1 });
+  expect(notes.map((note) => note.split(":")[0])).toEqual(["Left out metadata", "Left out strange"]);
+  const omits = openai({ chat: { fields: ["seed"] } }).chat?.omits;
+  expect(omits?.(call.model)).toEqual(["max_tokens", "max_completion_tokens"]);
 });

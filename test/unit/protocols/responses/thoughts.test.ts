@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { fromEvents } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
 import type { AnswerBlock, Turn } from "../../../../src/protocols/messages/schema.ts";
 import type { ResponseEvent } from "../../../../src/protocols/responses/inbound-stream.ts";
 import { createReasoningSeal } from "../../../../src/protocols/responses/reasoning-seal.ts";
@@ -24,7 +24,7 @@ test("thoughts come back to their provider with their signatures, through a clie
   const answer = { content, stop_reason: "tool_use", usage: { input_tokens: 1, output_tokens: 2 } };
   const include = ["reasoning.encrypted_content"];
   const { plan } = translate({ model, tools, include, input: [question] }, { seal });
-  const { chunks } = await drain(fromEvents(eventsFrom(streamOf(answer as never, 3)), plain));
+  const { chunks } = await drain(new MessagesOutboundStream(eventsFrom(streamOf(answer as never, 3)), plain));
   const last = eventsOf(plan, chunks).at(-1) as ResponseEvent;
   const { output } = last.response as ResponseObject;
   expect(output.map(({ type }) => type)).toEqual(["reasoning", "message", "reasoning", "function_call"]);

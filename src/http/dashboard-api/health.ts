@@ -1,0 +1,76 @@
+import { Elysia } from "elysia";
+import type { HealthState, ProviderHealth } from "../../providers/index.ts";
+import { readHealth, toErrorJson, toTestJson } from "../../providers/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { toIso } from "./serializers.ts";
+import { withAdminSession, withSession } from "./session.ts";
+
+/** The worst first: what needs somebody is above. */
+const order: readonly HealthState[] = ["refused", "failing", "degraded", "unknown", "working"];
+
+/**
+ * GET /dashboard/api/admin/health: the state of every provider that serves models, the worst first, for owners, administrators
+ * and viewers. `data[]` is
+ *
+ * - `provider`: its name; `state`: `refused`, `failing`, `degraded`, `unknown` or `working`;
+ * - `reason`: one sentence, and `since`: ISO 8601; both `null` where it works or nothing is known;
+ * - `last_error`: `{ at, kind, status, message, model }` in the provider's own words, or `null`;
+ * - `last_test`: `{ at, ok, model, ms, error, note }`, or `null`;
+ * - `strip`: the attempts of the last 24 hours as 48 bars `{ attempts, errors }`, the oldest first;
+ * - `keys[]`: `{ id, state, reason, last_error, last_test }`;
+ * - `models`, `routes`, `paused_routes`: counts.
+ *
+ * `count` is how many are in each state, so that `count.refused + count.failing` is what a badge shows.
+ */
+export function adminHealthController(deps: HttpDeps) {
+  return new Elysia({ prefix: "/admin/health" }).use(withAdminSession(deps)).get("", () => {
+    const all = readSorted(deps);
+    const count = { refused: 0, failing: 0, degraded: 0, unknown: 0, working: 0 };
+    for (const { state } of all) count[state]++;
+    return { data: all.map((one) => toHealthJson(deps, one)), count };
+  });
+}
+
+/**
+ * GET /dashboard/api/status: the same for everybody who is signed in, without errors, keys and what concerns the operator's
+ * accounts: a provider that refuses the gateway's key is `failing`. `models` are those that only failing providers serve.
+ */
+export function statusController(deps: HttpDeps) {
+  return new Elysia({ prefix: "/status" }).use(withSession(deps)).get("", () => {
+    const all = readSorted(deps);
+    const isDown = ({ state }: ProviderHealth) => state === "refused" || state === "failing";
+    const served = new Set(all.filter((one) => !isDown(one)).flatMap(({ models }) => models));
+    return {
+      data: all.map((one) => ({
+        provider: one.provider,
+        state: one.state === "refused" ? ("failing" as const) : one.state,
+        since: toIso(one.since),
+        strip: deps.providers.health.strip(one.provider),
+        models: isDown(one) ? one.models.filter((id) => !served.has(id)) : [],
+      })),
+    };
+  });
+}
+
+function readSorted({ providers, kernel }: HttpDeps): ProviderHealth[] {
+  const rank = ({ state }: ProviderHealth) => order.indexOf(state);
+  return readHealth(providers, kernel.registry, kernel.now()).sort(
+    (one, other) => rank(one) - rank(other) || (one.provider < other.provider ? -1 : 1),
+  );
+}
+
+function toHealthJson({ providers }: HttpDeps, health: ProviderHealth) {
+  const { provider, state, reason, since, last, keys, routes, pausedRoutes, models } = health;
+  return {
+    ...{ provider, state, reason: reason ?? null, since: toIso(since), routes, models: models.length },
+    paused_routes: pausedRoutes,
+    last_error: toErrorJson(last.error),
+    last_test: toTestJson(last.test),
+    strip: providers.health.strip(provider),
+    keys: keys.map(({ id, ...key }) => ({
+      ...{ id, state: key.state, reason: key.reason ?? null },
+      last_error: toErrorJson(key.last.error),
+      last_test: toTestJson(key.last.test),
+    })),
+  };
+}

@@ -1,0 +1,427 @@
+import type { FaultKind } from "../contract/index.ts";
+import type { Store } from "../db/index.ts";
+
+/**
+ * The health of providers, from what happened to their attempts and tests: how many failed in each slot of five minutes, and
+ * the last success, error and test of each provider and key. It is counted in memory and written every few seconds, so that it
+ * survives a restart and gateways that share a database see the same.
+ */
+
+export type HealthState =
+  /** Its attempts succeed. */
+  | "working"
+  /** A part of its attempts fails, or a part of its keys or routes is out of use. */
+  | "degraded"
+  /** At least half of its attempts fail, or its last test did. */
+  | "failing"
+  /** It refuses the key, or each of its keys. */
+  | "refused"
+  /** Nothing happened in the last 24 hours. */
+  | "unknown";
+
+/** Why an attempt failed. */
+export interface Failure {
+  readonly kind: FaultKind | "plugin_failed";
+  /** The provider's HTTP status; absent: it sent none. */
+  readonly status?: number | undefined;
+  /** The provider's own words where it had some, without keys: for administrators. */
+  readonly message: string;
+  readonly model: string;
+}
+
+/** A test of the connection. */
+export interface TestOutcome {
+  readonly isOk: boolean;
+  /** Absent where the models were listed instead. */
+  readonly model?: string | undefined;
+  readonly ms: number;
+  readonly error?: string | undefined;
+  /** What is worth knowing although it works: models that are gone. */
+  readonly note?: string | undefined;
+  /** The kind of the error. */
+  readonly kind?: FaultKind | undefined;
+}
+
+type At<T> = T & { /** Milliseconds since 1970. */ readonly at: number };
+
+/** What happened last to a provider or a key. */
+export interface LastOutcomes {
+  readonly success?: At<object> | undefined;
+  readonly error?: At<Failure> | undefined;
+  readonly test?: At<TestOutcome> | undefined;
+}
+
+/** The attempts of a time. */
+export interface AttemptCount {
+  readonly attempts: number;
+  readonly errors: number;
+}
+
+export interface Health {
+  readonly state: HealthState;
+  /** One sentence without the provider's words; absent where it works or nothing is known. */
+  readonly reason: string | undefined;
+  /** When the state began, milliseconds since 1970, to five minutes; absent where it works or nothing is known. */
+  readonly since: number | undefined;
+}
+
+/** The circuits of a provider or key now. */
+export interface Circuits {
+  readonly routes: number;
+  readonly pausedRoutes: number;
+}
+
+const slotMs = 300_000;
+const dayMs = 86_400_000;
+/** The state is that of the latest slots with attempts: a quarter of an hour. */
+const recentSlots = 3;
+const slotsPerDay = dayMs / slotMs;
+/** Bars of the strip: half an hour each. */
+const stripBars = 48;
+const slotsPerBar = slotsPerDay / stripBars;
+const failingShare = 0.5;
+const degradedShare = 0.05;
+/** A single error says little beside many successes. */
+const degradedErrorsMin = 2;
+const refusing: ReadonlySet<string> = new Set<FaultKind>(["auth", "insufficient_quota"]);
+
+type OutcomeName = keyof LastOutcomes;
+type Outcomes = Partial<Record<OutcomeName, At<object>>>;
+/** By slot. */
+type Counts = Map<number, { attempts: number; errors: number }>;
+
+/** The `key` of what concerns a provider as a whole. */
+const wholeProvider = "";
+
+/** Counts attempts and keeps the last outcomes. */
+export class HealthLog {
+  readonly #store: Store;
+  readonly #now: () => number;
+  /** What the database has, by provider; then what was not written yet. */
+  #counts = new Map<string, Counts>();
+  #pendingCounts = new Map<string, Counts>();
+  /** By provider and key. */
+  #outcomes = new Map<string, Outcomes>();
+  #pendingOutcomes = new Map<string, Outcomes>();
+  #running: Promise<void> = Promise.resolve();
+  #prunedAt = 0;
+
+  constructor(store: Store, now: () => number) {
+    this.#store = store;
+    this.#now = now;
+  }
+
+  /**
+   * An attempt ended.
+   *
+   * @param key The id of its key; absent: it had none.
+   * @param failure Absent: it succeeded.
+   */
+  record(provider: string, key: string | undefined, failure: Failure | undefined): void {
+    const at = this.#now();
+    const count = this.#count(provider, at);
+    count.attempts++;
+    if (failure !== undefined) count.errors++;
+    this.#keep(provider, key, failure === undefined ? { success: { at } } : { error: { at, ...failure } });
+  }
+
+  /** An attempt that was counted as a success has failed after all. */
+  recordLate(provider: string, key: string | undefined, failure: Failure): void {
+    const at = this.#now();
+    this.#count(provider, at).errors++;
+    this.#keep(provider, key, { error: { at, ...failure } });
+  }
+
+  recordTest(provider: string, key: string | undefined, test: TestOutcome): void {
+    this.#keep(provider, key, { test: { at: this.#now(), ...test } });
+  }
+
+  /** @param key Absent: of the provider as a whole. */
+  last(provider: string, key: string = wholeProvider): LastOutcomes {
+    const id = toId(provider, key);
+    return { ...this.#outcomes.get(id), ...this.#pendingOutcomes.get(id) } as LastOutcomes;
+  }
+
+  /** The attempts of the last 24 hours, in bars of half an hour, the oldest first. */
+  strip(provider: string): AttemptCount[] {
+    const last = Math.floor(this.#now() / slotMs / slotsPerBar);
+    const bars = Array.from({ length: stripBars }, () => ({ attempts: 0, errors: 0 }));
+    for (const [slot, { attempts, errors }] of this.#all(provider)) {
+      const bar = bars[stripBars - 1 - (last - Math.floor(slot / slotsPerBar))];
+      if (bar === undefined) continue;
+      bar.attempts += attempts;
+      bar.errors += errors;
+    }
+    return bars.map(({ attempts, errors }) => ({ attempts, errors: Math.min(attempts, errors) }));
+  }
+
+  /** The attempts of the latest quarter of an hour that had some, and since when so many failed. */
+  recent(provider: string): AttemptCount & { readonly at: number; readonly failingSince: number | undefined } {
+    const slots = [...this.#all(provider)].sort(([one], [other]) => other - one);
+    const [latest] = slots[0] ?? [0];
+    const isOld = latest < Math.floor(this.#now() / slotMs) - slotsPerDay;
+    const sum = { attempts: 0, errors: 0 };
+    for (const [slot, { attempts, errors }] of isOld ? [] : slots) {
+      if (slot <= latest - recentSlots) break;
+      sum.attempts += attempts;
+      sum.errors += errors;
+    }
+    sum.errors = Math.min(sum.errors, sum.attempts);
+    let failingSince: number | undefined;
+    for (const [slot, { attempts, errors }] of slots) {
+      if (errors === 0 || errors < attempts * degradedShare) break;
+      failingSince = slot * slotMs;
+    }
+    return { ...sum, at: latest * slotMs, failingSince };
+  }
+
+  /** Reads what all gateways have written. */
+  async read(): Promise<void> {
+    const { db } = this.#store;
+    const from = Math.floor(this.#now() / slotMs) - slotsPerDay;
+    const outcomes = await db.selectFrom("provider_outcomes").selectAll().execute();
+    const rows = await db.selectFrom("provider_attempts").selectAll().where("slot", ">", from).execute();
+    this.#outcomes = new Map();
+    for (const { provider, key_id: key, outcome, at, detail } of outcomes) {
+      const known = this.#outcomes.get(toId(provider, key)) ?? {};
+      known[outcome] = { ...(JSON.parse(detail) as object), at };
+      this.#outcomes.set(toId(provider, key), known);
+    }
+    this.#counts = new Map();
+    for (const { provider, slot, attempts, errors } of rows) {
+      getOrCreate(this.#counts, provider, () => new Map()).set(slot, { attempts, errors });
+    }
+  }
+
+  /** Writes what has happened since the last time and, of a shared database, reads what happened elsewhere. */
+  sync(): Promise<void> {
+    this.#running = this.#running.then(() => this.#sync());
+    const done = this.#running;
+    this.#running = done.catch(() => undefined);
+    return done;
+  }
+
+  async #sync(): Promise<void> {
+    await this.#flush();
+    await this.#prune();
+    if (this.#store.shared) await this.read();
+  }
+
+  async #flush(): Promise<void> {
+    const [counts, outcomes] = [this.#pendingCounts, this.#pendingOutcomes];
+    if (counts.size === 0 && outcomes.size === 0) return;
+    this.#pendingCounts = new Map();
+    this.#pendingOutcomes = new Map();
+    // From here on they are among what is written, so that nothing is missing from a state meanwhile.
+    this.#merge(counts, outcomes);
+    try {
+      await this.#write(counts, outcomes);
+    } catch (error) {
+      this.#unmerge(counts, outcomes);
+      throw error;
+    }
+  }
+
+  #merge(counts: Map<string, Counts>, outcomes: Map<string, Outcomes>): void {
+    for (const [provider, slots] of counts) {
+      for (const [slot, count] of slots) add(this.#counts, [provider, slot], count, 1);
+    }
+    for (const [id, one] of outcomes) this.#outcomes.set(id, { ...this.#outcomes.get(id), ...one });
+  }
+
+  #unmerge(counts: Map<string, Counts>, outcomes: Map<string, Outcomes>): void {
+    for (const [provider, slots] of counts) {
+      for (const [slot, count] of slots) {
+        add(this.#counts, [provider, slot], count, -1);
+        add(this.#pendingCounts, [provider, slot], count, 1);
+      }
+    }
+    for (const [id, one] of outcomes) this.#pendingOutcomes.set(id, { ...one, ...this.#pendingOutcomes.get(id) });
+  }
+
+  async #write(counts: Map<string, Counts>, outcomes: Map<string, Outcomes>): Promise<void> {
+    // In one order on all nodes, so that they cannot lock one another.
+    const attempts = [...counts]
+      .flatMap(([provider, slots]) => [...slots].map(([slot, count]) => ({ provider, slot, ...count })))
+      .sort((one, other) =>
+        one.provider === other.provider ? one.slot - other.slot : one.provider < other.provider ? -1 : 1,
+      );
+    const rows = [...outcomes].sort(([one], [other]) => (one < other ? -1 : 1)).flatMap(([id, one]) => toRows(id, one));
+    await this.#store.db.transaction().execute(async (transaction) => {
+      for (const row of attempts) {
+        await transaction
+          .insertInto("provider_attempts")
+          .values(row)
+          .onConflict((conflict) =>
+            conflict.columns(["provider", "slot"]).doUpdateSet(({ eb }) => ({
+              attempts: eb("provider_attempts.attempts", "+", row.attempts),
+              errors: eb("provider_attempts.errors", "+", row.errors),
+            })),
+          )
+          .execute();
+      }
+      for (const row of rows) {
+        const { at, detail } = row;
+        await transaction
+          .insertInto("provider_outcomes")
+          .values(row)
+          .onConflict((conflict) =>
+            conflict
+              .columns(["provider", "key_id", "outcome"])
+              .doUpdateSet({ at, detail })
+              .where("provider_outcomes.at", "<=", at),
+          )
+          .execute();
+      }
+    });
+  }
+
+  async #prune(): Promise<void> {
+    const now = this.#now();
+    if (now - this.#prunedAt < dayMs / 24) return;
+    this.#prunedAt = now;
+    const before = Math.floor(now / slotMs) - slotsPerDay;
+    for (const slots of this.#counts.values()) {
+      for (const slot of slots.keys()) if (slot <= before) slots.delete(slot);
+    }
+    await this.#store.db.deleteFrom("provider_attempts").where("slot", "<=", before).execute();
+    await this.#store.db
+      .deleteFrom("provider_outcomes")
+      .where("at", "<", now - 30 * dayMs)
+      .execute();
+  }
+
+  #count(provider: string, at: number): { attempts: number; errors: number } {
+    const slots = getOrCreate(this.#pendingCounts, provider, () => new Map());
+    return getOrCreate(slots, Math.floor(at / slotMs), () => ({ attempts: 0, errors: 0 }));
+  }
+
+  #keep(provider: string, key: string | undefined, outcomes: Outcomes): void {
+    for (const one of key === undefined ? [wholeProvider] : [wholeProvider, key]) {
+      const id = toId(provider, one);
+      this.#pendingOutcomes.set(id, { ...this.#pendingOutcomes.get(id), ...outcomes });
+    }
+  }
+
+  #all(provider: string): Counts {
+    const all: Counts = new Map();
+    for (const counts of [this.#counts, this.#pendingCounts]) {
+      for (const [slot, { attempts, errors }] of counts.get(provider) ?? []) {
+        const known = getOrCreate(all, slot, () => ({ attempts: 0, errors: 0 }));
+        known.attempts += attempts;
+        known.errors += errors;
+      }
+    }
+    return all;
+  }
+}
+
+/** The state of one key. */
+export function keyHealth(last: LastOutcomes, isPaused: boolean, now: number): Health {
+  const { error, at } = latest(last, now);
+  if (at === undefined) return isPaused ? degraded("The key is paused", undefined) : unknown;
+  if (error !== undefined && refusing.has(error.kind)) {
+    return { state: "refused", reason: `The provider refused the key${formatStatus(error)}`, since: error.at };
+  }
+  if (isPaused) return degraded("The key is paused: its provider limits it", error?.at);
+  return working;
+}
+
+/** What the state of a provider follows from. */
+interface ProviderFacts {
+  readonly last: LastOutcomes;
+  readonly recent: ReturnType<HealthLog["recent"]>;
+  readonly keys: readonly Health[];
+  readonly circuits: Circuits;
+  readonly now: number;
+}
+
+/** The state of a provider: the worst that its keys, routes, attempts and last test say. */
+export function providerHealth({ last, recent, keys, circuits, now }: ProviderFacts): Health {
+  const refused = keys.filter(({ state }) => state === "refused");
+  if (keys.length > 0 && refused.length === keys.length) {
+    const reason = keys.length === 1 ? refused[0]?.reason : `The provider refused all ${keys.length} keys`;
+    return { state: "refused", reason, since: Math.min(...refused.map(({ since }) => since ?? now)) };
+  }
+  const { routes, pausedRoutes } = circuits;
+  const { attempts, errors, failingSince } = recent;
+  const test = last.test;
+  const isTestLatest = test !== undefined && now - test.at <= dayMs && test.at >= (latestAttempt(last) ?? 0);
+  const counted = `${errors} of the latest ${attempts} attempts failed`;
+  if (routes > 0 && pausedRoutes === routes) {
+    const reason = attempts > 0 && errors > 0 ? counted : "All of its routes are paused after failures";
+    return { state: "failing", reason, since: failingSince };
+  }
+  if (isTestLatest && !test.isOk) return { state: "failing", reason: "The last test failed", since: test.at };
+  // A test that succeeded after the failures tells more than they do.
+  const isOver = isTestLatest && test.isOk;
+  if (!isOver && errors > 0 && errors >= attempts * failingShare)
+    return { state: "failing", reason: counted, since: failingSince };
+  if (refused.length > 0) {
+    return degraded(`The provider refused ${refused.length} of ${keys.length} keys`, refused[0]?.since);
+  }
+  if (pausedRoutes > 0) return degraded(`${pausedRoutes} of ${routes} routes are paused after failures`, failingSince);
+  if (!isOver && errors >= degradedErrorsMin && errors >= attempts * degradedShare)
+    return degraded(counted, failingSince);
+  if (attempts > 0 || isTestLatest || latest(last, now).at !== undefined) return working;
+  return unknown;
+}
+
+const unknown: Health = { state: "unknown", reason: undefined, since: undefined };
+const working: Health = { state: "working", reason: undefined, since: undefined };
+const degraded = (reason: string, since: number | undefined): Health => ({ state: "degraded", reason, since });
+
+/** The last thing that happened within a day, and the error if it was one. */
+function latest({ success, error, test }: LastOutcomes, now: number) {
+  const failed = test !== undefined && !test.isOk ? { at: test.at, kind: test.kind ?? "bad_response" } : undefined;
+  const passed = test?.isOk === true ? test : undefined;
+  const all = [
+    ...[success, passed].map((one) => one && { at: one.at, error: undefined }),
+    ...[error, failed].map((one) => one && { at: one.at, error: one as { at: number; kind: string; status?: number } }),
+  ];
+  const known = all.filter((one) => one !== undefined).filter(({ at }) => now - at <= dayMs);
+  // Of the same moment, the error counts.
+  return (
+    known.sort((one, other) => other.at - one.at || (one.error === undefined ? 1 : -1))[0] ?? {
+      at: undefined,
+      error: undefined,
+    }
+  );
+}
+
+function latestAttempt({ success, error }: LastOutcomes): number | undefined {
+  return success === undefined && error === undefined ? undefined : Math.max(success?.at ?? 0, error?.at ?? 0);
+}
+
+function formatStatus({ kind, status }: { kind: string; status?: number | undefined }): string {
+  const why = kind === "insufficient_quota" ? "its account is used up" : undefined;
+  const parts = [status, why].filter((part) => part !== undefined);
+  return parts.length === 0 ? "" : ` (${parts.join(", ")})`;
+}
+
+function toRows(id: string, outcomes: Outcomes) {
+  const [provider = "", key_id = ""] = id.split("\n");
+  return Object.entries(outcomes).map(([outcome, { at, ...detail }]) => {
+    return { provider, key_id, outcome: outcome as OutcomeName, at, detail: JSON.stringify(detail) };
+  });
+}
+
+function toId(provider: string, key: string): string {
+  return `${provider}\n${key}`;
+}
+
+function add(counts: Map<string, Counts>, [provider, slot]: [string, number], count: AttemptCount, sign: 1 | -1): void {
+  const slots = getOrCreate(counts, provider, () => new Map());
+  const known = getOrCreate(slots, slot, () => ({ attempts: 0, errors: 0 }));
+  known.attempts += sign * count.attempts;
+  known.errors += sign * count.errors;
+}
+
+function getOrCreate<Key, Value>(map: Map<Key, Value>, key: Key, create: () => Value): Value {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = create();
+    map.set(key, value);
+  }
+  return value;
+}

@@ -1,0 +1,57 @@
+import { describe, expect, test } from "bun:test";
+import { toMeters } from "../../../src/contract/index.ts";
+import { completeUsage, readUsage } from "../../../src/protocols/usage.ts";
+
+describe("a provider's usage in OpenAI's form", () => {
+  test("has the reasoning that xAI reports beside the completion, as its total says", () => {
+    const usage = {
+      prompt_tokens: 37,
+      completion_tokens: 530,
+      total_tokens: 800,
+      completion_tokens_details: { reasoning_tokens: 233 },
+    };
+    expect(completeUsage(usage)).toMatchObject({ prompt_tokens: 37, completion_tokens: 763, total_tokens: 800 });
+    expect(readUsage({ usage })).toMatchObject({ completion_tokens: 763 });
+  });
+
+  test("keeps reasoning that is part of the completion where it is", () => {
+    const usage = {
+      prompt_tokens: 10,
+      completion_tokens: 50,
+      total_tokens: 60,
+      completion_tokens_details: { reasoning_tokens: 40 },
+    };
+    expect(completeUsage(usage)).toEqual(usage);
+  });
+
+  test("counts tokens of pictures that were read from a cache once", () => {
+    const usage = {
+      prompt_tokens: 1000,
+      completion_tokens: 20,
+      total_tokens: 1020,
+      prompt_tokens_details: { text_tokens: 100, image_tokens: 900, audio_tokens: 0, cached_tokens: 800 },
+      completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
+    };
+    const meters = toMeters(completeUsage(usage) as never) ?? {};
+    expect(Object.values(meters).reduce((sum, amount) => sum + amount, 0)).toBe(1020);
+    expect(meters).toMatchObject({ cacheReadToken: 800, outputToken: 20 });
+  });
+
+  test("has cached tokens in the prompt that stand beside it, as the total says", () => {
+    const details = { cached_tokens: 300 };
+    const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 315, prompt_tokens_details: details };
+    expect(toMeters(completeUsage(usage) as never)).toEqual({ inputToken: 10, cacheReadToken: 300, outputToken: 5 });
+    const wrong = { ...usage, total_tokens: 15 };
+    expect(completeUsage(wrong)).toEqual(wrong);
+  });
+
+  test("has Moonshot's cached tokens among the details", () => {
+    const usage = { prompt_tokens: 19, completion_tokens: 21, total_tokens: 40, cached_tokens: 10 };
+    expect(completeUsage(usage).prompt_tokens_details).toEqual({ cached_tokens: 10 });
+  });
+
+  test("takes a total alone, as of vectors, for the prompt", () => {
+    expect(readUsage({ usage: { total_tokens: 7 } })).toMatchObject({ prompt_tokens: 7 });
+    expect(completeUsage({ input_tokens: 3, total_tokens: 7 })).toEqual({ input_tokens: 3, total_tokens: 7 });
+  });
+});

@@ -1,0 +1,83 @@
+import { describe, expect, test } from "bun:test";
+import { type Health, keyHealth, type LastOutcomes, providerHealth } from "../../../src/providers/health.ts";
+
+const now = Date.parse("2027-01-10T12:00:00Z");
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+const auth = { kind: "auth", status: 401, message: "no", model: "m" } as const;
+const down = { kind: "overloaded", status: 503, message: "no", model: "m" } as const;
+const ok = { isOk: true, ms: 1 };
+const failed = { isOk: false, ms: 1, kind: "timeout" } as const;
+
+const provider = (facts: {
+  last?: LastOutcomes;
+  attempts?: number;
+  errors?: number;
+  keys?: readonly Health[];
+  routes?: number;
+  pausedRoutes?: number;
+}) =>
+  providerHealth({
+    ...{ last: facts.last ?? {}, keys: facts.keys ?? [], now },
+    recent: { attempts: facts.attempts ?? 0, errors: facts.errors ?? 0, at: now, failingSince: undefined },
+    circuits: { routes: facts.routes ?? 3, pausedRoutes: facts.pausedRoutes ?? 0 },
+  }).state;
+const key = (last: LastOutcomes, isPaused = false) => keyHealth(last, isPaused, now);
+const good = key({ success: { at: now } });
+const bad = key({ error: { at: now, ...auth } });
+
+describe("a key is", () => {
+  test.each([
+    ["unknown where nothing happened", {}, "unknown"],
+    ["unknown where it happened more than a day ago", { error: { at: now - day - 1, ...auth } }, "unknown"],
+    ["working after a success", { success: { at: now - hour } }, "working"],
+    ["refused after a refusal", { success: { at: now - hour }, error: { at: now, ...auth } }, "refused"],
+    ["working where a success followed", { success: { at: now }, error: { at: now - 1, ...auth } }, "working"],
+    [
+      "refused after a test that was refused",
+      { success: { at: now - 1 }, test: { at: now, ...failed, kind: "auth" } },
+      "refused",
+    ],
+    ["working after a test that succeeded", { error: { at: now - 1, ...auth }, test: { at: now, ...ok } }, "working"],
+    ["working where the provider was down", { success: { at: now - 1 }, error: { at: now, ...down } }, "working"],
+  ] as [string, LastOutcomes, string][])("%s", (_, last, state) => {
+    expect(key(last).state).toBe(state as Health["state"]);
+  });
+
+  test("degraded while it is paused", () => {
+    expect(key({ success: { at: now } }, true).state).toBe("degraded");
+  });
+});
+
+describe("a provider is", () => {
+  test.each([
+    ["unknown where nothing happened", {}, "unknown"],
+    ["working", { attempts: 100, errors: 4 }, "working"],
+    ["working with a single error among some", { attempts: 10, errors: 1 }, "working"],
+    ["degraded from a twentieth of errors on", { attempts: 100, errors: 5 }, "degraded"],
+    ["failing from a half on", { attempts: 36, errors: 18 }, "failing"],
+    ["failing where its only attempt failed", { attempts: 1, errors: 1 }, "failing"],
+    ["failing while all routes are paused", { attempts: 100, errors: 1, pausedRoutes: 3 }, "failing"],
+    ["degraded while a route is paused", { attempts: 100, errors: 1, pausedRoutes: 1 }, "degraded"],
+    ["refused where its key is", { attempts: 9, errors: 1, keys: [bad] }, "refused"],
+    ["degraded where one of its keys is refused", { attempts: 9, errors: 1, keys: [bad, good] }, "degraded"],
+    [
+      "failing after a test that failed",
+      { last: { success: { at: now - 1 }, test: { at: now, ...failed } }, attempts: 9 },
+      "failing",
+    ],
+    [
+      "working after a test that succeeded",
+      { last: { error: { at: now - 1, ...down }, test: { at: now, ...ok } }, attempts: 9, errors: 9 },
+      "working",
+    ],
+    [
+      "failing where a call failed after the test",
+      { last: { error: { at: now, ...down }, test: { at: now - 1, ...ok } }, attempts: 9, errors: 9 },
+      "failing",
+    ],
+  ] as [string, Parameters<typeof provider>[0], string][])("%s", (_, facts, state) => {
+    expect(provider(facts)).toBe(state as Health["state"]);
+  });
+});
