@@ -19,6 +19,10 @@ import {
   type Hold,
   type ImagesRequest,
   type Meters,
+  type ModerationRequest,
+  type Moderations,
+  type Ranking,
+  type RerankRequest,
   type ServerEvent,
   type SpeechRequest,
   type Transcript,
@@ -40,6 +44,8 @@ interface Exchanges {
   embeddings: { request: EmbeddingsBody; answer: EmbeddingList; sink: never };
   images: { request: ImagesRequest; answer: GeneratedImages; sink: never };
   transcription: { request: TranscriptionRequest; answer: Transcript; sink: never };
+  moderation: { request: ModerationRequest; answer: Moderations; sink: never };
+  rerank: { request: RerankRequest; answer: Ranking; sink: never };
   speech: { request: SpeechRequest; answer: undefined; sink: StreamSink<Uint8Array<ArrayBuffer>> };
 }
 

@@ -11,6 +11,8 @@ import { type AnswerOf, type Call, ModelRun } from "./call.ts";
 import { chatHandler } from "./capabilities/chat.ts";
 import { embeddingsHandler } from "./capabilities/embeddings.ts";
 import { imagesHandler } from "./capabilities/images.ts";
+import { moderationHandler } from "./capabilities/moderation.ts";
+import { rerankHandler } from "./capabilities/rerank.ts";
 import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
@@ -25,6 +27,8 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
   images: imagesHandler,
   transcription: transcriptionHandler,
   speech: speechHandler,
+  moderation: moderationHandler,
+  rerank: rerankHandler,
 };
 
 /**
