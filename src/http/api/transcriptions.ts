@@ -67,7 +67,10 @@ export function transcriptionsController(deps: HttpDeps) {
       },
     ),
     {
-      parse: [readFormCall(deps, { capability: "transcription", toBody }), "formdata"],
+      parse: [
+        readFormCall(deps, { capability: "transcription", modelDefault: model.default as string, toBody }),
+        "formdata",
+      ],
       body: Body,
       detail: {
         summary: "Speech to text",
@@ -96,7 +99,6 @@ function toBody(form: FormData): Record<string, unknown> {
   const granularities = [...form.getAll("timestamp_granularities[]"), ...form.getAll("timestamp_granularities")];
   const unknownFields = [...new Set(form.keys())].filter((name) => !knownFields.includes(name)).slice(0, 20);
   const body: Record<string, unknown> = {
-    model: model.default,
     file,
     timestamp_granularities: granularities,
     unknownFields,

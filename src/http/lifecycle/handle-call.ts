@@ -73,7 +73,7 @@ export function readJsonCall(deps: HttpDeps, endpoint: JsonEndpoint) {
     call.forbidsStoring = (body as { store?: unknown } | null)?.store === false;
     readNamesOfBody(body, call);
     inbound?.refuse(body);
-    resolveModels(deps, call, body);
+    resolveModels(deps, call, body, endpoint.modelDefault);
     return (await endpoint.check?.(body, call)) ?? body;
   };
 }

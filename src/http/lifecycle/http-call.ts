@@ -185,6 +185,8 @@ interface HttpCallOptions extends Endpoint {
 /** What an endpoint serves. */
 export interface Endpoint {
   readonly capability?: Capability | undefined;
+  /** The model of a body that names none; absent where a body has to. */
+  readonly modelDefault?: string;
   /** What its clients speak; absent where it has one format alone. */
   readonly inbound?: ClientFormat | undefined;
 }

@@ -31,12 +31,13 @@ export function takeModels(body: unknown, call: Pick<HttpCall, "models">): void 
  *
  * @throws {GatewayError} `model_not_found` or `model_not_allowed`.
  */
-export function resolveModels(deps: HttpDeps, call: HttpCall, body: unknown): void {
+export function resolveModels(deps: HttpDeps, call: HttpCall, body: unknown, modelDefault?: string): void {
   const { kernel } = deps;
   const { capability, caller, openedAt, models, session } = call;
-  if (capability === undefined || !isRecord(body) || typeof body.model !== "string") return;
+  if (capability === undefined || !isRecord(body)) return;
+  const model = body.model ?? modelDefault;
+  if (typeof model !== "string") return;
   const isStream = capability === "speech" || (capability === "chat" && body.stream === true);
-  const { model } = body;
   try {
     call.candidates = findCandidates(kernel, { model, models, capability, caller, openedAt, session, isStream });
   } catch (error) {

@@ -7,9 +7,9 @@ import {
   type Moderations,
   UpstreamFault,
 } from "../../contract/index.ts";
+import { withFailover } from "../failover.ts";
 import { boundPrompt, chatForm, readPromptText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
-import { withFailover } from "../failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 
 export const moderationHandler: CapabilityHandler<"moderation"> = {

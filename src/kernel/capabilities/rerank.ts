@@ -7,9 +7,9 @@ import {
   RerankRequest,
   UpstreamFault,
 } from "../../contract/index.ts";
+import { withFailover } from "../failover.ts";
 import { boundText, getContextTokensMax, readText, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
-import { withFailover } from "../failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 
 /** What separates a query from a document, and what a model puts around both. */
