@@ -9,8 +9,7 @@ import {
   type Model,
   UpstreamFault,
 } from "../../../../src/contract/index.ts";
-
-import { floatsToBase64 } from "../../../../src/sdk/index.ts";
+import { floatsToBase64 } from "../../../../src/lib/base64.ts";
 import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;

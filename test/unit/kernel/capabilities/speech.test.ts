@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type Model, type Speech, type SpeechRequest, UpstreamFault } from "../../../../src/contract/index.ts";
 import { splitText } from "../../../../src/kernel/audio/split-text.ts";
-import { readWav, writeWav } from "../../../../src/sdk/index.ts";
+import { readWav } from "../../../../src/lib/wav.ts";
+import { writeWav } from "../../../../src/sdk/index.ts";
 import { fetchOf, refused, settled, silence } from "../fake-fetch.ts";
 import { FakeStream, Sink } from "../streams.ts";
 import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
