@@ -80,7 +80,7 @@ export { type ParsedShape, parseShape, type Shape } from "../lib/parse-shape.ts"
 export { type HeaderReader, readDurationMs, retryAfterMs } from "../lib/retry-after.ts";
 export { SchemaBudget } from "../lib/schema-budget.ts";
 export { joinWav, readWav, type Wav, wavMs, writeWav, writeWavHead } from "../lib/wav.ts";
-export { fetchToken, type TokenRequest } from "../protocols/fetch-token.ts";
+export { fetchFresh, fetchToken, type TokenRequest } from "../protocols/fetch-token.ts";
 export { gemini } from "../protocols/generate-content/outbound.ts";
 export type { GeneratedSoFar } from "../protocols/generate-content/outbound-stream.ts";
 export { type GenerateContentReader, generateContent } from "../protocols/generate-content/outbound-stream.ts";
