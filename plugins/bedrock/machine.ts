@@ -1,4 +1,6 @@
-import { type AuthorizedRequest, isRecord, parseJson, type TokenResponse, UpstreamFault } from "modelgate/plugin";
+import { type AuthorizedRequest, isRecord, parseJson, UpstreamFault } from "modelgate/plugin";
+
+type TokenResponse = Awaited<ReturnType<AuthorizedRequest["askMachine"]>>;
 
 /** Keys of a role that end. */
 export interface TemporaryKeys {
