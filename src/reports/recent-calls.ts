@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { type Selectable, sql } from "kysely";
 import { usageColumns } from "../contract/index.ts";
-import type { CallState, Database, Store } from "../db/index.ts";
+import { type CallState, type Database, nameNumber, type Store, toCallKey } from "../db/index.ts";
 import { selectColumns } from "./requests/request-columns.ts";
 
 /** Which of the calls. */
@@ -41,8 +41,9 @@ async function readLatest<Row extends Pick<RecentCall, (typeof states)[number]>>
 ): Promise<Row[]> {
   const read = (table: "calls" | "open_calls") =>
     sql<Row>`select ${selectColumns(table, names)} from ${sql.table(table)}
-      where account_id = ${accountId} and opened_at <= ${before} and (opened_at < ${before} or id < ${beforeId})
-      order by opened_at desc, id desc limit ${limit}`.execute(db);
+      where account_no = ${nameNumber(accountId)} and opened_at <= ${before}
+        and (opened_at < ${before} or id_bytes < ${toCallKey(beforeId)})
+      order by opened_at desc, id_bytes desc limit ${limit}`.execute(db);
   // Those that run are read first: one that ends meanwhile is then found twice, and not missed.
   const open = await read("open_calls");
   const ended = await read("calls");

@@ -1,6 +1,6 @@
 import pg from "pg";
-import type { CallOpened, HoldDecision } from "../ledger-write.ts";
 import { toCallKey } from "../call-key.ts";
+import type { CallOpened, HoldDecision } from "../ledger-write.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 import { type BatchTarget, type DecisionRow, toDecision, writeBatch } from "./write-batch.ts";
 

@@ -1,7 +1,7 @@
 import { type CallColumn, callColumns, namesIn, openColumns } from "../call-columns.ts";
 import { toCallKey } from "../call-key.ts";
-import type { NameNumbers, PostgresNames } from "../names.ts";
 import type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "../ledger-write.ts";
+import type { NameNumbers, PostgresNames } from "../names.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
 /** Deadlock (40P01) and serialization failure (40001): nothing was written, and a retry helps. */

@@ -1,8 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
-import { toCallKey } from "../call-key.ts";
-import { type NameNumbers, SqliteNames } from "../names.ts";
 import { type CallColumn, callColumns, extensionColumns, openColumns } from "../call-columns.ts";
+import { toCallKey } from "../call-key.ts";
 import type { CallEnded, CallOpened, LedgerWrite } from "../ledger-write.ts";
+import { type NameNumbers, SqliteNames } from "../names.ts";
 
 const dayMs = 86_400_000;
 

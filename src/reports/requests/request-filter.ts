@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
+import { nameNumber } from "../../db/index.ts";
 import { hasColumn, type LogTable } from "./request-columns.ts";
 
 /** Which requests are meant; times in milliseconds since 1970. What is absent does not matter. */
@@ -38,11 +39,15 @@ export function toConditions(
   const { accountId, keyId, session, tag, status } = filter;
   const equals = (column: string, value: string | undefined) =>
     value === undefined ? [] : [sql`${sql.ref(column)} = ${value}`];
-  const [account, key] = [equals("account_id", accountId), equals("key_id", keyId)];
+  const owned = (column: "account" | "key", value: string | undefined) => {
+    if (table === "refusals" || value === undefined) return equals(`${column}_id`, value);
+    return [sql`${sql.ref(`${column}_no`)} = ${nameNumber(value)}`];
+  };
+  const [account, key] = [owned("account", accountId), owned("key", keyId)];
   const ofSession = session === undefined ? [] : [sql`session is not null`, ...equals("session", session)];
   // Unlike a session, a tag is often that of many accounts.
   const tagged = tag === undefined ? [] : [sql`tag is not null`, ...equals("tag", tag), ...account];
-  const failed = table === "calls" && isFailure(status) ? [sql`error_code is not null`, ...account] : [];
+  const failed = table === "calls" && isFailure(status) ? [sql`error_no is not null`, ...account] : [];
   const indexed = table === "calls" ? [ofSession, tagged, failed, account] : [account];
   const found = indexed.find((conditions) => conditions.length > 0) ?? [];
   const others = [
