@@ -112,10 +112,12 @@ create index calls_of_tag_of_account on call_rows (account_id, tag, opened_at) w
 -- The rows with their names, for readers. Who looks for an account, a key or an error asks for its number, which an index
 -- leads to in the order of time.
 create view open_calls as select {{open view}}
-from open_call_rows as c left join names as account on account.id = c.account_id left join names as key on key.id = c.key_id;
+from open_call_rows as open_calls
+left join names as account on account.id = open_calls.account_id left join names as key on key.id = open_calls.key_id;
 
-create view calls as select c.seq, {{call view}}
-from call_rows as c left join names as account on account.id = c.account_id left join names as key on key.id = c.key_id;
+create view calls as select calls.seq, {{call view}}
+from call_rows as calls
+left join names as account on account.id = calls.account_id left join names as key on key.id = calls.key_id;
 
 create table refusals (
   id text not null primary key,

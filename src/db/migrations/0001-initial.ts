@@ -13,8 +13,8 @@ function placeholdersOf(engine: Engine): Readonly<Record<string, string>> {
     "latency buckets": histogramColumns.map((name) => `${name} bigint not null`).join(",\n  "),
     "open columns": toDefinitions(openColumns),
     "call columns": toDefinitions(callColumns),
-    "open view": toView(openColumns, engine),
-    "call view": toView(callColumns, engine),
+    "open view": toView("open_calls", openColumns, engine),
+    "call view": toView("calls", callColumns, engine),
     "open names": Object.keys(openColumns).join(", "),
     "given open": Object.keys(openColumns)
       .map((name) => `given.${name}`)
@@ -59,15 +59,15 @@ function toSqlType(type: CallColumn<never>["type"]): string {
 }
 
 /** Names in place of their numbers, and the numbers of those that are looked for. */
-function toView(columns: Columns, engine: Engine): string {
-  const nameOf = (column: string) => `(select name from names where names.id = c.${column}) as ${column}`;
+function toView(table: "open_calls" | "calls", columns: Columns, engine: Engine): string {
+  const nameOf = (column: string) => `(select name from names where names.id = ${table}.${column}) as ${column}`;
   const shown = Object.entries(columns).map(([name, { type }]) => {
-    if (name === "account_id") return "account.name as account_id, c.account_id as account_no";
-    if (name === "key_id") return "key.name as key_id, c.key_id as key_no";
-    if (name === "error_code") return `${nameOf(name)}, c.error_code as error_no`;
-    return type === "name" ? nameOf(name) : `c.${name}`;
+    if (name === "account_id") return `account.name as account_id, ${table}.account_id as account_no`;
+    if (name === "key_id") return `key.name as key_id, ${table}.key_id as key_no`;
+    if (name === "error_code") return `${nameOf(name)}, ${table}.error_code as error_no`;
+    return type === "name" ? nameOf(name) : `${table}.${name}`;
   });
-  return [`${callIdText[engine]("c.id")} as id`, "c.id as id_bytes", ...shown, nameOf("node_id")].join(",\n  ");
+  return [`${callIdText[engine](`${table}.id`)} as id`, `${table}.id as id_bytes`, ...shown, nameOf("node_id")].join(",\n  ");
 }
 
 function fill(text: string, engine: Engine): string {

@@ -103,7 +103,7 @@ test("the request of a dead process runs anew, once, unless its call was charged
   expect((await again("never admitted", "call_b")).state).toBe("running");
   expect((await again(open.callId, "call_c")).state).toBe("running");
   await insertAbandoned(sql`open_calls`, 0).execute(store.db);
-  await store.db.deleteFrom("open_calls").execute();
+  await store.db.deleteFrom("open_call_rows").execute();
   expect((await again(open.callId, "call_c")).state).toBe("claimed");
   expect(await again(settled.callId, "call_d")).toEqual({
     state: "done",
