@@ -5,22 +5,41 @@ import {
   createCheckout,
   createSignIn,
   type Payments,
+  parseTokenIssuers,
   pruneSignIn,
+  type TokenIssuer,
+  TokenIssuers,
 } from "./accounts/index.ts";
 import { openAlerts, type VerifyLedger } from "./alerts/index.ts";
-import { type Config, getCatalogueFolder, getOidcOptions, getPublicOrigin, getVariablePrefix } from "./config/index.ts";
+import {
+  type Config,
+  ConfigError,
+  getCatalogueFolder,
+  getOidcOptions,
+  getPublicOrigin,
+  getVariablePrefix,
+} from "./config/index.ts";
 import { type ContentLog, openContentLog } from "./content-log/index.ts";
-import type { Model, ProviderPlugin } from "./contract/index.ts";
+import { createNetworkList, type Model, type ProviderPlugin } from "./contract/index.ts";
 import { createStoredResponses, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
 import { MemoryAccountant } from "./http/memory/memory-accountant.ts";
 import { createHttp } from "./http/server.ts";
 import { SseHeartbeat } from "./http/sse/heartbeat.ts";
-import { type Kernel, LoadShedder, type Log, monotonicNow, type UpstreamBounds } from "./kernel/index.ts";
+import {
+  createPublicRequest,
+  fetchDocument,
+  isPublicAddress,
+  type Kernel,
+  LoadShedder,
+  type Log,
+  monotonicNow,
+  type UpstreamBounds,
+} from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
 import { type Billing, createPruner, openBilling, readOverdrawn, remoteCalls } from "./ledger/index.ts";
 import type { Observability } from "./observability/index.ts";
-import { OperatorCatalogueEditor, type PluginSnapshot, Providers, readHealth } from "./providers/index.ts";
+import { OperatorCatalogueEditor, type PluginSnapshot, Providers } from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
 import { RefusalLog, UsageRollup } from "./reports/index.ts";
 
@@ -86,7 +105,8 @@ class StartError extends Error {
 export async function createApp(options: AppOptions): Promise<App> {
   const { config, store, log, observability, now = Date.now } = options;
   const providers = await openProviders(options, now);
-  const accounts = createAccounts({ store, defaults: config, now });
+  const tokenIssuers = openTokenIssuers(options);
+  const accounts = createAccounts({ store, defaults: config, now, tokens: tokenIssuers });
   await accounts.prepare();
   const observer = providers.observe(observability?.calls);
   const { onCommit } = observability ?? {};
@@ -111,6 +131,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     log,
     now,
     ...{ store, accounts, ledger, refusals, rollup, contentLog, kernel, providers },
+    tokenIssuers: tokenIssuers.issuers,
     snapshot: () => providers.snapshot,
     catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
     remoteCalls: store.shared ? remoteCalls(store) : undefined,
@@ -121,7 +142,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     sealKey: await readSealKey(store),
     signingSecret: await store.setting("file_signing_secret", createSecret),
     readinessProblems: async () => getReadinessProblems(providers.snapshot, options),
-    degraded: () => [...degraded(), ...describeFailing(providers, kernel)],
+    degraded,
     site: options.site,
     metrics: observability?.onApi,
   });
@@ -167,6 +188,23 @@ async function openProviders(options: AppOptions, now: () => number): Promise<Pr
   return providers;
 }
 
+/** The issuers of tokens, and how their keys are read. @throws {ConfigError} When JWT_ISSUERS cannot be used. */
+function openTokenIssuers({ config, store }: AppOptions) {
+  const { jwtIssuers, jwtNetworks = [], proxyEnv } = config;
+  let given: readonly TokenIssuer[] | undefined;
+  try {
+    given = jwtIssuers === undefined ? undefined : parseTokenIssuers(jwtIssuers);
+  } catch (error) {
+    throw new ConfigError("JWT_ISSUERS", (error as Error).message);
+  }
+  const { has: isListed } = createNetworkList(jwtNetworks);
+  const isPublic = (address: string) => isPublicAddress(address) || isListed(address);
+  const overTls = createPublicRequest({ proxyEnv, isPublic });
+  const plain = createPublicRequest({ isPublic: isListed });
+  const readDocument = (url: string) => fetchDocument(url.startsWith("http:") ? plain : overTls, url);
+  return { issuers: new TokenIssuers(store, given), readDocument };
+}
+
 async function readSealKey(store: Store): Promise<Uint8Array> {
   return createHash("sha256")
     .update(await store.setting("seal_secret", createSecret))
@@ -203,14 +241,6 @@ function describeStore({ config, store }: AppOptions, degraded: () => string[]) 
     isRedisUp: config.redisUrl === undefined ? undefined : () => degraded().length === 0,
     overdrawn: () => readOverdrawn(store),
   };
-}
-
-/** The providers that answer no calls now, without their words: /readyz is for everybody. */
-function describeFailing(providers: Providers, { registry, now }: Kernel): string[] {
-  return readHealth(providers, registry, now()).flatMap(({ provider, state }) => {
-    if (state === "refused") return [`The provider ${provider} refuses the gateway's key`];
-    return state === "failing" ? [`The provider ${provider} is failing`] : [];
-  });
 }
 
 function getReadinessProblems(snapshot: PluginSnapshot, { store, config }: AppOptions): string[] {

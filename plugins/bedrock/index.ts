@@ -15,7 +15,7 @@ import { readFault } from "./errors.ts";
 import { isClaude, modelOptions } from "./options.ts";
 import { toConverse } from "./request.ts";
 import { fromConverse, readUsage } from "./response.ts";
-import { fromEvents } from "./stream.ts";
+import { ConverseStream } from "./stream.ts";
 
 export default definePlugin({
   name: "bedrock",
@@ -42,7 +42,7 @@ async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
   const fetched = await fetchImages(request.messages, upstream);
   const { body, reading } = toConverse(request, { model, fetched, warn });
   if (request.stream === true) {
-    return fromEvents(await upstream.events(pathOf(model.upstreamId, "converse-stream"), body), reading);
+    return new ConverseStream(await upstream.events(pathOf(model.upstreamId, "converse-stream"), body), reading);
   }
   return fromConverse(await upstream.json(pathOf(model.upstreamId, "converse"), body), reading, Date.now());
 }

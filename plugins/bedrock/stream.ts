@@ -1,5 +1,6 @@
 import {
   type ChatChunk,
+  type ChatStream,
   type ChatUsage,
   type ChunkChoice,
   FenceStripper,
@@ -26,22 +27,12 @@ const eventShape = {
 } as const;
 
 /**
- * Translates the events of `ConverseStream`, in the order in which OpenAI sends its chunks.
+ * Translates the events of `ConverseStream`, in the order in which OpenAI sends its chunks. Blocks come one after the other.
  *
  * @throws {UpstreamFault} When an event is an exception, cannot be read, or the stream ends before its message does.
  */
-export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: Reading): AsyncGenerator<ChatChunk> {
-  const answer = new StreamedAnswer(reading);
-  for await (const event of events) {
-    answer.take(event);
-    yield* answer.chunks.splice(0);
-  }
-  answer.end();
-}
-
-/** An answer as it grows. Its blocks come one after the other. */
-class StreamedAnswer {
-  readonly chunks: ChatChunk[] = [];
+export class ConverseStream implements ChatStream<ServerEvent> {
+  readonly events: ChatStream<ServerEvent>["events"];
   readonly #reading: Reading;
   readonly #fences: FenceStripper | undefined;
   #begun = false;
@@ -54,28 +45,34 @@ class StreamedAnswer {
   #call: { isJson: boolean; isDropped: boolean; input: string } | undefined;
   /** Text beside a forced JSON tool: the answer only when the tool is not called. */
   #heldText: string | undefined = "";
+  /** The chunks of the event at work. */
+  #chunks: ChatChunk[] = [];
 
-  constructor(reading: Reading) {
+  constructor(events: ChatStream<ServerEvent>["events"], reading: Reading) {
+    this.events = events;
     this.#reading = reading;
     this.#fences = reading.fenced === true ? new FenceStripper() : undefined;
   }
 
-  take(event: ServerEvent): void {
+  push(event: ServerEvent): ChatChunk[] {
     if (event.event === "error") throw readStreamError(event);
     const said = parseJson(event.data);
     if (!parseShape(said, eventShape)) {
       throw new UpstreamFault("bad_response", "The provider's stream holds an event that is no object");
     }
     if (event.event === "raw") throw readStreamError({ event: "error", data: JSON.stringify({ error: said }) });
+    this.#chunks = [];
     if (event.event === "contentBlockStart" && said.start?.toolUse !== undefined) this.#open(said.start.toolUse);
     else if (event.event === "contentBlockDelta" && said.delta !== undefined) this.#grow(said.delta);
     else if (event.event === "contentBlockStop") this.#close();
     else if (event.event === "messageStop") this.#stop(said.stopReason);
     else if (event.event === "metadata") this.#report(toUsage(said.usage), said.serviceTier);
+    return this.#chunks;
   }
 
-  end(): void {
-    if (!this.#isStopped) throw new UpstreamFault("bad_response", "The provider's stream ended before the answer did");
+  end(): ChatChunk[] {
+    if (this.#isStopped) return [];
+    throw new UpstreamFault("bad_response", "The provider's stream ended before the answer did");
   }
 
   #open({ toolUseId: id = "", name = "" }: { toolUseId?: string | undefined; name?: string | undefined }): void {
@@ -126,7 +123,7 @@ class StreamedAnswer {
 
   #report(usage: ChatUsage | undefined, tier: unknown): void {
     const bill = toTier(tier);
-    if (usage !== undefined) this.chunks.push({ choices: [], usage, ...bill } as ChatChunk);
+    if (usage !== undefined) this.#chunks.push({ choices: [], usage, ...bill } as ChatChunk);
   }
 
   #text(text: string): void {
@@ -154,6 +151,6 @@ class StreamedAnswer {
       this.#begun = true;
       this.#push({ role: "assistant", content: calls === undefined ? "" : null, refusal: null });
     }
-    this.chunks.push({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
+    this.#chunks.push({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
   }
 }

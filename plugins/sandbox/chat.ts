@@ -1,15 +1,24 @@
-import type { Call, ChatChunk, ChatCompletion, ChatRequest, ChatUsage, ChunkChoice } from "modelgate/plugin";
+import {
+  type Call,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  type ChatStream,
+  type ChatUsage,
+  type ChunkChoice,
+  fromIterable,
+} from "modelgate/plugin";
 import { applyFaults, failWhole, readFaults, withFaults } from "./faults.ts";
 import { countUsage, getPrompt, type Reply, replyTo, toPieces } from "./reply.ts";
 
 /** Echoes the prompt, calls tools, fills schemas. */
-export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
+export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | ChatStream> {
   const { request, model, signal } = call;
   const { text, faults } = readFaults(getPrompt(request));
   await applyFaults(faults, signal);
   const replies = Array.from({ length: request.n ?? 1 }, (_, choice) => replyTo(request, model, text, choice));
   const usage = faults.usageMissing ? undefined : countUsage(request, replies);
-  if (request.stream === true) return withFaults(toChunks(replies, usage), faults, signal);
+  if (request.stream === true) return fromIterable(withFaults(toChunks(replies, usage), faults, signal));
   failWhole(faults);
   return {
     id: call.id,

@@ -1,8 +1,8 @@
 import {
   type Call,
-  type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
+  type ChatStream,
   openai,
   type Upstream,
 } from "modelgate/plugin";
@@ -14,7 +14,7 @@ const dialect = openai({ chat: { think: true, systemRole: "system" } });
 export const omits = dialect.chat?.omits;
 
 /** Chat in OpenAI's dialect. Only it stands below `/v1`: https://docs.sarvam.ai/api-reference-docs/chat */
-export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
+export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | ChatStream> {
   if (dialect.chat === undefined) throw new TypeError("The dialect has no chat");
   return dialect.chat({ ...call, upstream: belowVersion(call) });
 }

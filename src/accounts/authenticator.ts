@@ -13,6 +13,8 @@ import type { KeyRecord, Store } from "../db/index.ts";
 import { equalHashes, hasChecksum, hashSecret, readIdSecret } from "./api-key.ts";
 import { toKeyLimits, toNetworkList } from "./key-fields.ts";
 import type { LastUsedTracker } from "./last-used.ts";
+import { isToken } from "./tokens/issuers.ts";
+import { TokenAuthenticator, type TokenOptions } from "./tokens/token-authenticator.ts";
 
 /** Limits of accounts that have none of their own. */
 export interface AccountDefaults extends Limits {
@@ -60,12 +62,22 @@ const unknownMax = 5_000;
 /** Compared with when an id does not exist, so that it takes as long as a wrong secret. */
 const noHash = new Uint8Array(32);
 
+/** Options of {@link Authenticator}. */
+interface AuthenticatorOptions {
+  readonly store: Store;
+  readonly defaults: AccountDefaults;
+  readonly now: () => number;
+  /** Whose tokens (JWT) are accepted, and how their keys are read; absent: none are. */
+  readonly tokens?: Pick<TokenOptions, "issuers" | "readDocument"> | undefined;
+}
+
 /** Checks API keys against a cache in memory, of which a change of the store makes one key or all stale. */
 export class Authenticator {
   readonly #store: Store;
   readonly #defaults: AccountDefaults;
   readonly #now: () => number;
   readonly #use: LastUsedTracker;
+  readonly #tokens: TokenAuthenticator | undefined;
   readonly #known = new LRUCache<string, KnownKey>({ max: keysMax });
   /** Tokens whose secret was verified, so that a key is not hashed again for each call. */
   readonly #verified = new LRUCache<string, VerifiedToken>({ max: keysMax });
@@ -74,8 +86,14 @@ export class Authenticator {
   #keyChanges = 0;
   #idSecret: Promise<string> | undefined;
 
-  constructor(store: Store, defaults: AccountDefaults, use: LastUsedTracker, now: () => number) {
+  constructor({ store, defaults, now, tokens }: AuthenticatorOptions, use: LastUsedTracker) {
     this.#store = store;
+    this.#tokens =
+      tokens &&
+      new TokenAuthenticator({
+        ...{ ...tokens, store, now, keysMax: defaults.maxKeysPerAccount },
+        callerOf: (id) => this.#readCaller(id),
+      });
     this.#use = use;
     this.#defaults = defaults;
     this.#now = now;
@@ -86,13 +104,21 @@ export class Authenticator {
   authenticate(token: string): Caller | Promise<Caller> {
     const verified = this.#verified.get(token);
     if (verified !== undefined && this.#isCurrent(verified.known)) return this.#getCaller(verified);
+    if (this.#tokens !== undefined && isToken(token)) return this.#tokens.authenticate(token);
     if (token === "") throw invalidKey("Missing API key: send the header Authorization: Bearer <API key>");
     const key = parseApiKey(token);
     if (isAdminKey(token)) throw incorrectKey(maskKey(token), "is an admin key, which makes no calls; use an API key");
     if (key === undefined) throw incorrectKey(maskKey(token), `is malformed; expected ${apiKeyForm}`);
-    const found = this.#find(key);
+    const found = this.#find(key.id);
     if (found instanceof Promise) return found.then((known) => this.#check(token, key, known));
     return this.#check(token, key, found);
+  }
+
+  /** The caller of a key whose holder was proved in another way than by its secret. */
+  #readCaller(id: string): Caller | undefined | Promise<Caller | undefined> {
+    const toCaller = (known: KnownKey | undefined) => known && this.#getCaller({ known, until: undefined });
+    const found = this.#find(id, true);
+    return found instanceof Promise ? found.then(toCaller) : toCaller(found);
   }
 
   #check(token: string, { secret }: KeyParts, known: KnownKey | undefined): Caller {
@@ -136,7 +162,8 @@ export class Authenticator {
     if (known !== undefined) this.#known.set(id, { ...known, revision: -1 });
   }
 
-  #find({ id }: KeyParts): KnownKey | undefined | Promise<KnownKey | undefined> {
+  /** @param isProven Nobody can have made the id up. */
+  #find(id: string, isProven = false): KnownKey | undefined | Promise<KnownKey | undefined> {
     const { revision } = this.#store;
     const known = this.#known.get(id);
     if (known?.revision === revision) return known;
@@ -144,7 +171,8 @@ export class Authenticator {
     const changes = this.#keyChanges;
     const keep = (record: KeyRecord | undefined) => this.#keep(id, record, { revision, changes });
     try {
-      const record = this.#store.shared && known === undefined ? this.#readNew(id) : this.#store.readKey(id);
+      const record =
+        this.#store.shared && known === undefined && !isProven ? this.#readNew(id) : this.#store.readKey(id);
       return record instanceof Promise ? record.then(keep, storeUnavailable) : keep(record);
     } catch (cause) {
       return storeUnavailable(cause);

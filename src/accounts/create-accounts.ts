@@ -19,6 +19,7 @@ import {
 } from "./keys.ts";
 import { LastUsedTracker } from "./last-used.ts";
 import type { PageQuery } from "./pages.ts";
+import type { TokenOptions } from "./tokens/token-authenticator.ts";
 
 /** Accounts and their API keys. This process sees a write at once, others at their next {@link Accounts.sync}. */
 export interface Accounts {
@@ -71,13 +72,15 @@ export interface Accounts {
 export interface AccountsOptions {
   store: Store;
   defaults: AccountDefaults;
+  /** Whose tokens (JWT) are accepted, and how their keys are read; absent: none are. */
+  tokens?: Pick<TokenOptions, "issuers" | "readDocument"> | undefined;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
 }
 
-export function createAccounts({ store, defaults, now = Date.now }: AccountsOptions): Accounts {
+export function createAccounts({ store, defaults, tokens, now = Date.now }: AccountsOptions): Accounts {
   const lastUsed = new LastUsedTracker();
-  const authenticator = new Authenticator(store, defaults, lastUsed, now);
+  const authenticator = new Authenticator({ store, defaults, tokens, now }, lastUsed);
   const keyRules = () => ({ now: now(), keysMax: defaults.maxKeysPerAccount });
   return {
     authenticate: (token) => authenticator.authenticate(token),

@@ -64,6 +64,7 @@ export { findTwoPeople, listPeople, type Person, type TeamActor } from "./teams/
 export { listTeams, type Team } from "./teams/switch-account.ts";
 export { teamActions } from "./teams/team-actions.ts";
 export { listTeamInvitations, readTeamInvitation } from "./teams/team-invitations.ts";
+export { isToken, parseTokenIssuers, type TokenIssuer, TokenIssuers } from "./tokens/issuers.ts";
 export { findUser, hasOwner, makeTemporaryPassword } from "./users.ts";
 export { createEmailVerification, verifyEmail } from "./verify-email.ts";
 export { createVoucher, listVouchers, redeemedVouchers, redeemVoucher, type Voucher, voidVoucher } from "./vouchers.ts";

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Selectable, Transaction } from "kysely";
 import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
 import { type Database, isConstraintError, isOfRunningPeriod, type Store } from "../db/index.ts";
@@ -44,6 +45,14 @@ export interface ApiKey {
   previousUntil: number | undefined;
   /** The service account whose key it is; absent for a key of a person or a command. */
   serviceAccountId: string | undefined;
+  /** Whose tokens (JWT) it stands for; absent for a key with a secret. */
+  tokenSubject: TokenSubject | undefined;
+}
+
+/** The claims `iss` and `sub` of a token. */
+export interface TokenSubject {
+  readonly issuer: string;
+  readonly subject: string;
 }
 
 /** The fields of a new key. */
@@ -129,6 +138,50 @@ export async function createKey(
   return created;
 }
 
+/** The id of the key that stands for a subject of an issuer in an account. Nobody can choose it. */
+export function tokenKeyId({ issuer, subject, accountId }: TokenSubject & { accountId: string }): string {
+  const digest = createHash("sha256")
+    .update(JSON.stringify([issuer, subject, accountId]))
+    .digest("hex");
+  return `jwt${digest.slice(0, 32)}`;
+}
+
+/**
+ * Creates the key that stands for a subject's tokens, if it is not there. It has no secret.
+ *
+ * @throws {GatewayError} `conflict` when the account has `keysMax` usable keys.
+ */
+export async function createTokenKey(
+  store: Store,
+  { accountId, issuer, subject, name, by }: TokenSubject & { accountId: string; name: string; by: string },
+  { now, keysMax }: KeyRules,
+): Promise<void> {
+  const row = {
+    id: tokenKeyId({ issuer, subject, accountId }),
+    account_id: accountId,
+    name,
+    secret_hash: "",
+    allowed_models: null,
+    ...limitColumns({}),
+    created_at: now,
+    expires_at: null,
+    revoked_at: null,
+    last_used_at: null,
+    created_by: by,
+    token_issuer: issuer,
+    token_subject: subject,
+  };
+  await store.change(async (db) => {
+    await checkKeyCount(db, row, now, keysMax);
+    const inserted = db
+      .insertInto("keys")
+      .values(row)
+      .onConflict((conflict) => conflict.column("id").doNothing());
+    const { numInsertedOrUpdatedRows: count = 0n } = await inserted.executeTakeFirstOrThrow();
+    if (count > 0n) await recordKeyAudit(db, { by, action: "key.create", ...row }, now);
+  }, row.id);
+}
+
 /** Locks the account and counts its usable keys. Importing an existing key again is not a new key. */
 async function checkKeyCount(
   db: Transaction<Database>,
@@ -208,7 +261,8 @@ export async function listShownKeys(
  * Deletes keys that have ended: those that were never used after a day, others when the calls are deleted that they made,
  * until when lists and statistics show their names. Returns how many. Called by a timer.
  *
- * Keys without a maker stay: they are those of starts, which would import a revoked MODELGATE_BOOTSTRAP_KEY anew.
+ * Keys without a maker stay: they are those of starts, which would import a revoked MODELGATE_BOOTSTRAP_KEY anew. So do those
+ * of tokens, which would be made anew.
  */
 export async function pruneKeys({ db }: Pick<Store, "db">, now: number, retentionDays: number): Promise<number> {
   const ended = (column: "revoked_at" | "expires_at", before: number, isUnused: boolean) =>
@@ -218,6 +272,7 @@ export async function pruneKeys({ db }: Pick<Store, "db">, now: number, retentio
       .where(column, "is not", null)
       .where(column, "<=", before)
       .where("created_by", "is not", null)
+      .where("token_subject", "is", null)
       .$if(isUnused, (query) => query.where("last_used_at", "is", null))
       .limit(pruneChunkMax);
   let pruned = 0;
@@ -338,7 +393,13 @@ function toApiKey(row: Selectable<Database["keys"]> & { spent_nanodollars: numbe
     allowedNetworks: readNetworks(row.allowed_networks),
     previousUntil: row.previous_until ?? undefined,
     serviceAccountId: row.service_account_id ?? undefined,
+    tokenSubject: toTokenSubject(row),
   };
+}
+
+function toTokenSubject(row: Selectable<Database["keys"]>): TokenSubject | undefined {
+  const { token_issuer: issuer, token_subject: subject } = row;
+  return issuer === null || subject === null ? undefined : { issuer, subject };
 }
 
 /** Changes to a key: `null` removes a value, absent fields are unchanged. */
@@ -430,9 +491,12 @@ export async function rotateKey(
         previous_until: previousUntil,
       }))
       .where("id", "=", id)
-      .returning(["id", "account_id", "name", "revoked_at", "expires_at", "created_by"])
+      .returning(["id", "account_id", "name", "revoked_at", "expires_at", "created_by", "token_subject"])
       .executeTakeFirst();
     if (key === undefined) throw unknownKey(id);
+    if (key.token_subject !== null) {
+      throw new GatewayError("conflict", `API key ${id} stands for tokens and has no secret; their issuer renews them`);
+    }
     if (key.revoked_at !== null || (key.expires_at !== null && key.expires_at <= now)) {
       throw new GatewayError("conflict", `API key ${id} has ended; create a new one`);
     }

@@ -75,6 +75,14 @@ async function setLimits(
   await recordAudit(scope, entry, now);
 }
 
+interface NewProject {
+  readonly name: string;
+  /** Whose own account it is; absent: it is a team. */
+  readonly email?: string | undefined;
+  /** The address of a team, by which a program finds it again; absent: one is made of its name. */
+  readonly address?: string;
+}
+
 /**
  * Creates an account with what is decided about it. Without an e-mail it is a team that nobody is in yet, with an address at
  * which nobody can receive mail.
@@ -84,11 +92,11 @@ async function setLimits(
  */
 export function createProject(
   store: TransactionScope,
-  { by, name, email, changes }: { by: Actor; name: string; email?: string | undefined; changes: ProjectChanges },
+  { by, changes, ...fields }: NewProject & { by: Actor; changes: ProjectChanges },
   now: () => number,
 ): Promise<string> {
   return inTransaction(store, async (scope) => {
-    const accountId = await createEmpty(scope, { by, name, email }, now);
+    const accountId = await createEmpty(scope, { by, ...fields }, now);
     await changeProject(scope, { by, accountId, changes }, now);
     return accountId;
   });
@@ -96,14 +104,14 @@ export function createProject(
 
 async function createEmpty(
   scope: TransactionScope,
-  { by, name, email }: { by: Actor; name: string; email: string | undefined },
+  { by, name, email, address }: NewProject & { by: Actor },
   now: () => number,
 ): Promise<string> {
   if (email !== undefined) {
     return (await auditedActions(createAudited(scope, now), now).createAccount(by, { email, name })).id;
   }
   const id = newAccountId();
-  const row = accountRowOf({ id, email: toAddress(name, id), name: parseName(name) }, now());
+  const row = accountRowOf({ id, email: address ?? toAddress(name, id), name: parseName(name) }, now());
   await scope.db.insertInto("accounts").values(row).execute();
   const detail = { email: row.email };
   await recordAudit(scope, { accountId: by.accountId, action: "account.create", subject: id, detail }, now());

@@ -1,8 +1,8 @@
 import type { TransactionScope } from "../db/index.ts";
 
-/** An action of an administrator, of a command, of the identity provider, or of a payment provider with money. */
+/** An action of an administrator, of a command, of the identity provider, of a token, or of a payment provider with money. */
 export interface AuditEntry {
-  /** The administrator's account, `cli`, `oidc` or `stripe`. */
+  /** The administrator's account, `cli`, `oidc`, `jwt` or `stripe`. */
   accountId: string;
   /** `account.credit` */
   action: string;

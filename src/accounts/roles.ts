@@ -25,9 +25,12 @@ export function adminKeyOf(actorId: string): string | undefined {
   return /^admin-key:(.+)$/.exec(actorId)?.[1];
 }
 
-/** Whether an actor is a command or an admin key, rather than a person. */
+/** The first call of a token (JWT), whose issuer the operator trusts with accounts by JWT_ISSUERS. */
+export const tokenIssuer: Actor = { accountId: "jwt", role: "owner" };
+
+/** Whether an actor is a command, an admin key or a token, rather than a person. */
 export function isProgram(actorId: string): boolean {
-  return actorId === commandLine.accountId || adminKeyOf(actorId) !== undefined;
+  return actorId === commandLine.accountId || actorId === tokenIssuer.accountId || adminKeyOf(actorId) !== undefined;
 }
 
 /** The identity provider, which the operator trusts with roles by OIDC_ROLE_CLAIM. */

@@ -1,4 +1,4 @@
-import { isLoopback } from "../config/index.ts";
+import { isLoopback } from "../contract/index.ts";
 import { DeliveryError, sendMsMax } from "./message.ts";
 import type { Smtp } from "./settings.ts";
 

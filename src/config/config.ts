@@ -8,10 +8,11 @@ import {
   formatCredential,
   getForm,
   getPlainFields,
+  isPlainUrl,
   type ProviderPlugin,
 } from "../contract/index.ts";
 import { type Setting, settings } from "./settings.ts";
-import { getPublicOrigin, isPlainUrl } from "./urls.ts";
+import { getPublicOrigin } from "./urls.ts";
 
 type SettingName = keyof typeof settings;
 type Values = {

@@ -18,4 +18,4 @@ export {
   getStoreOptions,
   makeHome,
 } from "./paths.ts";
-export { getLocalOrigin, getPublicOrigin, isLoopback, toListenError } from "./urls.ts";
+export { getLocalOrigin, getPublicOrigin, toListenError } from "./urls.ts";

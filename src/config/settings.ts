@@ -1,9 +1,7 @@
-import { apiKeyForm, parseApiKey } from "../contract/index.ts";
+import { apiKeyForm, isIssuer, isPlainUrl, parseApiKey } from "../contract/index.ts";
 import {
   areRedisUrls,
   hostPattern,
-  isIssuer,
-  isPlainUrl,
   isPostgresUrl,
   isSmtpUrl,
   parseNetworks,
@@ -183,6 +181,13 @@ export const settings = {
   oidcRoles: optional("OIDC_ROLES", {
     expected: "pairs of a value and a role such as gateway-admins=admin,auditors=viewer",
     parse: parseRolePairs,
+  }),
+  /** Whose tokens (JWT) are accepted in place of API keys, instead of those set on the dashboard; checked at the start. */
+  jwtIssuers: optional("JWT_ISSUERS", matching(/^\[/, "a JSON list of issuers")),
+  /** Private networks in which issuers of tokens may be asked for their keys; absent: public addresses only. */
+  jwtNetworks: optional("JWT_NETWORKS", {
+    expected: "comma-separated addresses or CIDR ranges such as 10.0.0.0/8",
+    parse: parseNetworks,
   }),
   /** Absent, like the next: no payments are accepted. */
   stripeSecretKey: secret(

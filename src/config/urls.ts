@@ -3,11 +3,6 @@ import { isNetwork } from "../contract/index.ts";
 /** A host name or an IP address without brackets. */
 export const hostPattern = /^[A-Za-z0-9._:-]{1,253}$/;
 
-/** Whether a server on this host can be reached from this machine only. */
-export function isLoopback(host: string): boolean {
-  return /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?|::ffff:127(\.\d{1,3}){3})$/i.test(host);
-}
-
 /** The origin of a server as a browser on this machine reaches it. */
 export function getLocalOrigin(host: string, port: number): string {
   const bracketed = host.includes(":") ? `[${host}]` : host;
@@ -55,20 +50,6 @@ export function parseOrigin(text: string): string | undefined {
 export function parseNetworks(text: string): string[] | undefined {
   const networks = text.split(",").map((network) => network.trim());
   return networks.every(isNetwork) ? networks : undefined;
-}
-
-/** Whether it is an http or https URL without user name, query or fragment. */
-export function isPlainUrl(text: string): boolean {
-  const url = URL.parse(text);
-  if (url === null || !/^https?:$/.test(url.protocol)) return false;
-  return url.username + url.password + url.search + url.hash === "";
-}
-
-/** An issuer over http is accepted on this machine only: on a network its answers could be forged. */
-export function isIssuer(text: string): boolean {
-  if (!isPlainUrl(text)) return false;
-  const { protocol, hostname } = new URL(text);
-  return protocol === "https:" || isLoopback(hostname);
 }
 
 /** One Redis URL, or those of a cluster's nodes; a cluster has no numbered databases. */

@@ -31,6 +31,16 @@ export interface KeyLimits {
   budgetPeriod?: BudgetPeriod | undefined;
 }
 
+/** Who a token says is calling. */
+export interface CallerToken {
+  /** The claims `iss` and `sub`. */
+  readonly issuer: string;
+  readonly subject: string;
+  /** Names of the person, and of a customer of theirs, as claims give them. */
+  readonly user?: string | undefined;
+  readonly endUser?: string | undefined;
+}
+
 /** Who is calling: what a checked API key stands for. */
 export interface Caller {
   accountId: string;
@@ -52,6 +62,8 @@ export interface Caller {
   keepsContent?: true;
   /** Where the key may be used from; absent: anywhere. */
   allowedNetworks?: NetworkList;
+  /** The token (JWT) that stood in place of an API key; absent: none. */
+  token?: CallerToken | undefined;
 }
 
 /** What a call asks the ledger before it may reach a provider. */

@@ -1,5 +1,5 @@
 import { type Static, type TNumber, type TOptional, Type } from "@sinclair/typebox";
-import { capabilities } from "./capability.ts";
+import { modelCapabilities } from "./capability.ts";
 import { type MeterName, quotaWeights, unitMeters } from "./meters.ts";
 import { Price } from "./price.ts";
 
@@ -28,7 +28,7 @@ export const Model = Type.Object(
     }),
     aliases: Type.Optional(names("Other names clients know; an alias is answered with this row's id")),
     upstreamId: Type.String({ minLength: 1, maxLength: 200, description: "What the provider calls it" }),
-    capability: Type.Union(capabilities.map((name) => Type.Literal(name))),
+    capability: Type.Union(modelCapabilities.map((name) => Type.Literal(name))),
     endpoint: Type.Optional(
       Type.Literal("responses", {
         description: "Where its provider serves a chat model, if it is not at /chat/completions",
@@ -123,6 +123,14 @@ export const Model = Type.Object(
   { additionalProperties: false },
 );
 export type Model = Static<typeof Model>;
+
+/**
+ * What people call a model: the provider's own name where clients may use it here too, else the id. The id stays what the
+ * ledger, keys and filters know it by.
+ */
+export function getDisplayName({ id, aliases = [], upstreamId }: Pick<Model, "id" | "aliases" | "upstreamId">): string {
+  return aliases.includes(upstreamId) ? upstreamId : id;
+}
 
 /** How long before a model's end it is announced. */
 const noticeMs = 60 * 86_400_000;

@@ -1,16 +1,23 @@
+import type { Interval } from "./data/time-range.ts";
+import { getZone } from "./data/time-zone.ts";
+
 const locale = "en-US";
 const whole = new Intl.NumberFormat(locale);
 const short = new Intl.NumberFormat(locale, { notation: "compact", maximumFractionDigits: 1 });
 const day = { month: "short", day: "numeric" } as const;
 const minute = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
 const utc = { timeZone: "UTC" } as const;
-const dateTime = new Intl.DateTimeFormat(locale, { ...day, ...minute });
-const toSecond = new Intl.DateTimeFormat(locale, { ...day, ...minute, year: "numeric", second: "2-digit" });
-const dayOnly = new Intl.DateTimeFormat(locale, { ...day, year: "numeric" });
 const wholeDayInUtc = new Intl.DateTimeFormat(locale, { ...day, ...utc, year: "numeric" });
 const dayInUtc = new Intl.DateTimeFormat(locale, { ...day, ...utc });
 const monthInUtc = new Intl.DateTimeFormat(locale, { ...utc, month: "short", year: "numeric" });
 const hourInUtc = new Intl.DateTimeFormat(locale, { ...minute, ...utc });
+const toFormats = (options: Intl.DateTimeFormatOptions) => ({
+  utc: new Intl.DateTimeFormat(locale, { ...options, ...utc }),
+  local: new Intl.DateTimeFormat(locale, options),
+});
+const dateTime = toFormats({ ...day, ...minute, timeZoneName: "short" });
+const toSecond = toFormats({ ...day, ...minute, year: "numeric", second: "2-digit", timeZoneName: "short" });
+const dayOnly = toFormats({ ...day, year: "numeric" });
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto", style: "short" });
 
 const minuteMs = 60_000;
@@ -63,6 +70,15 @@ export function formatMs(ms: number | null): string {
   return ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
 }
 
+/** A change in percent, such as `+12 %`; undefined where there was nothing before. */
+export function formatChange(now: number, before: number): string | undefined {
+  if (before === 0) return now === 0 ? "±0 %" : undefined;
+  const percent = ((now - before) / Math.abs(before)) * 100;
+  const rounded = Math.abs(percent) < 10 ? Math.round(percent * 10) / 10 : Math.round(percent);
+  if (rounded === 0) return "±0 %";
+  return `${rounded > 0 ? "+" : "−"}${Math.abs(rounded).toLocaleString(locale)} %`;
+}
+
 /** A share of 1 in percent; a dash for an unknown one. */
 export function formatShare(share: number | null): string {
   if (share === null) return "–";
@@ -70,17 +86,18 @@ export function formatShare(share: number | null): string {
   return `${percent > 0 && percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
 }
 
+/** A moment in the chosen time zone, which it names. */
 export function formatMoment(text: string | null): string {
-  return text === null ? "–" : dateTime.format(new Date(text));
+  return text === null ? "–" : dateTime[getZone()].format(new Date(text));
 }
 
 /** A moment with its year and second. */
 export function formatSecond(text: string): string {
-  return toSecond.format(new Date(text));
+  return toSecond[getZone()].format(new Date(text));
 }
 
 export function formatDay(text: string | null): string {
-  return text === null ? "–" : dayOnly.format(new Date(text));
+  return text === null ? "–" : dayOnly[getZone()].format(new Date(text));
 }
 
 /** A UTC calendar day. */
@@ -108,14 +125,14 @@ export function formatUntil(text: string, now: number = Date.now()): string {
 }
 
 /** The label of a usage bucket (UTC). */
-export function formatBucket(start: string, period: string): string {
+export function formatBucket(start: string, interval: Interval): string {
   const at = new Date(start);
-  if (period === "hourly") return `${dayInUtc.format(at)}, ${hourInUtc.format(at)}`;
-  if (period === "monthly") return monthInUtc.format(at);
+  if (interval === "hour") return `${dayInUtc.format(at)}, ${hourInUtc.format(at)}`;
+  if (interval === "month") return monthInUtc.format(at);
   return dayInUtc.format(at);
 }
 
 /** The short label of a bucket on the axis. */
-export function formatTick(start: string, period: string): string {
-  return period === "hourly" ? hourInUtc.format(new Date(start)) : formatBucket(start, period);
+export function formatTick(start: string, interval: Interval): string {
+  return interval === "hour" ? hourInUtc.format(new Date(start)) : formatBucket(start, interval);
 }

@@ -129,6 +129,9 @@ interface KeysTable {
   previous_until: Generated<number | null>;
   /** The service account whose key it is; null: it is of a person or a command. */
   service_account_id: Generated<string | null>;
+  /** The subject whose tokens (JWT) this key stands for, and their issuer; null: it has a secret of its own. */
+  token_issuer: Generated<string | null>;
+  token_subject: Generated<string | null>;
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Accounts, createCheckout, Payments, SignIn } from "../accounts/index.ts";
+import type { Accounts, createCheckout, Payments, SignIn, TokenIssuers } from "../accounts/index.ts";
 import type { Config } from "../config/index.ts";
 import type { ContentLog } from "../content-log/index.ts";
 import type { Ledger } from "../contract/index.ts";
@@ -20,6 +20,8 @@ export interface HttpDeps {
   readonly store: Store;
   readonly accounts: Accounts;
   readonly signIn: SignIn;
+  /** Whose tokens (JWT) are accepted in place of API keys. */
+  readonly tokenIssuers: TokenIssuers;
   /** The payment provider; absent when none is configured. */
   readonly payments: Payments | undefined;
   /** Begins a payment and returns the address for the browser. */

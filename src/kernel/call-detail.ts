@@ -16,11 +16,14 @@ export interface CallDetail {
   readonly ignored?: readonly string[] | undefined;
   readonly lowered?: Readonly<Record<string, number>> | undefined;
   readonly warnings?: readonly string[] | undefined;
+  /** Whose token (JWT) the caller had, by the claim `sub`, and which of their customers they called for. */
+  readonly subject?: string | undefined;
+  readonly end_user?: string | undefined;
 }
 
 /** JSON of the call's {@link CallDetail}; undefined when there is nothing to tell. Read when the call is settled. */
 export function formatCallDetail(call: CallContext): string | undefined {
-  const { sink, finishReasons, errorMessage, failedAttempts, ignored, lowered, warnings } = call;
+  const { caller, sink, finishReasons, errorMessage, failedAttempts, ignored, lowered, warnings } = call;
   const detail: CallDetail = {
     stream: sink === undefined ? undefined : true,
     finish: finishReasons?.length ? finishReasons : undefined,
@@ -29,6 +32,8 @@ export function formatCallDetail(call: CallContext): string | undefined {
     ignored: ignored.size === 0 ? undefined : [...ignored],
     lowered,
     warnings: warnings.length === 0 ? undefined : warnings,
+    subject: caller.token?.subject,
+    end_user: caller.token?.endUser,
   };
   const text = JSON.stringify(detail);
   return text === "{}" ? undefined : text;

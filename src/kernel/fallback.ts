@@ -7,13 +7,13 @@ import {
   UpstreamFault,
 } from "../contract/index.ts";
 import type { CallContext } from "./call-context.ts";
-import { nextTurn } from "./capabilities/iterators.ts";
 import type { AnswerOf } from "./exchange.ts";
 import { isOverlong, maySendAgain } from "./routing/failures.ts";
 import { type Candidate, type Candidates, isReady } from "./routing/registry.ts";
 import { ownerOf } from "./routing/stickiness.ts";
 import type { FindOptions } from "./routing/succession.ts";
 import { orderMembers, type VirtualModel } from "./routing/virtual-models.ts";
+import { nextTurn } from "./streaming.ts";
 import type { Kernel } from "./types.ts";
 
 /** What of a call decides its candidates. */

@@ -23,7 +23,7 @@ export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.
 export type { CallObserver, Kernel, Log } from "./types.ts";
 export { getBaseUrl } from "./upstream/authorize.ts";
 export { ConnectionError } from "./upstream/connection-error.ts";
-export { createPublicRequest } from "./upstream/download.ts";
+export { createPublicRequest, fetchDocument } from "./upstream/download.ts";
 export { isHeaderValue } from "./upstream/http-client.ts";
 export { keepJsonText, keptCharsMin, type ValueSpan } from "./upstream/json-text.ts";
 export { type Network, openNetwork, type UpstreamBounds } from "./upstream/network.ts";

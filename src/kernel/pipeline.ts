@@ -11,7 +11,8 @@ import { formatCallDetail } from "./call-detail.ts";
 import { chatHandler } from "./capabilities/chat.ts";
 import { embeddingsHandler } from "./capabilities/embeddings.ts";
 import { imagesHandler } from "./capabilities/images.ts";
-import { nextTurn } from "./capabilities/iterators.ts";
+import { moderationHandler } from "./capabilities/moderation.ts";
+import { rerankHandler } from "./capabilities/rerank.ts";
 import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
@@ -23,6 +24,7 @@ import { createUsageMeter, recordOwed } from "./owed.ts";
 import { recordLateFailure } from "./routing/failures.ts";
 import type { Candidate } from "./routing/registry.ts";
 import { costMaxOfCall, priceOfCall } from "./service-tier.ts";
+import { nextTurn } from "./streaming.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 
 const fundErrors: ReadonlySet<string> = new Set(["insufficient_balance", "budget_exceeded", "quota_exceeded"]);
@@ -33,6 +35,8 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
   images: imagesHandler,
   transcription: transcriptionHandler,
   speech: speechHandler,
+  moderation: moderationHandler,
+  rerank: rerankHandler,
 };
 
 /**

@@ -15,18 +15,12 @@ const valueBytes: readonly number[] = [0, 0, 1, 2, 4, 8, -1, -1, 8, 16];
 const textType = 7;
 
 /** One message of an AWS event stream. Of its headers, those that are text. */
-export interface EventMessage {
+interface EventMessage {
   readonly headers: Readonly<Record<string, string>>;
   readonly payload: Uint8Array;
 }
 
-/**
- * Reads AWS event streams (`application/vnd.amazon.eventstream`) in pieces as they arrive.
- *
- * @example
- * const reader = new EventStreamReader();
- * [reader.push(new Uint8Array(0)).length, reader.isEmpty]; // => [0, true]
- */
+/** Reads the messages of AWS event streams (`application/vnd.amazon.eventstream`) in pieces as they arrive. */
 export class EventStreamReader {
   #bytes = new Uint8Array(0);
 
@@ -121,17 +115,26 @@ function writeMessage(type: string, payload: unknown): Uint8Array {
 }
 
 /**
- * The messages of an AWS event stream as events.
+ * Reads the same messages as events.
  *
- * @throws {UpstreamFault} `bad_response` when a message is damaged, or the last one is cut.
+ * @example
+ * const parser = new EventStreamParser();
+ * [parser.push(new Uint8Array(0)), parser.end()]; // => [[], []]
  */
-export async function* readEventStream(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
-  const reader = new EventStreamReader();
-  const decoder = new TextDecoder();
-  for await (const chunk of chunks) {
-    for (const { headers, payload } of reader.push(chunk)) yield toEvent(headers, decoder.decode(payload));
+export class EventStreamParser {
+  readonly #reader = new EventStreamReader();
+  readonly #decoder = new TextDecoder();
+
+  /** @throws {UpstreamFault} `bad_response` when a message is damaged. */
+  push(piece: Uint8Array): ServerEvent[] {
+    return this.#reader.push(piece).map(({ headers, payload }) => toEvent(headers, this.#decoder.decode(payload)));
   }
-  if (!reader.isEmpty) throw broken("a last message that is cut");
+
+  /** @throws {UpstreamFault} `bad_response` when the last message is cut. */
+  end(): ServerEvent[] {
+    if (this.#reader.isEmpty) return [];
+    throw broken("a last message that is cut");
+  }
 }
 
 function toEvent(headers: Readonly<Record<string, string>>, data: string): ServerEvent {

@@ -1,12 +1,13 @@
 import {
   badRequest,
-  type ChatChunk,
   type ChatCompletion,
   type ChatHandler,
   type ChatRequest,
+  type ChatStream,
   type ChunkChoice,
   type GatewayError,
   type Message,
+  mapChunks,
   type ToolCall,
 } from "../contract/index.ts";
 
@@ -151,7 +152,7 @@ export function withFunctionsAsTools(chat: ChatHandler): ChatHandler {
     if (!hasFunctions && !call.request.messages.some(isLegacy)) return chat(call);
     const answer = await chat({ ...call, request: toTools(call.request) });
     if (!hasFunctions) return answer;
-    return Symbol.asyncIterator in answer ? toLegacyChunks(answer) : toLegacyCompletion(answer);
+    return "push" in answer ? toLegacyStream(answer) : toLegacyCompletion(answer);
   };
   return chat.omits === undefined ? converting : Object.assign(converting, { omits: chat.omits });
 }
@@ -196,12 +197,12 @@ function toLegacyCompletion(completion: ChatCompletion): ChatCompletion {
   return completion;
 }
 
-async function* toLegacyChunks(chunks: AsyncIterable<ChatChunk>): AsyncGenerator<ChatChunk> {
+function toLegacyStream(stream: ChatStream): ChatStream {
   const called = new Set<number>();
-  for await (const chunk of chunks) {
+  return mapChunks(stream, (chunk) => {
     for (const choice of chunk.choices) toLegacyChoice(choice, called);
-    yield chunk;
-  }
+    return chunk;
+  });
 }
 
 function toLegacyChoice(choice: ChunkChoice, called: Set<number>): void {

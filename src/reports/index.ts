@@ -1,7 +1,7 @@
 export { type CallsWanted, exportCalls, type WrittenCall } from "./export-calls.ts";
 export { type CallsPage, type LatestCalls, type RecentCall, readLatestCalls, readRecentCalls } from "./recent-calls.ts";
 export { type RecordedUsage, recordedUsage } from "./recorded-usage.ts";
-export { type LogCursor, readRequest, readRequests } from "./requests/read-requests.ts";
+export { type LogCursor, readRefusalReasons, readRequest, readRequests } from "./requests/read-requests.ts";
 export { RefusalLog } from "./requests/refusal-log.ts";
 export type { LoggedRequest, RequestDetail } from "./requests/request-columns.ts";
 export type { RequestFilter, StatusFilter } from "./requests/request-filter.ts";
@@ -9,8 +9,10 @@ export { readStatement, type StatementLine } from "./statement.ts";
 export { readFigures, type StatisticsFigures, sumFigures } from "./statistics/figures.ts";
 export {
   type FiguresByHour,
+  type HourSpan,
   type Rank,
   readGroups,
+  readSum,
   readTotals,
   type StatisticsFilter,
   type StatisticsGroup,

@@ -16,18 +16,25 @@ const columns = [
   ...[...states, "key_id", "model", "capability", "premium"],
   ...[...usageColumns, "usage_source", "cost_nanodollars", "charged_nanodollars", "quota_tokens"],
   ...["route", "status", "error_code", "first_byte_ms", "duration_ms"],
+  ...["endpoint", "requests"],
 ] as const;
 
 type EndedCall = Selectable<Database["calls"]>;
+type Refusal = Selectable<Database["refusals"]>;
+/** Columns that a request may lack that was refused before it became a call. */
+type Lacking = "state" | "model" | "capability" | "premium";
 
-/** One of {@link readRecentCalls}. Of a call that runs most is null. */
-export type RecentCall = Pick<EndedCall, Exclude<(typeof columns)[number] & keyof EndedCall, "state">> & {
-  state: CallState;
-};
+/** One of {@link readRecentCalls}. Of a call that runs most is null. A refused request has no `state`. */
+export type RecentCall = Pick<EndedCall, Exclude<(typeof columns)[number] & keyof EndedCall, Lacking>> &
+  Pick<{ [Name in keyof EndedCall]: EndedCall[Name] | null }, Exclude<Lacking, "state">> & {
+    state: CallState | null;
+    endpoint: Refusal["endpoint"] | null;
+    requests: number | null;
+  };
 
 /**
- * The latest calls of an account, newest first; `before` (milliseconds since 1970) goes further back, `beforeId` with it
- * among calls of that very millisecond.
+ * The latest calls and refused requests of an account, newest first; `before` (milliseconds since 1970) goes further back,
+ * `beforeId` with it among those of that very millisecond.
  */
 export function readRecentCalls(store: Store, accountId: string, page: CallsPage): Promise<RecentCall[]> {
   return readLatest<RecentCall>(store, accountId, page, columns);
@@ -39,7 +46,7 @@ async function readLatest<Row extends Pick<RecentCall, (typeof states)[number]>>
   { limit, before = Number.MAX_SAFE_INTEGER, beforeId = "" }: CallsPage,
   names: readonly string[],
 ): Promise<Row[]> {
-  const read = (table: "calls" | "open_calls") =>
+  const read = (table: "calls" | "open_calls" | "refusals") =>
     sql<Row>`select ${selectColumns(table, names)} from ${sql.table(table)}
       where account_no = ${nameNumber(accountId)} and opened_at <= ${before}
         and (opened_at < ${before} or id_bytes < ${toCallKey(beforeId)})
@@ -47,7 +54,8 @@ async function readLatest<Row extends Pick<RecentCall, (typeof states)[number]>>
   // Those that run are read first: one that ends meanwhile is then found twice, and not missed.
   const open = await read("open_calls");
   const ended = await read("calls");
-  const found = new Map([...open.rows, ...ended.rows].map((row) => [row.id, row]));
+  const refused = await read("refusals");
+  const found = new Map([...open.rows, ...ended.rows, ...refused.rows].map((row) => [row.id, row]));
   return [...found.values()].sort(newestFirst).slice(0, limit);
 }
 
@@ -55,14 +63,14 @@ function newestFirst(one: Pick<RecentCall, "id" | "opened_at">, other: Pick<Rece
   return other.opened_at - one.opened_at || (one.id < other.id ? 1 : -1);
 }
 
-/** The latest calls of an account, newest first. */
+/** The latest calls and refused requests of an account, newest first. */
 export interface LatestCalls {
   readonly calls: readonly RecentCall[];
   /** Tells this list from any other: a client that knows it by that need not be sent it again. */
   readonly stamp: string;
 }
 
-/** The latest calls of an account; `undefined` when they are those that were seen with this stamp. */
+/** The latest calls and refused requests of an account; `undefined` when they are those that were seen with this stamp. */
 export async function readLatestCalls(
   store: Store,
   accountId: string,

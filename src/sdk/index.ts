@@ -7,6 +7,7 @@ export {
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
+  type ChatStream,
   type ChatUsage,
   type CheckInput,
   type ChunkChoice,
@@ -21,6 +22,7 @@ export {
   type FaultKind,
   type FinishReason,
   type FunctionDefinition,
+  fromIterable,
   GatewayError,
   type GeneratedImage,
   type GeneratedImages,
@@ -32,12 +34,18 @@ export {
   type Model,
   type ModelOptions,
   type ModelParts,
+  type ModerationRequest,
+  type ModerationResult,
+  type Moderations,
   type NativeAnswer,
   type NativeRequest,
   type OptionKind,
   type ProviderCredential,
   type ProviderPlugin,
+  type RankedDocument,
+  type Ranking,
   type RefusedResponse,
+  type RerankRequest,
   type ResponseFormat,
   type ServerEvent,
   type Speech,
@@ -58,7 +66,6 @@ export {
 } from "../contract/index.ts";
 export { base64ToFloats, floatsToBase64, fromBase64, readBase64, toBase64 } from "../lib/base64.ts";
 export { type DataUrl, readDataUrl, readMedia } from "../lib/data-url.ts";
-export { type EventMessage, EventStreamReader } from "../lib/event-stream.ts";
 export { isRecord, parseJson } from "../lib/json.ts";
 export {
   jsonSchemaSubset,
@@ -72,7 +79,6 @@ export { LruMap } from "../lib/lru-map.ts";
 export { type ParsedShape, parseShape, type Shape } from "../lib/parse-shape.ts";
 export { type HeaderReader, readDurationMs, retryAfterMs } from "../lib/retry-after.ts";
 export { SchemaBudget } from "../lib/schema-budget.ts";
-export { eventCharactersMaxDefault, readEvents, SseParser } from "../lib/sse.ts";
 export { joinWav, readWav, type Wav, wavMs, writeWav, writeWavHead } from "../lib/wav.ts";
 export { fetchToken, type TokenRequest } from "../protocols/fetch-token.ts";
 export { gemini } from "../protocols/generate-content/outbound.ts";

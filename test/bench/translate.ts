@@ -1,21 +1,30 @@
 import { builtIns } from "../../plugins/index.ts";
-import type { Call, Caller, ChatChunk, ChatRequest, Model, ProviderPlugin } from "../../src/contract/index.ts";
+import type {
+  Call,
+  Caller,
+  ChatChunk,
+  ChatRequest,
+  ChatStream,
+  Model,
+  ProviderPlugin,
+  ServerEvent,
+} from "../../src/contract/index.ts";
 import { openPassthrough, sendPassthrough } from "../../src/kernel/capabilities/passthrough.ts";
 import { CallContext, type ChatSink, type Kernel, Passthrough } from "../../src/kernel/index.ts";
 import { boundPrompt } from "../../src/kernel/normalize/prompt-bounds.ts";
 import { StreamNormalizer } from "../../src/kernel/normalize/stream.ts";
 import { UsageMeter } from "../../src/kernel/normalize/usage.ts";
+import { type BatchReader, ChunkReader, pump } from "../../src/kernel/streaming.ts";
+import { SseParser } from "../../src/lib/sse.ts";
 import { formatEvents } from "../../src/protocols/inbound.ts";
 import * as messagesInbound from "../../src/protocols/messages/inbound.ts";
 import { MessagesStream } from "../../src/protocols/messages/inbound-stream.ts";
 import { messagesFormat } from "../../src/protocols/messages/passthrough.ts";
-import { ThoughtSigner } from "../../src/protocols/messages/thoughts.ts";
+import { createReasoningEnvelope } from "../../src/protocols/reasoning-envelope.ts";
 import * as responsesInbound from "../../src/protocols/responses/inbound.ts";
 import { createResponseHead, ResponseStream } from "../../src/protocols/responses/inbound-stream.ts";
 import { responsesFormat } from "../../src/protocols/responses/passthrough.ts";
-import { createReasoningSeal } from "../../src/protocols/responses/reasoning-seal.ts";
 import type { ResponsesRequest } from "../../src/protocols/responses/schema.ts";
-import { readEvents } from "../../src/sdk/index.ts";
 
 /** What one piece of a provider's stream costs from its bytes to ours, beside OpenAI's own, which is passed through. */
 export interface Translation {
@@ -118,8 +127,7 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
     content: [{ type: role === "user" ? "input_text" : "output_text", text: text + text }],
   }));
   const bodies = { messages: { model: "x", max_tokens: 9000, messages }, responses: { model: "x", input } };
-  const signer = new ThoughtSigner("a secret");
-  const seal = createReasoningSeal(new Uint8Array(32), "a", "x");
+  const envelope = createReasoningEnvelope(new Uint8Array(32), "a");
   const milliseconds: Record<string, number> = { bytes: JSON.stringify(bodies.messages).length };
   for (const protocol of ["messages", "responses"] as const) {
     const provider = protocol === "messages" ? "anthropic" : "openai";
@@ -133,8 +141,8 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
       const native = new Passthrough({ format: formats[protocol], body }, {});
       const request =
         protocol === "messages"
-          ? messagesInbound.toChatRequest(bodies.messages, { signer, warn: () => undefined }).request
-          : responsesInbound.toChatRequest(bodies.responses as ResponsesRequest, { seal, stored: false }).chat;
+          ? messagesInbound.toChatRequest(bodies.messages, { envelope, warn: () => undefined }).request
+          : responsesInbound.toChatRequest(bodies.responses as ResponsesRequest, { envelope, stored: false }).chat;
       boundPrompt(native.body, formats[protocol].prompt, model);
       await plugin?.handlers[protocol]?.({ ...call, request: { body: native.toBody(request), headers: {} } });
     };
@@ -153,8 +161,8 @@ type Write = (chunk: ChatChunk) => string;
 const writers: Record<string, () => Write> = {
   chat: () => (chunk) => JSON.stringify(chunk),
   responses() {
-    const seal = createReasoningSeal(new Uint8Array(32), "a", "x");
-    const { plan } = responsesInbound.toChatRequest({ model: "x", input: "Hello" }, { seal, stored: false });
+    const envelope = createReasoningEnvelope(new Uint8Array(32), "a");
+    const { plan } = responsesInbound.toChatRequest({ model: "x", input: "Hello" }, { envelope, stored: false });
     const stream = new ResponseStream(
       plan,
       createResponseHead("x", () => 1),
@@ -162,9 +170,9 @@ const writers: Record<string, () => Write> = {
     return (chunk) => formatEvents(stream.push(chunk));
   },
   messages() {
-    const signer = new ThoughtSigner("a secret");
+    const envelope = createReasoningEnvelope(new Uint8Array(32), "a");
     const body = { model: "x", max_tokens: 9000, messages: [{ role: "user", content: "Hello" }] };
-    const { plan } = messagesInbound.toChatRequest(body, { signer, warn: () => undefined });
+    const { plan } = messagesInbound.toChatRequest(body, { envelope, warn: () => undefined });
     const stream = new MessagesStream(plan);
     return (chunk) => formatEvents(stream.push(chunk));
   },
@@ -199,15 +207,17 @@ async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[], wri
   const model = plugin?.models.find(({ capability }) => capability === "chat");
   if (plugin?.handlers.chat === undefined || model === undefined) throw new Error(`No chat of ${provider}`);
   const request = { model: model.id, stream: true, messages: [{ role: "user", content: "Hello" }] } as ChatRequest;
-  const upstream = { events: async () => readEvents(iterate(bytes)) } as unknown as Call<ChatRequest>["upstream"];
+  const upstream = { events: async () => toEvents(bytes) } as unknown as Call<ChatRequest>["upstream"];
   const signal = new AbortController().signal;
   const call = { id: "req_1", request, model, signal, upstream, warn: () => undefined };
   const head = { id: "chatcmpl-1", created: 1, model: "x" };
   const normalizer = new StreamNormalizer(head, new UsageMeter(async () => ({})), false);
   let length = 0;
-  for await (const raw of (await plugin.handlers.chat(call)) as AsyncIterable<ChatChunk>) {
+  const reader = new ChunkReader((await plugin.handlers.chat(call)) as ChatStream);
+  await pump({ first: [], reader }, (raw) => {
     for (const chunk of normalizer.push(raw)) length += write(chunk).length;
-  }
+    return undefined;
+  });
   if (!normalizer.finished) throw new Error(`The stream of ${provider} was not read to its end`);
   return length;
 }
@@ -222,7 +232,7 @@ async function handOn(
   const model = plugin.models.find(({ capability }) => capability === "chat") as Model;
   const native = new Passthrough({ format: formats[protocol], body: { model: model.id, stream: true } }, {});
   let length = 0;
-  const upstream = { events: async () => readEvents(iterate(bytes)) } as unknown as Call<ChatRequest>["upstream"];
+  const upstream = { events: async () => toEvents(bytes) } as unknown as Call<ChatRequest>["upstream"];
   const request = { model: model.id, messages: [], stream: true } as ChatRequest;
   const { signal } = new AbortController();
   const opened = await openPassthrough(native, plugin, {
@@ -266,6 +276,19 @@ function piecesOf(texts: string[]): Uint8Array<ArrayBuffer>[] {
   );
 }
 
-async function* iterate<T>(items: T[]): AsyncGenerator<T> {
-  yield* items;
+/** The events of a body as the kernel reads them, a batch for each piece. */
+function toEvents(pieces: readonly Uint8Array[]): BatchReader<ServerEvent> & AsyncIterable<ServerEvent> {
+  const parser = new SseParser();
+  let next = 0;
+  return {
+    async read() {
+      const piece = pieces[next++];
+      if (piece !== undefined) return parser.push(piece);
+      return next === pieces.length + 1 ? parser.end() : undefined;
+    },
+    cancel: () => undefined,
+    [Symbol.asyncIterator]() {
+      throw new Error("The kernel reads events in batches");
+    },
+  };
 }

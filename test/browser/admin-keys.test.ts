@@ -37,7 +37,7 @@ describe.skipIf(!hasChromium)("keys", () => {
         await page.getByText("revoked", { exact: true }).waitFor();
         expect(await statusOf("/organization/projects", secret)).toBe(401);
 
-        await page.getByRole("link", { name: "API keys" }).click();
+        await page.getByRole("link", { name: "API keys", exact: true }).click();
         await page.getByRole("button", { name: "Create API key" }).first().click();
         await page.getByRole("textbox", { name: "Name" }).fill("laptop");
         await page.getByRole("button", { name: "Create key" }).click();

@@ -68,15 +68,20 @@ export async function fillSignIn(page: Page, email: string, password: string): P
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
-/** Signs in and waits for the overview. */
+/** Signs in and waits for the first page. */
 export async function signIn(page: Page, email: string): Promise<void> {
   await page.goto("/");
   await fillSignIn(page, email, ownPassword);
-  await seeHeading(page, "Overview");
+  await seeFirstPage(page);
 }
 
 export function seeHeading(page: Page, name: string): Promise<void> {
   return page.getByRole("heading", { level: 1, name }).waitFor();
+}
+
+/** Waits for where somebody lands: operators on the home page of the gateway, members on the overview of their account. */
+export function seeFirstPage(page: Page): Promise<void> {
+  return page.getByRole("heading", { level: 1, name: /^(Home|Overview)$/ }).waitFor();
 }
 
 /** Signs in as the owner for the first time, and changes the password. */
@@ -87,5 +92,5 @@ export async function signInFirst(page: Page, gateway: Gateway): Promise<void> {
   await page.getByLabel("Current password").fill(firstPassword(gateway));
   await page.getByLabel("New password").fill(ownPassword);
   await page.getByRole("button", { name: "Change password" }).click();
-  await seeHeading(page, "Overview");
+  await seeFirstPage(page);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { hasChromium } from "./chromium.ts";
-import { createUser, seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
+import { createUser, seeFirstPage, seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
 
 const steps = (page: Page) => page.getByRole("region", { name: "Getting started" });
 
@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)("the first hour", () => {
         await steps(page).getByText("3 of 4 done").waitFor();
         await steps(page).getByRole("button", { name: "Hide" }).click();
         await page.reload();
-        await page.getByRole("region", { name: "Recent calls" }).getByRole("row").nth(1).waitFor();
+        await page.getByRole("region", { name: "Recent requests" }).getByRole("row").nth(1).waitFor();
         expect(await steps(page).count()).toBe(0);
       }),
     testMsMax,
@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)("the first hour", () => {
         await page.getByRole("link", { name: "API reference" }).click();
         await page.getByRole("heading", { name: "modelgate" }).waitFor();
         await page.getByRole("link", { name: "modelgate dashboard" }).click();
-        await seeHeading(page, "Overview");
+        await seeFirstPage(page);
       }),
     testMsMax,
   );

@@ -27,7 +27,7 @@ describe.skipIf(!hasChromium)("hostile text", () => {
         await dashboard.gateway.cli("wallet", "credit", "--account", email, "--usd", "1", "--note", hostile);
         await signIn(page, email);
 
-        await page.getByRole("link", { name: "API keys" }).click();
+        await page.getByRole("link", { name: "API keys", exact: true }).click();
         await page.getByRole("button", { name: "Create API key" }).first().click();
         await page.getByRole("textbox", { name: "Name" }).fill(hostile);
         await page.getByRole("button", { name: "Create key" }).click();
@@ -71,7 +71,7 @@ describe.skipIf(!hasChromium)("hostile text", () => {
       dashboard.visit(async (page) => {
         await createUser(dashboard, "max@example.org");
         await signIn(page, "max@example.org");
-        await page.getByRole("link", { name: "API keys" }).click();
+        await page.getByRole("link", { name: "API keys", exact: true }).click();
         await page.getByRole("button", { name: "Create API key" }).first().click();
         await page.getByRole("textbox", { name: "Name" }).fill("x".repeat(10_000));
         await page.getByText("10000 of at most 200 characters").waitFor();

@@ -17,7 +17,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
         const { gateway } = dashboard;
         await signInFirst(page, gateway);
 
-        await page.getByRole("link", { name: "API keys" }).click();
+        await page.getByRole("link", { name: "API keys", exact: true }).click();
         await page.getByRole("button", { name: "Create API key" }).first().click();
         await page.getByRole("textbox", { name: "Name" }).fill("laptop");
         await page.getByRole("button", { name: "Create key" }).click();
@@ -77,7 +77,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
           .first()
           .waitFor({ timeout: shownMsMax });
 
-        await page.getByRole("link", { name: "API keys" }).click();
+        await page.getByRole("link", { name: "API keys", exact: true }).click();
         await page.getByRole("button", { name: "Edit laptop" }).click();
         await page.getByLabel("Budget (USD)").fill("much");
         await page.getByRole("button", { name: "Save" }).click();

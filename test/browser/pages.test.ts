@@ -114,10 +114,10 @@ describe.skipIf(!hasChromium)("every page", () => {
         await page.keyboard.press("Tab");
         await page.keyboard.type(ownPassword);
         await page.keyboard.press("Enter");
-        await page.getByRole("heading", { level: 1, name: "Overview" }).waitFor();
+        await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
         await page.locator("body").press("Tab");
         expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to content");
-        await page.getByRole("link", { name: "API keys" }).press("Enter");
+        await page.getByRole("link", { name: "API keys", exact: true }).press("Enter");
         await page.getByRole("heading", { level: 1, name: "API keys" }).waitFor();
         const make = page.getByRole("button", { name: "Create API key" });
         await make.press("Enter");
@@ -151,7 +151,7 @@ describe.skipIf(!hasChromium)("every page", () => {
   );
 
   test(
-    "of calls loads those before the latest fifty",
+    "of requests loads those before the latest fifty",
     () =>
       dashboard.visit(async (page) => {
         const messages = [{ role: "user", content: "Say hello" }];
@@ -163,15 +163,16 @@ describe.skipIf(!hasChromium)("every page", () => {
           for (const response of await Promise.all(asked)) expect(response.status).toBe(200);
         }
         await signIn(page, "owner@localhost");
-        const rows = page.getByRole("region", { name: "Recent calls" }).locator("tbody tr");
-        await page.getByText("The latest 10 calls").waitFor();
-        await page.getByRole("button", { name: "Show older calls" }).click();
-        await page.getByText("The latest 50 calls").waitFor();
-        await page.getByRole("button", { name: "Show older calls" }).click();
-        await page.getByText("The latest 63 calls").waitFor();
+        await page.getByRole("link", { name: "Overview" }).click();
+        const rows = page.getByRole("region", { name: "Recent requests" }).locator("tbody tr");
+        await page.getByText("The latest 10 requests").waitFor();
+        await page.getByRole("button", { name: "Show older requests" }).click();
+        await page.getByText("The latest 50 requests").waitFor();
+        await page.getByRole("button", { name: "Show older requests" }).click();
+        await page.getByText("The latest 63 requests").waitFor();
         expect(await rows.count()).toBe(63);
-        await page.getByRole("button", { name: "Show older calls" }).click();
-        await page.getByText("All 63 calls").waitFor();
+        await page.getByRole("button", { name: "Show older requests" }).click();
+        await page.getByText("All 63 requests").waitFor();
         // Calls that are already on the screen are not sent again.
         const refresh = await page.waitForResponse((response) => /\/me\?calls=[\w-]+$/.test(response.url()));
         expect((await refresh.json()).calls).toBeNull();

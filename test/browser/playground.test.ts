@@ -210,7 +210,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
         await page.goto("/playground");
         await send(page, "Hello");
         await page.locator(".turn-end").waitFor();
-        await page.getByRole("link", { name: "API keys" }).click();
+        await page.getByRole("link", { name: "API keys", exact: true }).click();
         const row = page.getByRole("row", { name: /Playground/ });
         await row.waitFor();
         expect(await row.textContent()).toContain("active");

@@ -31,7 +31,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
         await page.route("**/assets/keys-page-*.js", (route) =>
           isOld ? route.fulfill({ status: 404, json: {} }) : route.continue(),
         );
-        await page.getByRole("link", { name: "API keys" }).click();
+        await page.getByRole("link", { name: "API keys", exact: true }).click();
         await page.getByText("The gateway can't be reached. Retrying…").waitFor();
         isOld = false;
         await seeHeading(page, "API keys");
@@ -45,6 +45,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
+        await page.getByRole("link", { name: "Overview" }).click();
         await page.getByRole("button", { name: "7 days" }).click();
         await page.getByRole("link", { name: "Models" }).click();
         await page.getByLabel("Search models").fill("famA-4");

@@ -2,7 +2,16 @@ import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { codeOf } from "../support/authenticator.ts";
 import { hasChromium } from "./chromium.ts";
-import { createUser, fillSignIn, ownPassword, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+import {
+  createUser,
+  fillSignIn,
+  ownPassword,
+  seeFirstPage,
+  seeHeading,
+  signIn,
+  testMsMax,
+  useDashboard,
+} from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("signing in", () => {
   const dashboard = useDashboard({ SIGNUP: "open" });
@@ -22,7 +31,7 @@ describe.skipIf(!hasChromium)("signing in", () => {
         await page.getByText("expected 10 to 200").waitFor();
         await page.getByLabel("New password").fill(ownPassword);
         await page.getByRole("button", { name: "Set password and sign in" }).click();
-        await seeHeading(page, "Overview");
+        await seeFirstPage(page);
         await page.getByRole("button", { name: "Sign out", exact: true }).click();
         await seeHeading(page, "Sign in");
         await page.goto(url);
@@ -87,7 +96,7 @@ describe.skipIf(!hasChromium)("signing in", () => {
         await page.getByText("expected 10 to 200").waitFor();
         await page.getByLabel("Password", { exact: true }).fill(ownPassword);
         await page.getByRole("button", { name: "Create account" }).click();
-        await seeHeading(page, "Overview");
+        await seeFirstPage(page);
         await page.getByText("<b>Dora</b>").waitFor();
       }),
     testMsMax,

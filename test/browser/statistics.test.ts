@@ -21,8 +21,8 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
-        await page.getByRole("link", { name: "Gateway", exact: true }).click();
-        await seeHeading(page, "Gateway");
+        await page.getByRole("link", { name: "Gateway usage" }).click();
+        await seeHeading(page, "Gateway usage");
         await page.getByText("1 failed (33 %), 1 of them refused").waitFor();
         await page.getByLabel("Group by").selectOption("tag");
         await page.getByRole("cell", { name: "nightly" }).waitFor();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, ownPassword, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
+import { createUser, ownPassword, seeFirstPage, seeHeading, signIn, testMsMax, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("a team", () => {
   const dashboard = useDashboard({ SIGNUP: "closed" });
@@ -32,7 +32,7 @@ describe.skipIf(!hasChromium)("a team", () => {
         await page.getByLabel("Name").fill("Ben");
         await page.getByLabel("Password", { exact: true }).fill(ownPassword);
         await page.getByRole("button", { name: "Create and join" }).click();
-        await seeHeading(page, "Overview");
+        await seeFirstPage(page);
         expect(new URL(page.url()).hash).toBe("");
         const accounts = page.getByLabel("Account", { exact: true });
         await accounts.waitFor();
@@ -44,7 +44,7 @@ describe.skipIf(!hasChromium)("a team", () => {
         expect(await page.getByRole("button", { name: "Invite to team" }).count()).toBe(0);
 
         await accounts.selectOption("Ben (own)");
-        await seeHeading(page, "Overview");
+        await seeFirstPage(page);
         await page.getByRole("option", { name: "Ben (own)", selected: true }).waitFor({ state: "attached" });
         await accounts.selectOption("ada@example.org");
         await page.getByRole("option", { name: "ada@example.org", selected: true }).waitFor({ state: "attached" });
@@ -105,7 +105,7 @@ describe.skipIf(!hasChromium)("a team", () => {
         await page.goto("/settings");
         await page.getByRole("button", { name: "Leave team" }).click();
         await page.getByRole("dialog").getByRole("button", { name: "Leave team" }).click();
-        await seeHeading(page, "Overview");
+        await seeFirstPage(page);
         await page.getByLabel("Account", { exact: true }).waitFor({ state: "detached" });
       });
       await dashboard.visit(async (page) => {

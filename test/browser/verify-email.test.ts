@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { until } from "../support/until.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { fillSignIn, ownPassword, seeHeading, testMsMax, useDashboard } from "./dashboard.ts";
+import { fillSignIn, ownPassword, seeFirstPage, seeHeading, testMsMax, useDashboard } from "./dashboard.ts";
 
 const mail = await startSmtpSink();
 afterAll(() => mail.stop());
@@ -25,7 +25,7 @@ describe.skipIf(!hasChromium)("somebody who signed up", () => {
         await page.getByLabel("Email").fill("ada@example.org");
         await page.getByLabel("Password", { exact: true }).fill(ownPassword);
         await page.getByRole("button", { name: "Create account" }).click();
-        await seeHeading(page, "Overview");
+        await seeFirstPage(page);
         const notice = page.getByText("Your email ada@example.org isn't verified");
         await notice.waitFor();
         expect(await findViolations(page)).toEqual([]);

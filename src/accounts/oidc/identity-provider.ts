@@ -10,7 +10,8 @@ import {
 } from "openid-client";
 import { GatewayError } from "../../contract/index.ts";
 import type { Role } from "../../db/index.ts";
-import { type RoleClaim, readClaim, toRole } from "./role-claim.ts";
+import { readClaim } from "../read-claim.ts";
+import { type RoleClaim, toRole } from "./role-claim.ts";
 
 /** The OpenID Connect identity provider that the operator configured. */
 export interface OidcOptions {

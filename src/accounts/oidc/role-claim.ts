@@ -11,17 +11,6 @@ export interface RoleClaim {
   readonly pairs: readonly string[];
 }
 
-/** Reads a claim by its name, or by the path that its dots make. */
-export function readClaim(claims: Readonly<Record<string, unknown>>, name: string): unknown {
-  if (Object.hasOwn(claims, name)) return claims[name];
-  let value: unknown = claims;
-  for (const part of name.split(".")) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, part)) return undefined;
-    value = (value as Record<string, unknown>)[part];
-  }
-  return value;
-}
-
 /** The role with the most rights among those of a claim's values; `member` when it has none. */
 export function toRole({ pairs }: RoleClaim, value: unknown): Role {
   const values = Array.isArray(value) ? value : [value];

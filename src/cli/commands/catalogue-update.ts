@@ -11,7 +11,8 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Config, getCatalogueFolder, isLoopback } from "../../config/index.ts";
+import { type Config, getCatalogueFolder } from "../../config/index.ts";
+import { isLoopback } from "../../contract/index.ts";
 import { compareModels } from "../../providers/compare-models.ts";
 import { parseJson, readText } from "../../providers/read-files.ts";
 import { type CliContext, defineCommand, UsageError } from "../command.ts";

@@ -1,73 +1,65 @@
 import { useEffect, useState } from "react";
-import { useSearchParams } from "wouter";
-import { readQuery, spans } from "../data/filters.ts";
+import { startOfRange } from "../data/time-range.ts";
+import { fromInput, toInput, useZoneName } from "../data/time-zone.ts";
 import { TextField } from "./field.tsx";
+import { type ChangeParams, clearParams, setParams, useUrlParams } from "./url-state.ts";
 
-/** Changes filters in the address; an empty value removes one. */
-export type ChangeFilters = (changes: Readonly<Record<string, string>>) => void;
-
-/** The filters of these names that stand in the address, and what changes them. */
+/** The filters of these names that stand in the address, as the API takes them, and what changes them. */
 export function useFilters<Name extends string>(names: readonly Name[]) {
-  const [params, setParams] = useSearchParams();
-  const change: ChangeFilters = (changes) =>
-    setParams(
-      (before) => {
-        const after = new URLSearchParams(before);
-        for (const [name, value] of Object.entries(changes)) {
-          if (value === "") after.delete(name);
-          else after.set(name, value);
-        }
-        return after;
-      },
-      { replace: true },
-    );
+  const params = useUrlParams();
   return {
     params,
     query: readQuery(params, names, Date.now()),
     isFiltered: ["span", ...names].some((name) => params.has(name)),
-    change,
-    clear: () => setParams({}, { replace: true }),
+    change: setParams,
+    clear: clearParams,
   };
 }
 
-export const times = [
-  ["", "Any time"],
-  ...Object.entries(spans).map(([key, { name }]) => [key, name] as const),
-] as const;
+/** `from` may be there as a `span` up to now. */
+function readQuery<Name extends string>(
+  params: URLSearchParams,
+  names: readonly (Name | "from" | "until")[],
+  now: number,
+): Partial<Record<Name | "from" | "until", string>> {
+  const query: Partial<Record<Name | "from" | "until", string>> = {};
+  for (const name of names) {
+    const value = params.get(name);
+    if (value !== null && value !== "") query[name] = value;
+  }
+  for (const name of ["from", "until"] as const) {
+    const at = Date.parse(query[name] ?? "");
+    if (Number.isNaN(at)) delete query[name];
+    else query[name] = new Date(at).toISOString();
+  }
+  const from = startOfRange(params.get("span") ?? "", now);
+  if (from !== undefined) query.from = from;
+  return query;
+}
 
 interface SpanFieldsProps {
   params: URLSearchParams;
-  onChange: ChangeFilters;
+  onChange: ChangeParams;
 }
 
 export function SpanFields({ params, onChange }: SpanFieldsProps) {
+  const zone = useZoneName();
   return (
     <>
       <LateField
-        label="From"
+        label={`From (${zone})`}
         type="datetime-local"
-        value={toLocal(params.get("from"))}
-        onText={(value) => onChange({ from: toMoment(value), span: "" })}
+        value={toInput(params.get("from"))}
+        onText={(value) => onChange({ from: fromInput(value), span: "" })}
       />
       <LateField
-        label="Until"
+        label={`Until (${zone})`}
         type="datetime-local"
-        value={toLocal(params.get("until"))}
-        onText={(value) => onChange({ until: toMoment(value) })}
+        value={toInput(params.get("until"))}
+        onText={(value) => onChange({ until: fromInput(value) })}
       />
     </>
   );
-}
-
-/** The time of an address in the words of the control, which knows no time zone. */
-function toLocal(moment: string | null): string {
-  const at = moment === null ? Number.NaN : Date.parse(moment);
-  if (Number.isNaN(at)) return "";
-  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
-
-function toMoment(local: string): string {
-  return local === "" ? "" : new Date(local).toISOString();
 }
 
 /** What is typed and not yet applied; replaced when the applied value changes. */

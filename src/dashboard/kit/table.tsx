@@ -1,7 +1,7 @@
 import { type ReactNode, useState } from "react";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
-import { useParam } from "./use-param.ts";
+import { useParam } from "./url-state.ts";
 
 export interface Column<Row> {
   readonly name: string;

@@ -1,6 +1,9 @@
+import { Fragment } from "react";
 import { Link, useLocation } from "wouter";
 import { maySeeAll } from "../data/roles.ts";
 import { type Me, reloadSession, signOut } from "../data/session.ts";
+import { setZone, useZone } from "../data/time-zone.ts";
+import { useAttention } from "../features/providers/api.ts";
 import icon from "../icon.svg";
 import { Button } from "../kit/button.tsx";
 import { Icon } from "../kit/icon.tsx";
@@ -8,7 +11,7 @@ import { Segmented } from "../kit/segmented.tsx";
 import { toastError } from "../kit/toast.tsx";
 import { setTheme, useTheme } from "../theme.ts";
 import { AccountSwitch } from "./account-switch.tsx";
-import { adminPages, type PageEntry, userPages } from "./pages.tsx";
+import { listPages, type PageEntry } from "./pages.tsx";
 
 const docsUrl = "https://github.com/modelgate/modelgate/tree/main/docs";
 
@@ -18,22 +21,27 @@ const themeOptions = [
   ["dark", "Dark", "moon"],
 ] as const;
 
+const zoneOptions = [
+  ["utc", "UTC"],
+  ["local", "Local"],
+] as const;
+
 /** Links to the pages and the signed-in user; in a sidebar, or in a drawer on small screens. */
 export function Navigation({ me }: { me: Me }) {
   const [path] = useLocation();
+  const counts = useCounts(maySeeAll(me.role));
   const leave = () => signOut().then(reloadSession, toastError);
   return (
     <div className="side">
       <Brand />
       <AccountSwitch me={me} />
       <nav aria-label="Pages" className="nav">
-        <Links pages={userPages} path={path} />
-        {maySeeAll(me.role) && adminPages.length > 0 && (
-          <>
-            <span className="nav-title">Administration</span>
-            <Links pages={adminPages} path={path} />
-          </>
-        )}
+        {listPages(me.role).map(({ title = "", pages }) => (
+          <Fragment key={title}>
+            {title !== "" && <span className="nav-title">{title}</span>}
+            <Links pages={pages} path={path} counts={counts} />
+          </Fragment>
+        ))}
       </nav>
       <div className="side-end">
         <nav aria-label="Help" className="help">
@@ -46,7 +54,10 @@ export function Navigation({ me }: { me: Me }) {
             Documentation
           </a>
         </nav>
-        <Segmented label="Theme" value={useTheme()} options={themeOptions} onChoose={setTheme} />
+        <div className="row side-choices">
+          <Segmented label="Theme" value={useTheme()} options={themeOptions} onChoose={setTheme} />
+          <Segmented label="Time zone" value={useZone()} options={zoneOptions} onChoose={setZone} />
+        </div>
         <div className="row row-apart">
           <Link href="/settings" className="who cut" aria-current={path === "/settings" ? "page" : undefined}>
             <span className="who-mark" aria-hidden="true">
@@ -73,7 +84,37 @@ export function Brand() {
   );
 }
 
-function Links({ pages, path }: { pages: readonly PageEntry[]; path: string }) {
+/** How much needs somebody on a page. */
+interface Count {
+  readonly value: number;
+  readonly tone: "is-bad" | "is-warn";
+  /** What is counted, for screen readers. */
+  readonly name: string;
+}
+
+/** What needs somebody, by the address of the page. */
+function useCounts(isStaff: boolean): Readonly<Record<string, Count>> {
+  const { data } = useAttention(isStaff);
+  if (data === undefined) return {};
+  const { failing, degraded } = data.providers;
+  return {
+    "/admin/providers":
+      failing > 0
+        ? { value: failing, tone: "is-bad", name: "failing" }
+        : { value: degraded, tone: "is-warn", name: "degraded" },
+    "/admin/alerts": { value: data.alerts, tone: "is-warn", name: "active" },
+  };
+}
+
+function Links({
+  pages,
+  path,
+  counts,
+}: {
+  pages: readonly PageEntry[];
+  path: string;
+  counts: Readonly<Record<string, Count>>;
+}) {
   return pages.map((entry) => (
     <Link
       key={entry.path}
@@ -82,6 +123,17 @@ function Links({ pages, path }: { pages: readonly PageEntry[]; path: string }) {
     >
       <Icon name={entry.icon} />
       {entry.name}
+      <CountBadge count={counts[entry.path]} />
     </Link>
   ));
+}
+
+function CountBadge({ count }: { count: Count | undefined }) {
+  if (count === undefined || count.value === 0) return null;
+  return (
+    <span className={`count ${count.tone}`} title={`${count.value} ${count.name}`}>
+      {count.value}
+      <span className="unseen"> {count.name}</span>
+    </span>
+  );
 }

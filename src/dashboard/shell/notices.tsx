@@ -2,7 +2,9 @@ import { useRef } from "react";
 import { Link } from "wouter";
 import { isUnauthorized, useGateway } from "../data/api.ts";
 import { useMe } from "../data/session.ts";
+import { useWallet } from "../data/wallet.ts";
 import { VerifyEmailButton } from "../features/auth/verify-email.tsx";
+import { formatUsd } from "../format.ts";
 import { LinkButton } from "../kit/button.tsx";
 import { Callout } from "../kit/feedback.tsx";
 
@@ -29,17 +31,61 @@ export function Notices({ isAdmin }: { isAdmin: boolean }) {
           <VerifyEmailButton />
         </Callout>
       )}
+      {me !== undefined && <LowBalance />}
       {gateway?.sandbox === true && (
         <Callout tone="warn">
-          Sandbox: all answers are simulated, and no provider is called or paid. Amounts in dollars are for show.
+          Sandbox: all answers are simulated, and no provider is called or paid. Dollar amounts are not real.
           {isAdmin && (
             <>
               {" "}
-              <Link href="/admin/plugins">Add a provider</Link>
+              <Link href="/admin/providers">Add a provider</Link>
             </>
           )}
         </Callout>
       )}
     </section>
   );
+}
+
+/** A wallet that lasts for less than this many days is told of. */
+const lowDays = 7;
+
+/** The wallet of the account is nearly empty: how long it lasts, and who gives credit. */
+function LowBalance() {
+  const { data: wallet } = useWallet();
+  if (wallet === undefined) return null;
+  const { balance_usd, days_left, is_refused, payments, contact } = wallet;
+  const isEmpty = Number(balance_usd) <= 0;
+  if (!is_refused && !(days_left !== null && days_left < lowDays)) return null;
+  const help =
+    payments === null ? (
+      contact === null ? (
+        <>
+          Redeem a voucher on <Link href="/billing">Billing</Link>.
+        </>
+      ) : (
+        <>
+          Ask <a href={`mailto:${contact}`}>{contact}</a> for credit, or redeem a voucher on{" "}
+          <Link href="/billing">Billing</Link>.
+        </>
+      )
+    ) : (
+      <Link href="/billing">Add credit</Link>
+    );
+  return (
+    <Callout tone="warn">
+      {isEmpty
+        ? `Your balance is ${formatUsd(balance_usd)}: requests to models that are paid from the wallet are refused.`
+        : days_left === null
+          ? `Your balance of ${formatUsd(balance_usd)} did not cover a request today.`
+          : `Your balance of ${formatUsd(balance_usd)} lasts about ${toDays(days_left)} at the pace of the last week.`}{" "}
+      {help}
+    </Callout>
+  );
+}
+
+function toDays(days: number): string {
+  if (days < 1) return "less than a day";
+  const whole = Math.floor(days);
+  return whole === 1 ? "one day" : `${whole} days`;
 }

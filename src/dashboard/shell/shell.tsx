@@ -2,13 +2,14 @@ import { Component, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import { mayAdminister, maySeeAll } from "../data/roles.ts";
 import type { Me } from "../data/session.ts";
+import { useZone } from "../data/time-zone.ts";
 import { Button } from "../kit/button.tsx";
 import { Modal } from "../kit/dialog.tsx";
 import { Empty, LoadError } from "../kit/feedback.tsx";
 import { PageHead } from "../kit/page.tsx";
 import { Brand, Navigation } from "./navigation.tsx";
 import { Notices } from "./notices.tsx";
-import { accountPage, adminPages, settingsPage, userPages } from "./pages.tsx";
+import { accountPage, listPages, providerPage, settingsPage } from "./pages.tsx";
 
 export function Shell({ me }: { me: Me }) {
   const [path] = useLocation();
@@ -21,7 +22,8 @@ export function Shell({ me }: { me: Me }) {
     scrollTo(0, 0);
     main.current?.focus({ preventScroll: true });
   }, [path]);
-  const pages = maySeeAll(me.role) ? [...userPages, ...adminPages] : userPages;
+  const pages = listPages(me.role).flatMap((group) => group.pages);
+  const zone = useZone();
   return (
     <div className="shell">
       <a className="skip" href="#content">
@@ -34,7 +36,7 @@ export function Shell({ me }: { me: Me }) {
         <TopBar me={me} />
         <Notices isAdmin={mayAdminister(me.role)} />
         <main id="content" className="main" ref={main} tabIndex={-1}>
-          <ErrorBoundary key={path}>
+          <ErrorBoundary key={`${path} ${zone}`}>
             <Switch>
               {pages.map((entry) => (
                 <Route key={entry.path} path={entry.path}>
@@ -42,6 +44,7 @@ export function Shell({ me }: { me: Me }) {
                 </Route>
               ))}
               {maySeeAll(me.role) && <Route path="/admin/accounts/:id">{accountPage}</Route>}
+              {maySeeAll(me.role) && <Route path="/admin/providers/:name">{providerPage}</Route>}
               <Route path="/settings">{settingsPage}</Route>
               <Route component={NotFound} />
             </Switch>
@@ -99,7 +102,7 @@ function NotFound() {
           <p>It may have moved, or you may not have access to it.</p>
           <div className="row">
             <Link href="/" className="btn">
-              Go to overview
+              Go to the first page
             </Link>
           </div>
         </Empty>

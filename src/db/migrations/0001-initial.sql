@@ -37,7 +37,9 @@ create table keys (
   allowed_networks text,
   previous_secret_hash text,
   previous_until bigint,
-  service_account_id text
+  service_account_id text,
+  token_issuer text,
+  token_subject text
 ) without rowid;
 
 create index keys_expiring on keys (expires_at) where expires_at is not null;

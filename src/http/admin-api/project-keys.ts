@@ -77,6 +77,12 @@ const KeyObject = Type.Object({
     Type.Object({ type: Type.Literal("user"), user: Type.Intersect([Owner, Type.Object({ email: Type.String() })]) }),
     Type.Object({ type: Type.Literal("service_account"), service_account: Owner }),
   ]),
+  token: nullable(
+    Type.Object(
+      { issuer: Type.String(), subject: Type.String() },
+      { description: "Whose tokens (JWT) it stands for; `null` for a key with a secret" },
+    ),
+  ),
   previous_until: nullable(Type.Integer({ description: "Until when the secret before the last rotation works" })),
   allowed_models: nullable(Type.Array(Type.String())),
   allowed_networks: nullable(Type.Array(Type.String())),
@@ -411,6 +417,7 @@ async function withOwners({ store, now }: HttpDeps, project: Account, keys: read
         service === undefined
           ? { type: "user", user: toOwner(person ?? project) }
           : { type: "service_account", service_account: toServiceOwner(service) },
+      token: key.tokenSubject ?? null,
       previous_until: toSecondsOrNull(key.previousUntil),
       allowed_models: key.allowedModels ?? null,
       allowed_networks: key.allowedNetworks ?? null,

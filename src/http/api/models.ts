@@ -4,6 +4,7 @@ import {
   type Caller,
   decodePercent,
   GatewayError,
+  getDisplayName,
   getRetirement,
   isEnded,
   type Model,
@@ -190,13 +191,20 @@ function toVirtualList(registry: Registry, caller: Caller): ModelObject[] {
     .flatMap((virtual) => toVirtualJson(virtual, registry) ?? []);
 }
 
-/** What all members have in common; `undefined` when none is served. */
-function toVirtualJson({ id, strategy, members }: VirtualModel, registry: Registry): ModelObject | undefined {
+function toVirtualJson(virtual: VirtualModel, registry: Registry): ModelObject | undefined {
+  const common = toVirtualModel(virtual, registry);
+  if (common === undefined) return undefined;
+  const members = virtual.members.flatMap(({ name }) => registry.byName(name)?.model.id ?? []);
+  return { ...toModelJson(common, 0), members, strategy: virtual.strategy };
+}
+
+/** What all members of a virtual model have in common; `undefined` when none is served. */
+export function toVirtualModel({ id, members }: VirtualModel, registry: Registry): Model | undefined {
   const models = members.flatMap(({ name }) => registry.byName(name)?.model ?? []);
   const [first] = models;
   if (first === undefined) return undefined;
   const contexts = models.flatMap(({ contextTokens }) => contextTokens ?? []);
-  const common: Model = {
+  return {
     id,
     upstreamId: id,
     capability: first.capability,
@@ -205,7 +213,6 @@ function toVirtualJson({ id, strategy, members }: VirtualModel, registry: Regist
     created: Math.max(...models.map(({ created }) => created)),
     ...(contexts.length === models.length && { contextTokens: Math.min(...contexts) }),
   };
-  return { ...toModelJson(common, 0), members: models.map((model) => model.id), strategy };
 }
 
 function toModelJson(model: Model, now: number): ModelObject {
@@ -216,7 +223,7 @@ function toModelJson(model: Model, now: number): ModelObject {
     type: "model",
     created: model.created,
     created_at: new Date(Math.min(model.created, createdMax) * 1000).toISOString(),
-    display_name: model.id,
+    display_name: getDisplayName(model),
     owned_by: model.ownedBy,
     capability: model.capability,
     premium: model.premium,

@@ -1,9 +1,10 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { endSession, getFreeQuota, listSessions, redeemedVouchers, redeemVoucher } from "../../accounts/index.ts";
-import { formatUsd, GatewayError } from "../../contract/index.ts";
+import { formatUsd, GatewayError, getDisplayName, type Model } from "../../contract/index.ts";
 import { mayUse } from "../../kernel/index.ts";
-import { readLatestCalls, readRecentCalls, readStatement } from "../../reports/index.ts";
+import { readLatestCalls, readRecentCalls, readRefusalReasons, readStatement } from "../../reports/index.ts";
+import { toVirtualModel } from "../api/models.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../lifecycle/validation-errors.ts";
 import { toCsvText } from "./download.ts";
@@ -61,6 +62,9 @@ export function meController(deps: HttpDeps) {
   );
 }
 
+/** A model as the dashboard lists it. `name` is what people call it; `members` are those of a virtual model. */
+type ListedModel = Model & { readonly name: string; readonly members: readonly string[] | null };
+
 /** The account of the user: statement, calls, models and vouchers. */
 export function accountController(deps: HttpDeps) {
   const { store } = deps;
@@ -92,9 +96,22 @@ export function accountController(deps: HttpDeps) {
     )
     .get("/models", ({ user }) => {
       const accountModels = user.allowedModels && new Set(user.allowedModels);
-      const models = [...deps.kernel.registry.modelEntries].map(({ model }) => model);
-      return { data: models.filter(({ id }) => mayUse({ accountModels }, id)) };
+      const { registry } = deps.kernel;
+      const models = [...registry.modelEntries].map(({ model }): ListedModel => {
+        return { ...model, name: getDisplayName(model), members: null };
+      });
+      const virtual = [...registry.virtualModels.values()].flatMap((each): ListedModel[] => {
+        const model = toVirtualModel(each, registry);
+        const members = each.members.map(({ name }) => name);
+        return model === undefined ? [] : [{ ...model, name: each.id, members }];
+      });
+      const isAllowed = ({ id, members }: ListedModel) =>
+        members === null
+          ? mayUse({ accountModels }, id)
+          : members.some((name) => mayUse({ accountModels }, registry.byName(name)?.model.id ?? name, id));
+      return { data: [...models, ...virtual].filter(isAllowed) };
     })
+    .get("/wallet", ({ user }) => forecastWallet(deps, user.accountId))
     .get("/vouchers", async ({ user }) => ({
       data: (await redeemedVouchers(store, user.accountId)).map(toVoucherJson),
     }))
@@ -106,6 +123,53 @@ export function accountController(deps: HttpDeps) {
       },
       { body: Redeem },
     );
+}
+
+const dayMs = 86_400_000;
+/** The days whose charges tell how long a wallet lasts. */
+const paceDays = 7;
+
+/**
+ * How long the wallet of an account lasts at the pace of its last days, and who gives credit. `daily_usd` and `days_left` are
+ * null where it paid for nothing lately; `is_refused` says that a request was refused today for want of money.
+ */
+async function forecastWallet({ store, ledger, config, payments, now }: HttpDeps, accountId: string) {
+  const today = Math.floor(now() / dayMs);
+  const wallet = await ledger.readWalletState(accountId);
+  const charges = await store.db
+    .selectFrom("daily_charges")
+    .select(["day", "charged_nanodollars"])
+    .where("account_id", "=", accountId)
+    .where("day", ">", today - paceDays)
+    .execute();
+  const sum = charges.reduce((total, { charged_nanodollars: charged }) => total + charged, 0);
+  // An account that began a day ago has spent for a day.
+  const days = today - Math.min(...charges.map(({ day }) => day)) + 1;
+  const daily = sum > 0 ? Math.round(sum / days) : undefined;
+  const span = { from: today * dayMs, until: (today + 1) * dayMs };
+  const reasons = await readRefusalReasons(store, { accountId, keyId: undefined, ...span });
+  return {
+    balance_usd: formatUsd(wallet.balanceNanodollars),
+    daily_usd: daily === undefined ? null : formatUsd(daily),
+    days_left: daily === undefined ? null : Math.max(0, Math.floor((wallet.balanceNanodollars / daily) * 10) / 10),
+    is_refused: reasons.some(({ code }) => code === "insufficient_balance"),
+    payments: payments?.name ?? null,
+    // Where anybody may sign up, the owner's address is not for everybody.
+    contact: config.signUp === "open" ? null : await readOwnerEmail(store),
+  };
+}
+
+/** The e-mail of the first owner, who gives credit. */
+async function readOwnerEmail({ db }: Pick<HttpDeps["store"], "db">): Promise<string | null> {
+  const row = await db
+    .selectFrom("users")
+    .innerJoin("accounts", "accounts.id", "users.account_id")
+    .select("accounts.email")
+    .where("users.role", "=", "owner")
+    .where("accounts.disabled_at", "is", null)
+    .orderBy("users.created_at")
+    .executeTakeFirst();
+  return row?.email ?? null;
 }
 
 /** POST /checkout: where the browser goes to pay. The wallet is credited by the webhook of the payment provider. */

@@ -13,7 +13,8 @@ import { auditController } from "./audit.ts";
 import { catalogueController } from "./catalogue.ts";
 import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
-import { adminHealthController, statusController } from "./health.ts";
+import { adminHealthController, attentionController, statusController } from "./health.ts";
+import { homeController } from "./home.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
@@ -21,6 +22,7 @@ import { publicRoutes } from "./session.ts";
 import { statisticsController } from "./statistics.ts";
 import { systemStatusController } from "./system-status.ts";
 import { adminTeamController, teamController, teamsController } from "./team.ts";
+import { tokenIssuersController } from "./token-issuers.ts";
 
 const Invitation = formBody({
   token: Type.String({ minLength: 1, maxLength: 100 }),
@@ -42,6 +44,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(contentController(deps))
     .use(adminContentController(deps))
     .use(statisticsController(deps))
+    .use(homeController(deps))
     .use(sessionsController(deps))
     .use(emailController(deps))
     .use(teamController(deps))
@@ -55,9 +58,11 @@ export function dashboardApi(deps: HttpDeps) {
     .use(auditController(deps))
     .use(systemStatusController(deps))
     .use(adminHealthController(deps))
+    .use(attentionController(deps))
     .use(statusController(deps))
     .use(providersController(deps))
     .use(catalogueController(deps))
+    .use(tokenIssuersController(deps))
     .use(alertsController(deps))
     .use(adminAlertsController(deps))
     .use(publicController(deps));

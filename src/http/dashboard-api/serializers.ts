@@ -33,6 +33,8 @@ export function toKeyJson(key: ApiKey) {
     name: key.name,
     allowed_models: key.allowedModels ?? null,
     allowed_networks: key.allowedNetworks ?? null,
+    /** Whose tokens (JWT) it stands for. */
+    token: key.tokenSubject ?? null,
     /** Until when the secret before the last rotation works. */
     previous_until: toIso(key.previousUntil),
     budget_usd: budget === undefined ? null : formatUsd(budget),
@@ -68,12 +70,15 @@ export function toStatementPage(lines: readonly StatementLine[], query: Static<t
   return { data: shown.map(toStatementLineJson), page, pages: Math.max(1, Math.ceil(lines.length / pageSize)) };
 }
 
+/** A call, or a request that was `refused` before it became one; `requests` is how many a refused row stands for. */
 export function toCallJson(call: RecentCall) {
-  const { opened_at, premium, cost_nanodollars: cost, charged_nanodollars: charged, ...rest } = call;
+  const { opened_at, premium, state, requests, cost_nanodollars: cost, charged_nanodollars: charged, ...rest } = call;
   return {
     ...rest,
     at: toIso(opened_at),
-    premium: premium !== 0,
+    state: state ?? "refused",
+    requests: requests ?? 1,
+    premium: premium === null ? null : premium !== 0,
     cost_usd: cost === null ? null : formatUsd(cost),
     charged_usd: charged === null ? null : formatUsd(charged),
   };

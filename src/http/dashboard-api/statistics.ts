@@ -2,12 +2,15 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { emailsOf, maySeeAll } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
-import type { Store } from "../../db/index.ts";
+import { type Store, startOfPeriod } from "../../db/index.ts";
 import {
   type FiguresByHour,
+  type HourSpan,
   type Rank,
   readFigures,
   readGroups,
+  readRefusalReasons,
+  readSum,
   readTotals,
   type StatisticsFilter,
   type StatisticsOfGroup,
@@ -24,8 +27,10 @@ import { type Metric, metrics, toFiguresJson, toMetric } from "./statistics-json
 const hourMs = 3_600_000;
 const dayHours = 24;
 const daysDefault = 30;
-/** The most buckets that may be asked for at once. */
+/** The most hours, or days, that may be asked for at once. */
 const bucketsMax = { hour: 8 * dayHours, day: 366 };
+/** Weeks begin on Monday, and months with their first day. */
+const intervals = ["hour", "day", "week", "month"] as const;
 /** Groups in the table, and of these the ones with values of their own in the chart. */
 const groupsMax = 50;
 const chartedMax = 6;
@@ -44,7 +49,7 @@ const Query = Type.Object({
   from: time,
   /** The last UTC day, or the time before which a request began. Absent: today. */
   to: time,
-  interval: Type.Optional(oneOf(["hour", "day"])),
+  interval: Type.Optional(oneOf(intervals)),
   group_by: Type.Optional(oneOf(statisticsGroups)),
   metric: Type.Optional(oneOf(metrics)),
   ...{ account: text, key: text, model: text, plugin: text },
@@ -56,23 +61,33 @@ export function statisticsController(deps: HttpDeps) {
   return new Elysia().use(withSession(deps)).get(
     "/statistics",
     async ({ user, query: given }) => {
-      const { group_by: group = "model", metric = "cost", interval = "day" } = given;
+      const { group_by: group = "model", metric = "cost" } = given;
+      const now = deps.now();
       const filter = toFilter(given, await readAccount(deps, user, given));
-      const query: StatisticsQuery = {
-        filter,
-        hours: interval === "day" ? dayHours : 1,
-        starts: readStarts(given, deps.now()),
-      };
+      const { hours, buckets } = readBuckets(given, now);
+      const query: StatisticsQuery = { filter, hours, starts: buckets.flat() };
+      const span = toElapsed(query, now);
+      const before = { from: 2 * span.from - span.until, until: span.from };
       await deps.rollup?.freshen();
-      const [totals, { groups, count }] = await Promise.all([
+      const [totals, previous, reasons, { groups, count }] = await Promise.all([
         readTotals(deps.store, query),
+        readSum(deps.store, filter, before),
+        readReasons(deps.store, filter, span),
         readGroups(deps.store, query, { group, rank: rankOf[metric], limit: groupsMax, charted: chartedMax }),
       ]);
       const names = await readNames(deps.store, groups, { group, seesAll: maySeeAll(user.role) });
-      const toValues = (of: FiguresByHour) => query.starts.map((start) => toMetric(readFigures(of.get(start)), metric));
+      const toValues = (of: FiguresByHour) =>
+        buckets.map((starts) => {
+          const figures = sumFigures(starts.flatMap((start) => [of.get(start) ?? []]));
+          return toMetric(readFigures(figures), metric);
+        });
       return {
-        buckets: query.starts.map((start) => new Date(start * hourMs).toISOString()),
+        buckets: buckets.map(([start = 0]) => new Date(start * hourMs).toISOString()),
         totals: toFiguresJson(readFigures(sumFigures(totals.values()))),
+        /** Of as much time before as has passed of the span. */
+        previous: { from: new Date(before.from * hourMs).toISOString(), ...toFiguresJson(readFigures(previous)) },
+        /** Why requests of an account were refused, the most frequent reason first; empty where all accounts are shown. */
+        refusals: reasons,
         values: toValues(totals),
         group_count: count,
         groups: groups.map((each) => ({
@@ -100,20 +115,51 @@ function toFilter(given: Given, accountId: string | undefined): StatisticsFilter
   return { accountId, keyId, model, plugin, status: status === undefined ? undefined : Number(status) };
 }
 
-/** The first hours of the buckets. @throws {GatewayError} `invalid_request` */
-function readStarts({ interval = "day", ...given }: Given, now: number): number[] {
+/**
+ * The buckets of a span: of each the first hours of what is summed up in it, which is hours or days.
+ *
+ * @throws {GatewayError} `invalid_request`
+ */
+function readBuckets(given: Given, now: number): { readonly hours: 1 | 24; readonly buckets: readonly number[][] } {
+  const { interval = "day" } = given;
+  const unit = interval === "hour" ? "hour" : "day";
+  const starts = readStarts(given, unit, now);
+  if (interval !== "week" && interval !== "month") {
+    return { hours: unit === "hour" ? 1 : dayHours, buckets: starts.map((start) => [start]) };
+  }
+  const byPeriod = Map.groupBy(starts, (start) => startOfPeriod(start * hourMs, interval));
+  return { hours: dayHours, buckets: [...byPeriod.values()] };
+}
+
+function readStarts(given: Given, unit: "hour" | "day", now: number): number[] {
   const toDay = (at: number) => new Date(at).toISOString().slice(0, 10);
   const { to = toDay(now), from = toDay(now - (daysDefault - 1) * dayHours * hourMs) } = given;
-  const hours = interval === "day" ? dayHours : 1;
+  const hours = unit === "day" ? dayHours : 1;
   const length = hours * hourMs;
   const first = Math.floor(readTime(from, "from") / length);
   const end = Math.ceil((readTime(to, "to") + (isDay(to) ? dayHours * hourMs : 0)) / length);
   if (end <= first) throw new GatewayError("invalid_request", "to is before from", { param: "to" });
-  if (end - first > bucketsMax[interval]) {
-    const sentence = `There are ${end - first} ${interval}s between from and to, but at most ${bucketsMax[interval]} are allowed`;
+  if (end - first > bucketsMax[unit]) {
+    const sentence = `There are ${end - first} ${unit}s between from and to, but at most ${bucketsMax[unit]} are allowed`;
     throw new GatewayError("invalid_request", sentence, { param: "from" });
   }
   return Array.from({ length: end - first }, (_, place) => (first + place) * hours);
+}
+
+/** The span of a query up to the present hour: what is still to come is not compared with anything. */
+function toElapsed({ starts, hours }: StatisticsQuery, now: number): HourSpan {
+  const from = starts[0] ?? 0;
+  const end = (starts.at(-1) ?? 0) + hours;
+  return { from, until: Math.max(from, Math.min(end, Math.floor(now / hourMs) + 1)) };
+}
+
+async function readReasons(
+  store: Store,
+  { accountId, keyId, model, plugin, status }: StatisticsFilter,
+  span: HourSpan,
+) {
+  if (accountId === undefined || [model, plugin, status].some((value) => value !== undefined)) return [];
+  return await readRefusalReasons(store, { accountId, keyId, from: span.from * hourMs, until: span.until * hourMs });
 }
 
 function isDay(text: string): boolean {

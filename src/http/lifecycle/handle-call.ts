@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { RefusedKeyError } from "../../accounts/index.ts";
+import { isToken, RefusedKeyError } from "../../accounts/index.ts";
 import {
   type Caller,
   type Capability,
@@ -194,6 +194,11 @@ function refuseOverload({ loadShedder }: HttpDeps, nowMs: number): void {
   if (refusal !== undefined) throw refusal;
 }
 
+/** API keys are shorter, and so is what may stand in a log beside a refusal. */
+const keyLengthMax = 512;
+/** Tokens (JWT) with groups and the like have two or three thousand. */
+const tokenLengthMax = 16_384;
+
 /**
  * Reads the key of `Authorization: Bearer …`, or of `x-api-key`.
  *
@@ -202,15 +207,19 @@ function refuseOverload({ loadShedder }: HttpDeps, nowMs: number): void {
 export function readApiKey(request: Request): string {
   const header = request.headers.get("authorization");
   const plain = header === null ? request.headers.get("x-api-key") : null;
-  if (plain !== null && plain.length <= 512) return plain.trim();
+  if (plain !== null && plain.length <= getLengthMax(plain)) return plain.trim();
   if (header === null) {
     const sentence = "No API key was sent: put it in the header 'Authorization: Bearer sk-mg-…'";
     throw new GatewayError("invalid_api_key", sentence);
   }
-  if (header.length > 512 || header.slice(0, 7).toLowerCase() !== "bearer ") {
+  if (header.length > getLengthMax(header.slice(7)) || header.slice(0, 7).toLowerCase() !== "bearer ") {
     throw new GatewayError("invalid_api_key", "The Authorization header is not 'Bearer ' and an API key");
   }
   return header.slice(7).trim();
+}
+
+function getLengthMax(bearer: string): number {
+  return isToken(bearer) ? tokenLengthMax : keyLengthMax;
 }
 
 /** What an endpoint asks of the kernel. */
@@ -280,6 +289,8 @@ function logCall(deps: HttpDeps, call: CallContext): void {
     client_request_id: call.clientRequestId,
     account: call.caller.accountId,
     key: call.caller.keyId,
+    subject: call.caller.token?.subject,
+    end_user: call.caller.token?.endUser,
     capability: call.capability,
     protocol: call.protocol,
     session: call.session,

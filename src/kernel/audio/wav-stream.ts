@@ -1,6 +1,6 @@
 import { UpstreamFault } from "../../contract/index.ts";
 import { readWav, type Wav } from "../../lib/wav.ts";
-import { closeIterator } from "../capabilities/iterators.ts";
+import { closeIterator } from "../streaming.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 export type WavFormat = Omit<Wav, "pcm">;

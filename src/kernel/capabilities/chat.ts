@@ -3,6 +3,7 @@ import {
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
+  type ChatStream,
   GatewayError,
   type Meters,
   type Model,
@@ -29,6 +30,7 @@ import { checkCustomTools } from "../normalize/tool-call.ts";
 import { shareOfOpen, toChatUsage } from "../normalize/usage.ts";
 import { withFailover } from "../routing/failover.ts";
 import { priceOfCall } from "../service-tier.ts";
+import { type BegunStream, begin, ChunkReader, pump } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import {
   chatBounds,
@@ -41,7 +43,6 @@ import {
 import { countPrompt } from "./count-prompt.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
 import { checkFeatures } from "./features.ts";
-import { closeIterator, withYielding } from "./iterators.ts";
 import { checkLogprobs } from "./logprobs-bound.ts";
 import { createOpener, type OpenedPassthrough, sendPassthrough } from "./passthrough.ts";
 
@@ -78,13 +79,9 @@ async function estimatePrompt(kernel: Kernel, call: CallContext<"chat">): Promis
 
 /** The API's default where a model takes the field; other defaults are the provider's. */
 const temperatureDefault = 0.7;
-/** A stream has begun after this many chunks, even if they are empty. */
-const firstChunksMax = 64;
 
-/** A chat answer that has begun: whole, or its first chunks and an iterator of the others. */
-type OpenedChat =
-  | { completion: ChatCompletion }
-  | { completion?: undefined; first: ChatChunk[]; chunks: AsyncIterator<ChatChunk> };
+/** A chat answer that has begun: whole, or as a stream. */
+type OpenedChat = { completion: ChatCompletion } | ({ completion?: undefined } & BegunStream<ChatChunk>);
 
 export const chatHandler: CapabilityHandler<"chat"> = {
   validate(call, kernel) {
@@ -151,9 +148,10 @@ export const chatHandler: CapabilityHandler<"chat"> = {
  */
 async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<OpenedChat> {
   const answer = await callHandler(plugin, call);
-  if (isIterable(answer)) {
+  if (isStream(answer)) {
     if (call.request.stream !== true) throw new TypeError("A stream was returned where stream is not true");
-    return openStream(answer);
+    const reader = new ChunkReader(answer);
+    return { first: await begin(reader, hasBegun), reader };
   }
   const choices = (answer as ChatCompletion | null)?.choices;
   if (!Array.isArray(choices) || choices.length === 0) throw badAnswer("The provider's answer has no choices");
@@ -175,22 +173,6 @@ function callHandler(plugin: ProviderPlugin, call: Call<ChatRequest>) {
   return call.request.stream === true ? fanOutChunks(chat, call) : fanOutCompletions(chat, call);
 }
 
-async function openStream(stream: AsyncIterable<ChatChunk>): Promise<OpenedChat> {
-  const chunks = withYielding(stream[Symbol.asyncIterator]());
-  const first: ChatChunk[] = [];
-  try {
-    while (true) {
-      const { done, value } = await chunks.next();
-      if (done) throw badAnswer("The provider's stream ended before it began");
-      first.push(value);
-      if (hasBegun(value) || first.length >= firstChunksMax) return { first, chunks };
-    }
-  } catch (error) {
-    closeIterator(chunks);
-    throw error;
-  }
-}
-
 function hasBegun(chunk: ChatChunk): boolean {
   if (!Array.isArray(chunk?.choices)) throw badAnswer("A chunk of the provider's stream has no choices");
   return chunk.choices.some((choice) => {
@@ -199,8 +181,8 @@ function hasBegun(chunk: ChatChunk): boolean {
   });
 }
 
-function isIterable(answer: ChatCompletion | AsyncIterable<ChatChunk>): answer is AsyncIterable<ChatChunk> {
-  return answer !== null && typeof answer === "object" && Symbol.asyncIterator in answer;
+function isStream(answer: ChatCompletion | ChatStream | null): answer is ChatStream {
+  return answer !== null && typeof answer === "object" && "push" in answer;
 }
 
 function badAnswer(sentence: string): UpstreamFault {
@@ -258,7 +240,7 @@ async function streamChunks(call: CallContext<"chat">, opened: OpenedChat, head:
   };
   sink.open();
   if (opened.completion !== undefined) for (const chunk of toChunks(opened.completion)) await send(chunk);
-  else await forEachChunk(opened, send);
+  else await pump(opened, send);
   if (!normalizer.finished) throw badAnswer("The provider's stream ended before the answer was complete");
   usageMeter.finish();
   call.finishReasons = normalizer.finishReasons;
@@ -266,22 +248,6 @@ async function streamChunks(call: CallContext<"chat">, opened: OpenedChat, head:
   const count = await usageMeter.count();
   const usage = toChatUsage(normalizer.usage, count, priceOfCall(call, count.meters));
   await sink.write(normalizer.usageChunk(usage));
-}
-
-async function forEachChunk(
-  { first, chunks }: Exclude<OpenedChat, { completion: ChatCompletion }>,
-  send: (chunk: ChatChunk) => Promise<void> | undefined,
-): Promise<void> {
-  try {
-    for (const chunk of first) await send(chunk);
-    for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
-      const drained = send(next.value);
-      if (drained !== undefined) await drained;
-    }
-  } catch (error) {
-    closeIterator(chunks);
-    throw error;
-  }
 }
 
 function withDefaults(request: ChatRequest, model: Model): ChatRequest {

@@ -3,15 +3,17 @@ import {
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
+  type ChatStream,
   type ChatUsage,
+  fromIterable,
   UpstreamFault,
 } from "../../contract/index.ts";
 import { toChunks } from "../normalize/completion.ts";
 import { maySendAgain } from "../routing/failures.ts";
 import type { Route } from "../routing/registry.ts";
-import { closeIterator } from "./iterators.ts";
+import { ChunkReader } from "../streaming.ts";
 
-type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | AsyncIterable<ChatChunk>>;
+type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | ChatStream>;
 
 /** How many requests one call may become where the provider has no `n`. */
 export const fanOutMax = 16;
@@ -59,55 +61,51 @@ export async function fanOutCompletions(chat: Chat, call: Call<ChatRequest>): Pr
 }
 
 /** Asks `n` times for a stream of one choice each, and merges the chunks as they come. */
-export async function fanOutChunks(chat: Chat, call: Call<ChatRequest>): Promise<AsyncIterable<ChatChunk>> {
+export async function fanOutChunks(chat: Chat, call: Call<ChatRequest>): Promise<ChatStream> {
   const requests = splitChoices(call).map((single) => chat(single));
   const answers = await settleRequests(requests, call.warn);
-  return merge(answers.map(toIterator));
-}
-
-/** A provider may return a completion where a stream was asked for. */
-function toIterator(answer: ChatCompletion | AsyncIterable<ChatChunk>): AsyncIterator<ChatChunk> {
-  if (Symbol.asyncIterator in answer) return answer[Symbol.asyncIterator]();
-  const chunks = toChunks(answer)[Symbol.iterator]();
-  return { next: async () => chunks.next() };
+  // A provider may return a completion where a stream was asked for.
+  const streams = answers.map((answer) => ("push" in answer ? answer : fromIterable(toChunks(answer))));
+  return fromIterable(merge(streams.map((stream) => new ChunkReader(stream))));
 }
 
 /** A stream that fails leaves the others their end; one that has not begun leaves no choice, unless none has. */
-async function* merge(streams: AsyncIterator<ChatChunk>[]): AsyncGenerator<ChatChunk> {
+async function* merge(streams: readonly ChunkReader[]): AsyncGenerator<ChatChunk> {
   const usages: (ChatUsage | undefined)[] = streams.map(() => undefined);
   /** The choice of each stream that has begun. */
   const choices = new Map<number, number>();
   const failures: { index: number; error: unknown }[] = [];
   const next = async (index: number) => {
     try {
-      return { index, result: await (streams[index] as AsyncIterator<ChatChunk>).next() };
+      return { index, chunks: await (streams[index] as ChunkReader).read() };
     } catch (error) {
       failures.push({ index, error });
-      return { index, result: { done: true, value: undefined } as const };
+      return { index, chunks: undefined };
     }
   };
   const waiting = new Map(streams.map((_, index) => [index, next(index)]));
   try {
     while (waiting.size > 0) {
-      const { index, result } = await Promise.race(waiting.values());
-      if (result.done) {
+      const { index, chunks } = await Promise.race(waiting.values());
+      if (chunks === undefined) {
         waiting.delete(index);
         continue;
       }
       waiting.set(index, next(index));
-      const { usage, ...chunk } = result.value;
-      if (usage) usages[index] = usage;
-      if (chunk.choices.length === 0) continue;
-      const place = choices.get(index) ?? choices.size;
-      choices.set(index, place);
-      yield { ...chunk, choices: chunk.choices.map((choice) => ({ ...choice, index: place })) };
+      for (const { usage, ...chunk } of chunks) {
+        if (usage) usages[index] = usage;
+        if (chunk.choices.length === 0) continue;
+        const place = choices.get(index) ?? choices.size;
+        choices.set(index, place);
+        yield { ...chunk, choices: chunk.choices.map((choice) => ({ ...choice, index: place })) };
+      }
     }
     const broken = failures.find(({ index }) => choices.has(index) || choices.size === 0);
     if (broken !== undefined) throw broken.error;
     const usage = failures.length === 0 ? sumUsage(usages) : undefined;
     if (usage) yield { choices: [], usage };
   } finally {
-    for (const index of waiting.keys()) closeIterator(streams[index]);
+    for (const index of waiting.keys()) streams[index]?.cancel();
   }
 }
 

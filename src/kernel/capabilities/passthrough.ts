@@ -13,11 +13,9 @@ import { isRecord, parseJson } from "../../lib/json.ts";
 import type { CallContext } from "../call-context.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
 import type { Passthrough } from "../passthrough.ts";
+import { type BegunStream, begin, pump, toReader } from "../streaming.ts";
 import type { Kernel } from "../types.ts";
-import { closeIterator, withYielding } from "./iterators.ts";
 
-/** A stream has begun after this many events, even if they say nothing. */
-const firstEventsMax = 64;
 /** What an event without text stands for at the most: the name and the id of a call. */
 const otherTokensMax = 32;
 /** More characters than any answer has. */
@@ -29,13 +27,12 @@ interface ReadEvent {
   part: WirePart;
 }
 
-/** An answer of a provider that has begun: whole, or its first events and an iterator of the others. */
+/** An answer of a provider that has begun: whole, or as a stream. */
 export interface OpenedPassthrough {
   passthrough: Passthrough;
   readUsage: NativeAnswer["readUsage"];
   whole?: WirePart;
-  first: ReadEvent[];
-  events?: AsyncIterator<ServerEvent>;
+  stream?: BegunStream<ServerEvent>;
 }
 
 /** Asks a route in the client's protocol if its provider speaks that, otherwise by chat. */
@@ -65,13 +62,17 @@ export async function openPassthrough(
   if (isIterable(content) !== (call.request.stream === true)) {
     throw new TypeError("A stream was returned where stream is not true, or the other way round");
   }
-  if (isIterable(content)) return { passthrough, readUsage, ...(await openStream(content, format)) };
+  if (isIterable(content)) {
+    const reader = toReader(content);
+    const first = await begin(reader, (event) => hasBegun(event, format));
+    return { passthrough, readUsage, stream: { first, reader } };
+  }
   if (!isRecord(content)) throw badAnswer("The provider's answer is not an object");
   const fault = format.faultOf(content);
   if (fault !== undefined) throw fault;
   if (!format.isAnswer(content))
     throw badAnswer(`The provider's answer is not one of the ${passthrough.format.protocol} protocol`);
-  return { passthrough, readUsage, whole: content, first: [] };
+  return { passthrough, readUsage, whole: content };
 }
 
 /** Gives the answer out. Throws unless a stream ends in order. */
@@ -93,53 +94,30 @@ export async function sendPassthrough(
   return undefined;
 }
 
-async function openStream(
-  stream: AsyncIterable<ServerEvent>,
-  format: PassthroughFormat,
-): Promise<Pick<OpenedPassthrough, "first" | "events">> {
-  const events = withYielding(stream[Symbol.asyncIterator]());
-  const first: ReadEvent[] = [];
-  try {
-    while (true) {
-      const { done, value } = await events.next();
-      if (done) throw badAnswer("The provider's stream ended before it began");
-      const read = readEvent(value, format);
-      if (read === undefined) continue;
-      const fault = format.faultOf(read.part);
-      if (fault !== undefined) throw fault;
-      first.push(read);
-      if (!format.isPrelude(read.part.type) || first.length >= firstEventsMax) return { first, events };
-    }
-  } catch (error) {
-    closeIterator(events);
-    throw error;
-  }
+/** Whether an event says more than that the request was taken. @throws The failure that it says. */
+function hasBegun(event: ServerEvent, format: PassthroughFormat): boolean {
+  const part = readEvent(event, format)?.part;
+  if (part === undefined) return false;
+  const fault = format.faultOf(part);
+  if (fault !== undefined) throw fault;
+  return !format.isPrelude(part.type);
 }
 
 async function sendEvents(
   call: CallContext<"chat">,
   reader: PassthroughReader,
-  { first, events, passthrough }: OpenedPassthrough,
+  { stream, passthrough }: OpenedPassthrough,
 ): Promise<void> {
-  if (call.sink === undefined || events === undefined) throw new TypeError("There is no sink to stream to");
+  if (call.sink === undefined || stream === undefined) throw new TypeError("There is no sink to stream to");
   // An event that is not paid is neither counted nor sent.
-  const send = (read: ReadEvent) => {
+  const send = (event: ServerEvent) => {
+    const read = readEvent(event, passthrough.format);
+    if (read === undefined) return undefined;
     const held = call.spend(reader.tokensMaxOf(read));
     return held === undefined ? reader.read(read) : held.then(() => reader.read(read));
   };
   call.sink.open();
-  try {
-    for (const read of first) await send(read);
-    for (let next = await events.next(); !next.done; next = await events.next()) {
-      // What follows the end is read and dropped, so that the connection can be used again.
-      const read = reader.isComplete ? undefined : readEvent(next.value, passthrough.format);
-      const drained = read === undefined ? undefined : send(read);
-      if (drained !== undefined) await drained;
-    }
-  } catch (error) {
-    closeIterator(events);
-    if (!reader.isComplete || call.cancelReason !== undefined) throw error;
-  }
+  await pump(stream, send, () => reader.isComplete);
   if (!reader.isComplete) throw badAnswer("The provider's stream ended before the answer was complete");
 }
 

@@ -16,9 +16,9 @@ import { concatBytes, expectSameFormat, type OpenedFile, openSamples, type WavFo
 import { boundText, readText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
 import { withFailover } from "../routing/failover.ts";
+import { closeIterator, withYielding } from "../streaming.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { usualTokensPerSecond } from "./chat-bounds.ts";
-import { closeIterator, withYielding } from "./iterators.ts";
 import {
   audioTokensPerSecond,
   countCharacters,

@@ -1,4 +1,4 @@
-import { nextTurn } from "../capabilities/iterators.ts";
+import { nextTurn } from "../streaming.ts";
 
 /** Longer texts are counted by samples of this many characters in all, so that an estimate stays cheap. */
 export const countedCharactersMax = 200_000;

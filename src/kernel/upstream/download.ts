@@ -146,6 +146,37 @@ export function createPublicRequest(options: PublicGetOptions = {}) {
   };
 }
 
+const documentBytesMax = 262_144;
+const documentMsMax = 5_000;
+
+/**
+ * Fetches a small JSON document, such as the keys of an issuer.
+ *
+ * @param request As {@link createPublicRequest} makes it, which decides where it may be.
+ * @throws {Error} When it cannot be had, is too large or slow, no JSON, or elsewhere: no redirect is followed.
+ */
+export async function fetchDocument(request: PublicGet, url: string): Promise<unknown> {
+  const end = new AbortController();
+  try {
+    const { status, body } = await request(
+      new URL(url),
+      AbortSignal.any([AbortSignal.timeout(documentMsMax), end.signal]),
+    );
+    if (status !== 200) throw new Error(`${url} answered ${status}`);
+    const chunks: Uint8Array<ArrayBuffer>[] = [];
+    let total = 0;
+    for await (const chunk of body ?? []) {
+      total += chunk.byteLength;
+      if (total > documentBytesMax) throw new Error(`${url} is larger than ${documentBytesMax} bytes`);
+      chunks.push(chunk as Uint8Array<ArrayBuffer>);
+    }
+    return await new Blob(chunks).json();
+  } finally {
+    // Closes a body that was not read to its end.
+    end.abort();
+  }
+}
+
 function sendBy(send: typeof request, body: string | undefined): (options: RequestOptions) => Promise<PublicResponse> {
   return (options) =>
     new Promise((resolve, reject) => {

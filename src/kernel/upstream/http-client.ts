@@ -11,7 +11,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly method: HttpMethod;
   /** JSON text, or a form. */
-  readonly body: string | FormData | undefined;
+  readonly body: string | FormData | Blob | undefined;
   /** Aborts the request and the reading of its response, and closes the connection. */
   readonly signal: AbortSignal;
 }
@@ -136,36 +136,81 @@ export interface BodyLimits {
   toFault(error: unknown): Error;
 }
 
+/** What follows the part of an answer that is needed comes soon, or the connection is closed. */
+const drainMsMax = 1000;
+
 /**
- * The chunks of a body as they arrive. Time counts only while a chunk is waited for. Leaving the loop early closes the
- * connection.
- *
- * @throws {UpstreamFault} When the body breaks off, stalls or is too long.
+ * The chunks of a body as they arrive. Time counts only while a chunk is waited for.
  */
-export async function* readChunks(response: Response, limits: BodyLimits): AsyncGenerator<Bytes, undefined> {
-  const { timeouts, now, idleMsMax, bytesMax, onIdle, toFault, reserve } = limits;
-  if (response.body === null) return;
-  const reader = response.body.getReader();
-  const timeout: Timeout = { atMs: 0, onTimeout: onIdle };
-  let [total, reserved] = [0, 0];
-  try {
-    while (true) {
-      timeouts.reschedule(timeout, now() + idleMsMax);
-      const { value } = await reader.read();
-      timeouts.cancel(timeout);
-      if (value === undefined) return;
-      total += value.byteLength;
+export class BodyReader {
+  readonly #reader: ReadableStreamDefaultReader<Bytes> | undefined;
+  readonly #limits: BodyLimits;
+  readonly #timeout: Timeout;
+  #total = 0;
+
+  constructor(response: Response, limits: BodyLimits) {
+    this.#reader = response.body?.getReader() as ReadableStreamDefaultReader<Bytes> | undefined;
+    this.#limits = limits;
+    this.#timeout = limits.timeouts.schedule(Number.POSITIVE_INFINITY, limits.onIdle);
+  }
+
+  /**
+   * The next chunk; `undefined` at the end.
+   *
+   * @throws {UpstreamFault} When the body breaks off, stalls or is too long.
+   */
+  async read(): Promise<Bytes | undefined> {
+    const { now, idleMsMax, bytesMax, toFault, reserve } = this.#limits;
+    try {
+      this.#timeout.atMs = now() + idleMsMax;
+      const value = this.#reader === undefined ? undefined : (await this.#reader.read()).value;
+      this.#timeout.atMs = Number.POSITIVE_INFINITY;
+      if (value === undefined) {
+        this.cancel();
+        return undefined;
+      }
+      const total = this.#total + value.byteLength;
       if (total > bytesMax) throw tooLong(bytesMax);
       reserve?.(value.byteLength);
-      reserved = total;
-      yield value;
+      this.#total = total;
+      return value;
+    } catch (error) {
+      reserve?.(-this.#total);
+      this.cancel();
+      throw toFault(error);
     }
-  } catch (error) {
-    reserve?.(-reserved);
-    throw toFault(error);
+  }
+
+  /** Closes the connection, unless all of the body has come. */
+  cancel(): void {
+    this.#limits.timeouts.cancel(this.#timeout);
+    this.#reader?.cancel().catch(() => undefined);
+  }
+
+  /** Reads and drops what follows, if that comes soon, so that the connection can be used again. */
+  drain(): void {
+    const { timeouts, now } = this.#limits;
+    timeouts.cancel(this.#timeout);
+    const reader = this.#reader;
+    if (reader === undefined) return;
+    const timeout = timeouts.schedule(now() + drainMsMax, () => void reader.cancel().catch(() => undefined));
+    const readAll = async () => {
+      while ((await reader.read()).value !== undefined);
+    };
+    readAll()
+      .catch(() => undefined)
+      .finally(() => timeouts.cancel(timeout));
+  }
+}
+
+/** The same as an iterable. Leaving the loop early closes the connection. */
+export async function* readChunks(response: Response, limits: BodyLimits): AsyncGenerator<Bytes, undefined> {
+  if (response.body === null) return;
+  const body = new BodyReader(response, limits);
+  try {
+    for (let chunk = await body.read(); chunk !== undefined; chunk = await body.read()) yield chunk;
   } finally {
-    timeouts.cancel(timeout);
-    reader.cancel().catch(() => undefined);
+    body.cancel();
   }
 }
 

@@ -28,6 +28,8 @@ export class SentRequest {
   #last: string | undefined;
   /** Events after the last that reports usage. */
   #afterReport = 0;
+  /** An event said an error. */
+  #hasFailed = false;
 
   constructor(readUsage: ProviderPlugin["readUsage"]) {
     this.#readUsage = readUsage;
@@ -55,29 +57,17 @@ export class SentRequest {
     else this.cutText = "";
   }
 
-  /** @param isCut Whether the gateway has ended the request; else a reader that leaves early has read all that it needs. */
-  async *tap(events: AsyncIterable<ServerEvent>, isCut: () => boolean = () => false): AsyncGenerator<ServerEvent> {
-    let [hasFailed, isBroken] = [false, false];
-    try {
-      for await (const event of events) {
-        const { data } = event;
-        // Events that say only that the request was taken are no answer where a failure follows them.
-        if (data.includes('"error"') && !data.includes('"error":null') && isError(parseJson(data))) hasFailed = true;
-        this.isAnswered = !hasFailed && (this.isAnswered || (data !== "" && event.event !== "raw"));
-        if (data === "[DONE]") this.isWhole = true;
-        if (data.includes('"usage') && !data.includes('"usage":null')) {
-          if (this.#first === undefined) this.#first = data;
-          else this.#last = data;
-          this.#afterReport = 0;
-        } else if (data !== "[DONE]") this.#afterReport++;
-        yield event;
-      }
-    } catch (error) {
-      isBroken = true;
-      throw error;
-    } finally {
-      if (!isBroken && !isCut()) this.isWhole = true;
-    }
+  /** Takes an event of a stream. */
+  readEvent({ event, data }: ServerEvent): void {
+    // Events that say only that the request was taken are no answer where a failure follows them.
+    if (data.includes('"error"') && !data.includes('"error":null') && isError(parseJson(data))) this.#hasFailed = true;
+    this.isAnswered = !this.#hasFailed && (this.isAnswered || (data !== "" && event !== "raw"));
+    if (data === "[DONE]") this.isWhole = true;
+    else if (data.includes('"usage') && !data.includes('"usage":null')) {
+      if (this.#first === undefined) this.#first = data;
+      else this.#last = data;
+      this.#afterReport = 0;
+    } else this.#afterReport++;
   }
 
   /** What the provider reported, if that is final. */

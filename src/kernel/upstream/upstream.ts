@@ -11,17 +11,19 @@ import {
   UpstreamFault,
   type UpstreamRequestOptions,
 } from "../../contract/index.ts";
-import { readEventStream } from "../../lib/event-stream.ts";
+import { EventStreamParser } from "../../lib/event-stream.ts";
 import { forgetKept } from "../../lib/kept-with.ts";
-import { readEvents } from "../../lib/sse.ts";
+import { SseParser } from "../../lib/sse.ts";
 import type { CallContext } from "../call-context.ts";
-import { nextTurn } from "../capabilities/iterators.ts";
 import type { Route } from "../routing/registry.ts";
+import type { BatchReader } from "../streaming.ts";
+import { nextTurn } from "../streaming.ts";
 import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./authorize.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { containsText, type Download, downloadPublic } from "./download.ts";
 import {
   type BodyLimits,
+  BodyReader,
   cancelBody,
   createHeaders,
   LongAnswerFault,
@@ -90,7 +92,7 @@ export class BoundUpstream implements Upstream {
     return (await this.#readJson(...(await this.#send(path, toText(body, init), init)))) as T;
   }
 
-  async form<T>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T> {
+  async form<T>(path: string, form: FormData | Blob, init?: UpstreamRequestOptions): Promise<T> {
     const held = this.#holdAll();
     if (held !== undefined) await held;
     return (await this.#readJson(...(await this.#send(path, form, init)))) as T;
@@ -119,9 +121,12 @@ export class BoundUpstream implements Upstream {
       cancelBody(response);
       throw new UpstreamFault("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
-    const chunks = readChunks(response, this.#limits(this.#network.bounds.streamBytesMax));
-    const events = isBinary ? readEventStream(chunks) : readEvents(chunks);
-    return sent.tap(events, () => this.#signal.aborted || this.#call.cancelReason !== undefined);
+    return new UpstreamEvents({
+      body: new BodyReader(response, this.#limits(this.#network.bounds.streamBytesMax)),
+      parser: isBinary ? new EventStreamParser() : new SseParser(),
+      sent,
+      isCut: () => this.#signal.aborted || this.#call.cancelReason !== undefined,
+    });
   }
 
   async download(url: string): Promise<Download> {
@@ -145,7 +150,7 @@ export class BoundUpstream implements Upstream {
 
   async #send(
     path: string,
-    body: string | FormData | undefined,
+    body: string | FormData | Blob | undefined,
     init: UpstreamRequestOptions | undefined,
   ): Promise<[Response, SentRequest]> {
     const { guard, client, timeouts, now, bounds } = this.#network;
@@ -189,7 +194,7 @@ export class BoundUpstream implements Upstream {
   #authorize(
     method: HttpMethod,
     url: string,
-    body: string | FormData | undefined,
+    body: string | FormData | Blob | undefined,
     init: UpstreamRequestOptions | undefined,
   ): Record<string, string> | Promise<Record<string, string>> {
     const { plugin, keys } = this.#route;
@@ -301,6 +306,71 @@ export class BoundUpstream implements Upstream {
     }
     if (error instanceof UpstreamFault) return error;
     return new UpstreamFault("bad_response", "The connection to the provider failed", { cause: error });
+  }
+}
+
+/** Makes events of bytes that are cut anywhere. */
+interface EventParser {
+  push(bytes: Uint8Array): ServerEvent[];
+  end(): ServerEvent[];
+}
+
+interface UpstreamEventsOptions {
+  readonly body: BodyReader;
+  readonly parser: EventParser;
+  readonly sent: SentRequest;
+  /** Whether the gateway has ended the request; else a reader that leaves early has read all that it needs. */
+  isCut(): boolean;
+}
+
+/** The events of one answer, for the kernel in batches and for plugins one by one. */
+class UpstreamEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEvent> {
+  readonly #options: UpstreamEventsOptions;
+  #hasEnded = false;
+
+  constructor(options: UpstreamEventsOptions) {
+    this.#options = options;
+  }
+
+  async read(): Promise<readonly ServerEvent[] | undefined> {
+    if (this.#hasEnded) return undefined;
+    const { body, parser, sent } = this.#options;
+    try {
+      const bytes = await body.read();
+      const events = bytes === undefined ? parser.end() : parser.push(bytes);
+      for (const event of events) sent.readEvent(event);
+      if (bytes === undefined) this.#end();
+      return events;
+    } catch (error) {
+      this.#hasEnded = true;
+      body.cancel();
+      throw error;
+    }
+  }
+
+  cancel(): void {
+    if (this.#hasEnded) return;
+    this.#end();
+    this.#options.body.cancel();
+  }
+
+  drain(): void {
+    if (this.#hasEnded) return;
+    this.#end();
+    this.#options.body.drain();
+  }
+
+  #end(): void {
+    this.#hasEnded = true;
+    if (!this.#options.isCut()) this.#options.sent.isWhole = true;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<ServerEvent, undefined> {
+    try {
+      for (let events = await this.read(); events !== undefined; events = await this.read()) yield* events;
+    } finally {
+      this.cancel();
+    }
   }
 }
 

@@ -2,6 +2,7 @@ import {
   type AnswerUsage,
   type ChatChunk,
   type ChatCompletion,
+  type ChatStream,
   type ChatUsage,
   type ChunkChoice,
   type FinishReason,
@@ -165,67 +166,74 @@ export function readAnswerUsage(part: Record<string, unknown>, before?: AnswerUs
   return { ...readUsage(metadata, false), ...usage, output_tokens_details: details } as AnswerUsage;
 }
 
-/** Reads the answers of one call in their order: the events of a stream, or a whole one. */
-class AnswerReader {
-  readonly choices = new Map<number, GeneratedSoFar>();
+/**
+ * The answers of one call in their order, each of which is a whole answer with the next parts: the events of a stream, or
+ * a single one.
+ *
+ * @throws {UpstreamFault} When one holds an error, is not JSON, or the last comes before the model has finished.
+ */
+export class GenerateContentStream implements ChatStream<ServerEvent> {
+  readonly events: ChatStream<ServerEvent>["events"];
+  readonly #choices = new Map<number, GeneratedSoFar>();
+  readonly #reading: CallReading;
   #metadata: GenerateAnswer["usageMetadata"];
 
-  readonly #reading: CallReading;
-
-  constructor(reading: CallReading) {
+  constructor(events: ChatStream<ServerEvent>["events"], reading: CallReading) {
+    this.events = events;
     this.#reading = reading;
   }
 
+  push(event: ServerEvent): ChatChunk[] {
+    return this.read(readEvent(event));
+  }
+
   /** The usage so far goes along with every chunk, so that a broken stream can be charged by it. */
-  *read(answer: GenerateAnswer): Generator<ChatChunk> {
+  read(answer: GenerateAnswer): ChatChunk[] {
     const candidates = readCandidates(answer);
+    const chunks: ChatChunk[] = [];
     this.#metadata = answer.usageMetadata ?? this.#metadata;
     for (const [position, candidate] of candidates.entries()) {
       const index = candidate.index ?? position;
-      let given = this.choices.get(index);
+      let given = this.#choices.get(index);
       if (given === undefined) {
         given = { text: false, calls: 0 };
-        this.choices.set(index, given);
-        yield { choices: [{ index, delta: { role: "assistant", content: "" } }] };
+        this.#choices.set(index, given);
+        chunks.push({ choices: [{ index, delta: { role: "assistant", content: "" } }] });
       }
       let logprobs = toLogprobs(candidate);
       for (const delta of toDeltas(candidate, given, this.#reading)) {
         const choice: ChunkChoice = { index, delta, logprobs: delta.content ? logprobs : undefined };
         if (delta.content) logprobs = undefined;
-        yield { choices: [choice], ...toBill(this.#metadata, true) };
+        chunks.push({ choices: [choice], ...toBill(this.#metadata, true) });
       }
     }
+    return chunks;
   }
 
-  /** Only now: some models name a reason on every event, and the last stands. */
-  *end(): Generator<ChatChunk> {
-    for (const [index, given] of this.choices)
-      yield { choices: [{ index, delta: {}, finish_reason: toFinish(given) }] };
-    const hasOutput = [...this.choices.values()].some(({ text, calls }) => text || calls > 0);
+  end(): ChatChunk[] {
+    const choices = [...this.#choices.values()];
+    if (choices.length === 0 || choices.some(({ reason }) => reason === undefined)) throw endedEarly();
+    return this.finish();
+  }
+
+  /** The reasons to end and the usage. Only now: some models name a reason on every event, and the last stands. */
+  finish(): ChatChunk[] {
+    const chunks = [...this.#choices].map(([index, given]): ChatChunk => {
+      return { choices: [{ index, delta: {}, finish_reason: toFinish(given) }] };
+    });
+    const hasOutput = [...this.#choices.values()].some(({ text, calls }) => text || calls > 0);
     const bill = toBill(this.#metadata, hasOutput);
-    if (bill.usage !== undefined) yield { choices: [], ...bill };
+    if (bill.usage !== undefined) chunks.push({ choices: [], ...bill });
+    return chunks;
   }
 }
 
 /** A whole answer. Id, time and model name are the kernel's. */
 export function fromCandidates(answer: GenerateAnswer, reading: CallReading): ChatCompletion {
-  const reader = new AnswerReader(reading);
-  const chunks = [...reader.read(answer)];
+  const stream = new GenerateContentStream([], reading);
+  const chunks = stream.read(answer);
   if (chunks.length === 0) throw new UpstreamFault("bad_response", "The provider's answer has no candidates");
-  return toCompletion([...chunks, ...reader.end()]);
-}
-
-/**
- * A streamed answer. Each event is a whole answer with the next parts.
- *
- * @throws {UpstreamFault} When the stream holds an error, is not JSON, or ends before the model has finished.
- */
-export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: CallReading): AsyncGenerator<ChatChunk> {
-  const reader = new AnswerReader(reading);
-  for await (const event of events) yield* reader.read(readEvent(event));
-  const choices = [...reader.choices.values()];
-  if (choices.length === 0 || choices.some(({ reason }) => reason === undefined)) throw endedEarly();
-  yield* reader.end();
+  return toCompletion([...chunks, ...stream.finish()]);
 }
 
 /** Reads the answers of Google's `generateContent`. */

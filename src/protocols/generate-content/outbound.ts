@@ -20,7 +20,7 @@ import { nearestEffort } from "../openai/request.ts";
 import { toServiceTier } from "../service-tier.ts";
 import { pickSupportedFields } from "../supported-fields.ts";
 import { getToolResults, readArguments, resultWithoutCall, withFunctionsAsTools } from "../tools.ts";
-import { fromCandidates, fromEvents, readAnswerUsage } from "./outbound-stream.ts";
+import { fromCandidates, GenerateContentStream, readAnswerUsage } from "./outbound-stream.ts";
 import type { GenerateBody, GeneratePart, GenerateTurn } from "./schema.ts";
 import { eachOnce, getSignature, randomCallId, type Signatures, toTools, type Warn } from "./tools.ts";
 
@@ -49,7 +49,7 @@ export function gemini(): Pick<ProviderPlugin, "handlers" | "checks" | "maxChoic
     const reading = { firstOnly: request.parallel_tool_calls === false, signatures, newId: randomCallId };
     const path = `/models/${model.upstreamId}`;
     if (request.stream === true) {
-      return fromEvents(await upstream.events(`${path}:streamGenerateContent?alt=sse`, body), reading);
+      return new GenerateContentStream(await upstream.events(`${path}:streamGenerateContent?alt=sse`, body), reading);
     }
     return fromCandidates(await upstream.json(`${path}:generateContent`, body), reading);
   };

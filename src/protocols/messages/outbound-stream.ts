@@ -2,6 +2,7 @@ import {
   type AnswerUsage,
   type ChatChunk,
   type ChatCompletion,
+  type ChatStream,
   type ChatUsage,
   type ChunkChoice,
   type FinishReason,
@@ -11,6 +12,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { parseShape } from "../../lib/parse-shape.ts";
+import { toClaudeDetail } from "../reasoning-details.ts";
 import { classifyError } from "../upstream-errors.ts";
 import {
   type AnswerBlock,
@@ -21,33 +23,6 @@ import {
   type StreamEvent,
 } from "./schema.ts";
 
-/**
- * Translates a stream, in the order in which OpenAI sends its chunks. Where it breaks, a last chunk says what it has
- * cost as far as that is known.
- *
- * @throws {UpstreamFault} When the stream carries an error, cannot be read, or ends before its message does.
- */
-export async function* fromEvents(events: AsyncIterable<ServerEvent>, reading: Reading): AsyncGenerator<ChatChunk> {
-  const answer = new StreamedAnswer(reading);
-  try {
-    for await (const { data } of events) {
-      // What follows the end is read and dropped, so that the connection can be used again.
-      if (answer.complete) continue;
-      const event = parse(data);
-      if (event.type === "error") throw classifyError(event);
-      answer.take(event);
-      for (const chunk of answer.chunks) yield chunk;
-      answer.chunks.length = 0;
-    }
-    if (!answer.complete) throw new UpstreamFault("bad_response", "The provider's stream ended before the answer did");
-  } catch (error) {
-    if (answer.complete) return;
-    const usage = answer.usage;
-    if (usage !== undefined) yield { choices: [], usage };
-    throw error;
-  }
-}
-
 function parse(data: string): StreamEvent {
   const event = parseJson(data);
   if (parseShape(event, eventShape)) return event;
@@ -55,12 +30,16 @@ function parse(data: string): StreamEvent {
   throw new UpstreamFault("bad_response", `The provider's stream holds an event that is ${why}`);
 }
 
-/** An answer as it grows. Blocks come one after the other, so that one is open at a time. */
-class StreamedAnswer {
-  /** The chunks of the events taken so far; the owner empties it. */
-  readonly chunks: ChatChunk[] = [];
+/**
+ * Translates a stream, in the order in which OpenAI sends its chunks. Blocks come one after the other, so that one is open at
+ * a time. Where the stream breaks, a last chunk says what it has cost as far as that is known.
+ *
+ * @throws {UpstreamFault} When the stream carries an error, cannot be read, or ends before its message does.
+ */
+export class MessagesOutboundStream implements ChatStream<ServerEvent> {
+  readonly events: ChatStream<ServerEvent>["events"];
   /** Whether the message came to its end. */
-  complete = false;
+  isComplete = false;
   readonly #reading: Reading;
   readonly #fences: FenceStripper | undefined;
   #thoughtCount = 0;
@@ -70,28 +49,44 @@ class StreamedAnswer {
   #begun = false;
   /** Text beside a forced JSON tool: the answer only when the tool is not called. */
   #heldText: string | undefined = "";
+  /** The chunks of the event at work. */
+  #chunks: ChatChunk[] = [];
 
-  constructor(reading: Reading) {
+  constructor(events: ChatStream<ServerEvent>["events"], reading: Reading) {
+    this.events = events;
     this.#reading = reading;
     this.#fences = reading.fenced ? new FenceStripper() : undefined;
   }
 
-  /** The last count of each kind of token. */
-  get usage() {
-    return toUsage(this.#usage);
+  push({ data }: ServerEvent): ChatChunk[] {
+    const event = parse(data);
+    if (event.type === "error") throw classifyError(event);
+    this.#chunks = [];
+    this.#take(event);
+    return this.#chunks;
   }
 
-  take({ type, message, content_block: block, delta, usage }: StreamEvent): void {
+  end(): ChatChunk[] {
+    if (this.isComplete) return [];
+    throw new UpstreamFault("bad_response", "The provider's stream ended before the answer did");
+  }
+
+  breakOff(): ChatChunk[] {
+    const usage = toUsage(this.#usage);
+    return usage === undefined ? [] : [{ choices: [], usage }];
+  }
+
+  #take({ type, message, content_block: block, delta, usage }: StreamEvent): void {
     if (type === "content_block_delta" && delta !== undefined) this.#grow(delta);
     else if (type === "content_block_start" && block !== undefined) this.#open(block);
     else if (type === "content_block_stop") this.#close();
     else if (type === "message_start") this.#count(message?.usage);
-    else if (type === "message_stop") this.complete = true;
+    else if (type === "message_stop") this.isComplete = true;
     else if (type === "message_delta") {
       this.#count(usage);
       if (delta?.stop_reason) this.#finish(delta);
-      const total = typeof usage?.output_tokens === "number" ? this.usage : undefined;
-      if (total !== undefined) this.chunks.push({ choices: [], usage: total });
+      const total = typeof usage?.output_tokens === "number" ? toUsage(this.#usage) : undefined;
+      if (total !== undefined) this.#chunks.push({ choices: [], usage: total });
     }
   }
 
@@ -125,7 +120,8 @@ class StreamedAnswer {
     const { type, input } = this.#block;
     // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
     if (input !== undefined && input !== null) this.#arguments(JSON.stringify(input));
-    if (type?.endsWith("thinking")) this.#push({ reasoning_details: [toDetail(this.#block, this.#thoughtCount++)] });
+    if (type?.endsWith("thinking"))
+      this.#push({ reasoning_details: [toClaudeDetail(this.#block, this.#thoughtCount++)] });
     this.#block = { type: "none" };
   }
 
@@ -161,7 +157,7 @@ class StreamedAnswer {
       this.#begun = true;
       this.#push({ role: "assistant", content: tool_calls === undefined ? "" : null, refusal: null });
     }
-    this.chunks.push({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
+    this.#chunks.push({ choices: [{ index: 0, delta, logprobs: null, finish_reason: finish }] });
   }
 }
 
@@ -188,7 +184,7 @@ export function fromMessage(answer: unknown, reading: Reading, nowMs: number): C
     content: content === "" ? null : content,
     refusal: toRefusal(answer),
     ...(reasoning !== "" && { reasoning_content: reasoning }),
-    ...(thoughts.length > 0 && { reasoning_details: thoughts.map(toDetail) }),
+    ...(thoughts.length > 0 && { reasoning_details: thoughts.map(toClaudeDetail) }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
   const choices = [{ index: 0, message, finish_reason: toFinishReason(answer, calls.length) }];
@@ -281,13 +277,4 @@ export class FenceStripper {
   flush(): string {
     return this.#state === "before" ? this.#held : "";
   }
-}
-
-/** The format of `reasoning_details` that carry Claude's thoughts, as OpenRouter names it. */
-export const reasoningFormat = "anthropic-claude-v1";
-
-/** A thought as the answer carries it out, so that the client can bring it back with its signature unchanged. */
-export function toDetail({ type, thinking = "", signature = "", data = "" }: AnswerBlock, index: number) {
-  if (type === "redacted_thinking") return { type: "reasoning.encrypted", data, format: reasoningFormat, index };
-  return { type: "reasoning.text", text: thinking, signature, format: reasoningFormat, index };
 }

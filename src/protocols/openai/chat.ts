@@ -3,8 +3,10 @@ import {
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
+  type ChatStream,
   type ChunkChoice,
   getOwn,
+  mapChunks,
   type ServerEvent,
   UpstreamFault,
 } from "../../contract/index.ts";
@@ -21,7 +23,7 @@ const path = "/chat/completions";
 /** The chat handler of a provider that speaks OpenAI's dialect. */
 export function chatHandler(defaults: ChatOptions) {
   const converting = withFunctionsAsTools((call) => chat(call, resolveOptions(defaults, call.model)));
-  return (call: Call<ChatRequest>): Promise<ChatCompletion | AsyncIterable<ChatChunk>> => {
+  return (call: Call<ChatRequest>): Promise<ChatCompletion | ChatStream> => {
     const options = resolveOptions(defaults, call.model);
     return options.functions === "pass" ? chat(call, options) : converting(call);
   };
@@ -50,13 +52,13 @@ function toTools(tools: readonly object[], { cacheControl, pass }: ChatOptions):
   return pass?.includes("cache_control") ? tools : mapChanged(tools, withFiveMinutes);
 }
 
-async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | AsyncIterable<ChatChunk>> {
+async function chat(call: Call<ChatRequest>, options: ChatOptions): Promise<ChatCompletion | ChatStream> {
   const stops = getStops(call.request, options);
   const body = toChatBody(stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } }, options);
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
   if (streams(call.request, options)) {
-    const chunks = toChunks(await call.upstream.events(path, body), options, onTier);
-    return stops.length === 0 ? chunks : stopChunks(chunks, stops);
+    const stream = new OpenaiStream(await call.upstream.events(path, body), options, onTier);
+    return stops.length === 0 ? stream : stopStream(stream, stops);
   }
   const answer = await call.upstream.json(path, body);
   onTier(isRecord(answer) ? answer.service_tier : undefined);
@@ -163,34 +165,49 @@ function hasMessage(choice: unknown): boolean {
 type Chunk = Record<string, unknown> & { choices: unknown[] };
 
 /**
- * A provider's stream as uniform chunks.
+ * A stream in chunks of the uniform shape. Works on the chunks themselves.
  *
  * @throws {UpstreamFault} When an event is an error or not a chunk, and `bad_response` when the stream ends before `[DONE]`
  * and before a finish reason.
  */
-export async function* toChunks(
-  events: AsyncIterable<ServerEvent>,
-  options: ChatOptions,
-  onTier?: (tier: unknown) => void,
-): AsyncGenerator<ChatChunk> {
-  const splitters = options.think === true ? new Map<unknown, ReasoningTagSplitter>() : undefined;
-  let finished = false;
-  let lastTier: unknown;
-  for await (const event of events) {
-    if (event.data === "[DONE]") return;
-    const chunk = readChunk(event);
-    if (chunk === undefined) continue;
-    if (chunk.service_tier !== undefined && chunk.service_tier !== lastTier) {
-      lastTier = chunk.service_tier;
-      onTier?.(lastTier);
-    }
-    findUsage(chunk, options);
-    for (const choice of chunk.choices) {
-      if (isRecord(choice) && toChunkChoice(choice, options, splitters)) finished = true;
-    }
-    yield chunk as unknown as ChatChunk;
+export class OpenaiStream implements ChatStream<ServerEvent> {
+  readonly events: ChatStream<ServerEvent>["events"];
+  isComplete = false;
+  readonly #options: ChatOptions;
+  readonly #onTier: ((tier: unknown) => void) | undefined;
+  readonly #splitters: Map<unknown, ReasoningTagSplitter> | undefined;
+  #hasFinished = false;
+  #lastTier: unknown;
+
+  constructor(events: ChatStream<ServerEvent>["events"], options: ChatOptions, onTier?: (tier: unknown) => void) {
+    this.events = events;
+    this.#options = options;
+    this.#onTier = onTier;
+    this.#splitters = options.think === true ? new Map() : undefined;
   }
-  if (!finished) throw new UpstreamFault("bad_response", "The provider's stream ended before its answer did");
+
+  push(event: ServerEvent): ChatChunk[] {
+    if (event.data === "[DONE]") {
+      this.isComplete = true;
+      return [];
+    }
+    const chunk = readChunk(event);
+    if (chunk === undefined) return [];
+    if (chunk.service_tier !== undefined && chunk.service_tier !== this.#lastTier) {
+      this.#lastTier = chunk.service_tier;
+      this.#onTier?.(this.#lastTier);
+    }
+    findUsage(chunk, this.#options);
+    for (const choice of chunk.choices) {
+      if (isRecord(choice) && toChunkChoice(choice, this.#options, this.#splitters)) this.#hasFinished = true;
+    }
+    return [chunk as unknown as ChatChunk];
+  }
+
+  end(): ChatChunk[] {
+    if (this.isComplete || this.#hasFinished) return [];
+    throw new UpstreamFault("bad_response", "The provider's stream ended before its answer did");
+  }
 }
 
 /** The chunk of an event; `undefined` when it carries nothing for the caller (a ping, a provider's own event). */
@@ -290,19 +307,16 @@ export function stopCompletion(completion: ChatCompletion, stops: readonly strin
 }
 
 /** The same in a stream. The end of the text is held back while a stop sequence can begin in it; usage still comes. */
-export async function* stopChunks(
-  chunks: AsyncIterable<ChatChunk>,
-  stops: readonly string[],
-): AsyncGenerator<ChatChunk> {
+export function stopStream<Event>(stream: ChatStream<Event>, stops: readonly string[]): ChatStream<Event> {
   /** The text that is held back, by choice; `undefined` once the choice has stopped. */
   const held = new Map<number, string | undefined>();
-  for await (const chunk of chunks) {
+  return mapChunks(stream, (chunk) => {
     chunk.choices = chunk.choices.filter((choice) => !held.has(choice?.index) || held.get(choice.index) !== undefined);
     for (const choice of chunk.choices) {
       if (isRecord(choice)) held.set(choice.index, stopChoice(choice, held.get(choice.index) ?? "", stops));
     }
-    if (chunk.choices.length > 0 || chunk.usage) yield chunk;
-  }
+    return chunk.choices.length > 0 || chunk.usage ? chunk : undefined;
+  });
 }
 
 /** Returns the text that is held back, or `undefined` when the choice has stopped. */

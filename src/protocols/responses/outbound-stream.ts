@@ -1,6 +1,7 @@
 import {
   type ChatChunk,
   type ChatCompletion,
+  type ChatStream,
   type ChunkChoice,
   type FinishReason,
   type ServerEvent,
@@ -9,11 +10,9 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { toResponsesDetail } from "../reasoning-details.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { readResponsesUsage } from "./passthrough.ts";
-
-/** The format of `reasoning_details` that carry the sealed thoughts of this protocol, as OpenRouter names it. */
-export const thoughtFormat = "openai-responses-v1";
 
 type Part = Record<string, unknown>;
 
@@ -39,7 +38,7 @@ export function fromResponse(answer: unknown): ChatCompletion {
     }
     if (item.type === "reasoning") {
       thoughts.push(...[...listOf(item.summary), ...listOf(item.content)].map(({ text }) => textOf(text)));
-      const detail = toDetail(item, details.length);
+      const detail = toResponsesDetail(item, details.length);
       if (detail !== undefined) details.push(detail);
     }
     const call = toCall(item, true);
@@ -89,36 +88,6 @@ function toCall({ type, call_id: callId, name: called, arguments: text, input }:
   return { id, type: "function", function: { name, arguments: isWhole ? textOf(text) : "" } } as const;
 }
 
-/**
- * The events of a response as chunks.
- *
- * @throws {UpstreamFault} When one tells of a failure, and `bad_response` when the stream ends before the response does.
- */
-export async function* fromResponseEvents(
-  events: AsyncIterable<ServerEvent>,
-  onTier: (tier: unknown) => void,
-): AsyncGenerator<ChatChunk> {
-  const reader = new EventReader();
-  for await (const event of events) {
-    const part = readEvent(event);
-    if (part === undefined) continue;
-    const delta = reader.read(part);
-    if (delta !== undefined) yield { choices: [{ index: 0, ...delta }] };
-    if (part.type !== "response.completed" && part.type !== "response.incomplete") continue;
-    const response = checkResponse(part.response);
-    const { service_tier: tier } = response;
-    onTier(tier);
-    const usage = readResponsesUsage(response);
-    yield {
-      choices: [{ index: 0, delta: {}, finish_reason: toFinishReason(response, reader.callCount > 0) }],
-      ...(usage && { usage }),
-      ...(typeof tier === "string" && { service_tier: tier }),
-    };
-    return;
-  }
-  throw new UpstreamFault("bad_response", "The provider's stream ended before its answer did");
-}
-
 function readEvent({ event, data }: ServerEvent): Part | undefined {
   if (data.trim() === "" || data === "[DONE]") return undefined;
   const part = parseJson(data);
@@ -130,19 +99,53 @@ function readEvent({ event, data }: ServerEvent): Part | undefined {
   return part;
 }
 
-/** Reads the events of one response in their order. */
-class EventReader {
+/**
+ * The events of a response as chunks.
+ *
+ * @throws {UpstreamFault} When one tells of a failure, and `bad_response` when the stream ends before the response does.
+ */
+export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
+  readonly events: ChatStream<ServerEvent>["events"];
+  isComplete = false;
+  readonly #onTier: (tier: unknown) => void;
   /** The calls by the place of their items, and whether pieces of what they are called with have come. */
   readonly #calls = new Map<unknown, { index: number; hasText: boolean }>();
   #detailCount = 0;
   #hasThought = false;
 
-  get callCount(): number {
-    return this.#calls.size;
+  constructor(events: ChatStream<ServerEvent>["events"], onTier: (tier: unknown) => void) {
+    this.events = events;
+    this.#onTier = onTier;
+  }
+
+  push(event: ServerEvent): ChatChunk[] {
+    const part = readEvent(event);
+    if (part === undefined) return [];
+    const delta = this.#read(part);
+    if (delta !== undefined) return [{ choices: [{ index: 0, ...delta }] }];
+    if (part.type !== "response.completed" && part.type !== "response.incomplete") return [];
+    this.isComplete = true;
+    const response = checkResponse(part.response);
+    const { service_tier: tier } = response;
+    this.#onTier(tier);
+    const usage = readResponsesUsage(response);
+    const finish = toFinishReason(response, this.#calls.size > 0);
+    return [
+      {
+        choices: [{ index: 0, delta: {}, finish_reason: finish }],
+        ...(usage && { usage }),
+        ...(typeof tier === "string" && { service_tier: tier }),
+      },
+    ];
+  }
+
+  end(): ChatChunk[] {
+    if (this.isComplete) return [];
+    throw new UpstreamFault("bad_response", "The provider's stream ended before its answer did");
   }
 
   /** What an event adds to the answer; `undefined` when it says nothing new. */
-  read(part: Part): Pick<ChunkChoice, "delta" | "logprobs"> | undefined {
+  #read(part: Part): Pick<ChunkChoice, "delta" | "logprobs"> | undefined {
     const { type, delta, output_index: place } = part;
     switch (type) {
       case "response.output_text.delta": {
@@ -191,7 +194,7 @@ class EventReader {
   #end(item: unknown, place: unknown) {
     if (!isRecord(item)) return undefined;
     if (item.type === "reasoning") {
-      const detail = toDetail(item, this.#detailCount);
+      const detail = toResponsesDetail(item, this.#detailCount);
       if (detail === undefined) return undefined;
       this.#detailCount++;
       return { delta: { reasoning_details: [detail] } };
@@ -210,13 +213,4 @@ class EventReader {
 
 function toDelta(call: ToolCallDelta): Pick<ChunkChoice, "delta"> {
   return { delta: { tool_calls: [call] } };
-}
-
-/** A thought as the answer carries it out, so that the client can bring it back; `undefined` for one that is not sealed. */
-function toDetail(
-  { id, encrypted_content: data }: Record<string, unknown>,
-  index: number,
-): Record<string, unknown> | undefined {
-  if (typeof data !== "string" || data === "") return undefined;
-  return { type: "reasoning.encrypted", id, data, format: thoughtFormat, index };
 }

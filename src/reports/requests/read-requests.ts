@@ -74,6 +74,28 @@ export async function readRequest(
   return undefined;
 }
 
+/** Reasons that are told apart. */
+const reasonsMax = 5;
+
+/** Why requests of an account were refused in a span, and how many each; the most frequent reason first. */
+export async function readRefusalReasons(
+  { db }: LogStore,
+  { accountId, keyId, from, until }: { accountId: string; keyId: string | undefined; from: number; until: number },
+): Promise<{ code: string; requests: number }[]> {
+  const rows = await db
+    .selectFrom("refusals")
+    .select(({ fn }) => ["error_code", fn.sum<number>("requests").as("requests")])
+    .where("account_id", "=", accountId)
+    .where("opened_at", ">=", from)
+    .where("opened_at", "<", until)
+    .$if(keyId !== undefined, (query) => query.where("key_id", "=", keyId ?? ""))
+    .groupBy("error_code")
+    .orderBy("requests", "desc")
+    .limit(reasonsMax)
+    .execute();
+  return rows.map(({ error_code: code, requests }) => ({ code, requests: Number(requests) }));
+}
+
 /** Those that may have what is asked for. */
 function toTables({ status, route, protocol, tag }: RequestFilter): LogTable[] {
   if (status === "refused") return ["refusals"];

@@ -84,6 +84,24 @@ export async function readTotals({ db }: Pick<Store, "db">, query: StatisticsQue
   return new Map(rows.map((row) => [row.hour, toFigures(row)]));
 }
 
+/** A span of whole hours, counted from 1970; `until` is not part of it. */
+export interface HourSpan {
+  readonly from: number;
+  readonly until: number;
+}
+
+/** The sum of all requests of a span that fit, in the order of `figureColumns`; whole days are read as such. */
+export async function readSum(
+  { db }: Pick<Store, "db">,
+  filter: StatisticsFilter,
+  { from, until }: HourSpan,
+): Promise<number[]> {
+  const starts = Array.from({ length: Math.max(0, until - from) }, (_, place) => from + place);
+  const parts = toWholeDays({ filter, hours: 1, starts }).filter((part) => part.starts.length > 0);
+  const totals = await Promise.all(parts.map((part) => readTotals({ db }, part)));
+  return sumFigures(totals.flatMap((figures) => [...figures.values()]));
+}
+
 /**
  * The groups with the most of a rank, the largest first. Only what is charted by the hour is read by the hour: all else is
  * in the sums of days, of which there are 24 times fewer.

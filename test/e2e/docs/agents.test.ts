@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createSnippet } from "../../../src/dashboard/features/keys/snippets.ts";
+import { createSnippet } from "../../../src/dashboard/features/connect/snippets.ts";
 import { type Agents, prepareAgents, turnMsMax } from "../../support/agents.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";

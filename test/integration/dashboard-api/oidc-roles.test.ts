@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readAudit } from "../../../src/accounts/index.ts";
-import { readClaim, toRole } from "../../../src/accounts/oidc/role-claim.ts";
+import { toRole } from "../../../src/accounts/oidc/role-claim.ts";
+import { readClaim } from "../../../src/accounts/read-claim.ts";
 import type { Role } from "../../../src/db/index.ts";
 import { type OidcIssuer, startOidcIssuer } from "../../support/oidc-issuer.ts";
 import { cookieOf, dashboardHttp, origin } from "../../unit/http/dashboard-http.ts";

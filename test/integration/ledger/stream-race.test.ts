@@ -1,5 +1,12 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { type Caller, type ChatChunk, GatewayError, type Model, makeCallId } from "../../../src/contract/index.ts";
+import {
+  type Caller,
+  type ChatChunk,
+  fromIterable,
+  GatewayError,
+  type Model,
+  makeCallId,
+} from "../../../src/contract/index.ts";
 import { CallContext, runCall } from "../../../src/kernel/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { chatModel, createBench, createPlugin, startMs } from "../../unit/kernel/support.ts";
@@ -36,7 +43,8 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
     const row: Model = { ...chatModel, id: "m", premium, contextTokens: 200_000, outputTokensMax };
     const plugin = createPlugin(
       {
-        chat: async ({ request }) => stream(request.n ?? 1, request.max_tokens ?? outputTokensMax, piecesPerChunk),
+        chat: async ({ request }) =>
+          fromIterable(stream(request.n ?? 1, request.max_tokens ?? outputTokensMax, piecesPerChunk)),
       },
       { models: [row], maxChoices: { chat: 128 } },
     );

@@ -1,7 +1,14 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { Capability, ChatUsage, Model, ProviderPlugin } from "../../../src/contract/index.ts";
-import { isAmount, meterNames } from "../../../src/contract/index.ts";
+import {
+  type Capability,
+  type ChatUsage,
+  fromIterable,
+  isAmount,
+  type Model,
+  meterNames,
+  type ProviderPlugin,
+} from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { runs } from "../../support/hostile.ts";
 import { completionOf, finishChunk, Sink, textChunk, usageChunk } from "../../unit/kernel/streams.ts";
@@ -58,7 +65,7 @@ const kinds: Record<
     call: callOf("chat", { model, messages, n: 3 }),
   }),
   "chat, streamed": (usage) => ({
-    plugin: [{ chat: async () => chunksWith(usage) }],
+    plugin: [{ chat: async () => fromIterable(chunksWith(usage)) }],
     call: callOf(
       "chat",
       { model, messages, stream: true, stream_options: { include_usage: true } },

@@ -137,6 +137,7 @@ describe("keys", () => {
         allowedNetworks: undefined,
         previousUntil: undefined,
         serviceAccountId: undefined,
+        tokenSubject: undefined,
       },
     ]);
   });

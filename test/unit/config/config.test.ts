@@ -2,14 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import {
-  ConfigError,
-  describeConfig,
-  getVariablePrefix,
-  isLoopback,
-  makeHome,
-  readConfig,
-} from "../../../src/config/index.ts";
+import { ConfigError, describeConfig, getVariablePrefix, makeHome, readConfig } from "../../../src/config/index.ts";
+import { isLoopback } from "../../../src/contract/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-config-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -53,6 +47,7 @@ describe("readConfig", () => {
       publicUrl: undefined,
       ...{ oidcIssuer: undefined, oidcClientId: undefined, oidcClientSecret: undefined },
       ...{ oidcScopes: "openid email profile", oidcRoleClaim: undefined, oidcRoles: undefined },
+      ...{ jwtIssuers: undefined, jwtNetworks: undefined },
       ...{ stripeSecretKey: undefined, stripeWebhookSecret: undefined },
       ...{ smtpUrl: undefined, smtpFrom: undefined, alertNetworks: undefined },
       logLevel: "info",

@@ -1,4 +1,4 @@
-import { createAccounts, createCheckout, createSignIn } from "../../../src/accounts/index.ts";
+import { createAccounts, createCheckout, createSignIn, TokenIssuers } from "../../../src/accounts/index.ts";
 import { readConfig } from "../../../src/config/index.ts";
 import { createContentLog } from "../../../src/content-log/content-log.ts";
 import { type Caller, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
@@ -87,6 +87,7 @@ export function httpOf(
     kernel: bench.kernel,
     snapshot,
     catalogue: noCatalogue,
+    tokenIssuers: new TokenIssuers(store, []),
     loadShedder: new LoadShedder(),
     memory: new MemoryAccountant(2 ** 28),
     heartbeat: new SseHeartbeat(0),

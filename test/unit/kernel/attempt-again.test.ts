@@ -4,6 +4,7 @@ import {
   type Caller,
   type ChatCompletion,
   type ChatRequest,
+  fromIterable,
   UpstreamFault,
 } from "../../../src/contract/index.ts";
 import { describeRoutes, runCall } from "../../../src/kernel/index.ts";
@@ -155,10 +156,12 @@ describe("a route that begins and then breaks off", () => {
   ])("by the fault of %s rests after five times", async (_, fault) => {
     const breaking = createPlugin({
       chat: async () =>
-        (async function* () {
-          yield piece;
-          throw fault();
-        })(),
+        fromIterable(
+          (async function* () {
+            yield piece;
+            throw fault();
+          })(),
+        ),
     });
     const { kernel, clock } = createBench([breaking]);
     const modelEntry = kernel.registry.byName("chat-1")!;

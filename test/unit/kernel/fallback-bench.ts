@@ -1,4 +1,10 @@
-import { type Handlers, type Model, UpstreamFault, type VirtualModelRow } from "../../../src/contract/index.ts";
+import {
+  fromIterable,
+  type Handlers,
+  type Model,
+  UpstreamFault,
+  type VirtualModelRow,
+} from "../../../src/contract/index.ts";
 import { createVirtualModel } from "../../../src/kernel/index.ts";
 import { completionOf, finishChunk, textChunk, usageChunk } from "./streams.ts";
 import { type Bench, chatCall, chatModel, createBench, createPlugin } from "./support.ts";
@@ -8,11 +14,13 @@ export type Chat = NonNullable<Handlers["chat"]>;
 export const unavailable: Chat = () => Promise.reject(new UpstreamFault("overloaded", "Busy", { status: 503 }));
 export const works: Chat = async ({ request, model }) => {
   if (request.stream !== true) return completionOf(`From ${model.id}`);
-  return (async function* () {
-    yield textChunk(`From ${model.id}`);
-    yield finishChunk();
-    yield usageChunk();
-  })();
+  return fromIterable(
+    (async function* () {
+      yield textChunk(`From ${model.id}`);
+      yield finishChunk();
+      yield usageChunk();
+    })(),
+  );
 };
 
 /** A plugin for each model, with the model's name. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
+import { fromIterable, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { bench, type Chat, listed, unavailable, works } from "./fallback-bench.ts";
 import { Sink, textChunk, textOf } from "./streams.ts";
@@ -92,10 +92,12 @@ describe("a list of models", () => {
 
   test("ends with a stream that has begun", async () => {
     const broken: Chat = async () =>
-      (async function* () {
-        yield textChunk("Half");
-        throw new UpstreamFault("overloaded", "Busy", { status: 503 });
-      })();
+      fromIterable(
+        (async function* () {
+          yield textChunk("Half");
+          throw new UpstreamFault("overloaded", "Busy", { status: 503 });
+        })(),
+      );
     const { kernel, ledger } = bench({ a: broken, b: works });
     const sink = new Sink<never>();
     expect((await rejectionOf(runCall(kernel, listed(["a", "b"], { stream: true }, { sink })))).code).toBe(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatRequest, GatewayError } from "../../../src/contract/index.ts";
+import { type ChatRequest, fromIterable, GatewayError } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf, startMs } from "./support.ts";
@@ -12,12 +12,14 @@ function tracedBench(failure?: Error) {
       steps.push("ask");
       if (failure !== undefined) throw failure;
       if (call.request.stream !== true) return completionOf("Hello");
-      return (async function* () {
-        yield textChunk("Hello");
-        yield finishChunk();
-        yield usageChunk();
-        steps.push("provider done");
-      })();
+      return fromIterable(
+        (async function* () {
+          yield textChunk("Hello");
+          yield finishChunk();
+          yield usageChunk();
+          steps.push("provider done");
+        })(),
+      );
     },
   });
   const bench = createBench([plugin]);

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatChunk, type ChatCompletion, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
+import {
+  type ChatChunk,
+  type ChatCompletion,
+  fromIterable,
+  GatewayError,
+  UpstreamFault,
+} from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { SentRequest } from "../../../src/kernel/upstream/served.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
@@ -164,7 +170,7 @@ describe("a call that is cut", () => {
       yield await late.promise;
       yield usageChunk();
     }
-    const { kernel, ledger } = createBench([createPlugin({ chat: async () => chunks() })]);
+    const { kernel, ledger } = createBench([createPlugin({ chat: async () => fromIterable(chunks()) })]);
     const sink = new Sink<ChatChunk>();
     const call = chatCall({ stream: true }, { sink });
     const done = runCall(kernel, call);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatChunk, Meters, Settlement } from "../../../src/contract/index.ts";
+import { type ChatChunk, fromIterable, type Meters, type Settlement } from "../../../src/contract/index.ts";
 import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, usage, usageChunk } from "./streams.ts";
 import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
@@ -123,7 +123,9 @@ describe("usage reported several times in a stream", () => {
 });
 
 test("usage is told in a stream only when it was asked for", async () => {
-  const plugin = createPlugin({ chat: async () => stream([textChunk("Hi"), finishChunk(), usageChunk()]) });
+  const plugin = createPlugin({
+    chat: async () => fromIterable(stream([textChunk("Hi"), finishChunk(), usageChunk()])),
+  });
   const sink = new Sink<ChatChunk>();
   await runCall(createBench([plugin]).kernel, chatCall({ stream: true }, { sink }));
   expect(sink.pieces.every((chunk) => !("usage" in chunk) && chunk.choices.length > 0)).toBe(true);
@@ -163,7 +165,7 @@ async function* stream(steps: (ChatChunk | Error)[]): AsyncGenerator<ChatChunk> 
 
 /** Serves a stream that wants usage, and hands back what came of it. */
 async function streamed(...steps: (ChatChunk | Error)[]) {
-  const { kernel, ledger } = createBench([createPlugin({ chat: async () => stream(steps) })]);
+  const { kernel, ledger } = createBench([createPlugin({ chat: async () => fromIterable(stream(steps)) })]);
   const sink = new Sink<ChatChunk>();
   const done = runCall(kernel, chatCall({ stream: true, stream_options: { include_usage: true } }, { sink }));
   if (steps.some((step) => step instanceof Error)) await rejectionOf(done);

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { ServerEvent } from "../../../src/contract/index.ts";
-import { readEvents, SseParser } from "../../../src/lib/sse.ts";
+import { SseParser } from "../../../src/lib/sse.ts";
+import { readEvents } from "../../support/chat-streams.ts";
 import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { drain, piecesOf } from "../sdk/fake-call.ts";
 
@@ -108,23 +109,7 @@ describe("SseParser", () => {
   });
 });
 
-describe("readEvents", () => {
-  test("closes its source when nobody reads on", async () => {
-    let isClosed = false;
-    async function* source() {
-      try {
-        for (;;) yield new TextEncoder().encode("data: a\n\n");
-      } finally {
-        isClosed = true;
-      }
-    }
-    for await (const event of readEvents(source())) {
-      expect(event.data).toBe("a");
-      break;
-    }
-    expect(isClosed).toBe(true);
-  });
-
+describe("server-sent events of providers", () => {
   const streams = recordingsOf("openai", "groq", "anthropic", "gemini").filter(({ path }) => path.endsWith(".sse"));
   if (recordingsMissing !== undefined) test.skip(recordingsMissing, () => undefined);
   test.each(streams.map((recording) => [recording.path, recording] as const))(

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../src/contract/index.ts";
+import {
+  type Call,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  type ChatStream,
+  fromIterable,
+} from "../../../src/contract/index.ts";
 import { withFunctionsAsTools } from "../../../src/protocols/tools.ts";
 import { drain, fakeCall } from "../sdk/fake-call.ts";
 
@@ -77,8 +84,8 @@ describe("withFunctionsAsTools", () => {
       yield { choices: [{ index: 0, delta: { tool_calls: [piece("{}")] } }] };
       yield { choices: [{ index: 0, delta: {}, finish_reason: "tool_calls" }] };
     }
-    const { result } = await ask({ functions, stream: true }, chunks());
-    const { items } = await drain(result as AsyncIterable<ChatChunk>);
+    const { result } = await ask({ functions, stream: true }, fromIterable(chunks()));
+    const { items } = await drain(result as ChatStream);
     expect(items.map(({ choices }) => choices[0]) as unknown[]).toEqual([
       { index: 0, delta: { function_call: { name: "f", arguments: "" } } },
       { index: 0, delta: { function_call: { arguments: "{}" } } },

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { EventStreamReader, readEventStream } from "../../../src/lib/event-stream.ts";
+import { EventStreamParser, EventStreamReader } from "../../../src/lib/event-stream.ts";
 import file from "../../fixtures/aws/event-streams.json";
+import { readEvents } from "../../support/chat-streams.ts";
 import { drain, piecesOf } from "./fake-call.ts";
 
 const streams = Object.entries(file.streams);
@@ -40,7 +41,7 @@ describe("an AWS event stream", () => {
 
   test("that ends within a message is not taken for whole", async () => {
     const bytes = bytesOf(file.streams.text);
-    const { items, error } = await drain(readEventStream(piecesOf(bytes.slice(0, -3))));
+    const { items, error } = await drain(readEvents(piecesOf(bytes.slice(0, -3)), new EventStreamParser()));
     expect(items).toHaveLength(file.streams.text.messages.length - 1);
     expect(error).toMatchObject({
       kind: "bad_response",
@@ -49,7 +50,7 @@ describe("an AWS event stream", () => {
   });
 
   test("gives its events by their type, and an exception as an error", async () => {
-    const { items } = await drain(readEventStream(piecesOf(bytesOf(file.streams.throttled))));
+    const { items } = await drain(readEvents(piecesOf(bytesOf(file.streams.throttled)), new EventStreamParser()));
     expect(items.map(({ event }) => event)).toEqual(["messageStart", "contentBlockDelta", "error"]);
     expect(JSON.parse(items.at(-1)?.data ?? "")).toEqual({
       error: { type: "throttlingException", message: "Too many tokens, please wait before trying again." },

@@ -1,5 +1,5 @@
-import type { Call, Model, ServerEvent, Upstream } from "../../../src/contract/index.ts";
-import { readEvents } from "../../../src/sdk/index.ts";
+import type { Call, ChatChunk, ChatStream, Model, ServerEvent, Upstream } from "../../../src/contract/index.ts";
+import { chunksOf, isStream, readEvents } from "../../support/chat-streams.ts";
 
 /** What a handler asked of its upstream. */
 export interface CheckInput {
@@ -51,11 +51,14 @@ export function eventsOf(text: string | Uint8Array): AsyncIterable<ServerEvent> 
   return readEvents(piecesOf(text));
 }
 
-/** All that an iterable yields, and what it threw at its end, if it did. */
-export async function drain<Item>(items: AsyncIterable<Item>): Promise<{ items: Item[]; error: unknown }> {
+/** All that an iterable yields, or the chunks of a stream, and what it threw at its end, if it did. */
+export async function drain<Item = ChatChunk>(
+  items: AsyncIterable<Item> | ChatStream,
+): Promise<{ items: Item[]; error: unknown }> {
   const taken: Item[] = [];
   try {
-    for await (const item of items) taken.push(item);
+    const all = isStream(items) ? (chunksOf(items) as AsyncIterable<unknown> as AsyncIterable<Item>) : items;
+    for await (const item of all) taken.push(item);
   } catch (error) {
     return { items: taken, error };
   }

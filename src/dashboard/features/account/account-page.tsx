@@ -9,11 +9,12 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
+import { Stat } from "../../kit/stat.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { useAction } from "../../kit/use-action.ts";
 import { AccountState } from "../accounts/accounts-page.tsx";
 import { EntriesSection } from "../billing/entries-section.tsx";
-import { Stat } from "../overview/stats.tsx";
+
 import { TeamSection } from "../team/team-section.tsx";
 import { ContentSection } from "./content-section.tsx";
 import { KeysSection } from "./keys-section.tsx";

@@ -1,10 +1,12 @@
+import { listRanges } from "../../data/time-range.ts";
 import { Field, SelectField } from "../../kit/field.tsx";
-import { type ChangeFilters, LateField, SpanFields, times } from "../../kit/filters.tsx";
+import { LateField, SpanFields } from "../../kit/filters.tsx";
+import type { ChangeParams } from "../../kit/url-state.ts";
 import { actors, auditGroups } from "./audit-text.ts";
 
 interface AuditFiltersProps {
   params: URLSearchParams;
-  onChange: ChangeFilters;
+  onChange: ChangeParams;
 }
 
 export function AuditFilters({ params, onChange }: AuditFiltersProps) {
@@ -54,7 +56,7 @@ export function AuditFilters({ params, onChange }: AuditFiltersProps) {
       />
       <SelectField
         label="Time"
-        options={[...times, ["custom", "Custom"]]}
+        options={[...listRanges, ["custom", "Custom"]]}
         value={isCustom ? "custom" : value("span")}
         onText={(span) => onChange({ span, from: "", until: "" })}
       />

@@ -9,6 +9,7 @@ type Detail = AuditEntry["detail"];
 export const actors: Readonly<Record<string, string>> = {
   cli: "Command line",
   oidc: "Identity provider",
+  jwt: "First call of a token",
   stripe: "Stripe",
 };
 
@@ -68,6 +69,8 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "provider.key.remove": ({ last4 }) => `Removed an API key of the provider${toEnding(last4)}`,
   "sandbox.set": ({ setting }) =>
     setting === "auto" ? "Set the sandbox to stay until a provider is added" : `Turned the sandbox ${setting}`,
+  "tokens.issuers": ({ issuers }) =>
+    issuers === "" ? "Removed all token issuers" : `Set the token issuers ${issuers}`,
   "team.create": ({ name }) => `Created the team “${name}”`,
   "team.rename": ({ name, name_before: before }) => `Renamed the team from “${before ?? ""}” to “${name}”`,
   "team.invite": ({ role, email }) => `Invited ${email ?? "somebody"} to the team as ${toTeamRole(role)}`,
@@ -159,6 +162,7 @@ export const auditGroups: readonly (readonly [
   ],
   ["catalogue", "Catalogue", { change: "Catalogue changed" }],
   ["sandbox", "Sandbox", { set: "Sandbox set" }],
+  ["tokens", "Tokens", { issuers: "Token issuers set" }],
   [
     "alert",
     "Alerts",

@@ -4,7 +4,7 @@ import { formatMoment, formatUtcDay } from "../../format.ts";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Section, Usd } from "../../kit/page.tsx";
 import { type Column, Pager, Table } from "../../kit/table.tsx";
-import { useParam } from "../../kit/use-param.ts";
+import { useParam } from "../../kit/url-state.ts";
 
 const getEntries = (page: number, account: string | undefined) => {
   const query = { page: String(page) };

@@ -1,6 +1,6 @@
 import useSWR, { mutate } from "swr";
 import { api, fetchJson, request } from "../../data/api.ts";
-import type { Model } from "../models/api.ts";
+import type { ModelRow } from "../models/api.ts";
 
 const getCatalogue = async () => {
   const answer = await request(api.admin.catalogue.get());
@@ -17,12 +17,12 @@ export type CatalogueDocument = Awaited<ReturnType<typeof getDocument>>;
 export interface CatalogueModel {
   readonly plugin: string;
   readonly id: string;
-  readonly base: Model | null;
+  readonly base: ModelRow | null;
   readonly signed: FileRow | null;
   readonly own: FileRow | null;
   readonly own_files: readonly string[];
   /** All layers together: what is in force. */
-  readonly row: Partial<Model>;
+  readonly row: Partial<ModelRow>;
   readonly routes: readonly {
     readonly plugin: string;
     readonly priority: number;

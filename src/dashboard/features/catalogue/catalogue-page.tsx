@@ -5,7 +5,7 @@ import { SearchField } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { toast, toastError } from "../../kit/toast.tsx";
-import { useParam } from "../../kit/use-param.ts";
+import { useParam } from "../../kit/url-state.ts";
 import {
   type CatalogueDocument,
   type CatalogueModel,

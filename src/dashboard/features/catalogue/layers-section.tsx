@@ -1,6 +1,6 @@
 import { Button } from "../../kit/button.tsx";
 import { Table } from "../../kit/table.tsx";
-import type { Model } from "../models/api.ts";
+import type { ModelRow } from "../models/api.ts";
 import { shortPrice } from "../models/price-lines.ts";
 import type { CatalogueModel } from "./api.ts";
 
@@ -50,7 +50,7 @@ function formatValue(layer: object | null, field: string): string {
   const value = (layer as Record<string, unknown> | null)?.[field];
   if (value === undefined) return "–";
   if (value === null) return "none";
-  if (field === "price") return shortPrice(value as Model["price"])?.usd ?? "–";
+  if (field === "price") return shortPrice(value as ModelRow["price"])?.usd ?? "–";
   if (Array.isArray(value)) return value.join(", ");
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -2,7 +2,7 @@ import { useId } from "react";
 import { type Meter, meters } from "../../data/meters.ts";
 import { formatUsd } from "../../format.ts";
 import { TextField } from "../../kit/field.tsx";
-import type { Model } from "../models/api.ts";
+import type { ModelRow } from "../models/api.ts";
 import { exampleCost, type RateDraft, type RowDraft, shownMeters } from "./row-draft.ts";
 
 /** The price of a model: dollars for a number of units of each meter, and what a call costs by it. */
@@ -13,7 +13,7 @@ export function PriceFields({
 }: {
   draft: RowDraft;
   /** The rates that the price has beside those shown. */
-  hidden?: Model["price"];
+  hidden?: ModelRow["price"];
   onChange: (change: Partial<RowDraft>) => void;
 }) {
   const setRate = (meter: Meter, change: Partial<RateDraft>) =>

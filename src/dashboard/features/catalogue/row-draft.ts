@@ -1,8 +1,8 @@
 import { type Meter, meterNames, meters } from "../../data/meters.ts";
-import type { Capability, Model } from "../models/api.ts";
+import type { Capability, ModelRow } from "../models/api.ts";
 import type { CatalogueModel, FileRow } from "./api.ts";
 
-type Price = NonNullable<Model["price"]>;
+type Price = NonNullable<ModelRow["price"]>;
 /** The meters of each capability; others are shown when they have a price. */
 const metersOf: Record<Capability, readonly Meter[]> = {
   chat: ["inputToken", "outputToken", "cacheReadToken", "cacheWriteToken", "cacheWrite1hToken", "call"],
@@ -10,6 +10,8 @@ const metersOf: Record<Capability, readonly Meter[]> = {
   images: ["image", "inputToken", "outputToken", "imageOutputToken", "call"],
   transcription: ["audioMs", "inputToken", "audioInputToken", "outputToken", "call"],
   speech: ["character", "inputToken", "outputToken", "audioOutputToken", "call"],
+  moderation: ["inputToken", "call"],
+  rerank: ["inputToken", "call"],
 };
 
 export function shownMeters({ capability, rates }: RowDraft): Meter[] {
@@ -59,7 +61,7 @@ const shown: readonly string[] = [
 ];
 
 /** The draft of a row as it is in force. */
-export function toDraft(plugin: string, id: string, row: Partial<Model>, own: FileRow | null): RowDraft {
+export function toDraft(plugin: string, id: string, row: Partial<ModelRow>, own: FileRow | null): RowDraft {
   const text = (value: unknown) => (value === undefined || value === null ? "" : String(value));
   const rates = Object.fromEntries(
     meterNames.map((meter) => {
@@ -88,7 +90,7 @@ export function toDraft(plugin: string, id: string, row: Partial<Model>, own: Fi
 }
 
 /** What stands below the operator's own row. */
-export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed">): Partial<Model> {
+export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed">): Partial<ModelRow> {
   const merged = { ...base, ...signed };
   return Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== null));
 }
@@ -99,7 +101,7 @@ export function toUnder({ base, signed }: Pick<CatalogueModel, "base" | "signed"
  *
  * @returns `undefined` when nothing differs, so that no row is needed.
  */
-export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["price"]): FileRow | undefined {
+export function toRow(draft: RowDraft, under: Partial<ModelRow>, price: ModelRow["price"]): FileRow | undefined {
   const isNew = under.upstreamId === undefined;
   const wanted: Record<string, unknown> = {
     capability: draft.capability,
@@ -120,7 +122,7 @@ export function toRow(draft: RowDraft, under: Partial<Model>, price: Model["pric
   }
   const row: Record<string, unknown> = { id: draft.id, ...draft.rest };
   for (const [name, value] of Object.entries(wanted)) {
-    if (isSame(value, under[name as keyof Model])) continue;
+    if (isSame(value, under[name as keyof ModelRow])) continue;
     row[name] = value ?? null;
   }
   // A row that names a successor is otherwise taken to want that it answers.
@@ -151,6 +153,8 @@ const exampleOf: Record<Capability, { text: string; amounts: Partial<Record<Mete
   images: { text: "one image", amounts: { image: 1, call: 1 } },
   transcription: { text: "one minute of audio", amounts: { audioMs: 60_000, call: 1 } },
   speech: { text: "1,000 characters", amounts: { character: 1000, call: 1 } },
+  moderation: { text: "1,000 input tokens", amounts: { inputToken: 1000, call: 1 } },
+  rerank: { text: "1,000 input tokens", amounts: { inputToken: 1000, call: 1 } },
 };
 
 /** What an example call costs with the markup, in dollars; `undefined` while a rate is not a number. */

@@ -1,15 +1,15 @@
-import type { Model } from "../models/api.ts";
+import type { ModelRow } from "../models/api.ts";
 import type { CatalogueDocument } from "./api.ts";
 import { type RowDraft, toNumber, toPrice } from "./row-draft.ts";
 import { readFile } from "./set-row.ts";
 import { virtualName } from "./virtual-rows.ts";
 
 /** By what terms the models of a provider are sold that have no row of their own. */
-export type Terms = Pick<Model, "premium" | "price"> &
-  Partial<Pick<Model, "capability" | "contextTokens" | "outputTokensMax">>;
+export type Terms = Pick<ModelRow, "premium" | "price"> &
+  Partial<Pick<ModelRow, "capability" | "contextTokens" | "outputTokensMax">>;
 
 /** The terms that a form makes. What is not a number goes as it was typed: the gateway says what it expected. */
-export function toTerms(draft: RowDraft, price: Model["price"]): Terms {
+export function toTerms(draft: RowDraft, price: ModelRow["price"]): Terms {
   const [contextTokens, outputTokensMax] = [draft.contextTokens, draft.outputTokensMax].map(toNumber);
   return {
     premium: draft.premium,

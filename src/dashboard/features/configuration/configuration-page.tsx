@@ -6,8 +6,9 @@ import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { SearchField } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
-import { useParam } from "../../kit/use-param.ts";
+import { useParam } from "../../kit/url-state.ts";
 import { readSettingDocs } from "./setting-docs.ts";
+import { TokenIssuersSection } from "./token-issuers.tsx";
 
 const docs = readSettingDocs(documentation);
 const otherGroup = "Providers";
@@ -30,6 +31,7 @@ export default function ConfigPage() {
       <Loaded state={settings} lines={10}>
         {({ data, version }) => (
           <div className="stack">
+            {search === "" && <TokenIssuersSection />}
             <Groups settings={data.filter((setting) => matches(setting, search))} isOpen={isRoomy || search !== ""} />
             <p className="faint">modelgate {version}</p>
           </div>

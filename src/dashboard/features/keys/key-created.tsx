@@ -1,11 +1,12 @@
 import { useState } from "react";
+import { Link } from "wouter";
 import { useBaseUrl } from "../../data/api.ts";
 import { Code, CopyButton } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
-import { pickExampleModel, useModels } from "../models/api.ts";
-import { createSnippet, languages, type SnippetLanguage } from "./snippets.ts";
+import { type ClientName, createSnippet, getClient, newKeyClients } from "../connect/snippets.ts";
+import { pickExampleModel, useModelNames, useModels } from "../models/api.ts";
 
 /** Shows the secret of a new key, once, with examples. */
 export function KeyCreated({
@@ -20,10 +21,12 @@ export function KeyCreated({
   model: string | undefined;
   onClose: () => void;
 }) {
-  const [language, setLanguage] = useState<SnippetLanguage>("curl");
+  const [language, setLanguage] = useState<ClientName>("curl");
   const { data: models } = useModels();
   const baseUrl = useBaseUrl();
-  const shown = model ?? pickExampleModel(models?.data ?? []);
+  const nameOf = useModelNames();
+  const example = pickExampleModel(models?.data ?? [], getClient(language).maker);
+  const shown = model === undefined ? example?.name : nameOf(model);
   return (
     <Dialog title={title} isWide isPersistent onClose={onClose}>
       <DialogContent label="I've saved it" onClose={onClose}>
@@ -43,11 +46,14 @@ export function KeyCreated({
           <div className="stack stack-tight">
             <div className="row row-apart">
               <h3>Try it</h3>
-              <Segmented label="Language" value={language} options={languages} onChoose={setLanguage} />
+              <Segmented label="Language" value={language} options={newKeyClients} onChoose={setLanguage} />
             </div>
+            <p className="soft">
+              More clients are on <Link href="/connect">Connect</Link>.
+            </p>
             <Code
               text={createSnippet(language, { baseUrl, key: secret, model: shown })}
-              label={`${language} example`}
+              label={`${getClient(language).name} example`}
             />
           </div>
         )}

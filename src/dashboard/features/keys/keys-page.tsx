@@ -4,7 +4,7 @@ import { useMayChange } from "../../data/roles.ts";
 import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
-import { useParam } from "../../kit/use-param.ts";
+import { useParam } from "../../kit/url-state.ts";
 import { ContentNotice } from "../settings/content-section.tsx";
 import { getKeyState, useKeys } from "./api.ts";
 import { NewKeyDialog } from "./key-dialogs.tsx";

@@ -89,12 +89,18 @@ const columns: readonly Column<Key>[] = [
     name: "Name",
     className: "name lead",
     sort: ({ name }) => name,
-    cell: ({ id, name }) => (
+    cell: ({ id, name, token }) => (
       <>
         <strong className="cut" title={name}>
           {name}
         </strong>
-        <span className="sub mono">{maskKey(id)}</span>
+        {token === null ? (
+          <span className="sub mono">{maskKey(id)}</span>
+        ) : (
+          <span className="sub cut" title={`${token.subject} of ${token.issuer}`}>
+            tokens of {token.subject}
+          </span>
+        )}
       </>
     ),
   },
@@ -152,7 +158,7 @@ function toActions(
           <Button look="plain small" aria-label={`Edit ${key.name}`} onClick={() => onEdit(key)}>
             Edit
           </Button>
-          {getKeyState(key) === "active" && (
+          {getKeyState(key) === "active" && key.token === null && (
             <Button look="plain small" aria-label={`Rotate ${key.name}`} onClick={() => onRotate(key)}>
               Rotate
             </Button>

@@ -4,6 +4,8 @@ import { api, request } from "../../data/api.ts";
 const getModels = () => request(api.models.get());
 
 export type Model = Awaited<ReturnType<typeof getModels>>["data"][number];
+/** A row of a catalogue, without what the list of models adds. */
+export type ModelRow = Omit<Model, "name" | "members">;
 export type Capability = Model["capability"];
 
 export const capabilityNames: Record<Capability, string> = {
@@ -12,6 +14,8 @@ export const capabilityNames: Record<Capability, string> = {
   images: "Images",
   transcription: "Transcription",
   speech: "Speech",
+  moderation: "Moderation",
+  rerank: "Rerank",
 };
 
 /** What a chat model can do beside answering text by text. */
@@ -43,9 +47,50 @@ export function isRetired({ retiredOn }: Pick<Model, "retiredOn">, now: number =
   return retiredOn !== undefined && Date.parse(retiredOn) <= now;
 }
 
-/** Prefers a free chat model that is not retired, so that the example works. */
-export function pickExampleModel(models: readonly Model[]): string | undefined {
-  const chats = models.filter(({ capability }) => capability === "chat");
-  const current = chats.filter((model) => !isRetired(model));
-  return (current.find(({ premium }) => !premium) ?? current[0] ?? chats[0])?.id;
+/** The name by which people know a model, by its id; the id itself for a model that is not listed. */
+export function useModelNames(): (id: string) => string {
+  const { data } = useModels();
+  const names = new Map(data?.data.map(({ id, name }) => [id, name]));
+  return (id) => names.get(id) ?? id;
+}
+
+/** A model that an answer of a thousand tokens costs no more than a few cents, in dollars per million tokens of output. */
+const outputUsdMax = 30;
+/** What a coding agent needs at least. */
+const agentContextTokens = 100_000;
+
+/**
+ * A chat model for an example: the newest capable one, if possible of this maker. Capable is one that uses tools, has room
+ * for the files of an agent and is not retired. Dear ones, of which the first call might empty a wallet, come after others.
+ */
+export function pickExampleModel(models: readonly Model[], maker?: string): Model | undefined {
+  const chats = models.filter(({ capability, members }) => capability === "chat" && members === null);
+  const rank = (model: Model) => [
+    Number(!isRetired(model)),
+    Number(maker === undefined || model.ownedBy === maker),
+    Number(model.features?.includes("tools") === true),
+    Number((model.contextTokens ?? 0) >= agentContextTokens),
+    Number(!retiresSoon(model)),
+    Number(!isDear(model)),
+    model.created,
+  ];
+  return chats.toSorted((one, other) => compareRanks(rank(other), rank(one)) || one.id.localeCompare(other.id))[0];
+}
+
+function isDear({ price }: Model): boolean {
+  const rate = price?.outputToken;
+  return rate === undefined || (Number(rate.usd) / rate.per) * 1e6 > outputUsdMax;
+}
+
+function compareRanks(one: readonly number[], other: readonly number[]): number {
+  for (const [place, value] of one.entries()) {
+    const difference = value - (other[place] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+/** The order of a list to choose from: current models by their names, then those that have ended. */
+export function byName(one: Model, other: Model): number {
+  return Number(isRetired(one)) - Number(isRetired(other)) || one.name.localeCompare(other.name);
 }

@@ -2,7 +2,7 @@ import { Loaded } from "../../kit/feedback.tsx";
 import { SearchField, Select } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
-import { useParam } from "../../kit/use-param.ts";
+import { useParam } from "../../kit/url-state.ts";
 import {
   type Capability,
   capabilityNames,

@@ -14,10 +14,10 @@ import { callColumns } from "../requests/call-columns.tsx";
 /** The page stays short until older calls are wanted. */
 const firstShown = 10;
 
-/** The latest calls with status, duration and cost. */
+/** The latest requests, refused ones included, with status, duration and cost. */
 export function CallsCard({ calls }: { calls: ReturnType<typeof useCalls> }) {
   return (
-    <Section title="Recent calls" actions={<Link href="/requests">All requests</Link>}>
+    <Section title="Recent requests" actions={<Link href="/requests">All requests</Link>}>
       <Loaded state={calls} lines={6}>
         {({ data }) => <Calls latest={data} />}
       </Loaded>
@@ -51,10 +51,10 @@ function Calls({ latest }: { latest: readonly Call[] }) {
       <CallsTable calls={calls} />
       {!isOnePage && (
         <div className="table-foot">
-          <span>{isJoined && isAll ? `All ${calls.length} calls` : `The latest ${calls.length} calls`}</span>
+          <span>{isJoined && isAll ? `All ${calls.length} requests` : `The latest ${calls.length} requests`}</span>
           {!(isJoined && isAll) && (
             <Button look="small" disabled={isBusy} onClick={() => void run()}>
-              {isBusy ? "Loading…" : "Show older calls"}
+              {isBusy ? "Loading…" : "Show older requests"}
             </Button>
           )}
         </div>
@@ -67,13 +67,14 @@ const toColumns = (keyName: (id: string) => string): readonly Column<Call>[] => 
   {
     name: "Model",
     className: "name lead",
-    cell: ({ id, model, key_id, capability }) => (
+    cell: ({ id, model, endpoint, key_id, capability }) => (
       <>
-        <span className="cut" title={id}>
-          {model}
-        </span>
+        <Link className="link cut" title={id} href={`/requests?request=${encodeURIComponent(id)}`}>
+          {model ?? endpoint ?? id}
+        </Link>
         <span className="sub cut" title={maskKey(key_id)}>
-          {capabilityNames[capability]} · {keyName(key_id)}
+          {capability !== null && `${capabilityNames[capability]} · `}
+          {keyName(key_id)}
         </span>
       </>
     ),
@@ -88,11 +89,8 @@ function CallsTable({ calls }: { calls: readonly Call[] }) {
       rows={calls}
       rowKey={({ id }) => id}
       empty={
-        <Empty icon="pulse" title="No calls yet">
-          <p>
-            Calls made with your API keys are listed here with status, tokens, cost and route; refused ones are under
-            Requests.
-          </p>
+        <Empty icon="pulse" title="No requests yet">
+          <p>Requests with your API keys are listed here with status, tokens, cost and route, refused ones included.</p>
         </Empty>
       }
     />

@@ -2,7 +2,6 @@ import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
 import { useAccounts } from "../../data/admin.ts";
 import { useGateway } from "../../data/api.ts";
-import type { Call } from "../../data/calls.ts";
 import { mayAdminister } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
 import { Button } from "../../kit/button.tsx";
@@ -19,10 +18,10 @@ interface Step {
 }
 
 /** What to do first, until all of it is done or it is hidden in this browser. */
-export function FirstSteps({ calls }: { calls: readonly Call[] | undefined }) {
+export function FirstSteps({ hasCalls }: { hasCalls: boolean | undefined }) {
   const { data: me } = useMe();
   const [isHidden, setHidden] = useState(readHidden);
-  if (isHidden || me === undefined || calls === undefined) return null;
+  if (isHidden || me === undefined || hasCalls === undefined) return null;
   const hide = () => {
     setHidden(true);
     try {
@@ -32,7 +31,7 @@ export function FirstSteps({ calls }: { calls: readonly Call[] | undefined }) {
     }
   };
   const Steps = mayAdminister(me.role) ? AdminSteps : UserSteps;
-  return <Steps hasCalls={calls.length > 0} onHide={hide} />;
+  return <Steps hasCalls={hasCalls} onHide={hide} />;
 }
 
 interface StepsProps {
@@ -89,8 +88,8 @@ function useUserSteps(hasCalls: boolean): readonly Step[] | undefined {
       isDone: hasCalls,
       hint: (
         <>
-          Paste the example shown with a new key, or <Link href="/playground">try a model</Link> in the browser. The
-          call shows up here within seconds.
+          <Link href="/connect">Connect</Link> has examples for every client, or{" "}
+          <Link href="/playground">try a model</Link> in the browser. The call shows up here within seconds.
         </>
       ),
     },

@@ -1,86 +1,82 @@
-import { useEffect, useState } from "react";
+import { useEffect, useRef, useState } from "react";
+import { Link } from "wouter";
 import { useCalls } from "../../data/calls.ts";
-import { periods, useUsage } from "../../data/usage.ts";
-import { DayFields } from "../../kit/day-fields.tsx";
-import { Loaded } from "../../kit/feedback.tsx";
-import { Select } from "../../kit/field.tsx";
+import { useMe } from "../../data/session.ts";
+import { readChartSpan, timeRanges } from "../../data/time-range.ts";
+import { ChartSpanFields } from "../../kit/chart-span.tsx";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
-import { setParams, useParam } from "../../kit/use-param.ts";
+import { useParam, useUrlParams } from "../../kit/url-state.ts";
+import { type MetricName, metricNames, type StatisticsQuery, useStatistics } from "../statistics/api.ts";
+import { GroupsTable } from "../statistics/groups-table.tsx";
+import { OverTime } from "../statistics/over-time.tsx";
 import { CallsCard } from "./calls-card.tsx";
 import { FirstSteps } from "./first-steps.tsx";
-import { listPeriods, type RangeName, rangeNames, ranges, readDays, toDays, toLast24Hours } from "./ranges.ts";
 import { Stats } from "./stats.tsx";
-import { metrics, UsageCard } from "./usage-card.tsx";
 
 const minuteMs = 60_000;
-const rangeOptions = [...rangeNames.map((name) => [name, ranges[name].name] as const), ["custom", "Custom"] as const];
-const knownRanges = rangeOptions.map(([name]) => name);
+const metrics = ["requests", "tokens", "cost"] as const satisfies readonly MetricName[];
 
+/** The account of the user: what it has, and what it used. */
 export function OverviewPage() {
-  const [metric, setMetric] = useParam("metric", "requests", metrics);
-  const { range, name, days, offered, period } = useRange();
+  const { data: me } = useMe();
+  const [metric, setMetric] = useParam<(typeof metrics)[number]>("metric", "requests", metrics);
+  const params = useUrlParams();
+  const { range, from, to, intervals } = readChartSpan(params, Date.now());
+  const interval = intervals.find((each) => each === params.get("interval")) ?? intervals[0] ?? "day";
+  const query: StatisticsQuery = { from, to, interval, group_by: "model", metric, account: me?.account ?? "" };
   const calls = useCalls();
-  const usage = useUsage({ ...days, period }, calls.data?.stamp);
+  const statistics = useStatistics(query);
+  useRefresh(calls.data?.stamp, statistics.mutate);
   useMinuteTick();
-  const isLastDay = range === "day" && usage.data?.period === "hourly";
-  const shown = isLastDay && usage.data !== undefined ? toLast24Hours(usage.data, Date.now()) : usage.data;
+  const name = range === "custom" ? `${from} to ${to}` : timeRanges[range].name;
   return (
     <>
-      <PageHead title="Overview" description="Balance, quota and usage of your account. Times are in UTC.">
-        <Segmented
-          label="Time range"
-          value={range}
-          options={rangeOptions}
-          // Custom days begin as those that are shown.
-          onChoose={(next) =>
-            setParams(
-              next === "custom"
-                ? { range: next, from: days.startDate, to: days.endDate, period: "" }
-                : { range: next === "month" ? "" : next, from: "", to: "", period: "" },
-            )
-          }
-        />
-        {range === "custom" && <DayFields {...days} onDay={(day) => setParams({ ...day, period: "" })} />}
-        <Select
-          isSmall
-          aria-label="Interval"
-          options={offered.map((each) => [each, each.charAt(0).toUpperCase() + each.slice(1)] as const)}
-          value={period}
-          onText={(next) => setParams({ period: next === offered[0] ? "" : next })}
-        />
+      <PageHead title="Overview" description="Balance, quota and usage of your account. Days are in UTC.">
+        <ChartSpanFields {...{ range, from, to, interval, intervals }} />
       </PageHead>
       <div className="stack">
-        <FirstSteps calls={calls.data?.data} />
-        <Stats usage={shown} range={name} />
-        {shown === undefined ? (
-          <div className="card">
-            <Loaded state={usage} lines={8}>
-              {() => null}
-            </Loaded>
-          </div>
-        ) : (
-          <UsageCard usage={shown} metric={metric} onMetric={setMetric} />
-        )}
+        <FirstSteps hasCalls={calls.data === undefined ? undefined : calls.data.data.length > 0} />
+        <Stats data={statistics.data} range={name} />
+        <Loaded state={statistics} lines={8}>
+          {(data) =>
+            data.totals.requests === 0 ? (
+              <section className="card" aria-label="Usage over time">
+                <Empty icon="pulse" title="No requests in this period">
+                  <p>
+                    Create an API key and <Link href="/connect">send a request</Link>. It shows up here within seconds.
+                  </p>
+                </Empty>
+              </section>
+            ) : (
+              <>
+                <OverTime data={data} query={query}>
+                  <Segmented
+                    label="Metric"
+                    value={metric}
+                    options={metrics.map((each) => [each, metricNames[each]] as const)}
+                    onChoose={setMetric}
+                  />
+                </OverTime>
+                <GroupsTable data={data} query={query} isOfAll={false} sortName="models" isNarrowing={false} />
+              </>
+            )
+          }
+        </Loaded>
         <CallsCard calls={calls} />
       </div>
     </>
   );
 }
 
-/** The range and the interval in the address; 30 days by default. */
-function useRange() {
-  const [chosen] = useParam<RangeName | "custom">("range", "month", knownRanges);
-  const [from] = useParam("from", "");
-  const [to] = useParam("to", "");
-  const custom = chosen === "custom" ? readDays(from, to) : undefined;
-  const range = chosen === "custom" && custom === undefined ? "month" : chosen;
-  const days = custom ?? toDays(range as RangeName, Date.now());
-  const offered = custom === undefined ? ranges[range as RangeName].periods : listPeriods(custom);
-  const [wanted] = useParam("period", offered[0], periods);
-  const period = offered.find((each) => each === wanted) ?? offered[0];
-  const name = custom === undefined ? ranges[range as RangeName].name : `${days.startDate} to ${days.endDate}`;
-  return { range, name, days, offered, period };
+/** Loads sums anew when the latest requests have changed, which are much cheaper to poll. */
+function useRefresh(stamp: string | undefined, load: () => unknown): void {
+  const known = useRef(stamp);
+  useEffect(() => {
+    if (known.current !== undefined && known.current !== stamp) void load();
+    known.current = stamp;
+  }, [stamp, load]);
 }
 
 /** Re-renders every minute, so that relative times stay right. */

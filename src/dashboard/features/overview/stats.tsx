@@ -1,14 +1,14 @@
-import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useMe } from "../../data/session.ts";
-import type { Usage } from "../../data/usage.ts";
 import { formatCount, formatShort, formatUntil, formatUsd } from "../../format.ts";
+import { Change, Stat } from "../../kit/stat.tsx";
+import type { Statistics } from "../statistics/api.ts";
 
-export function Stats({ usage, range }: { usage: Pick<Usage, "totals"> | undefined; range: string }) {
+export function Stats({ data, range }: { data: Statistics | undefined; range: string }) {
   const { data: me } = useMe();
   if (me === undefined) return null;
   const { wallet, quota } = me;
-  const totals = usage?.totals;
+  const totals = data?.totals;
   return (
     <div className="stats">
       <Stat name="Balance" value={formatUsd(wallet.balance_usd)} exact={`$${wallet.balance_usd}`}>
@@ -24,8 +24,7 @@ export function Stats({ usage, range }: { usage: Pick<Usage, "totals"> | undefin
         value={totals && formatShort(totals.requests)}
         exact={totals && formatCount(totals.requests)}
       >
-        {range}
-        {totals && (totals.failures === 0 ? ", no failures" : `, ${formatCount(totals.failures)} failed`)}
+        {data === undefined ? range : <RequestsNote data={data} range={range} />}
       </Stat>
       <Stat
         name="Tokens"
@@ -43,37 +42,18 @@ export function Stats({ usage, range }: { usage: Pick<Usage, "totals"> | undefin
   );
 }
 
-export function Stat({
-  name,
-  value,
-  exact,
-  children,
-}: {
-  name: string;
-  value: string | undefined;
-  exact?: string | undefined;
-  children: ReactNode;
-}) {
+/** How many failed, and why those were refused that never reached a model. */
+function RequestsNote({ data: { totals, previous, refusals }, range }: { data: Statistics; range: string }) {
+  const { requests, errors, refused } = totals;
+  const [reason] = refusals;
   return (
-    <div className="card stat">
-      <span className="stat-name">{name}</span>
-      {value === undefined ? (
-        <span className="stat-value">
-          <span className="skeleton" />
-        </span>
-      ) : (
-        <span className={`stat-value ${toSizeClass(value)}`} title={exact}>
-          {value}
-        </span>
-      )}
-      <span className="stat-note">{children}</span>
-    </div>
+    <>
+      <Change now={requests} before={previous.requests} format={formatCount} />
+      {errors === 0 ? `${range}, no errors` : <Link href="/requests?status=failed">{formatCount(errors)} failed</Link>}
+      {refused > 0 && `, ${formatCount(refused)} of them refused`}
+      {reason !== undefined && ` (${reason.code})`}
+    </>
   );
-}
-
-/** Long values get a smaller font instead of being cut off. */
-function toSizeClass({ length }: string): string {
-  return length > 9 ? "is-longest" : length > 7 ? "is-long" : "";
 }
 
 function Quota({ quota }: { quota: NonNullable<ReturnType<typeof useMe>["data"]>["quota"] }) {

@@ -1,6 +1,6 @@
 import { useState } from "react";
 import { useBaseUrl } from "../../data/api.ts";
-import { useParam } from "../../kit/use-param.ts";
+import { useParam } from "../../kit/url-state.ts";
 import { type Attachment, type ChatFields, listPendingCalls, type Turn, toRequestBody } from "./chat-request.ts";
 import { ChatSettings, findMistakes, noSettings } from "./chat-settings.tsx";
 import { ChatTurns } from "./chat-turns.tsx";

@@ -2,7 +2,7 @@ import type { ComponentType } from "react";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
-import { setParams, useParam } from "../../kit/use-param.ts";
+import { setParams, useParam } from "../../kit/url-state.ts";
 import { type Capability, isRetired, type Model, useModels } from "../models/api.ts";
 import { ChatPanel } from "./chat-panel.tsx";
 import { ImagesPanel } from "./images-panel.tsx";

@@ -1,8 +1,10 @@
 import { type FormEvent, useId, useState } from "react";
+import { listRanges } from "../../data/time-range.ts";
 import { Button } from "../../kit/button.tsx";
 import { Select, SelectField } from "../../kit/field.tsx";
-import { type ChangeFilters, LateField, SpanFields, times, useDraft } from "../../kit/filters.tsx";
+import { LateField, SpanFields, useDraft } from "../../kit/filters.tsx";
 import { Icon } from "../../kit/icon.tsx";
+import type { ChangeParams } from "../../kit/url-state.ts";
 import { useKeys } from "../keys/api.ts";
 import { useModels } from "../models/api.ts";
 
@@ -28,7 +30,7 @@ const more = ["key", "model", "plugin", "protocol", "session", "tag", "account",
 interface FiltersProps {
   params: URLSearchParams;
   isAdmin: boolean;
-  onChange: ChangeFilters;
+  onChange: ChangeParams;
 }
 
 export function Filters({ params, isAdmin, onChange }: FiltersProps) {
@@ -49,7 +51,7 @@ export function Filters({ params, isAdmin, onChange }: FiltersProps) {
         <Select
           isSmall
           aria-label="Time"
-          options={times}
+          options={listRanges}
           value={params.get("span") ?? ""}
           onText={(span) => onChange({ span, from: "" })}
         />

@@ -1,5 +1,6 @@
 import useSWR from "swr";
 import { api, request } from "../../data/api.ts";
+import type { Interval } from "../../data/time-range.ts";
 
 const refreshMs = 60_000;
 
@@ -33,7 +34,7 @@ export type FilterName = (typeof filterNames)[number];
 export interface StatisticsQuery extends Partial<Record<FilterName, string>> {
   readonly from: string;
   readonly to: string;
-  readonly interval: "hour" | "day";
+  readonly interval: Interval;
   readonly group_by: GroupName;
   readonly metric: MetricName;
 }

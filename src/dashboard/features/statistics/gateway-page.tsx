@@ -3,6 +3,6 @@ import { Glance } from "./glance.tsx";
 /** The whole gateway, for administrators. */
 export default function GatewayPage() {
   return (
-    <Glance title="Gateway" description="Spend, requests, errors and latency of all accounts. Times are in UTC." />
+    <Glance title="Gateway usage" description="Spend, requests, errors and latency of all accounts. Days are in UTC." />
   );
 }

@@ -1,24 +1,18 @@
 import { Fragment } from "react";
-import { useSearch } from "wouter";
 import { formatCount, formatMs, formatShare, formatShort, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
-import { DayFields } from "../../kit/day-fields.tsx";
+import { ChartSpanFields } from "../../kit/chart-span.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Select } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
-import { Segmented } from "../../kit/segmented.tsx";
-import { setParams } from "../../kit/use-param.ts";
-import { Stat } from "../overview/stats.tsx";
+import { Change, Stat } from "../../kit/stat.tsx";
+import { setParams, useUrlParams } from "../../kit/url-state.ts";
 import { type FilterName, groupNames, metricNames, type Statistics, useStatistics } from "./api.ts";
 import { toWords } from "./group-name.ts";
 import { GroupsTable } from "./groups-table.tsx";
 import { OverTime } from "./over-time.tsx";
-import { type Asked, intervalNames, type RangeName, ranges, readAsked } from "./query.ts";
+import { type Asked, readAsked } from "./query.ts";
 
-const rangeOptions = [
-  ...Object.entries(ranges).map(([range, { name }]) => [range as RangeName, name] as const),
-  ["custom", "Custom"] as const,
-];
 const filterLabels: Readonly<Record<FilterName, string>> = groupNames;
 
 interface Props {
@@ -30,20 +24,26 @@ interface Props {
 
 /** Sums of requests over time and by group. All that is chosen is in the address. */
 export function Glance({ title, description, account }: Props) {
-  const asked = readAsked(new URLSearchParams(useSearch()), Date.now(), account);
+  const asked = readAsked(useUrlParams(), Date.now(), account);
   const statistics = useStatistics(asked.query);
   const isOfAll = account === undefined;
   return (
     <>
       <PageHead title={title} description={description}>
-        <Span asked={asked} />
+        <ChartSpanFields
+          range={asked.range}
+          from={asked.query.from}
+          to={asked.query.to}
+          interval={asked.query.interval}
+          intervals={asked.intervals}
+        />
       </PageHead>
       <div className="stack">
         <Filters asked={asked} isOfAll={isOfAll} />
         <Loaded state={statistics} lines={10}>
           {(data) => (
             <>
-              <Figures totals={data.totals} isOfAll={isOfAll} />
+              <Figures data={data} isOfAll={isOfAll} />
               <OverTime data={data} query={asked.query}>
                 <Select
                   isSmall
@@ -78,38 +78,6 @@ export function Glance({ title, description, account }: Props) {
   );
 }
 
-function Span({ asked: { range, query, intervals } }: { asked: Asked }) {
-  return (
-    <>
-      <Segmented
-        label="Time range"
-        value={range}
-        options={rangeOptions}
-        // Custom days begin as those that are shown.
-        onChoose={(next) =>
-          setParams(
-            next === "custom"
-              ? { range: next, from: query.from.slice(0, 10), to: query.to.slice(0, 10), interval: "" }
-              : { range: next === "month" ? "" : next, from: "", to: "", interval: "" },
-          )
-        }
-      />
-      {range === "custom" && (
-        <DayFields startDate={query.from} endDate={query.to} onDay={(day) => setParams({ ...day, interval: "" })} />
-      )}
-      {intervals.length > 1 && (
-        <Select
-          isSmall
-          aria-label="Interval"
-          options={intervals.map((each) => [each, intervalNames[each]] as const)}
-          value={query.interval}
-          onText={(interval) => setParams({ interval: interval === intervals[0] ? "" : interval })}
-        />
-      )}
-    </>
-  );
-}
-
 /** What the sums are narrowed to, each with a button that ends it. */
 function Filters({ asked: { query }, isOfAll }: { asked: Asked; isOfAll: boolean }) {
   const names = (Object.keys(filterLabels) as FilterName[]).filter(
@@ -134,28 +102,40 @@ function Filters({ asked: { query }, isOfAll }: { asked: Asked; isOfAll: boolean
   );
 }
 
-function Figures({ totals, isOfAll }: { totals: Statistics["totals"]; isOfAll: boolean }) {
+function Figures({ data: { totals, previous, refusals }, isOfAll }: { data: Statistics; isOfAll: boolean }) {
   const { requests, errors, refused, first_byte_ms: first, duration_ms: duration } = totals;
+  const [reason] = refusals;
   return (
     <div className="stats is-even">
       <Stat name="Spend" value={formatUsd(totals.cost_usd)} exact={`$${totals.cost_usd}`}>
+        <Change
+          now={Number(totals.cost_usd)}
+          before={Number(previous.cost_usd)}
+          format={(value) => formatUsd(String(value))}
+        />
         list price; {formatUsd(totals.charged_usd)} charged to {isOfAll ? "wallets" : "the wallet"}
       </Stat>
       <Stat name="Requests" value={formatShort(requests)} exact={formatCount(requests)}>
+        <Change now={requests} before={previous.requests} format={formatCount} />
         {errors === 0
           ? "no errors"
           : `${formatCount(errors)} failed (${formatShare(errors / requests)}), ${formatCount(refused)} of them refused`}
+        {reason !== undefined && `, most by ${reason.code}`}
       </Stat>
       <Stat name="Tokens" value={formatShort(totals.total_tokens)} exact={formatCount(totals.total_tokens)}>
+        <Change now={totals.total_tokens} before={previous.total_tokens} format={formatShort} />
         {formatShort(totals.prompt_tokens)} in, {formatShort(totals.completion_tokens)} out
       </Stat>
       <Stat name="Cache hits" value={formatShare(totals.cache_share)}>
+        {previous.cache_share !== null && `${formatShare(previous.cache_share)} in the period before; `}
         {formatShort(totals.cached_tokens)} tokens of prompts
       </Stat>
       <Stat name="First byte" value={formatMs(first.p50)}>
+        <Change now={first.p50} before={previous.first_byte_ms.p50} format={(ms) => formatMs(Math.round(ms))} />
         median; p95 {formatMs(first.p95)}
       </Stat>
       <Stat name="Duration" value={formatMs(duration.p50)}>
+        <Change now={duration.p50} before={previous.duration_ms.p50} format={(ms) => formatMs(Math.round(ms))} />
         median; p95 {formatMs(duration.p95)}
       </Stat>
     </div>

@@ -3,7 +3,7 @@ import { formatCount, formatMs, formatShare, formatShort } from "../../format.ts
 import { Swatch } from "../../kit/chart/stacked-bars.tsx";
 import { Section, Usd } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
-import { setParams } from "../../kit/use-param.ts";
+import { setParams } from "../../kit/url-state.ts";
 import {
   filterNames,
   groupNames,
@@ -17,7 +17,20 @@ import { toGroupName, toWords } from "./group-name.ts";
 const dayMs = 86_400_000;
 
 /** The groups with the most of the metric; the order of a column is in the address. */
-export function GroupsTable({ data, query, isOfAll }: { data: Statistics; query: StatisticsQuery; isOfAll: boolean }) {
+export function GroupsTable({
+  data,
+  query,
+  isOfAll,
+  isNarrowing = true,
+  sortName = "sort",
+}: {
+  data: Statistics;
+  query: StatisticsQuery;
+  isOfAll: boolean;
+  /** Whether the name of a group narrows the page to it. */
+  isNarrowing?: boolean;
+  sortName?: string;
+}) {
   const { groups, group_count: count } = data;
   const isCut = groups.length < count;
   return (
@@ -34,7 +47,8 @@ export function GroupsTable({ data, query, isOfAll }: { data: Statistics; query:
       <Table
         rows={groups}
         rowKey={({ value, account }) => `${account} ${value}`}
-        columns={toColumns(query, isOfAll)}
+        columns={toColumns({ query, isOfAll, isNarrowing })}
+        sortName={sortName}
         empty={
           <div className="card-body">
             <p className="faint">No request of this period has a {toWords(groupNames[query.group_by])}.</p>
@@ -51,7 +65,8 @@ function rankName(metric: StatisticsQuery["metric"]): string {
   return metricNames[metric === "first_byte" || metric === "duration" ? "requests" : metric].toLowerCase();
 }
 
-function toColumns(query: StatisticsQuery, isOfAll: boolean): readonly Column<StatisticsGroup>[] {
+function toColumns(shown: Omit<CellProps, "row">): readonly Column<StatisticsGroup>[] {
+  const { query } = shown;
   const { group_by: group } = query;
   const latency = (name: string, of: (row: StatisticsGroup) => StatisticsGroup["duration_ms"]) => ({
     name,
@@ -68,13 +83,13 @@ function toColumns(query: StatisticsQuery, isOfAll: boolean): readonly Column<St
       name: groupNames[group],
       className: "name lead",
       sort: (row) => toGroupName(row, group),
-      cell: (row) => <GroupCell row={row} query={query} isOfAll={isOfAll} />,
+      cell: (row) => <GroupCell row={row} {...shown} />,
     },
     {
       name: "Requests",
       className: "end",
       sort: ({ requests }) => requests,
-      cell: (row) => <RequestsLink row={row} query={query} isOfAll={isOfAll} />,
+      cell: (row) => <RequestsLink row={row} {...shown} />,
     },
     {
       name: "Errors",
@@ -116,14 +131,18 @@ interface CellProps {
   row: StatisticsGroup;
   query: StatisticsQuery;
   isOfAll: boolean;
+  isNarrowing: boolean;
 }
 
 /** The name of the group, which narrows the page to it where that is possible. */
-function GroupCell({ row, query, isOfAll }: CellProps) {
+function GroupCell({ row, query, isOfAll, isNarrowing }: CellProps) {
   const { group_by: group } = query;
   const name = toGroupName(row, group);
   const isFilter =
-    filterNames.some((filter) => filter === group) && row.value !== "" && query[group as "key"] === undefined;
+    isNarrowing &&
+    filterNames.some((filter) => filter === group) &&
+    row.value !== "" &&
+    query[group as "key"] === undefined;
   const owner = isOfAll && group !== "account" ? row.email : null;
   return (
     <>

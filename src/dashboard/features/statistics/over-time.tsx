@@ -26,9 +26,8 @@ export function OverTime({
   query: StatisticsQuery;
   children: ReactNode;
 }) {
-  const period = interval === "hour" ? "hourly" : "daily";
   // More than two days of hourly bars are labelled by day.
-  const labelsDays = period === "hourly" && data.buckets.length > 2 * hoursPerDay;
+  const labelsDays = interval === "hour" && data.buckets.length > 2 * hoursPerDay;
   const isLine = lineMetrics.includes(metric);
   const ChartOfMetric = isLine ? Lines : StackedBars;
   const unit = units[metric];
@@ -43,9 +42,9 @@ export function OverTime({
           <ChartOfMetric
             label={`${metricNames[metric]} over time by ${groupNames[group_by]}; the sums are in the table below`}
             series={isLine ? toLines(data, group_by) : toBars(data, group_by)}
-            ticks={data.buckets.map((start) => (labelsDays ? formatBucket(start, "daily") : formatTick(start, period)))}
+            ticks={data.buckets.map((start) => (labelsDays ? formatBucket(start, "day") : formatTick(start, interval)))}
             tickStep={labelsDays ? hoursPerDay : 1}
-            titles={data.buckets.map((start) => formatBucket(start, period))}
+            titles={data.buckets.map((start) => formatBucket(start, interval))}
             format={toFormat(metric, data)}
             {...(unit !== undefined && { unit })}
           />

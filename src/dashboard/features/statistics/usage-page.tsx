@@ -5,6 +5,6 @@ import { Glance } from "./glance.tsx";
 export default function UsagePage() {
   const { data: me } = useMe();
   if (me === undefined) return null;
-  const description = "Spend, requests, errors and latency of your account. Times are in UTC.";
+  const description = "Spend, requests, errors and latency of your account. Days are in UTC.";
   return <Glance title="Usage" description={description} account={me.account} />;
 }

@@ -36,7 +36,7 @@ describe("a plugin", () => {
   const check = 'if (!isRecord(answer) || typeof answer.why !== "string") throw classifyError(answer);';
   test.each([
     ["makes-usage-up", "return {};", "return { usage: { prompt_tokens: 1, completion_tokens: 1 } };", "not free"],
-    ["ends-what-broke", end, 'yield { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] };', "breaks off"],
+    ["ends-what-broke", end, 'return [{ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }];', "breaks off"],
     ["trusts-anything", check, "", "invalid answers"],
     [
       "forgets-its-key",

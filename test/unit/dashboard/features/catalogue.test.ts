@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { exampleCost, toDraft, toRow, toUnder } from "../../../../src/dashboard/features/catalogue/row-draft.ts";
 import { setRow } from "../../../../src/dashboard/features/catalogue/set-row.ts";
 import { getTerms, setTerms, toTerms } from "../../../../src/dashboard/features/catalogue/unlisted-terms.ts";
-import type { Model } from "../../../../src/dashboard/features/models/api.ts";
+import type { ModelRow } from "../../../../src/dashboard/features/models/api.ts";
 
 const rate = (usd: string) => ({ usd, per: 1_000_000 });
-const base: Model = {
+const base: ModelRow = {
   id: "m",
   upstreamId: "m-1",
   capability: "chat",
@@ -22,7 +22,7 @@ const base: Model = {
     serviceTiers: { flex: { inputToken: rate("0.50") } },
   },
 };
-const draftOf = (row: Partial<Model> = base, own: object | null = null) => toDraft("acme", "m", row, own as null);
+const draftOf = (row: Partial<ModelRow> = base, own: object | null = null) => toDraft("acme", "m", row, own as null);
 
 describe("the row that a form makes", () => {
   test("is none while nothing differs, whatever the order of the fields", () => {

@@ -2,7 +2,13 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type ChatChunk, GatewayError, type Ledger, UpstreamFault } from "../../../../src/contract/index.ts";
+import {
+  type ChatChunk,
+  fromIterable,
+  GatewayError,
+  type Ledger,
+  UpstreamFault,
+} from "../../../../src/contract/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf, FakeStream, finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";
@@ -82,7 +88,7 @@ test("a stream whose client leaves goes on, and a repeated request joins it", as
     await goOn.promise;
     yield* [textChunk("lo"), finishChunk(), usageChunk()];
   }
-  const { post, ledger } = httpOf([createPlugin({ chat: async () => chunks() })], { store });
+  const { post, ledger } = httpOf([createPlugin({ chat: async () => fromIterable(chunks()) })], { store });
   const key = newKey();
   const reader = ((await post("chat/completions", streamed, key)).body as ReadableStream<Uint8Array>).getReader();
   const { value } = await reader.read();

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../../src/contract/index.ts";
+import {
+  type Call,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  fromIterable,
+} from "../../../../src/contract/index.ts";
 import { describeRoutes, runCall } from "../../../../src/kernel/index.ts";
 import { classifyError } from "../../../../src/sdk/index.ts";
 import { fetchOf, json, refused, settled } from "../fake-fetch.ts";
@@ -17,12 +23,14 @@ describe("a stream that lasts longer than a call may", () => {
   /** Eight calls that begin to answer, and what is left when their time is over. */
   async function stateAfter(reader: Sink<ChatChunk>["reader"], pause: () => Promise<unknown>) {
     const chat = async () =>
-      (async function* () {
-        while (true) {
-          yield textChunk("Hello");
-          await pause();
-        }
-      })();
+      fromIterable(
+        (async function* () {
+          while (true) {
+            yield textChunk("Hello");
+            await pause();
+          }
+        })(),
+      );
     const bench = createBench([createPlugin({ chat })], { bounds });
     const ended = Array.from({ length: 8 }, () => {
       const sink = new Sink<ChatChunk>();
@@ -43,12 +51,14 @@ describe("a stream that lasts longer than a call may", () => {
 
   test("does not make its model a slow one", async () => {
     const endless: Chat = async () =>
-      (async function* () {
-        while (true) {
-          yield textChunk("Hello");
-          await settled();
-        }
-      })();
+      fromIterable(
+        (async function* () {
+          while (true) {
+            yield textChunk("Hello");
+            await settled();
+          }
+        })(),
+      );
     const plugins = ["a", "b"].map((id) =>
       createPlugin({ chat: endless }, { name: id, models: [{ ...chatModel, id }] }),
     );

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../../src/contract/index.ts";
+import {
+  type Call,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  fromIterable,
+} from "../../../../src/contract/index.ts";
 import { runCall } from "../../../../src/kernel/index.ts";
 import { attemptsMax } from "../../../../src/kernel/routing/failover.ts";
 import { failedBy, fetchOf, json, liveBody, refused, settled } from "../fake-fetch.ts";
@@ -225,10 +231,12 @@ describe("a streamed attempt", () => {
   function failing(...pieces: ChatChunk[]) {
     const first = createPlugin({
       chat: async () =>
-        (async function* () {
-          yield* pieces;
-          throw new TypeError("boom");
-        })(),
+        fromIterable(
+          (async function* () {
+            yield* pieces;
+            throw new TypeError("boom");
+          })(),
+        ),
     });
     const second = createPlugin({ chat: async () => completionOf("from the second") }, { name: "second" });
     const bench = createBench([first, second]);
@@ -249,7 +257,7 @@ describe("a streamed attempt", () => {
   });
 
   test("that ends without a word goes to the next route too", async () => {
-    const empty = createPlugin({ chat: async () => (async function* () {})() });
+    const empty = createPlugin({ chat: async () => fromIterable((async function* () {})()) });
     const second = createPlugin({ chat: async () => completionOf("Hi") }, { name: "second" });
     const { kernel, ledger } = createBench([empty, second]);
     await runCall(kernel, chatCall({ stream: true }, { sink: new Sink() }));
@@ -261,9 +269,11 @@ describe("a streamed attempt", () => {
     ["falls silent", "stall"],
   ])("that the provider began and that %s before its first word is not tried again", async (_, how) => {
     const eventsOf = async ({ upstream }: Call<ChatRequest>) =>
-      (async function* () {
-        for await (const { data } of await upstream.events("/chat", {})) yield JSON.parse(data) as ChatChunk;
-      })();
+      fromIterable(
+        (async function* () {
+          for await (const { data } of await upstream.events("/chat", {})) yield JSON.parse(data) as ChatChunk;
+        })(),
+      );
     const fetch = fetchOf(({ init }) => {
       const live = liveBody(init);
       live.push('data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n');

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { UpstreamFault } from "../../../../src/contract/index.ts";
+import { fromIterable, UpstreamFault } from "../../../../src/contract/index.ts";
 import { describeRoutes, runCall } from "../../../../src/kernel/index.ts";
 import { fetchOf, json } from "../fake-fetch.ts";
 import { bench, type Chat, listed, works } from "../fallback-bench.ts";
@@ -90,10 +90,12 @@ describe("an answer that a request alone made unusable", () => {
       "in the middle of a stream",
       true,
       async () =>
-        (async function* () {
-          yield { choices: [{ index: 0, delta: { content: "Half" } }] };
-          throw fault;
-        })(),
+        fromIterable(
+          (async function* () {
+            yield { choices: [{ index: 0, delta: { content: "Half" } }] };
+            throw fault;
+          })(),
+        ),
     ],
   ])("opens no circuit %s", async (_, stream, chat) => {
     const { kernel, log } = createBench([createPlugin({ chat })]);

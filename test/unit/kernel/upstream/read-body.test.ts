@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { TimeoutScheduler } from "../../../../src/kernel/index.ts";
 import { readChunks, readText } from "../../../../src/kernel/upstream/http-client.ts";
-import { readEvents } from "../../../../src/lib/sse.ts";
+import { readEvents } from "../../../support/chat-streams.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { answerOf, type RawServer, startRaw } from "../../../support/raw-server.ts";
 import { until } from "../../../support/until.ts";

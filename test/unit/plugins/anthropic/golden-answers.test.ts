@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
 import type { MessageAnswer, Reading } from "../../../../src/protocols/messages/schema.ts";
 
 import { streamOf } from "./stream-of.ts";
@@ -37,7 +37,9 @@ describe.each(readdirSync(folder))("%s", (file) => {
   test.each(cases)("%s, streamed", async (_, golden) => {
     const reading = { ...plain, ...golden.reading };
     for (let seed = 0; seed < 30; seed++) {
-      const { chunks, error } = await drain(fromEvents(eventsFrom(streamOf(golden.answer, seed)), reading));
+      const { chunks, error } = await drain(
+        new MessagesOutboundStream(eventsFrom(streamOf(golden.answer, seed)), reading),
+      );
       expect(error).toBeUndefined();
       const { message, finish, usage } = assemble(chunks);
       expect(message).toEqual(golden.message as never);

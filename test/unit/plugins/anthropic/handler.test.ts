@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Call, ChatCompletion, ChatRequest, ServerEvent, Upstream } from "modelgate/plugin";
+import type { Call, ChatCompletion, ChatRequest, ChatStream, ServerEvent, Upstream } from "modelgate/plugin";
 import anthropic from "../../../../plugins/anthropic/index.ts";
 import type { MessageAnswer } from "../../../../src/protocols/messages/schema.ts";
 import { streamOf } from "./stream-of.ts";
@@ -39,7 +39,7 @@ test("asks the Messages API by its pinned version", async () => {
 test("asks for a stream where the caller does", async () => {
   const asked: unknown[] = [];
   const request: ChatRequest = { model: "m", messages: [{ role: "user", content: "Hi" }], stream: true };
-  const chunks = (await anthropic.handlers.chat?.(callOf(request, asked))) as AsyncIterable<never>;
+  const chunks = (await anthropic.handlers.chat?.(callOf(request, asked))) as ChatStream<ServerEvent>;
   expect((await drain(chunks)).error).toBeUndefined();
   expect(asked).toMatchObject([["/messages", { stream: true }, { headers: { "anthropic-version": "2023-06-01" } }]]);
 });

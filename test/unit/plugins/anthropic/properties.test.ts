@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
 import { GatewayError } from "modelgate/plugin";
 import { ChatRequest } from "../../../../src/contract/index.ts";
-import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
 import type { Turn } from "../../../../src/protocols/messages/schema.ts";
 
 import { streamOf } from "./stream-of.ts";
@@ -154,7 +154,7 @@ const reading = fc.constantFrom(plain, { ...plain, fenced: true }, { ...plain, j
 test("an answer says the same whole and streamed, however it is cut", async () => {
   const property = fc.asyncProperty(answer, reading, fc.nat(), async (said, how, seed) => {
     const completion = fromMessage(said, how, 0);
-    const { chunks, error } = await drain(fromEvents(eventsFrom(streamOf(said, seed)), how));
+    const { chunks, error } = await drain(new MessagesOutboundStream(eventsFrom(streamOf(said, seed)), how));
     expect(error).toBeUndefined();
     const { message, finish, usage } = assemble(chunks);
     expect(message).toEqual(completion.choices[0]?.message as never);

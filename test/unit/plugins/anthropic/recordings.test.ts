@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatCompletion } from "modelgate/plugin";
 import { type ChatUsage, toMeters } from "../../../../src/contract/index.ts";
-import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
 import type { AnswerBlock, MessageAnswer } from "../../../../src/protocols/messages/schema.ts";
 
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
@@ -40,7 +40,7 @@ describe.if(recordingsMissing === undefined)("over every recording", () => {
   });
 
   test.each(streamed)("the stream of %s says what a whole answer of its blocks would say", async (_, recording) => {
-    const { chunks, error } = await drain(fromEvents(eventsOfRecording(recording), plain));
+    const { chunks, error } = await drain(new MessagesOutboundStream(eventsOfRecording(recording), plain));
     expect(error).toBeUndefined();
     const { message, finish, usage } = assemble(chunks);
     const answer = await answerOf(recording);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { type ServerEvent, UpstreamFault } from "modelgate/plugin";
-import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
 
 import { drain, eventsFrom, plain } from "./support.ts";
 
@@ -31,7 +31,7 @@ const usage = {
   usage: { prompt_tokens: 9, completion_tokens: 4, total_tokens: 13, prompt_tokens_details: { cached_tokens: 2 } },
 };
 
-const chunksOf = (...events: unknown[]) => drain(fromEvents(eventsFrom(events), plain));
+const chunksOf = (...events: unknown[]) => drain(new MessagesOutboundStream(eventsFrom(events), plain));
 
 test("sends the role, the text, the call and its pieces, the finish and the usage", async () => {
   const last = { ...ended, delta: { stop_reason: "tool_use" } };
@@ -100,7 +100,7 @@ test("what comes after the end is dropped, also a failure", async () => {
     yield* eventsFrom([start, open, hello, ended, stop, hello]);
     throw new UpstreamFault("bad_response", "The connection to the provider failed");
   }
-  const { chunks, error } = await drain(fromEvents(events(), plain));
+  const { chunks, error } = await drain(new MessagesOutboundStream(events(), plain));
   expect(error).toBeUndefined();
   expect(chunks).toHaveLength(4);
 });

@@ -1,16 +1,17 @@
-import {
-  type ChatChunk,
-  type ChatCompletion,
-  type ChatRequest,
-  type Model,
-  readEvents,
-  type ServerEvent,
-  type ToolCall,
+import type {
+  ChatChunk,
+  ChatCompletion,
+  ChatRequest,
+  ChatStream,
+  Model,
+  ServerEvent,
+  ToolCall,
 } from "modelgate/plugin";
 
 import anthropic from "../../../../plugins/anthropic/index.ts";
 import { toMessages } from "../../../../src/protocols/messages/outbound.ts";
 import type { Reading } from "../../../../src/protocols/messages/schema.ts";
+import { chunksOf, readEvents } from "../../../support/chat-streams.ts";
 
 /** How a plain answer is read. */
 export const plain: Reading = {};
@@ -49,10 +50,10 @@ export async function* eventsFrom(payloads: Iterable<unknown>): AsyncGenerator<S
 }
 
 /** All chunks of a stream, and how it failed if it did. */
-export async function drain(chunks: AsyncIterable<ChatChunk>): Promise<{ chunks: ChatChunk[]; error?: unknown }> {
+export async function drain(stream: ChatStream<ServerEvent>): Promise<{ chunks: ChatChunk[]; error?: unknown }> {
   const seen: ChatChunk[] = [];
   try {
-    for await (const chunk of chunks) seen.push(chunk);
+    for await (const chunk of chunksOf(stream)) seen.push(chunk);
   } catch (error) {
     return { chunks: seen, error };
   }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatRequest, Message } from "modelgate/plugin";
-import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
 import type { AnswerBlock, MessageAnswer, Turn } from "../../../../src/protocols/messages/schema.ts";
 
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
@@ -38,7 +38,7 @@ describe.if(recordingsMissing === undefined)("a recorded tool turn with thoughts
 
   test("comes back as it went out in a stream", async () => {
     const answer = read();
-    const { chunks } = await drain(fromEvents(eventsFrom(streamOf(answer, 3)), plain));
+    const { chunks } = await drain(new MessagesOutboundStream(eventsFrom(streamOf(answer, 3)), plain));
     expect(broughtBack(assemble(chunks).message as Message).blocks).toEqual(answer.content);
   });
 

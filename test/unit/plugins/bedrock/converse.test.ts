@@ -3,11 +3,12 @@ import { readFault } from "../../../../plugins/bedrock/errors.ts";
 import bedrock from "../../../../plugins/bedrock/index.ts";
 import { toConverse } from "../../../../plugins/bedrock/request.ts";
 import { fromConverse, readUsage } from "../../../../plugins/bedrock/response.ts";
-import { fromEvents } from "../../../../plugins/bedrock/stream.ts";
+import { ConverseStream } from "../../../../plugins/bedrock/stream.ts";
 import type { ChatRequest, Model } from "../../../../src/contract/index.ts";
-import { readEventStream } from "../../../../src/lib/event-stream.ts";
+import { EventStreamParser } from "../../../../src/lib/event-stream.ts";
 import { assemble, whole } from "../../../conformance/assemble.ts";
 import file from "../../../fixtures/aws/event-streams.json";
+import { readEvents } from "../../../support/chat-streams.ts";
 import { findShapeFaults } from "../../../support/converse-shapes.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { toEvent } from "../../../support/event-stream.ts";
@@ -204,7 +205,10 @@ describe("a request to Converse is one by the model of the service, and has", ()
 });
 
 const streamOf = (name: keyof typeof file.streams, reading = plain) =>
-  fromEvents(readEventStream(piecesOf(Uint8Array.fromBase64(file.streams[name].base64))), reading);
+  new ConverseStream(
+    readEvents(piecesOf(Uint8Array.fromBase64(file.streams[name].base64)), new EventStreamParser()),
+    reading,
+  );
 
 describe("an answer of Converse", () => {
   const usage = {
@@ -284,7 +288,7 @@ describe("an answer of Converse", () => {
       toEvent("messageStart", { role: "assistant" }),
       toEvent("contentBlockDelta", { delta: { text: "Hi" } }),
     ];
-    const { error } = await drain(fromEvents(readEventStream(piecesOf(...bytes)), plain));
+    const { error } = await drain(new ConverseStream(readEvents(piecesOf(...bytes), new EventStreamParser()), plain));
     expect(error).toMatchObject({ kind: "bad_response" });
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { UpstreamFault } from "modelgate/plugin";
-import { fromEvents } from "../../../../src/protocols/generate-content/outbound-stream.ts";
+import { GenerateContentStream } from "../../../../src/protocols/generate-content/outbound-stream.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
 import { assemble, counting } from "./support.ts";
@@ -11,7 +11,7 @@ describe.if(recordingsMissing === undefined)("a stream that is cut", () => {
   test("says what was used until then", async () => {
     const { body } = recordingAt("gemini/thinking/3-flash-stream-thoughts.sse");
     const { items, error } = await drain(
-      fromEvents(eventsOf(body.subarray(0, Math.floor(body.length / 2))), counting()),
+      new GenerateContentStream(eventsOf(body.subarray(0, Math.floor(body.length / 2))), counting()),
     );
     expect(error).toBeInstanceOf(UpstreamFault);
     expect(assemble(items).usage).toMatchObject({

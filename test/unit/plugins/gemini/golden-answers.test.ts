@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type ChatChunk, type ChatCompletion, type GenerateAnswer, UpstreamFault } from "modelgate/plugin";
 
-import { fromCandidates, fromEvents } from "../../../../src/protocols/generate-content/outbound-stream.ts";
+import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/outbound-stream.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
 import { goldenCases, sent } from "./golden.ts";
 import { counting } from "./support.ts";
@@ -37,7 +37,7 @@ test.each(goldenCases<AnswerCase>("answers"))("an answer: %s", (_, { answer, fir
 });
 
 test.each(goldenCases<StreamCase>("streams"))("a stream: %s", async (_, { text, firstOnly, chunks, fault }) => {
-  const { items, error } = await drain(fromEvents(eventsOf(text), counting(firstOnly)));
+  const { items, error } = await drain(new GenerateContentStream(eventsOf(text), counting(firstOnly)));
   expect(sent(items)).toEqual(chunks);
   if (fault === undefined) expect(error).toBeUndefined();
   else expect(error).toMatchObject(fault);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatChunk, type ChatCompletion, type ChatRequest, GatewayError } from "modelgate/plugin";
+import { type ChatCompletion, type ChatRequest, type ChatStream, GatewayError } from "modelgate/plugin";
 import gemini from "../../../../plugins/gemini/index.ts";
 import { headersOf } from "../../../support/authorize.ts";
 import { errorOf } from "../../../support/error-of.ts";
@@ -35,7 +35,7 @@ describe("gemini", () => {
       const refusal = expect.objectContaining({ kind: "bad_response" });
       expect(await errorOf(chat({}, { json: answer }).run())).toEqual(refusal);
       const events = () => eventsOf(`data: ${JSON.stringify(answer)}\r\n\r\n`);
-      const { error } = await drain((await chat({ stream: true }, { events }).run()) as AsyncIterable<ChatChunk>);
+      const { error } = await drain((await chat({ stream: true }, { events }).run()) as ChatStream);
       expect(error).toEqual(refusal);
     },
   );
@@ -43,7 +43,7 @@ describe("gemini", () => {
   test("asks for a stream", async () => {
     const text = `data: ${JSON.stringify(said({ text: "Hello" }))}\r\n\r\n`;
     const { run, asked } = chat({ stream: true }, { events: () => eventsOf(text) });
-    const { items } = await drain((await run()) as AsyncIterable<ChatChunk>);
+    const { items } = await drain((await run()) as ChatStream);
     expect(items).toHaveLength(3);
     expect(asked).toMatchObject([
       { method: "events", path: "/models/gemini-3-flash-preview:streamGenerateContent?alt=sse" },

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { type GenerateAnswer, type GeneratePart, LruMap, type Message, UpstreamFault } from "modelgate/plugin";
 import { toContents } from "../../../../src/protocols/generate-content/outbound.ts";
-import { fromCandidates, fromEvents } from "../../../../src/protocols/generate-content/outbound-stream.ts";
+import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/outbound-stream.ts";
 import { drain } from "../../sdk/fake-call.ts";
 import { assemble, counting, modelAt } from "./support.ts";
 
@@ -65,7 +65,7 @@ test("a stream amounts to the whole answer, wherever its events are divided", as
         const usageMetadata = { promptTokenCount: 5, candidatesTokenCount: 7 };
         const answers = events.map((parts): GenerateAnswer => ({ candidates: [{ content: { parts } }] }));
         answers.push({ candidates: [{ finishReason }], usageMetadata });
-        const { items, error } = await drain(fromEvents(eventsOf(answers), counting()));
+        const { items, error } = await drain(new GenerateContentStream(eventsOf(answers), counting()));
         expect(error).toBeUndefined();
         const whole = { candidates: [{ content: { parts: events.flat() }, finishReason }], usageMetadata };
         const completion = fromCandidates(whole, counting());
@@ -113,7 +113,7 @@ test("any JSON at all is an answer or a fault", async () => {
       } catch (error) {
         expect(error).toBeInstanceOf(UpstreamFault);
       }
-      const { error } = await drain(fromEvents(eventsOf([answer]), counting()));
+      const { error } = await drain(new GenerateContentStream(eventsOf([answer]), counting()));
       if (error !== undefined) expect(error).toBeInstanceOf(UpstreamFault);
     }),
     { numRuns: 1000 },

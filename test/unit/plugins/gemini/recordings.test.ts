@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type GenerateAnswer, type GeneratedPart, parseJson } from "modelgate/plugin";
 import { fromEmbedAnswer, toEmbedOrders } from "../../../../plugins/gemini/embeddings.ts";
 import { fromImageAnswer, toImageBody } from "../../../../plugins/gemini/images.ts";
-import { fromCandidates, fromEvents } from "../../../../src/protocols/generate-content/outbound-stream.ts";
+import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/outbound-stream.ts";
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
@@ -38,7 +38,7 @@ describe.if(recordingsMissing === undefined)("over every recorded chat", () => {
     async (_, recording) => {
       const answers: GenerateAnswer[] = [];
       for await (const { data } of eventsOf(recording.body)) answers.push(parseJson(data) as GenerateAnswer);
-      const { items: chunks, error } = await drain(fromEvents(eventsOf(recording.body), counting()));
+      const { items: chunks, error } = await drain(new GenerateContentStream(eventsOf(recording.body), counting()));
       expect(error).toBeUndefined();
       expect(chunks[0]?.choices[0]?.delta).toEqual({ role: "assistant", content: "" });
       const parts = answers.flatMap(({ candidates = [] }) => candidates.flatMap(({ content }) => content?.parts ?? []));

@@ -1,16 +1,16 @@
 import { sandbox } from "../../../../plugins/index.ts";
-import type {
-  Call,
-  Capability,
-  ChatChunk,
-  ChatCompletion,
-  ChatRequest,
-  Model,
+import {
+  type Call,
+  type Capability,
+  type ChatCompletion,
+  type ChatRequest,
+  type ChatStream,
+  type Model,
+  modelCapabilities,
 } from "../../../../src/contract/index.ts";
 import { drain, fakeCall, plainModel } from "../../sdk/fake-call.ts";
 
-const capabilities: Capability[] = ["chat", "embeddings", "images", "transcription", "speech"];
-const models = capabilities.map((capability): Model => ({ ...plainModel, id: `acme-${capability}`, capability }));
+const models = modelCapabilities.map((capability): Model => ({ ...plainModel, id: `acme-${capability}`, capability }));
 
 /** The sandbox over one model a capability. */
 export const box = sandbox(models);
@@ -37,5 +37,5 @@ export async function ask(wish: ChatWish): Promise<ChatCompletion> {
 /** The sandbox's chunks for a prompt, and the error they end in. */
 export async function askStream(wish: ChatWish) {
   const chunks = await box.handlers.chat?.(chatCall({ ...wish, stream: true }));
-  return drain(chunks as AsyncIterable<ChatChunk>);
+  return drain(chunks as ChatStream);
 }

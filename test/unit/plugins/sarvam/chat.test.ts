@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatChunk, ChatCompletion, ChatRequest } from "modelgate/plugin";
+import type { ChatCompletion, ChatRequest, ChatStream } from "modelgate/plugin";
 import { chat } from "../../../../plugins/sarvam/chat.ts";
+import { chunksOf } from "../../../support/chat-streams.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { playCall } from "./call.ts";
 
@@ -82,7 +83,7 @@ describe("sarvam's chat as a stream", () => {
       { ...hello, stream: true },
       { events: data.map((text) => ({ event: "message", data: text })) },
     );
-    const chunks = (await Array.fromAsync((await chat(call)) as AsyncIterable<ChatChunk>)).flat();
+    const chunks = (await Array.fromAsync(chunksOf((await chat(call)) as ChatStream))).flat();
     const all = (field: "content" | "reasoning_content") =>
       chunks.map(({ choices }) => choices[0]?.delta[field] ?? "").join("");
     return { asked, chunks, content: all("content"), reasoning: all("reasoning_content").trim() };

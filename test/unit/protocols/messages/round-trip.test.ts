@@ -1,13 +1,14 @@
 import { describe, expect, test } from "bun:test";
-import { readEvents, type ServerEvent, UpstreamFault } from "modelgate/plugin";
+import { type ServerEvent, UpstreamFault } from "modelgate/plugin";
 import { StreamNormalizer } from "../../../../src/kernel/normalize/stream.ts";
 import { UsageMeter } from "../../../../src/kernel/normalize/usage.ts";
 import { toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesStream } from "../../../../src/protocols/messages/inbound-stream.ts";
 import { toMessages } from "../../../../src/protocols/messages/outbound.ts";
-import { fromEvents, fromMessage } from "../../../../src/protocols/messages/outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
 import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
 import roundTrips from "../../../fixtures/messages/round-trips.json" with { type: "json" };
+import { chunksOf, readEvents } from "../../../support/chat-streams.ts";
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 import { modelOf } from "../../plugins/anthropic/support.ts";
 import { accumulate, planOf, requestOf, translated } from "./support.ts";
@@ -61,7 +62,7 @@ describe.if(recordingsMissing === undefined)("a recorded answer by way of chat",
     const normalizer = new StreamNormalizer({ id: "chatcmpl-1", created: 1, model: "m" }, meter(), true);
     const stream = new MessagesStream(plan);
     const events: MessagesEvent[] = [];
-    for await (const raw of fromEvents(eventsOf(body), {})) {
+    for await (const raw of chunksOf(new MessagesOutboundStream(eventsOf(body), {}))) {
       for (const chunk of normalizer.push(raw)) events.push(...stream.push(chunk));
     }
     if (normalizer.usage !== undefined) events.push(...stream.push(normalizer.usageChunk(normalizer.usage)));

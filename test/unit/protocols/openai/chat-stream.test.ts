@@ -1,17 +1,17 @@
 import { describe, expect, test } from "bun:test";
 import { UpstreamFault } from "../../../../src/contract/index.ts";
-import { toChunks } from "../../../../src/protocols/openai/chat.ts";
+import { OpenaiStream } from "../../../../src/protocols/openai/chat.ts";
 import type { ChatOptions } from "../../../../src/protocols/openai/options.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
 
 const chunk = (delta: object, finish: string | null = null, rest: object = {}) =>
   `data: ${JSON.stringify({ choices: [{ index: 0, delta, finish_reason: finish }], ...rest })}\n\n`;
 const done = "data: [DONE]\n\n";
-const read = (text: string, options: ChatOptions = {}) => drain(toChunks(eventsOf(text), options));
+const read = (text: string, options: ChatOptions = {}) => drain(new OpenaiStream(eventsOf(text), options));
 const deltasOf = (chunks: { choices: { delta: unknown }[] }[]) =>
   chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta));
 
-describe("toChunks", () => {
+describe("OpenaiStream", () => {
   test("passes chunks up to [DONE]", async () => {
     const { items, error } = await read(
       chunk({ content: "a" }) + chunk({}, "stop") + done + chunk({ content: "late" }),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatChunk, ChatRequest } from "../../../../src/contract/index.ts";
+import type { ChatRequest, ChatStream } from "../../../../src/contract/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain, eventsOf, fakeCall, plainModel } from "../../sdk/fake-call.ts";
@@ -27,7 +27,7 @@ describe("openai", () => {
   test("answers a streamed chat with chunks", async () => {
     const events = eventsOf('data: {"choices":[{"index":0,"delta":{"content":"Yes"},"finish_reason":"stop"}]}\n\n');
     const { call, asked } = fakeCall({ ...request, stream: true }, { events });
-    const { items } = await drain((await openai({ chat: {} }).chat?.(call)) as AsyncIterable<ChatChunk>);
+    const { items } = await drain((await openai({ chat: {} }).chat?.(call)) as ChatStream);
     expect(asked[0]).toMatchObject({ method: "events", path: "/chat/completions", body: { stream: true } });
     expect(items).toHaveLength(1);
   });
@@ -43,7 +43,7 @@ describe("openai", () => {
     const chunk = { service_tier, choices: [{ index: 0, delta: { content: "Yes" }, finish_reason: "stop" }] };
     const events = eventsOf(`data: ${JSON.stringify(chunk)}\n\n`.repeat(2));
     const streamed = fakeCall({ ...request, stream: true }, { events });
-    await drain((await openai({ chat }).chat?.(streamed.call)) as AsyncIterable<ChatChunk>);
+    await drain((await openai({ chat }).chat?.(streamed.call)) as ChatStream);
     const sentence = `The provider answered by its service tier ${service_tier}, which costs more than the price of this model says`;
     for (const { notes } of [whole, streamed]) expect(notes).toEqual(Array(times).fill(sentence));
   });
@@ -71,7 +71,7 @@ describe("openai", () => {
     const deltas = [{ content: [thinking] }, { content: "Yes" }].map((delta) => ({ choices: [{ index: 0, delta }] }));
     const events = eventsOf(`${deltas.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("")}data: [DONE]\n\n`);
     const { call } = fakeCall({ ...request, stream: true }, { events });
-    const { items } = await drain((await openai({ chat: {} }).chat?.(call)) as AsyncIterable<ChatChunk>);
+    const { items } = await drain((await openai({ chat: {} }).chat?.(call)) as ChatStream);
     expect(items.map(({ choices }) => choices[0]?.delta)).toEqual([
       { content: "", reasoning_content: "Hm" },
       { content: "Yes" },

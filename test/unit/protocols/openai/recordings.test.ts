@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { chat as groq } from "../../../../plugins/groq/options.ts";
 import { chat as openai } from "../../../../plugins/openai/options.ts";
 import type { ChatCompletion, ChatUsage, ChunkChoice, ToolCall } from "../../../../src/contract/index.ts";
-import { toChunks, toCompletion } from "../../../../src/protocols/openai/chat.ts";
+import { OpenaiStream, toCompletion } from "../../../../src/protocols/openai/chat.ts";
 import type { ChatOptions } from "../../../../src/protocols/openai/options.ts";
 import { type Recording, recordingAt, recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
@@ -97,7 +97,7 @@ describe("a recorded stream", () => {
       const recording = recordingAt(path);
       const raw = rawChunks(recording);
       const { items, error } = await drain(
-        toChunks(eventsOf(recording.body), optionsBy[recording.provider] as ChatOptions),
+        new OpenaiStream(eventsOf(recording.body), optionsBy[recording.provider] as ChatOptions),
       );
       expect(error).toBeUndefined();
       const before = join(raw.flatMap(({ choices }) => choices));
@@ -122,7 +122,7 @@ describe("a recorded stream", () => {
       { kind: "bad_request", code: "tool_use_failed", status: 400 },
     ],
   ])("%s ends in its error", async (path, fault) => {
-    const { items, error } = await drain(toChunks(eventsOf(recordingAt(path).body), {}));
+    const { items, error } = await drain(new OpenaiStream(eventsOf(recordingAt(path).body), {}));
     expect(items.length).toBeGreaterThan(0);
     expect(error).toMatchObject(fault);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { ChatChunk, ChatCompletion, ChatRequest } from "../../../../src/contract/index.ts";
+import type { ChatCompletion, ChatRequest, ChatStream } from "../../../../src/contract/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { drain, eventsOf, fakeCall, plainModel } from "../../sdk/fake-call.ts";
 
@@ -25,7 +25,7 @@ async function streamed(pieces: string[], stop: Stop) {
   const chunks = [...said, { choices: [{ index: 0, delta: {}, finish_reason: "length" }] }, { choices: [], usage }];
   const events = eventsOf(chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join(""));
   const { call } = fakeCall(request(stop, true), { events }, row);
-  const { items } = await drain((await chat?.(call)) as AsyncIterable<ChatChunk>);
+  const { items } = await drain((await chat?.(call)) as ChatStream);
   const choices = items.flatMap((item) => item.choices);
   return {
     texts: choices.map(({ delta }) => delta.content ?? ""),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { ChatChunk, ChatCompletion, ChatRequest, Model } from "../../../../src/contract/index.ts";
+import type { ChatCompletion, ChatRequest, ChatStream, Model } from "../../../../src/contract/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain, eventsOf, fakeCall, plainModel } from "../../sdk/fake-call.ts";
@@ -51,7 +51,7 @@ async function sent(asked: Partial<ChatRequest> & Record<string, unknown>, row =
 async function streamed(events: readonly Record<string, unknown>[]) {
   const text = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("");
   const { call, asked } = fakeCall({ ...request, stream: true }, { events: eventsOf(text) }, model);
-  const answer = await drain((await handlers.chat?.(call)) as AsyncIterable<ChatChunk>);
+  const answer = await drain((await handlers.chat?.(call)) as ChatStream);
   expect(asked[0]).toMatchObject({ method: "events", path: "/responses", body: { stream: true } });
   return answer;
 }

@@ -1,0 +1,137 @@
+import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
+import { GatewayError } from "../../contract/index.ts";
+import { readClaim } from "../read-claim.ts";
+import { algorithms, type TokenIssuer } from "./issuers.ts";
+import { refused, show } from "./refused.ts";
+import { type ReadDocument, SigningKeys } from "./signing-keys.ts";
+
+/** Clocks of issuers may be late or early by this. */
+const skewSeconds = 60;
+/** Signatures that are checked at once; others wait their turn, so that made-up tokens take no more than these. */
+const runningMax = 8;
+const waitingMax = 1_000;
+/** Keys that fit a token without a key id, of which each is tried. */
+const triedMax = 5;
+
+/** A token whose signature, issuer, audience and times are right. */
+export interface VerifiedClaims {
+  readonly issuer: TokenIssuer;
+  readonly claims: JWTPayload & { readonly sub: string; readonly exp: number };
+}
+
+/** Checks tokens of the issuers that the operator named. */
+export class TokenVerifier {
+  readonly #read: ReadDocument;
+  readonly #now: () => number;
+  readonly #keys = new WeakMap<TokenIssuer, SigningKeys>();
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+
+  constructor(read: ReadDocument, now: () => number) {
+    this.#read = read;
+    this.#now = now;
+  }
+
+  /** @throws {GatewayError} `invalid_api_key`, or `unavailable` when the issuer's keys cannot be had or too many wait. */
+  async verify(token: string, issuers: readonly TokenIssuer[]): Promise<VerifiedClaims> {
+    const { issuer, alg } = readUnverified(token, issuers);
+    const accepted = issuer.algorithms ?? algorithms;
+    if (!accepted.includes(alg)) throw refused(`its algorithm ${show(alg)} is not accepted from ${issuer.issuer}`);
+    await this.#takeTurn();
+    try {
+      const payload = await this.#check(token, issuer, [...accepted]);
+      checkRequired(issuer, payload);
+      return { issuer, claims: payload as VerifiedClaims["claims"] };
+    } catch (error) {
+      throw toRefusal(error, issuer);
+    } finally {
+      this.#endTurn();
+    }
+  }
+
+  async #check(token: string, issuer: TokenIssuer, accepted: string[]): Promise<JWTPayload> {
+    const options = {
+      issuer: issuer.issuer,
+      audience: [...issuer.audiences],
+      algorithms: accepted,
+      clockTolerance: skewSeconds,
+      currentDate: new Date(this.#now()),
+      requiredClaims: ["exp", "sub"],
+    };
+    let keys = this.#keys.get(issuer);
+    if (keys === undefined) {
+      keys = new SigningKeys(issuer, this.#read, this.#now);
+      this.#keys.set(issuer, keys);
+    }
+    try {
+      return (await jwtVerify(token, keys.find, options)).payload;
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+      let left = triedMax;
+      for await (const key of error) {
+        if (left-- === 0) break;
+        const find: JWTVerifyGetKey = async () => key;
+        const verified = await jwtVerify(token, find, options).catch((cause) => {
+          if (cause instanceof errors.JWSSignatureVerificationFailed) return undefined;
+          throw cause;
+        });
+        if (verified !== undefined) return verified.payload;
+      }
+      throw new errors.JWSSignatureVerificationFailed();
+    }
+  }
+
+  #takeTurn(): Promise<void> | undefined {
+    if (this.#running < runningMax) {
+      this.#running += 1;
+      return undefined;
+    }
+    if (this.#waiting.length >= waitingMax) {
+      throw new GatewayError("unavailable", "Too many tokens are being checked; try again", { retryAfterMs: 1000 });
+    }
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  #endTurn(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#running -= 1;
+    else next();
+  }
+}
+
+/** What says who has to check a token. It decides nothing else before that. */
+function readUnverified(token: string, issuers: readonly TokenIssuer[]): { issuer: TokenIssuer; alg: string } {
+  let iss: unknown;
+  let alg: unknown;
+  try {
+    iss = decodeJwt(token).iss;
+    alg = decodeProtectedHeader(token).alg;
+  } catch {
+    throw refused("it is malformed");
+  }
+  const issuer = issuers.find((one) => one.issuer === iss);
+  if (issuer === undefined) throw refused(`its issuer ${show(iss)} is not one of this gateway's`);
+  return { issuer, alg: typeof alg === "string" ? alg : "none" };
+}
+
+function checkRequired(issuer: TokenIssuer, claims: JWTPayload): void {
+  for (const [name, accepted] of Object.entries(issuer.require ?? {})) {
+    const value = readClaim(claims, name);
+    const values = Array.isArray(value) ? value : [value];
+    if (values.some((one) => typeof one !== "object" && accepted.includes(String(one)))) continue;
+    throw refused(`its claim ${name} is not what this gateway requires of ${issuer.issuer}`);
+  }
+}
+
+function toRefusal(error: unknown, { issuer }: TokenIssuer): unknown {
+  if (error instanceof errors.JWTExpired) return refused("it has expired; get a new one from its issuer");
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    if (error.claim === "nbf") return refused("it is not valid yet");
+    if (error.claim === "aud") return refused(`its audience is not one that this gateway accepts from ${issuer}`);
+    return refused(`its claim ${error.claim} is ${error.reason === "missing" ? "missing" : "invalid"}`);
+  }
+  if (error instanceof errors.JWKSNoMatchingKey) return refused(`${issuer} has no key that fits it`);
+  if (error instanceof errors.JWSSignatureVerificationFailed) return refused("its signature is wrong");
+  if (error instanceof errors.JOSEError || error instanceof TypeError) return refused("it is malformed", error);
+  return error;
+}

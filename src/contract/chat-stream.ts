@@ -1,0 +1,60 @@
+import type { ChatChunk } from "./chat.ts";
+
+/**
+ * A streamed answer of a chat handler: the provider's events, and their translation. The kernel reads the events and writes
+ * the chunks; `push` and `end` only translate, and wait for nothing.
+ *
+ * @example
+ * const stream = fromIterable([{ choices: [{ index: 0, delta: { content: "Hi" } }] }]);
+ * [...stream.events].flatMap((event) => stream.push(event)).length; // => 1
+ */
+export interface ChatStream<Event = unknown> {
+  /** What the provider sends, in order: what `upstream.events` resolves with, or an iterable of your own. */
+  readonly events: AsyncIterable<Event> | Iterable<Event>;
+  /**
+   * The chunks that an event comes to, often one.
+   *
+   * @throws {UpstreamFault} When the event is an error, or cannot be read. What was returned before is sent all the same.
+   */
+  push(event: Event): readonly ChatChunk[];
+  /**
+   * The chunks that are left. Called once, when the events have ended or the answer is complete.
+   *
+   * @throws {UpstreamFault} `bad_response` when the events ended before the answer did.
+   */
+  end(): readonly ChatChunk[];
+  /** Whether the answer is complete, so that no more events are needed. Absent: their end is its end. */
+  readonly isComplete?: boolean;
+  /** The chunks that are left of an answer that broke off, such as one with the usage that is known so far. */
+  breakOff?(): readonly ChatChunk[];
+}
+
+/**
+ * The stream of a handler that makes chunks by itself, such as a generator.
+ *
+ * @example
+ * async function* toChunks() {
+ *   yield { choices: [{ index: 0, delta: { content: "Hi" }, finish_reason: "stop" }] };
+ * }
+ * Object.keys(fromIterable(toChunks())); // => ["events", "push", "end"]
+ */
+export function fromIterable<Chunks extends AsyncIterable<ChatChunk> | Iterable<ChatChunk>>(chunks: Chunks) {
+  return { events: chunks, push: (chunk: ChatChunk): ChatChunk[] => [chunk], end: (): ChatChunk[] => [] };
+}
+
+/** The same stream with its chunks changed; a chunk for which `change` returns `undefined` is left out. */
+export function mapChunks<Event>(
+  stream: ChatStream<Event>,
+  change: (chunk: ChatChunk) => ChatChunk | undefined,
+): ChatStream<Event> {
+  const changeAll = (chunks: readonly ChatChunk[]) => chunks.map(change).filter((chunk) => chunk !== undefined);
+  return {
+    events: stream.events,
+    push: (event) => changeAll(stream.push(event)),
+    end: () => changeAll(stream.end()),
+    breakOff: () => changeAll(stream.breakOff?.() ?? []),
+    get isComplete() {
+      return stream.isComplete === true;
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { useState } from "react";
+import useSWR, { mutate } from "swr";
+import { api, request } from "../../data/api.ts";
+import { useMe } from "../../data/session.ts";
+import { Button } from "../../kit/button.tsx";
+import { Loaded } from "../../kit/feedback.tsx";
+import { TextAreaField } from "../../kit/field.tsx";
+import { FormDialog, useForm } from "../../kit/form.tsx";
+import { Section } from "../../kit/page.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { toast } from "../../kit/toast.tsx";
+
+const getIssuers = () => request(api.admin["token-issuers"].get());
+
+type Issuers = Awaited<ReturnType<typeof getIssuers>>;
+type Issuer = Issuers["issuers"][number];
+
+/** Whose tokens (JWT) are accepted in place of API keys. Owners change it, since it opens every account. */
+export function TokenIssuersSection() {
+  const state = useSWR("admin-token-issuers", getIssuers);
+  const { data: me } = useMe();
+  const [isEditing, setEditing] = useState(false);
+  const isEditable = me?.role === "owner" && state.data?.from_environment === false;
+  return (
+    <Section
+      title="Token issuers"
+      actions={
+        isEditable && (
+          <Button look="small" onClick={() => setEditing(true)}>
+            Edit issuers
+          </Button>
+        )
+      }
+    >
+      <Loaded state={state} lines={2}>
+        {({ issuers, from_environment: isGiven }) => (
+          <>
+            <Table
+              rows={issuers}
+              rowKey={({ issuer }) => issuer}
+              columns={columns}
+              empty={
+                <p className="card-body soft">
+                  Calls need an API key. Name the issuers whose tokens (JWT) are accepted too, such as your identity
+                  provider, a cluster or a CI.
+                </p>
+              }
+            />
+            {isGiven && <p className="card-body faint">Set by JWT_ISSUERS.</p>}
+            {isEditing && <IssuersDialog issuers={issuers} onClose={() => setEditing(false)} />}
+          </>
+        )}
+      </Loaded>
+    </Section>
+  );
+}
+
+const columns: readonly Column<Issuer>[] = [
+  {
+    name: "Issuer",
+    className: "lead",
+    cell: ({ issuer, audiences }) => (
+      <>
+        <span className="mono break">{issuer}</span>
+        <span className="sub">for {audiences.join(", ")}</span>
+      </>
+    ),
+  },
+  { name: "Pays", cell: ({ claims }) => [claims.team, claims.account].filter((claim) => claim).join(", else ") },
+  {
+    name: "Required",
+    className: "break",
+    cell: ({ require }) =>
+      Object.entries(require ?? {}).map(([claim, values]) => (
+        <span key={claim} className="sub">
+          {claim}: {values.join(", ")}
+        </span>
+      )),
+  },
+  {
+    name: "Unknown accounts",
+    cell: ({ onUnknown }) =>
+      onUnknown === "create" ? <span className="badge is-warn">created</span> : <span className="badge">rejected</span>,
+  },
+];
+
+const example = JSON.stringify(
+  [{ issuer: "https://id.example.com", audiences: ["modelgate"], claims: { account: "email" }, onUnknown: "reject" }],
+  null,
+  2,
+);
+
+function IssuersDialog({ issuers, onClose }: { issuers: readonly Issuer[]; onClose: () => void }) {
+  const form = useForm({ issuers: JSON.stringify(issuers, null, 2) }, async ({ issuers: text }) => {
+    await mutate("admin-token-issuers", await request(api.admin["token-issuers"].put({ issuers: text })), false);
+    toast("Issuers saved");
+    onClose();
+  });
+  return (
+    <FormDialog
+      title="Token issuers"
+      form={form}
+      label="Save"
+      busyLabel="Saving…"
+      isComplete={form.values.issuers.trim() !== ""}
+      onClose={onClose}
+    >
+      <TextAreaField
+        label="Issuers (JSON)"
+        rows={16}
+        spellCheck={false}
+        placeholder={example}
+        hint="The form of JWT_ISSUERS. Whoever can get a token from an issuer calls for the account that its claims name."
+        {...form.field("issuers")}
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,285 @@
+import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { formatAge, formatChange, formatCount, formatShare, formatShort, formatUsd } from "../../format.ts";
+import { Loaded } from "../../kit/feedback.tsx";
+import { PageHead, Section, Usd } from "../../kit/page.tsx";
+import { Segmented } from "../../kit/segmented.tsx";
+import { Change, Stat } from "../../kit/stat.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { useParam } from "../../kit/url-state.ts";
+import { FirstSteps } from "../overview/first-steps.tsx";
+import { type Home, useHealth, useHome } from "./api.ts";
+
+/** What an operator looks at first: the gateway as a whole, against the period before. */
+export default function HomePage() {
+  const home = useHome();
+  return (
+    <>
+      <PageHead title="Home" description="All accounts of this gateway. Days and months are in UTC." />
+      <div className="stack">
+        <Loaded state={home} lines={10}>
+          {(data) => (
+            <>
+              <FirstSteps hasCalls={data.month.now.requests + data.month.before.requests > 0} />
+              <Figures home={data} />
+              <div className="columns">
+                <Providers />
+                <Alerts alerts={data.alerts} />
+                <Movers movers={data.movers} />
+                <Budgets budgets={data.budgets} />
+                <LowWallets wallets={data.low_wallets} />
+                <ExpiringKeys keys={data.expiring_keys} />
+              </div>
+            </>
+          )}
+        </Loaded>
+      </div>
+    </>
+  );
+}
+
+const usd = (value: number) => formatUsd(String(value));
+
+function Figures({ home: { today, month } }: { home: Home }) {
+  const yesterday = "yesterday by this time";
+  const toShare = ({ errors, requests }: Home["today"]["now"]) => (requests === 0 ? null : errors / requests);
+  return (
+    <div className="stats is-four">
+      <Stat name="Spend today" value={formatUsd(today.now.cost_usd)} exact={`$${today.now.cost_usd}`}>
+        <Change
+          now={Number(today.now.cost_usd)}
+          before={Number(today.before.cost_usd)}
+          format={usd}
+          period={yesterday}
+        />
+        {formatUsd(today.now.charged_usd)} charged to wallets
+      </Stat>
+      <Stat name="Spend this month" value={formatUsd(month.now.cost_usd)} exact={`$${month.now.cost_usd}`}>
+        <Change
+          now={Number(month.now.cost_usd)}
+          before={Number(month.before.cost_usd)}
+          format={usd}
+          period="last month by this time"
+        />
+        {formatUsd(month.now.charged_usd)} charged to wallets
+      </Stat>
+      <Stat name="Requests today" value={formatShort(today.now.requests)} exact={formatCount(today.now.requests)}>
+        <Change now={today.now.requests} before={today.before.requests} format={formatCount} period={yesterday} />
+        refused ones included
+      </Stat>
+      <Stat name="Errors today" value={formatShare(toShare(today.now))}>
+        <span className="change">
+          {formatShare(toShare(today.before))} {yesterday}
+        </span>
+        <Link href="/requests?status=failed&span=day">{formatCount(today.now.errors)} failed</Link>,{" "}
+        {formatCount(today.now.refused)} of them refused
+      </Stat>
+    </div>
+  );
+}
+
+/** A card with a short list, and the page that has more of it. */
+function List({ title, href, link, empty, children }: ListProps) {
+  return (
+    <Section title={title} actions={href !== undefined && <Link href={href}>{link}</Link>}>
+      {children ?? <p className="card-body faint">{empty}</p>}
+    </Section>
+  );
+}
+
+interface ListProps {
+  title: string;
+  href?: string;
+  link?: string;
+  /** Shown without children. */
+  empty: string;
+  children: ReactNode;
+}
+
+const stateBadges = {
+  refused: "badge is-bad",
+  failing: "badge is-bad",
+  degraded: "badge is-warn",
+  unknown: "badge",
+  working: "badge is-good",
+} as const;
+
+/** The providers that need somebody, the worst first. */
+function Providers() {
+  const health = useHealth();
+  return (
+    <Section title="Providers" actions={<Link href="/admin/providers">All providers</Link>}>
+      <Loaded state={health} lines={2}>
+        {({ data, count }) => {
+          const troubled = data.filter(({ state }) => state !== "working" && state !== "unknown");
+          if (troubled.length === 0) {
+            return (
+              <p className="card-body faint">
+                {data.length === 0
+                  ? "No provider has a key yet."
+                  : `${count.working} working${count.unknown > 0 ? `, ${count.unknown} not asked lately` : ""}.`}
+              </p>
+            );
+          }
+          return (
+            <ul className="items">
+              {troubled.map(({ provider, state, reason, since, last_error }) => (
+                <li key={provider}>
+                  <span className={stateBadges[state]}>{state}</span>
+                  <strong>{provider}</strong>
+                  <span className="break">{reason ?? last_error?.message}</span>
+                  <span className="faint">since {formatAge(since)}</span>
+                </li>
+              ))}
+            </ul>
+          );
+        }}
+      </Loaded>
+    </Section>
+  );
+}
+
+function Alerts({ alerts: { count, data } }: { alerts: Home["alerts"] }) {
+  return (
+    <List title="Active alerts" href="/admin/alerts" link="All alerts" empty="Nothing is wrong that a rule looks for.">
+      {data.length === 0 ? undefined : (
+        <ul className="items">
+          {data.map(({ id, text, since, level }) => (
+            <li key={id}>
+              <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{level > 1 ? "critical" : "warning"}</span>
+              <span className="break">{text}</span>
+              <span className="faint">{formatAge(since)}</span>
+            </li>
+          ))}
+          {count > data.length && <li className="faint">and {formatCount(count - data.length)} more</li>}
+        </ul>
+      )}
+    </List>
+  );
+}
+
+type Mover = Home["movers"]["accounts"][number];
+const moverKinds = ["accounts", "models"] as const;
+
+function Movers({ movers }: { movers: Home["movers"] }) {
+  const [kind, setKind] = useParam<(typeof moverKinds)[number]>("movers", "accounts", moverKinds);
+  const rows = movers[kind];
+  return (
+    <Section
+      title="Top movers"
+      actions={
+        <Segmented
+          label="Top movers by"
+          value={kind}
+          options={[
+            ["accounts", "Accounts"],
+            ["models", "Models"],
+          ]}
+          onChoose={setKind}
+        />
+      }
+    >
+      <Table
+        rows={rows}
+        rowKey={({ value }) => value}
+        columns={kind === "accounts" ? accountMovers : modelMovers}
+        isPlain
+        sortName="sort-movers"
+        empty={<p className="card-body faint">Nothing was spent in the last {2 * movers.days} days.</p>}
+      />
+    </Section>
+  );
+}
+
+const toMoverColumns = (name: string, toPath: (mover: Mover) => string): readonly Column<Mover>[] => [
+  {
+    name,
+    className: "name lead",
+    cell: (mover) => (
+      <Link className="link cut" href={toPath(mover)}>
+        {mover.name}
+      </Link>
+    ),
+  },
+  { name: "7 days", className: "end", cell: ({ cost_usd }) => <Usd value={cost_usd} /> },
+  { name: "7 days before", className: "end", cell: ({ before_usd }) => <Usd value={before_usd} /> },
+  {
+    name: "Change",
+    className: "end",
+    cell: ({ cost_usd, before_usd }) => formatChange(Number(cost_usd), Number(before_usd)) ?? "new",
+  },
+];
+const accountMovers = toMoverColumns("Account", ({ value }) => `/admin/accounts/${value}`);
+const modelMovers = toMoverColumns(
+  "Model",
+  ({ value }) => `/admin/gateway?range=week&by=account&model=${encodeURIComponent(value)}`,
+);
+
+function Budgets({ budgets }: { budgets: Home["budgets"] }) {
+  return (
+    <List title="Budgets that run out" empty="At the present pace every budget lasts until its period ends.">
+      {budgets.length === 0 ? undefined : (
+        <ul className="items">
+          {budgets.map(({ account, key, name, email, period, budget_usd, spent_usd, forecast_usd, ends_at }) => (
+            <li key={key ?? account}>
+              <Link className="link break" href={`/admin/accounts/${account}`}>
+                {name === null ? (email ?? account) : `${name}, ${email ?? account}`}
+              </Link>
+              <span>
+                {formatUsd(spent_usd)} of {formatUsd(budget_usd)} this {period}; forecast{" "}
+                <strong className={Number(forecast_usd) > Number(budget_usd) ? "tone is-bad" : ""}>
+                  {formatUsd(forecast_usd)}
+                </strong>{" "}
+                by its end {formatAge(ends_at)}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </List>
+  );
+}
+
+function LowWallets({ wallets }: { wallets: Home["low_wallets"] }) {
+  return (
+    <List title="Low balances" empty="No wallet runs out within a week at the pace of the last one.">
+      {wallets.length === 0 ? undefined : (
+        <ul className="items">
+          {wallets.map(({ account, email, balance_usd, days_left }) => (
+            <li key={account}>
+              <Link className="link break" href={`/admin/accounts/${account}`}>
+                {email ?? account}
+              </Link>
+              <span>
+                <Usd value={balance_usd} />,{" "}
+                {days_left === 0 ? "nothing left" : `lasts ${days_left} ${days_left === 1 ? "day" : "days"}`}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </List>
+  );
+}
+
+function ExpiringKeys({ keys }: { keys: Home["expiring_keys"] }) {
+  return (
+    <List title="Expiring keys" href="/admin/accounts" link="All accounts" empty="No API key expires within two weeks.">
+      {keys.length === 0 ? undefined : (
+        <ul className="items">
+          {keys.map(({ id, name, account, email, expires_at, last_used_at }) => (
+            <li key={id}>
+              <Link className="link break" href={`/admin/accounts/${account}`}>
+                {name}, {email ?? account}
+              </Link>
+              <span>
+                expires {formatAge(expires_at)};{" "}
+                {last_used_at === null ? "never used" : `last used ${formatAge(last_used_at)}`}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </List>
+  );
+}

@@ -1,0 +1,46 @@
+import { useCallback } from "react";
+import { useSearch } from "wouter";
+import { navigate } from "wouter/use-browser-location";
+
+/**
+ * All that is chosen on a page is in its address, so that it survives a reload, Back and being sent to somebody. This file is
+ * the only one that reads and writes the parameters of the address.
+ */
+
+/** Changes parameters of the address; an empty text removes one. */
+export type ChangeParams = (changes: Readonly<Record<string, string>>) => void;
+
+/** Without a new entry in the history. */
+export const setParams: ChangeParams = (changes) => {
+  const params = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === "") params.delete(name);
+    else params.set(name, value);
+  }
+  const query = params.toString();
+  navigate(`${location.pathname}${query === "" ? "" : `?${query}`}`, { replace: true });
+};
+
+/** Removes all parameters. */
+export function clearParams(): void {
+  navigate(location.pathname, { replace: true });
+}
+
+/** The parameters of the address. */
+export function useUrlParams(): URLSearchParams {
+  return new URLSearchParams(useSearch());
+}
+
+/**
+ * One value of the address. The fallback is left out of the address, and stands for a value that is not one of `known`.
+ */
+export function useParam<T extends string = string>(
+  name: string,
+  fallback: NoInfer<T>,
+  known?: readonly T[],
+): [value: T, set: (value: T) => void] {
+  const given = useUrlParams().get(name) as T | null;
+  const value = given === null || known?.includes(given) === false ? fallback : given;
+  const set = useCallback((next: T) => setParams({ [name]: next === fallback ? "" : next }), [name, fallback]);
+  return [value, set];
+}

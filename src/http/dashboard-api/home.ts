@@ -1,0 +1,259 @@
+import { Elysia } from "elysia";
+import { emailsOf } from "../../accounts/index.ts";
+import { gatewayOwner } from "../../alerts/index.ts";
+import { formatUsd } from "../../contract/index.ts";
+import { endOfPeriod, firstDayOfPeriod, isOfRunningPeriod, type Store, startOfPeriod } from "../../db/index.ts";
+import { readFigures, readGroups, readSum, type StatisticsOfGroup } from "../../reports/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { toIso } from "./serializers.ts";
+import { withAdminSession } from "./session.ts";
+import { toFiguresJson } from "./statistics-json.ts";
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+const dayHours = 24;
+/** Movers are told by the last days against as many before. */
+const moversDays = 7;
+/** Groups that are compared; beyond them a group that is in one list alone is left out. */
+const comparedMax = 500;
+const listedMax = 8;
+/** Keys that end within this time are told, unless they were made for less, as those of the playground. */
+const expiryDays = 14;
+/** Budgets are told from this share of them, by what is spent or by what will be at this pace. */
+const budgetShare = 0.9;
+const budgetsReadMax = 500;
+
+/** GET /admin/home: what an operator looks at first, of all accounts. */
+export function homeController(deps: HttpDeps) {
+  const { store } = deps;
+  return new Elysia({ prefix: "/admin" }).use(withAdminSession(deps)).get("/home", async () => {
+    const now = deps.now();
+    await deps.rollup?.freshen();
+    const [today, month] = await Promise.all([
+      comparePeriods(store, toToday(now)),
+      comparePeriods(store, toMonth(now)),
+    ]);
+    const accounts = await readMovers(store, "account", now);
+    const models = await readMovers(store, "model", now);
+    return {
+      today,
+      month,
+      movers: { days: moversDays, accounts: accounts.movers, models: models.movers },
+      alerts: await readAlerts(store),
+      expiring_keys: await readExpiringKeys(store, now),
+      budgets: await readBudgets(store, now),
+      low_wallets: await readLowWallets(store, accounts.charged),
+    };
+  });
+}
+
+/** A time in hours since 1970, and the one that it is compared with. */
+interface Comparison {
+  readonly from: number;
+  readonly until: number;
+  readonly beforeFrom: number;
+  readonly beforeUntil: number;
+}
+
+/** Today so far, and yesterday up to the same hour. */
+function toToday(now: number): Comparison {
+  const until = Math.floor(now / hourMs) + 1;
+  const from = Math.floor(now / dayMs) * dayHours;
+  return { from, until, beforeFrom: from - dayHours, beforeUntil: until - dayHours };
+}
+
+/** This month so far, and the last one up to the same hour of the same day, or its end. */
+function toMonth(now: number): Comparison {
+  const date = new Date(now);
+  const startOf = (month: number) => Date.UTC(date.getUTCFullYear(), month, 1) / hourMs;
+  const from = startOf(date.getUTCMonth());
+  const beforeFrom = startOf(date.getUTCMonth() - 1);
+  const until = Math.floor(now / hourMs) + 1;
+  return { from, until, beforeFrom, beforeUntil: Math.min(from, beforeFrom + until - from) };
+}
+
+async function comparePeriods(store: Store, { from, until, beforeFrom, beforeUntil }: Comparison) {
+  const [now, before] = await Promise.all([
+    readSum(store, {}, { from, until }),
+    readSum(store, {}, { from: beforeFrom, until: beforeUntil }),
+  ]);
+  return {
+    from: toIso(from * hourMs),
+    now: toFiguresJson(readFigures(now)),
+    before: toFiguresJson(readFigures(before)),
+  };
+}
+
+/** The accounts or models whose spend changed the most, and what each account was charged lately. */
+async function readMovers(store: Store, group: "account" | "model", now: number) {
+  const today = Math.floor(now / dayMs);
+  const read = async (firstDay: number) => {
+    const starts = Array.from({ length: moversDays }, (_, day) => (firstDay + day) * dayHours);
+    const query = { filter: {}, hours: dayHours, starts } as const;
+    return await readGroups(store, query, { group, rank: "cost", limit: comparedMax, charted: 0 });
+  };
+  const late = await read(today - moversDays + 1);
+  const early = await read(today - 2 * moversDays + 1);
+  const costs = (groups: readonly StatisticsOfGroup[]) =>
+    new Map(groups.map(({ value, total }) => [value, readFigures(total).cost_nanodollars]));
+  const [lateCosts, earlyCosts] = [costs(late.groups), costs(early.groups)];
+  // What is missing in a list that was cut is unknown, and not nothing.
+  const at = (known: ReadonlyMap<string, number>, count: number, value: string) =>
+    known.get(value) ?? (count > comparedMax ? undefined : 0);
+  const changes = [...new Set([...lateCosts.keys(), ...earlyCosts.keys()])].flatMap((value) => {
+    const cost = at(lateCosts, late.count, value);
+    const before = at(earlyCosts, early.count, value);
+    return value === "" || cost === undefined || before === undefined || cost === before
+      ? []
+      : [{ value, cost, before }];
+  });
+  changes.sort((one, other) => Math.abs(other.cost - other.before) - Math.abs(one.cost - one.before));
+  const shown = changes.slice(0, listedMax);
+  const emails =
+    group === "account"
+      ? await emailsOf(
+          store,
+          shown.map(({ value }) => value),
+        )
+      : undefined;
+  const movers = shown.map(({ value, cost, before }) => ({
+    value,
+    name: emails?.get(value) ?? value,
+    cost_usd: formatUsd(cost),
+    before_usd: formatUsd(before),
+  }));
+  const charged = late.groups.map(({ value, total }) => [value, readFigures(total).charged_nanodollars] as const);
+  return { movers, charged: group === "account" ? charged : [] };
+}
+
+async function readAlerts({ db }: Store) {
+  const ofGateway = () => db.selectFrom("alerts").where("owner", "=", gatewayOwner);
+  const { count } = await ofGateway()
+    .select(({ fn }) => fn.countAll<number>().as("count"))
+    .executeTakeFirstOrThrow();
+  const rows = await ofGateway()
+    .select(["id", "rule", "text", "level", "since_at"])
+    .orderBy("since_at", "desc")
+    .limit(listedMax)
+    .execute();
+  return {
+    count: Number(count),
+    data: rows.map(({ since_at: since, ...alert }) => ({ ...alert, since: toIso(since) })),
+  };
+}
+
+/** The keys that end next, the first one first. */
+async function readExpiringKeys(store: Store, now: number) {
+  const rows = await store.db
+    .selectFrom("keys")
+    .select(["id", "name", "account_id", "expires_at", "last_used_at"])
+    .where("expires_at", ">", now)
+    .where("expires_at", "<=", now + expiryDays * dayMs)
+    .where("revoked_at", "is", null)
+    .where(({ eb, ref }) => eb(eb(ref("expires_at"), "-", ref("created_at")), ">", dayMs))
+    .orderBy("expires_at")
+    .limit(listedMax)
+    .execute();
+  const emails = await emailsOf(
+    store,
+    rows.map(({ account_id: accountId }) => accountId),
+  );
+  return rows.map(({ id, name, account_id: account, expires_at: expires, last_used_at: used }) => ({
+    ...{ id, name, account, email: emails.get(account) ?? null },
+    ...{ expires_at: toIso(expires), last_used_at: toIso(used) },
+  }));
+}
+
+/** Budgets that are nearly spent, or will be before their period ends if it goes on like this; the worst first. */
+async function readBudgets(store: Store, now: number) {
+  const rows = [...(await readKeyBudgets(store, now)), ...(await readAccountBudgets(store, now))];
+  const data = rows.flatMap(({ budget, spent, period, ...row }) => {
+    if (budget === null || budget <= 0) return [];
+    const firstDay = startOfPeriod(now, period);
+    const [start, end] = [firstDay * dayMs, endOfPeriod(firstDay, period)];
+    // In the first hour a single call would be a forecast.
+    const elapsed = Math.max(hourMs, now - start);
+    const forecast = Math.round((spent * (end - start)) / Math.min(elapsed, end - start));
+    if (forecast < budget && spent < budget * budgetShare) return [];
+    return [
+      { ...row, period, budget, spent, forecast, share: Math.max(spent, forecast) / budget, ends_at: toIso(end) },
+    ];
+  });
+  data.sort((one, other) => other.share - one.share);
+  const shown = data.slice(0, listedMax);
+  const emails = await emailsOf(
+    store,
+    shown.map(({ account }) => account),
+  );
+  return shown.map(({ budget, spent, forecast, share: _share, ...row }) => ({
+    ...row,
+    email: emails.get(row.account) ?? null,
+    budget_usd: formatUsd(budget),
+    spent_usd: formatUsd(spent),
+    forecast_usd: formatUsd(forecast),
+  }));
+}
+
+async function readKeyBudgets({ db }: Store, now: number) {
+  const rows = await db
+    .selectFrom("key_budget_usage")
+    .innerJoin("keys", "keys.id", "key_budget_usage.key_id")
+    .select(["keys.id", "keys.name", "keys.account_id", "keys.budget_nanodollars", "keys.budget_period"])
+    .select("spent_nanodollars")
+    .where(isOfRunningPeriod(now))
+    .where("keys.revoked_at", "is", null)
+    .where("keys.budget_nanodollars", ">", 0)
+    .orderBy("spent_nanodollars", "desc")
+    .limit(budgetsReadMax)
+    .execute();
+  return rows.map(({ id, name, account_id: account, budget_nanodollars: budget, ...row }) => ({
+    ...{ account, key: id as string | null, name: name as string | null, budget, spent: row.spent_nanodollars },
+    period: row.budget_period ?? ("month" as const),
+  }));
+}
+
+async function readAccountBudgets({ db }: Store, now: number) {
+  const rows = await db
+    .selectFrom("accounts")
+    .innerJoin("daily_charges", "daily_charges.account_id", "accounts.id")
+    .select(["accounts.id", "accounts.budget_nanodollars", "accounts.budget_period"])
+    .select(({ fn }) => fn.sum<number>("charged_nanodollars").as("spent"))
+    .where("accounts.budget_nanodollars", ">", 0)
+    .where("accounts.disabled_at", "is", null)
+    .where("daily_charges.day", ">=", firstDayOfPeriod("accounts", now))
+    .groupBy(["accounts.id", "accounts.budget_nanodollars", "accounts.budget_period"])
+    .limit(budgetsReadMax)
+    .execute();
+  return rows.map(({ id, budget_nanodollars: budget, budget_period: period, spent }) => ({
+    ...{ account: id, key: null, name: null, budget, spent: Number(spent) },
+    period: period ?? ("month" as const),
+  }));
+}
+
+/** Wallets that last for less than a week at the pace of the last one, of the accounts that spend the most. */
+async function readLowWallets(store: Store, charged: readonly (readonly [accountId: string, nanodollars: number])[]) {
+  const spends = new Map(charged.filter(([accountId, nanodollars]) => accountId !== "" && nanodollars > 0));
+  if (spends.size === 0) return [];
+  const rows = await store.db
+    .selectFrom("wallets")
+    .select(["account_id", "balance_nanodollars"])
+    .where("account_id", "in", [...spends.keys()])
+    .execute();
+  const low = rows
+    .map(({ account_id: account, balance_nanodollars: balance }) => {
+      const daily = (spends.get(account) as number) / moversDays;
+      return { account, balance, days: Math.max(0, balance / daily) };
+    })
+    .filter(({ days }) => days < moversDays)
+    .sort((one, other) => one.days - other.days)
+    .slice(0, listedMax);
+  const emails = await emailsOf(
+    store,
+    low.map(({ account }) => account),
+  );
+  return low.map(({ account, balance, days }) => ({
+    ...{ account, email: emails.get(account) ?? null },
+    balance_usd: formatUsd(balance),
+    days_left: Math.floor(days * 10) / 10,
+  }));
+}

@@ -1,0 +1,203 @@
+import { type ChatChunk, type ChatStream, UpstreamFault } from "../contract/index.ts";
+
+/**
+ * Streams are read and written by one loop, `pump`. It waits for two things: the next piece of the provider, and a client that
+ * is behind. Everything between is translated without waiting, by machines with `push` and `end`: the parser of events, the
+ * stream of a handler, the normalizer and the encoder of the client's format.
+ */
+
+/** Items that arrive in batches: what one piece of a body comes to. */
+export interface BatchReader<Item> {
+  /** The next items, sometimes none; `undefined` at the end. */
+  read(): Promise<readonly Item[] | undefined>;
+  /** Reads no more. Repeating it does nothing. */
+  cancel(): void;
+  /** The same where all that is needed has been read. What follows is dropped, so that a connection can be used again. */
+  drain?(): void;
+}
+
+/** So many items are taken before other calls get a turn. */
+const itemsPerTurn = 256;
+/** A stream has begun after so many items, even if they say nothing. */
+const firstItemsMax = 64;
+
+export function toReader<Item>(items: AsyncIterable<Item> | Iterable<Item>): BatchReader<Item> {
+  return "read" in items ? (items as unknown as BatchReader<Item>) : new IteratorReader(items);
+}
+
+/** An iterable of a plugin's own, one item at a time. */
+class IteratorReader<Item> implements BatchReader<Item> {
+  readonly #iterator: AsyncIterator<Item>;
+
+  constructor(items: AsyncIterable<Item> | Iterable<Item>) {
+    this.#iterator = withYielding(
+      Symbol.asyncIterator in items ? items[Symbol.asyncIterator]() : toAsync(items[Symbol.iterator]()),
+    );
+  }
+
+  async read(): Promise<readonly Item[] | undefined> {
+    const { done, value } = await this.#iterator.next();
+    return done ? undefined : [value];
+  }
+
+  cancel(): void {
+    closeIterator(this.#iterator);
+  }
+}
+
+function toAsync<Item>(iterator: Iterator<Item>): AsyncIterator<Item> {
+  return {
+    next: async () => iterator.next(),
+    return: async () => iterator.return?.() ?? { done: true, value: undefined },
+  };
+}
+
+/** The chunks of a handler's stream: its events, translated. Chunks that came before an error are given out before it. */
+export class ChunkReader implements BatchReader<ChatChunk> {
+  readonly #stream: ChatStream;
+  readonly #events: BatchReader<unknown>;
+  #hasEnded = false;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(stream: ChatStream) {
+    this.#stream = stream;
+    this.#events = toReader(stream.events);
+  }
+
+  async read(): Promise<readonly ChatChunk[] | undefined> {
+    if (this.#failure !== undefined) throw this.#failure.error;
+    if (this.#hasEnded) return undefined;
+    const chunks: ChatChunk[] = [];
+    try {
+      const events = await this.#events.read();
+      // Most pieces are one event.
+      if (events?.length === 1) return this.#finish(this.#stream.push(events[0]));
+      for (const event of events ?? []) {
+        chunks.push(...this.#stream.push(event));
+        if (this.#stream.isComplete) break;
+      }
+      return this.#finish(chunks, events === undefined);
+    } catch (error) {
+      this.#failure = { error };
+      this.#events.cancel();
+      chunks.push(...(this.#stream.breakOff?.() ?? []));
+      return chunks;
+    }
+  }
+
+  #finish(chunks: readonly ChatChunk[], isLast = false): readonly ChatChunk[] {
+    if (!isLast && !this.#stream.isComplete) return chunks;
+    this.#hasEnded = true;
+    if (!isLast) endEarly(this.#events);
+    return [...chunks, ...this.#stream.end()];
+  }
+
+  cancel(): void {
+    this.#hasEnded = true;
+    this.#events.cancel();
+  }
+}
+
+function endEarly(reader: BatchReader<unknown>): void {
+  if (reader.drain === undefined) reader.cancel();
+  else reader.drain();
+}
+
+/**
+ * Reads the beginning of a stream, until another route could no longer serve the call.
+ *
+ * @param hasBegun Whether an item says something. What it throws is the failure of the stream.
+ */
+export async function begin<Item>(reader: BatchReader<Item>, hasBegun: (item: Item) => boolean): Promise<Item[]> {
+  const first: Item[] = [];
+  let seen = 0;
+  try {
+    for (let batch = await reader.read(); batch !== undefined; batch = await reader.read()) {
+      first.push(...batch);
+      for (; seen < first.length; seen++) {
+        if (hasBegun(first[seen] as Item) || seen + 1 >= firstItemsMax) return first;
+      }
+    }
+    throw new UpstreamFault("bad_response", "The provider's stream ended before it began");
+  } catch (error) {
+    reader.cancel();
+    throw error;
+  }
+}
+
+/** A stream that has begun. */
+export interface BegunStream<Item> {
+  readonly first: readonly Item[];
+  readonly reader: BatchReader<Item>;
+}
+
+/**
+ * Takes all items of a stream, one after the other.
+ *
+ * @param take Returns a promise where it has to be waited for before the next item.
+ * @param isComplete Whether no more items are needed.
+ */
+export async function pump<Item>(
+  { first, reader }: BegunStream<Item>,
+  take: (item: Item) => Promise<void> | undefined,
+  isComplete?: () => boolean,
+): Promise<void> {
+  let taken = 0;
+  try {
+    for (let batch: readonly Item[] | undefined = first; batch !== undefined; batch = await reader.read()) {
+      for (const item of batch) {
+        const drained = take(item);
+        if (drained !== undefined) await drained;
+        if (isComplete?.()) {
+          endEarly(reader);
+          return;
+        }
+        if (++taken % itemsPerTurn === 0) await nextTurn();
+      }
+    }
+  } catch (error) {
+    reader.cancel();
+    throw error;
+  }
+}
+
+/** More chunks than any answer has. */
+const chunksMaxDefault = 8_000_000;
+
+/**
+ * The chunks of a handler, with a pause now and then: a handler that yields without end and never waits would block the
+ * event loop, and so its own deadline.
+ */
+export function withYielding<Chunk>(
+  chunks: AsyncIterator<Chunk>,
+  chunksMax: number = chunksMaxDefault,
+): AsyncIterator<Chunk> {
+  let count = 0;
+  const paused: AsyncIterator<Chunk> = {
+    next() {
+      if (++count % itemsPerTurn !== 0) return chunks.next();
+      if (count >= chunksMax) {
+        throw new UpstreamFault("bad_response", `The plugin's answer has more than ${chunksMax} chunks`);
+      }
+      return nextTurn().then(() => chunks.next());
+    },
+  };
+  const close = chunks.return?.bind(chunks);
+  if (close !== undefined) paused.return = close;
+  return paused;
+}
+
+/** Resolves once other calls had their turn. */
+export function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 0);
+  });
+}
+
+/** Closes an iterator early. Errors are ignored. */
+export function closeIterator(iterator: AsyncIterator<unknown> | undefined): void {
+  const close = async () => {
+    await iterator?.return?.();
+  };
+  close().catch(() => undefined);
+}

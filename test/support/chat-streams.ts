@@ -1,0 +1,31 @@
+import type { ChatChunk, ChatStream, ServerEvent } from "../../src/contract/index.ts";
+import type { EventStreamParser } from "../../src/lib/event-stream.ts";
+import { SseParser } from "../../src/lib/sse.ts";
+
+/** The events of a body whose bytes arrive in pieces: server-sent events, or what another parser reads. */
+export async function* readEvents(
+  pieces: AsyncIterable<Uint8Array>,
+  parser: Pick<SseParser, "push" | "end"> | EventStreamParser = new SseParser(),
+): AsyncGenerator<ServerEvent> {
+  for await (const piece of pieces) yield* parser.push(piece);
+  yield* parser.end();
+}
+
+/** The chunks of a handler's stream, as the gateway reads it. What came before an error is given out before it. */
+export async function* chunksOf<Event>(stream: ChatStream<Event>): AsyncGenerator<ChatChunk> {
+  try {
+    for await (const event of stream.events) {
+      yield* stream.push(event);
+      if (stream.isComplete) break;
+    }
+    yield* stream.end();
+  } catch (error) {
+    yield* stream.breakOff?.() ?? [];
+    throw error;
+  }
+}
+
+/** Whether a handler streams. */
+export function isStream(answer: object | undefined): answer is ChatStream {
+  return answer !== undefined && "push" in answer;
+}
