@@ -96,7 +96,7 @@ create table call_rows (
 );
 
 -- Of indexes that serve a query equally well, SQLite takes the one that was made last. Each has its query in
--- docs/decisions/0013-layout-of-calls.md.
+-- docs/decisions/0012-open-calls.md.
 create index calls_of_account on call_rows (account_id, opened_at);
 
 create index calls_failed on call_rows (opened_at) where error_code is not null;

@@ -67,7 +67,9 @@ function toView(table: "open_calls" | "calls", columns: Columns, engine: Engine)
     if (name === "error_code") return `${nameOf(name)}, ${table}.error_code as error_no`;
     return type === "name" ? nameOf(name) : `${table}.${name}`;
   });
-  return [`${callIdText[engine](`${table}.id`)} as id`, `${table}.id as id_bytes`, ...shown, nameOf("node_id")].join(",\n  ");
+  return [`${callIdText[engine](`${table}.id`)} as id`, `${table}.id as id_bytes`, ...shown, nameOf("node_id")].join(
+    ",\n  ",
+  );
 }
 
 function fill(text: string, engine: Engine): string {

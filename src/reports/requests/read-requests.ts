@@ -3,6 +3,8 @@ import { callKeyOfTime, type Store, toCallKey } from "../../db/index.ts";
 import {
   detailColumns,
   hasColumn,
+  idColumn,
+  idValue,
   type LoggedRequest,
   type LogTable,
   listColumns,
@@ -153,15 +155,6 @@ interface Scan {
   readonly others: readonly RawBuilder<unknown>[];
   readonly order: RawBuilder<unknown>;
   readonly limit: number;
-}
-
-/** Calls have their ids as bytes, which an index finds; those of refused requests are text. */
-function idColumn(table: LogTable): RawBuilder<unknown> {
-  return table === "refusals" ? sql`id` : sql`id_bytes`;
-}
-
-function idValue(table: LogTable, id: string): string | Uint8Array {
-  return table === "refusals" ? id : toCallKey(id);
 }
 
 function hasId(table: LogTable, id: string): RawBuilder<unknown> {

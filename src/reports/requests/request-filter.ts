@@ -1,6 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { nameNumber } from "../../db/index.ts";
-import { hasColumn, type LogTable } from "./request-columns.ts";
+import { hasColumn, isOf, type LogTable } from "./request-columns.ts";
 
 /** Which requests are meant; times in milliseconds since 1970. What is absent does not matter. */
 export interface RequestFilter {
@@ -39,10 +38,8 @@ export function toConditions(
   const { accountId, keyId, session, tag, status } = filter;
   const equals = (column: string, value: string | undefined) =>
     value === undefined ? [] : [sql`${sql.ref(column)} = ${value}`];
-  const owned = (column: "account" | "key", value: string | undefined) => {
-    if (table === "refusals" || value === undefined) return equals(`${column}_id`, value);
-    return [sql`${sql.ref(`${column}_no`)} = ${nameNumber(value)}`];
-  };
+  const owned = (owner: "account" | "key", id: string | undefined) =>
+    id === undefined ? [] : [isOf(table, owner, id)];
   const [account, key] = [owned("account", accountId), owned("key", keyId)];
   const ofSession = session === undefined ? [] : [sql`session is not null`, ...equals("session", session)];
   // Unlike a session, a tag is often that of many accounts.

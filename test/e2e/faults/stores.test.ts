@@ -112,7 +112,10 @@ const postgresFaults: Fault[] = [
     },
     mend: async ({ postgres, url }) => {
       await postgres.limitFiles(undefined);
-      await queryPostgres(url, "delete from call_rows where client_request_id is not null and client_request_id like 'm%'");
+      await queryPostgres(
+        url,
+        "delete from call_rows where client_request_id is not null and client_request_id like 'm%'",
+      );
     },
   },
   {
