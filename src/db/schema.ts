@@ -132,6 +132,8 @@ interface KeysTable {
   /** The subject whose tokens (JWT) this key stands for, and their issuer; null: it has a secret of its own. */
   token_issuer: Generated<string | null>;
   token_subject: Generated<string | null>;
+  /** By which a key of another gateway is found, which has no id of ours: see `foreign-key.ts`; null: it is not one. */
+  foreign_hash: Generated<string | null>;
 }
 
 /**

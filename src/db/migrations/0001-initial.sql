@@ -39,8 +39,11 @@ create table keys (
   previous_until bigint,
   service_account_id text,
   token_issuer text,
-  token_subject text
+  token_subject text,
+  foreign_hash text
 ) without rowid;
+
+create unique index keys_by_foreign_hash on keys (foreign_hash) where foreign_hash is not null;
 
 create index keys_expiring on keys (expires_at) where expires_at is not null;
 

@@ -117,7 +117,8 @@ function createStore(parts: Parts, now: () => number): Store {
   const { writes, reads, unproven, heartbeat, blobs } = connections;
   const target = { connection: writes, names: new PostgresNames(writes), nodeId };
   const readKey = createKeyReader(db, reads);
-  const readUnprovenKey = createKeyReader(db, unproven, unprovenPauseMs);
+  const readUnprovenKey = createKeyReader(db, unproven, { pauseMs: unprovenPauseMs });
+  const readForeignKey = createKeyReader(db, unproven, { pauseMs: unprovenPauseMs, column: "foreign_hash" });
   let closed = false;
   return {
     db,
@@ -135,6 +136,7 @@ function createStore(parts: Parts, now: () => number): Store {
     readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),
     ask: (query) => ask(reads, query),
     readKey: (keyId, isUnproven = false) => (isUnproven ? readUnprovenKey : readKey)(keyId),
+    readForeignKey,
     abandonCalls: (at) => deadNodes.abandonCalls(at),
     change: (work, keyId) => changes.change(db, work, keyId),
     onKeyChange: (listener) => changes.onKeyChange(listener),

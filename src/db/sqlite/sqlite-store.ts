@@ -88,6 +88,7 @@ export function createSqliteStore({ database, connection, db, now, takeLock, log
     readBalance: prepareBalanceReader(database),
     readSpent: prepareSpentReader(database),
     readKey: prepareKeyReader(db, database),
+    readForeignKey: prepareKeyReader(db, database, "foreign_hash"),
     bumpRevision,
     pollExternalChange() {
       if (!database.isOpen) return false;
