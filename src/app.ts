@@ -213,7 +213,11 @@ async function readSealKey(store: Store): Promise<Uint8Array> {
 
 function openProviderNetwork({ config, bounds }: AppOptions) {
   const ms = config.upstreamTimeoutSeconds * 1000;
-  return openBunNetwork({ bounds: { firstByteMsMax: ms, idleMsMax: ms, ...bounds }, proxyEnv: config.proxyEnv });
+  return openBunNetwork({
+    bounds: { firstByteMsMax: ms, idleMsMax: ms, ...bounds },
+    proxyEnv: config.proxyEnv,
+    machine: config.machine,
+  });
 }
 
 /** An account that has an admitted call can pay for something. */

@@ -1,7 +1,9 @@
 import { Buffer } from "node:buffer";
 import {
   type AuthorizedRequest,
+  getForm,
   type HttpMethod,
+  type MachineRequest,
   mediaTypeOf,
   type ProviderCredential,
   type ServerEvent,
@@ -234,6 +236,7 @@ export class BoundUpstream implements Upstream {
         return createHeaders(init?.headers, contentType);
       },
       postForm: (to, fields) => this.#postForm(to, fields),
+      askMachine: (asking) => this.#askMachine(asking),
     };
     const given = plugin.authorize(request, this.#credential);
     const finish = (carrying: Record<string, string>) => {
@@ -244,16 +247,40 @@ export class BoundUpstream implements Upstream {
     return given instanceof Promise ? given.then(finish) : finish(given);
   }
 
-  /** Asks for a token, for all calls that wait for it: neither the caller nor the deadline of this call ends it. */
   async #postForm(to: string, fields: Readonly<Record<string, string>>): Promise<TokenResponse> {
-    const { client, guard } = this.#network;
+    const { guard } = this.#network;
     const url = new URL(to);
     await guard.checkTokenUrl(this.#route.plugin, this.#credential as ProviderCredential, url);
     const headers = createHeaders({ accept: "application/json" }, form);
-    const body = new URLSearchParams(fields).toString();
+    return await this.#fetchCredential(to, { method: "POST", headers, body: new URLSearchParams(fields).toString() });
+  }
+
+  /** Asks the one service of the machine that the operator chose by the credential; its address is none of the plugin's. */
+  async #askMachine({ path = "", method = "GET", headers }: MachineRequest): Promise<TokenResponse> {
+    const credential = this.#credential as ProviderCredential;
+    const service = getForm(this.#route.plugin.credential)?.machine?.(credential.fields);
+    if (service === undefined) throw new TypeError("The credential does not choose a service of the machine");
+    const address = this.#network.machine[service];
+    if (address === undefined) {
+      throw new UpstreamFault(
+        "auth",
+        `This machine has no service ${service} for credentials: its environment names none`,
+      );
+    }
+    const token = address.readToken?.();
+    const all = { accept: "application/json", ...headers, ...(token !== undefined && { authorization: token }) };
+    return await this.#fetchCredential(address.url + path, { method, headers: createHeaders(all), body: undefined });
+  }
+
+  /** For all calls that wait for it: neither the caller nor the deadline of this call ends it. */
+  async #fetchCredential(
+    to: string,
+    request: { method: HttpMethod; headers: Record<string, string>; body: string | undefined },
+  ): Promise<TokenResponse> {
+    const { client } = this.#network;
     const signal = AbortSignal.timeout(tokenMsMax);
     try {
-      const response = await client.request({ ...splitUrl(to), method: "POST", headers, body, signal });
+      const response = await client.request({ ...splitUrl(to), ...request, signal });
       const text = await readTextStart(response, { ...this.#limits(tokenBytesMax), onIdle: () => undefined });
       return { status: response.status, headers: response.headers, body: text };
     } catch (cause) {
