@@ -5,14 +5,8 @@ import { chatInbound } from "../../protocols/chat/inbound.ts";
 import type { Exchange, ServedInbound } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../errors.ts";
-import {
-  apiKeyRoutes,
-  type ClientFormat,
-  executeCall,
-  type HttpCall,
-  jsonReply,
-  readJsonCall,
-} from "../lifecycle/handle-call.ts";
+import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import type { ClientFormat, HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/reply-once.ts";
 import { requestBody } from "../lifecycle/validation-errors.ts";
 import { sseReply } from "../sse/reply.ts";
@@ -39,7 +33,11 @@ function exchangeController(deps: HttpDeps, inbound: ServedInbound<never>) {
     {
       // Only there do clients send the bodies of other formats.
       parse: [
-        readJsonCall(deps, inbound, path === chatPath ? (body, call) => toChatBody(deps, body, call) : undefined),
+        readJsonCall(deps, {
+          capability: "chat",
+          inbound,
+          ...(path === chatPath && { check: (body, call) => toChatBody(deps, body, call) }),
+        }),
         "json",
       ],
       body: requestBody(schema),
@@ -74,7 +72,15 @@ export async function countExchange(
   passthrough: Exchange["passthrough"],
 ): Promise<number | undefined> {
   call.passthrough = findPassthrough(call, passthrough);
-  return call.passthrough && (await countPassthrough(deps.kernel, call, call.passthrough));
+  return (
+    call.passthrough &&
+    (await countPassthrough(
+      deps.kernel,
+      call.toRequest({ capability: "chat", request: call.passthrough.toStandIn() }),
+      call.modelEntry,
+      call.passthrough,
+    ))
+  );
 }
 
 function stream(
