@@ -1,7 +1,6 @@
 import { crc32, deflateSync } from "node:zlib";
 import type {
   Call,
-  GeneratedImage,
   GeneratedImages,
   ImageEditsRequest,
   ImageStream,
@@ -45,7 +44,7 @@ export function edit(call: Call<ImageEditsRequest>): Promise<GeneratedImages | I
 }
 
 async function* showUnfinished(
-  image: GeneratedImage,
+  image: GeneratedImages["images"][number],
   partials: number,
 ): AsyncGenerator<PartialImage | GeneratedImages> {
   for (let index = 0; index < partials; index++) yield { ...image, index };

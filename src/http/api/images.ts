@@ -18,14 +18,8 @@ import { readMedia } from "../../lib/data-url.ts";
 import { isRecord } from "../../lib/json.ts";
 import { toNamedEvent } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
-import {
-  apiKeyRoutes,
-  executeCall,
-  type HttpCall,
-  jsonReply,
-  type RouteContext,
-  readJsonCall,
-} from "../lifecycle/handle-call.ts";
+import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import type { HttpCall, RouteContext } from "../lifecycle/http-call.ts";
 import { readFormCall } from "../lifecycle/read-form.ts";
 import { replyOnce } from "../lifecycle/reply-once.ts";
 import { requestBody } from "../lifecycle/validation-errors.ts";
@@ -45,7 +39,7 @@ export function imagesController(deps: HttpDeps) {
     "/images/generations",
     replyOnce<ImagesRequest>(deps, ({ call, body }) => replyWithImages(deps, call, "images", body)),
     {
-      parse: [readJsonCall(deps), "json"],
+      parse: [readJsonCall(deps, { capability: "images" }), "json"],
       body: Body,
       detail: { summary: "Image generation", ...detailOf("image_generation") },
     },
@@ -54,7 +48,8 @@ export function imagesController(deps: HttpDeps) {
 
 /** POST /images/edits: a form with files, or JSON with addresses and data URLs. */
 export function imageEditsController(deps: HttpDeps) {
-  const [parseJson, parseForm] = [readJsonCall(deps), readFormCall(deps, toBody)];
+  const parseJson = readJsonCall(deps, { capability: "imageEdits" });
+  const parseForm = readFormCall(deps, { capability: "imageEdits", toBody });
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/images/edits",
     replyOnce<Static<typeof EditsJson> | Static<typeof EditsForm>>(deps, ({ call, body }) =>

@@ -6,7 +6,8 @@ import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
 import { errorResponse } from "../errors.ts";
 import { sendReserved } from "../memory/send-bytes.ts";
-import { type HttpCall, limitHeaders } from "./handle-call.ts";
+import { limitHeaders } from "./handle-call.ts";
+import type { HttpCall } from "./http-call.ts";
 import { inTurn } from "./read-body.ts";
 import { withStoreTimeout } from "./store-timeout.ts";
 import { answerBytesMax, BodyCopy, copyResponse, getStoredHeaders, pack, unpack } from "./stored-answer.ts";
@@ -65,8 +66,8 @@ async function identify(deps: HttpDeps, call: HttpCall, key: string, body: unkno
   const path = parseUrl(call.httpRequest).pathname.replace(deps.config.basePath, "/v1");
   const { file, image, mask, ...fields } = body as { file?: unknown; image?: unknown; mask?: unknown };
   const bodyHmac = createHmac("sha256", deps.sealKey);
-  await hashText(bodyHmac, call.isLarge ? await inTurn(() => JSON.stringify(fields)) : JSON.stringify(fields));
-  if (call.asked !== undefined) bodyHmac.update(JSON.stringify({ models: call.asked }));
+  await hashText(bodyHmac, call.memory.isLarge ? await inTurn(() => JSON.stringify(fields)) : JSON.stringify(fields));
+  if (call.models !== undefined) bodyHmac.update(JSON.stringify({ models: call.models }));
   for (const each of [file, image, mask].flat()) {
     if (each instanceof File) await hashFile(bodyHmac.update(JSON.stringify(each.name)), each);
     else bodyHmac.update(JSON.stringify({ file: each }));

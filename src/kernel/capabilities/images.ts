@@ -17,10 +17,10 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import type { CallContext } from "../call-context.ts";
+import type { ModelRun } from "../call.ts";
+import { withFailover } from "../failover.ts";
 import { boundText, readText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
-import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 import type { SentRequest } from "../upstream/served.ts";
 import { settleRequests } from "./fan-out.ts";
@@ -34,68 +34,67 @@ const partialImageTokens = 100;
 /** What a provider counts beside the words of a prompt. */
 const extraTokens = 64;
 
-type ImagesCall = CallContext<"images" | "imageEdits">;
+type ImagesRun = ModelRun<"images" | "imageEdits">;
 type AnyRequest = ImagesRequest | ImageEditsBody;
 
 /** Generation and editing: they differ in what goes in. */
 const handler: CapabilityHandler<"images" | "imageEdits"> = {
   validate() {},
 
-  upperBound: (call) =>
-    toMeters(call, getWanted(call.request), boundText(wordsOf(call.request), ImageEditsFields) + extraTokens),
+  upperBound: (run) =>
+    toMeters(run, getWanted(run.request), boundText(wordsOf(run.request), ImageEditsFields) + extraTokens),
   promptTokens: ({ request }) => boundText(wordsOf(request), ImageEditsFields),
 
-  toReport: (call, usage) => (isByToken(call) ? toReported(call, usage) : undefined),
+  toReport: (run, usage) => (isByToken(run) ? toReported(run, usage) : undefined),
 
   /**
    * The images that were given out, and those that were asked for by a request that the gateway or the connection cut, because
    * its provider goes on and makes them. By the token, each has as many as it may have, and each request its prompt.
    */
-  async estimate(call) {
-    const { owedRequests: owed, usageMeter } = call;
+  async estimate(run) {
+    const { owedRequests: owed, usageMeter } = run;
     const open = owed.filter(({ usage }) => usage === undefined);
-    const wanted = getWanted(call.request);
-    const each = call.modelEntry.routes.some((route) => needsFanOut(route.plugin, wanted)) ? 1 : wanted;
-    const given = isByToken(call)
+    const wanted = getWanted(run.request);
+    const each = run.modelEntry.routes.some((route) => needsFanOut(route.plugin, wanted)) ? 1 : wanted;
+    const given = isByToken(run)
       ? usageMeter.output.length - each * (owed.length - open.length)
       : usageMeter.output.length;
     const images = Math.min(wanted, Math.max(0, given) + each * open.filter(isCut).length);
-    if (!isByToken(call)) return { image: images };
-    const promptTokens = await countPieces(readText(wordsOf(call.request), ImageEditsFields), true);
-    const meters = toMeters(call, images, promptTokens);
+    if (!isByToken(run)) return { image: images };
+    const promptTokens = await countPieces(readText(wordsOf(run.request), ImageEditsFields), true);
+    const meters = toMeters(run, images, promptTokens);
     const requests = Math.max(images, open.length);
-    const imageInputToken = requests * imageInputTokensMax(call);
+    const imageInputToken = requests * imageInputTokensMax(run);
     return { ...meters, inputToken: requests * promptTokens, ...(imageInputToken > 0 && { imageInputToken }) };
   },
 
-  async execute(kernel, call) {
-    const { request, usageMeter } = call;
+  async execute(kernel, run) {
+    const { request, usageMeter } = run;
     let partials: AsyncIterator<PartialImage | GeneratedImages> | undefined;
-    let answer = await withFailover(kernel, call, {
-      requestFor(model): AnyRequest {
+    let answer = await withFailover(kernel, run, {
+      requestFor(model, attempt): AnyRequest {
         const quality = toBoundQuality(request, model);
         if (quality === request.quality) return request;
-        call.warn(`Took quality ${quality} for ${request.quality}, whose tokens are not known`, "quality");
+        attempt.warn(`Took quality ${quality} for ${request.quality}, whose tokens are not known`, "quality");
         return { ...request, quality } as AnyRequest;
       },
       async run(plugin, pluginCall) {
-        const begun = await askForImages(plugin, pluginCall, call.capability);
+        const begun = await askForImages(plugin, pluginCall, run.call.request.capability);
         partials = begun.rest;
         return begun.item;
       },
     });
-    call.firstByteMs = kernel.now() - call.startedMs;
     while (!("images" in answer)) {
-      call.sink?.open();
-      await call.sink?.write(answer);
-      answer = await nextItem(partials, getWanted(request), call.capability);
+      run.sink?.open();
+      await run.sink?.write(answer);
+      answer = await nextItem(partials, getWanted(request), run.call.request.capability);
     }
     usageMeter.produced = true;
     usageMeter.complete = true;
     usageMeter.output.length = answer.images.length;
-    const meters = isByToken(call)
-      ? toReported(call, answer.usage)
-      : { image: Math.min(getWanted(request), answer.images.length + call.owedRequests.filter(isCut).length) };
+    const meters = isByToken(run)
+      ? toReported(run, answer.usage)
+      : { image: Math.min(getWanted(request), answer.images.length + run.owedRequests.filter(isCut).length) };
     if (meters !== undefined) usageMeter.report(meters);
     return answer;
   },
@@ -111,8 +110,8 @@ function wordsOf(request: AnyRequest): object {
 }
 
 /** Input that the provider does not divide is of text where no image goes in, otherwise at the most of images. */
-function toReported({ capability }: ImagesCall, usage: unknown): Meters | undefined {
-  const input = capability === "imageEdits" ? "image_tokens" : "text_tokens";
+function toReported({ call }: ImagesRun, usage: unknown): Meters | undefined {
+  const input = call.request.capability === "imageEdits" ? "image_tokens" : "text_tokens";
   return toTokenMeters(usage, { input, output: "image_tokens" });
 }
 
@@ -121,7 +120,7 @@ const isCut = ({ cutBytes, isWhole }: SentRequest) => cutBytes > 0 || !isWhole;
 
 const getWanted = ({ n }: AnyRequest) => n || 1;
 
-function isByToken({ modelEntry: { model } }: ImagesCall): boolean {
+function isByToken({ modelEntry: { model } }: ImagesRun): boolean {
   return !getBasicMeters("images", model.price).includes("image");
 }
 
@@ -161,12 +160,12 @@ function getImageTokensMax(request: AnyRequest, model: Model): number {
 }
 
 /** So many pictures, each of which takes the prompt and the most tokens that it can have. */
-function toMeters(call: ImagesCall, images: number, promptTokens: number): Meters {
-  if (!isByToken(call)) return { image: images };
-  const { request, modelEntry } = call;
+function toMeters(run: ImagesRun, images: number, promptTokens: number): Meters {
+  if (!isByToken(run)) return { image: images };
+  const { request, modelEntry } = run;
   const each = Math.max(...modelEntry.routes.map(({ model }) => getImageTokensMax(request, model)));
   const partials = partialImageTokens * (request.partial_images ?? 0);
-  const imageInputToken = images * imageInputTokensMax(call);
+  const imageInputToken = images * imageInputTokensMax(run);
   return {
     inputToken: images * promptTokens,
     ...(imageInputToken > 0 && { imageInputToken }),
@@ -175,7 +174,7 @@ function toMeters(call: ImagesCall, images: number, promptTokens: number): Meter
 }
 
 /** The most tokens of all images that go in; a mask is one. */
-function imageInputTokensMax({ request, modelEntry: { routes } }: ImagesCall): number {
+function imageInputTokensMax({ request, modelEntry: { routes } }: ImagesRun): number {
   const { images = [], mask } = request as Partial<ImageEditsBody>;
   const count = images.length + (mask === undefined ? 0 : 1);
   return count * Math.max(...routes.map(({ model }) => model.imageTokensMax ?? imageInputTokensDefault));
