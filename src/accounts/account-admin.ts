@@ -129,10 +129,15 @@ export async function searchAccounts(
     sql<boolean>`(lower(${sql.ref(column)}) like ${pattern.toLowerCase()} escape '\\' or ${sql.ref(column)} like ${pattern} escape '\\')`;
   const rows = await db
     .selectFrom("accounts")
-    .leftJoin("wallets", "wallets.account_id", "accounts.id")
     .leftJoin("users", "users.account_id", "accounts.id")
     .selectAll("accounts")
-    .select(["wallets.balance_nanodollars", "users.role"])
+    .select("users.role")
+    .select(({ selectFrom }) =>
+      selectFrom("wallets")
+        .select("wallets.balance_nanodollars")
+        .whereRef("wallets.account_id", "=", "accounts.id")
+        .as("balance_nanodollars"),
+    )
     .where((where) => where.or([has("accounts.email"), has("accounts.name"), has("accounts.id")]))
     .orderBy("accounts.email")
     .where("accounts.email", ">", after)

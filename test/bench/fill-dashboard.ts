@@ -33,7 +33,9 @@ export async function fillOverview(home: string): Promise<void> {
         l(hours) as (values (1), (24))
       select hours, 'call', ${from} - ${from} % 24 + n, 'scale0000001', 'scale', 'model-' || k, 'openai', 200, '', ${figures}
       from h, m, l where n % hours = 0;
-    insert into wallets (account_id, balance_nanodollars) values ('scale0000001', 0);
+    insert into names (name) values ('scale0000001') on conflict do nothing;
+    insert into wallet_rows (account_id, balance_nanodollars)
+      select id, 0 from names where name = 'scale0000001';
     commit;
     pragma wal_checkpoint(truncate);`);
   database.close();
