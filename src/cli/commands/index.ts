@@ -12,6 +12,7 @@ import { accountContent } from "./account-content.ts";
 import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
+import { applyConfiguration, exportConfiguration } from "./configuration.ts";
 import { keyCreate, keyList, keyRevoke, keyRotate, keySet } from "./key.ts";
 import { ledgerExport, ledgerVerify } from "./ledger.ts";
 import { ledgerReconcile } from "./ledger-reconcile.ts";
@@ -40,6 +41,7 @@ export const commands: readonly Command[] = [
   ...[teamList, teamInvite, teamSet, teamRemove, teamBudget],
   ...[keyCreate, keyList, keySet, keyRotate, keyRevoke],
   ...[adminKeyCreate, adminKeyList, adminKeyRevoke],
+  ...[applyConfiguration, exportConfiguration],
   ...[walletCredit, walletDebit, walletShow],
   ...[voucherCreate, voucherList, voucherVoid],
   quotaSet,
