@@ -54,7 +54,7 @@ export { isRecord, parseJson } from "../lib/json.ts";
 export { parseShape } from "../lib/parse-shape.ts";
 export { retryAfterMs } from "../lib/retry-after.ts";
 export { joinWav, writeWav, writeWavHead } from "../lib/wav.ts";
-export { fetchToken } from "../protocols/fetch-token.ts";
+export { fetchFresh, fetchToken } from "../protocols/fetch-token.ts";
 export { gemini } from "../protocols/generate-content/outbound.ts";
 export { generateContent } from "../protocols/generate-content/outbound-stream.ts";
 export type { GenerateAnswer, GenerateBody, GeneratedCandidate } from "../protocols/generate-content/schema.ts";

@@ -130,7 +130,7 @@ export const providerTest = defineCommand({
   args: ["NAME"],
   example: "provider test openai",
   async run(context, { args, flags, ...input }) {
-    const network = openNetwork(new TimeoutScheduler(), monotonicNow);
+    const network = openNetwork(new TimeoutScheduler(), monotonicNow, { machine: input.config.machine });
     const options = { model: flags.model, keyId: flags.key };
     const json = await withProviders(context, input, (providers) => providers.test(network, args.NAME, options));
     const text = json.error ?? `${json.host} answered ${json.model} in ${json.ms} ms`;
