@@ -17,7 +17,14 @@ export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation } from "./invitations.ts";
-export { type ApiKey, graceSecondsDefault, graceSecondsMax, type NewKey } from "./keys.ts";
+export {
+  type ApiKey,
+  type ForeignKey,
+  graceSecondsDefault,
+  graceSecondsMax,
+  importForeignKeys,
+  type NewKey,
+} from "./keys.ts";
 export {
   findUsers,
   listAccountsPage,

@@ -1,7 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
-import { makeCallId } from "../contract/index.ts";
-import { firstDayOfPeriod, isOfRunningPeriod, type Store } from "../db/index.ts";
+import { callKeyOfTime, firstDayOfPeriod, isOfRunningPeriod, type Store } from "../db/index.ts";
 import type { Kernel } from "../kernel/index.ts";
 import type { ProviderHealth } from "../providers/index.ts";
 import { readLedgerCheck } from "./ledger-check.ts";
@@ -170,9 +169,9 @@ async function readEstimates({ db }: Store, now: number): Promise<SharedState["u
       db
         .selectFrom("calls")
         .select("usage_source")
-        .where("id", ">", makeCallId(now - dayMs))
+        .where("id_bytes", ">", callKeyOfTime(now - dayMs))
         .where("state", "=", "settled")
-        .orderBy("id", "desc")
+        .orderBy("id_bytes", "desc")
         .limit(callsMax)
         .as("latest"),
     )

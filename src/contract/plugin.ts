@@ -4,6 +4,7 @@ import type { ChatStream } from "./chat-stream.ts";
 import type { CredentialForm, ProviderCredential } from "./credential.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
 import type { GeneratedImages, ImagesRequest } from "./images.ts";
+import type { MachineRequest } from "./machine.ts";
 import type { Model } from "./model.ts";
 import type { ModerationRequest, Moderations } from "./moderation.ts";
 import type { Ranking, RerankRequest } from "./rerank.ts";
@@ -55,10 +56,12 @@ export interface AuthorizedRequest {
   readonly url: string;
   /** Those that are sent beside the ones of `authorize`; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON as it is sent, or a form, whose bytes are not known before. */
-  readonly body: string | FormData | undefined;
+  /** JSON as it is sent, a file, or a form, whose bytes are not known before. */
+  readonly body: string | FormData | Blob | undefined;
   /** POSTs a form for a token, without a credential; {@link fetchToken} of the SDK does the rest. */
   postForm(url: string, form: Readonly<Record<string, string>>): Promise<TokenResponse>;
+  /** Asks the service of the machine that the credential names by `machine`. */
+  askMachine(request: MachineRequest): Promise<TokenResponse>;
 }
 
 /** What a token endpoint answered. */
@@ -81,8 +84,8 @@ export interface Upstream {
   readonly baseUrl: string;
   /** Sends JSON (by POST unless `init.method` says otherwise) and reads a JSON answer. The answer is what the provider sent: check what you use. */
   json<T = unknown>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T>;
-  /** POSTs a multipart form and reads a JSON answer. */
-  form<T = unknown>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T>;
+  /** POSTs a multipart form, or a file as it is, and reads a JSON answer. */
+  form<T = unknown>(path: string, form: FormData | Blob, init?: UpstreamRequestOptions): Promise<T>;
   /** Sends JSON and hands the binary answer on as it arrives. */
   bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes>;
   /** Sends JSON and reads an answer of SSE or of an AWS event stream; resolves with the first byte's headers, so that a refusal keeps its status. */

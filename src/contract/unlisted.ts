@@ -6,6 +6,12 @@ import { Price } from "./price.ts";
 export const Unlisted = Type.Object(
   {
     premium: Type.Boolean(),
+    prefix: Type.Optional(
+      Type.String({
+        pattern: "^[a-z0-9][a-z0-9-]*/$",
+        description: "What stands before the provider's names, such as my-server/",
+      }),
+    ),
     price: Type.Optional(Price),
     capability: Type.Optional(
       Type.Union(

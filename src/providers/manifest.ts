@@ -31,6 +31,7 @@ const request = {
 const chat = {
   ...request,
   messageOmit: words,
+  keepsReasoning: Type.Boolean(),
   cacheControl: Type.Boolean(),
   systemRole: Type.Union([Type.Literal("system"), Type.Literal("developer")]),
   functions: Type.Union([Type.Literal("pass"), Type.Literal("convert")]),

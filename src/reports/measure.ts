@@ -1,6 +1,5 @@
 import { sql } from "kysely";
-import { makeCallId } from "../contract/index.ts";
-import type { Store } from "../db/index.ts";
+import { callKeyOfTime, type Store } from "../db/index.ts";
 import { readFigures, sumFigures } from "./statistics/figures.ts";
 import { readGroups, readTotals, type StatisticsFilter } from "./statistics/read-statistics.ts";
 
@@ -8,7 +7,7 @@ const minuteMs = 60_000;
 const hourMs = 3_600_000;
 const hoursPerDay = 24;
 /** Of a short window the latest calls are read; more would hold up the calls that run. */
-const callsMax = 50_000;
+const callsMax = 20_000;
 /** Statuses that groups are read of; there are fewer. */
 const statusesMax = 100;
 /** From this status on a call failed at the gateway or its provider. */
@@ -44,7 +43,7 @@ async function measureLatest({ db }: Store, { filter, minutes, now }: MeasureQue
     value === undefined ? [] : [sql`${sql.ref(column)} = ${value}`];
   const conditions = sql.join(
     [
-      sql`id > ${makeCallId(now - minutes * minuteMs)}`,
+      sql`id_bytes > ${callKeyOfTime(now - minutes * minuteMs)}`,
       ...equals("account_id", accountId),
       ...equals("key_id", keyId),
       ...equals("model", model),
@@ -54,7 +53,7 @@ async function measureLatest({ db }: Store, { filter, minutes, now }: MeasureQue
   );
   const { rows } = await sql<Record<"status" | "cost" | "duration" | "first", number | null>>`
     select status, cost_nanodollars as cost, duration_ms as duration, first_byte_ms as first
-    from calls where ${conditions} order by id desc limit ${callsMax}`.execute(db);
+    from calls where ${conditions} order by id_bytes desc limit ${callsMax}`.execute(db);
   return {
     calls: rows.length,
     failed: rows.filter(({ status }) => status !== null && status >= failedFrom).length,

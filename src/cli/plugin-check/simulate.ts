@@ -8,11 +8,13 @@ import {
   type LimitState,
   type ProviderPlugin,
   type Settlement,
+  type Transcript,
 } from "../../contract/index.ts";
 
 import {
   buildRegistry,
-  CallContext,
+  Call,
+  findCandidates,
   type Kernel,
   type Log,
   monotonicNow,
@@ -111,14 +113,22 @@ export async function serveOnce(
   const chunks: ChatChunk[] = [];
   const sink = { open: () => undefined, write: (piece: unknown) => void chunks.push(piece as ChatChunk) };
   const caller = { accountId: "check", keyId: "check", limits: limitsOfCaller, freeTokensPerDay: 1 };
-  const call = new CallContext("req_check", Date.now(), caller, now()).setRequest(
+  const isStream = request.stream === true || capability === "speech";
+  const openedAt = Date.now();
+  const call = new Call({
+    id: "req_check",
+    openedAt,
+    startedMs: now(),
+    caller,
     capability,
-    toRequest(capability, { ...request, model }) as never,
-    request.stream === true || capability === "speech" ? sink : undefined,
-  );
+    protocol: "chat",
+    body: toRequest(capability, { ...request, model }) as never,
+    sink: isStream ? (sink as never) : undefined,
+  });
   const outcome = { chunks, requests: [], thrown };
   try {
-    const answer: unknown = await runCall(kernel, call);
+    const candidates = findCandidates(kernel, { model: model as string, capability, caller, openedAt, isStream });
+    const answer: unknown = await runCall(kernel, call, candidates);
     return { ...outcome, answer, error: undefined, settlement: settlements[0] };
   } catch (cause) {
     if (!(cause instanceof GatewayError)) throw cause;
@@ -190,7 +200,7 @@ function defaultMediaType({ text, base64, awsEvents }: Reply): string {
 
 /** All that was said in an outcome, whole or streamed, in one form. */
 export function readReply({ answer, chunks }: Outcome) {
-  const completion = answer as ChatCompletion | undefined;
+  const completion = answer as (ChatCompletion & Partial<Transcript>) | undefined;
   const choice = completion?.choices?.[0];
   const pieces = chunks.flatMap(({ choices }) => choices ?? []);
   const calls: { name: string; arguments: string }[] = [];
@@ -203,7 +213,7 @@ export function readReply({ answer, chunks }: Outcome) {
   }
   const whole = choice?.message?.tool_calls?.map((call) => call.function);
   return {
-    content: choice?.message?.content ?? pieces.map(({ delta }) => delta.content ?? "").join(""),
+    content: choice?.message?.content ?? completion?.text ?? pieces.map(({ delta }) => delta.content ?? "").join(""),
     toolCalls: (whole ?? calls).map((call) => ({
       name: call.name,
       arguments: parseJson(call.arguments) ?? call.arguments,

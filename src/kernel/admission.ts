@@ -1,0 +1,316 @@
+/**
+ * What a call may cost is held before a provider is asked. {@link admit} takes the most that the request can use, or of a
+ * stream that can be followed a first part of it; where less than the most is left, the request is lowered to that. The
+ * hold of a stream then grows with its output: {@link GrowingHold}.
+ */
+import {
+  type Capability,
+  type ChatChunk,
+  type ChunkChoice,
+  type Extension,
+  GatewayError,
+  type Hold,
+  type Ledger,
+  type Meters,
+  sumTokens,
+} from "../contract/index.ts";
+import { isRecord } from "../lib/json.ts";
+import type { ModelRun, OutputHold } from "./call.ts";
+import { tokensMax } from "./normalize/prompt-bounds.ts";
+import { toQuotaTokens } from "./normalize/usage.ts";
+import { costMaxOfRun } from "./service-tier.ts";
+import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
+import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
+
+/** The errors of a caller without the funds for a call. */
+export const fundErrors: ReadonlySet<string> = new Set(["insufficient_balance", "budget_exceeded", "quota_exceeded"]);
+
+/**
+ * Admits a run. A prompt that its provider can count far lower than the gateway can bound it is counted where its bound is
+ * more than the caller can pay; that is a request of its own to the caller's limits.
+ *
+ * @throws {GatewayError} When a limit is reached or the caller cannot pay for it.
+ */
+export async function admit<C extends Capability>(
+  kernel: Kernel,
+  run: ModelRun<C>,
+  handler: CapabilityHandler<C>,
+): Promise<void> {
+  try {
+    await holdFor(kernel, run, handler);
+  } catch (refusal) {
+    const isOfFunds = refusal instanceof GatewayError && fundErrors.has(refusal.code);
+    if (!isOfFunds || !(await handler.countPrompt?.(kernel, run))) throw refusal;
+    await holdFor(kernel, run, handler);
+  }
+}
+
+async function holdFor<C extends Capability>(
+  kernel: Kernel,
+  run: ModelRun<C>,
+  handler: CapabilityHandler<C>,
+): Promise<void> {
+  const { ledger } = kernel;
+  const { model, compiledPrice } = run.modelEntry;
+  const { caller, capability, session, openedAt } = run.call.request;
+  const upper = handler.upperBound(run);
+  const most = toHold(run, upper);
+  const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(run, upper);
+  const first = growth === undefined ? upper : growth.boundOf(Math.min(growth.stepTokens, growth.outputTokensMax()));
+  const wanted = toHold(run, first);
+  const least = handler.lowerBound === undefined ? most : toHold(run, handler.lowerBound(run, upper));
+  const hold = await ledger.admit({
+    callId: run.ledgerId,
+    caller,
+    model: model.id,
+    capability,
+    premium: model.premium,
+    holdNanodollars: wanted.nanodollars,
+    minNanodollars: least.nanodollars,
+    holdTokens: wanted.tokens,
+    minTokens: least.tokens,
+    limitTokens: sumTokens(first) ?? handler.promptTokens?.(run) ?? 0,
+    priceVersion: compiledPrice?.version,
+    session,
+    openedAt,
+  });
+  run.hold = hold;
+  const { heldNanodollars, heldTokens, availableNanodollars, availableTokens } = hold;
+  const [maxNanodollars, maxTokens] =
+    growth === undefined ? [heldNanodollars, heldTokens] : [availableNanodollars, availableTokens];
+  const covers = ({ nanodollars, tokens }: HoldAmount) => nanodollars <= maxNanodollars && tokens <= maxTokens;
+  run.upper = upper;
+  if (!covers(most)) handler.lower?.(run, upper, (meters) => covers(toHold(run, meters)));
+  if (growth === undefined) return;
+  run.growingHold = new GrowingHold({
+    ledger,
+    hold,
+    amountOf: (outputTokens) => toHold(run, growth.boundOf(outputTokens)),
+    limitTokensOf: (outputTokens) => sumTokens(growth.boundOf(outputTokens)) ?? 0,
+    stepTokens: growth.stepTokens,
+    outputTokensMax: growth.outputTokensMax(),
+    hidden: toHidden(kernel, run, growth),
+  });
+}
+
+function toHidden(
+  { network, now }: Kernel,
+  { call }: ModelRun,
+  { hiddenTokensPerSecond: tokensPerSecond }: Growth,
+): HiddenOutput | undefined {
+  if (tokensPerSecond === undefined) return undefined;
+  return { tokensPerSecond, timeouts: network.timeouts, now, end: call.endWith.bind(call) };
+}
+
+/** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */
+function toHold(run: ModelRun, meters: Meters): HoldAmount {
+  const { model } = run.modelEntry;
+  if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
+  return { nanodollars: costMaxOfRun(run, meters) ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
+}
+
+/** What usage takes of the wallet, or of the free quota. */
+interface HoldAmount {
+  nanodollars: number;
+  tokens: number;
+}
+
+/** Options of {@link GrowingHold}. */
+export interface GrowingHoldOptions {
+  ledger: Pick<Ledger, "extend">;
+  /** Kept up to date. */
+  hold: Hold;
+  /** What the prompt and so many tokens of output take at most; it grows with them. */
+  amountOf: (outputTokens: number) => HoldAmount;
+  /** What the prompt and so many tokens of output count against the minute. */
+  limitTokensOf: (outputTokens: number) => number;
+  /** The tokens of output by which it is extended. */
+  stepTokens: number;
+  /** The most tokens of output that the provider may send. */
+  outputTokensMax: number;
+  /** Present where a part of the output is hidden: it is counted by the time that has passed. */
+  hidden?: HiddenOutput | undefined;
+}
+
+/** How output that cannot be seen is followed. */
+interface HiddenOutput {
+  /** More than any model makes, of all choices together. */
+  readonly tokensPerSecond: number;
+  readonly timeouts: TimeoutScheduler;
+  /** Milliseconds, by the clock of the timeouts. */
+  now(): number;
+  /** Ends the call, because the output that may have been made cannot be held for. */
+  end(error: GatewayError): void;
+}
+
+/** Between two looks at a hold that could not be extended. */
+const watchMs = 100;
+
+/**
+ * The hold of a stream, kept ahead of what has come: it is extended when half a step is left of it, beside the stream,
+ * which waits only if the hold does not cover what comes next. A byte of output counts as a token, of which it has one at
+ * the most; hidden output counts by the time in which it can have been made.
+ */
+export class GrowingHold implements OutputHold {
+  readonly #options: GrowingHoldOptions;
+  /** The output that has come, in tokens at most. */
+  #used = 0;
+  /** The output that is held for. */
+  #covered: number;
+  /** More is asked for once more than this has come. */
+  #extendAbove: number;
+  #extending: Promise<void> | undefined;
+  readonly #startedMs: number;
+  #timeout: Timeout | undefined;
+
+  constructor(options: GrowingHoldOptions) {
+    this.#options = options;
+    this.#covered = this.#coveredBy(options.hold, options.outputTokensMax);
+    this.#extendAbove = this.#threshold();
+    const { hidden } = options;
+    this.#startedMs = hidden === undefined ? 0 : hidden.now();
+    if (hidden !== undefined) this.#watch(hidden);
+  }
+
+  /** The call has ended: nothing is held any more. */
+  stop(): void {
+    if (this.#timeout !== undefined) this.#options.hidden?.timeouts.cancel(this.#timeout);
+    this.#timeout = undefined;
+    this.#extendAbove = Number.POSITIVE_INFINITY;
+  }
+
+  /**
+   * Counts output before it is sent.
+   *
+   * @returns Undefined in most cases; otherwise what the stream has to wait for, which rejects with the error that ends it.
+   */
+  spend(bytes: number): Promise<void> | undefined {
+    this.#count(bytes);
+    if (this.#used <= this.#extendAbove) return undefined;
+    if (this.#used > this.#covered) return this.#cover();
+    this.#extending ??= this.#extend(this.#covered + 1)
+      // Tried again when it is needed; what could not be written, with the next chunk.
+      .catch((error: unknown) => {
+        if (!isUnavailable(error)) this.#extendAbove = this.#covered;
+      })
+      .finally(() => {
+        this.#extending = undefined;
+      });
+    return undefined;
+  }
+
+  /**
+   * Holds all that the answer can be, before it is asked for whole: it cannot be stopped halfway.
+   *
+   * @throws {GatewayError} When that is not left.
+   */
+  async coverAll(): Promise<void> {
+    const { outputTokensMax } = this.#options;
+    await this.#extending;
+    if (this.#covered < outputTokensMax) await this.#extend(outputTokensMax, outputTokensMax);
+  }
+
+  #count(bytes: number): void {
+    const { hidden, outputTokensMax } = this.#options;
+    const made =
+      hidden === undefined
+        ? this.#used + bytes
+        : Math.ceil(((hidden.now() - this.#startedMs) / 1000) * hidden.tokensPerSecond);
+    this.#used = Math.min(Math.max(this.#used, made), outputTokensMax);
+  }
+
+  /** Extends the hold when its time has come, also while nothing is sent. */
+  #watch(hidden: HiddenOutput): void {
+    const { timeouts, tokensPerSecond, end } = hidden;
+    if (this.#extendAbove === Number.POSITIVE_INFINITY) return;
+    const dueMs = this.#startedMs + (this.#extendAbove / tokensPerSecond) * 1000;
+    this.#timeout = timeouts.schedule(Math.max(dueMs, hidden.now()) + watchMs, () => {
+      Promise.resolve(this.spend(0))
+        .then(() => this.#extending)
+        .then(() => this.#timeout && this.#watch(hidden))
+        .catch((error: unknown) => {
+          if (isUnavailable(error)) this.#watch(hidden);
+          else if (error instanceof GatewayError && this.#timeout) end(error);
+        });
+    });
+  }
+
+  async #cover(): Promise<void> {
+    await this.#extending;
+    if (this.#used > this.#covered) await this.#extend(this.#used);
+  }
+
+  /** @throws {GatewayError} When not even `leastTokens` of output can be held for. */
+  async #extend(leastTokens: number, mostTokens = this.#used + this.#options.stepTokens): Promise<void> {
+    const { ledger, hold, amountOf, limitTokensOf, outputTokensMax } = this.#options;
+    const most = Math.min(outputTokensMax, mostTokens);
+    const [wanted, least] = [amountOf(most), amountOf(leastTokens)];
+    const extension: Extension = {
+      callId: hold.callId,
+      holdNanodollars: wanted.nanodollars,
+      minNanodollars: least.nanodollars,
+      holdTokens: wanted.tokens,
+      minTokens: least.tokens,
+      limitTokens: limitTokensOf(most),
+    };
+    const { heldNanodollars, heldTokens } = await ledger.extend(extension);
+    hold.heldNanodollars = heldNanodollars;
+    hold.heldTokens = heldTokens;
+    this.#covered = this.#coveredBy(hold, most);
+    this.#extendAbove = this.#threshold();
+  }
+
+  #threshold(): number {
+    const { stepTokens, outputTokensMax } = this.#options;
+    return this.#covered >= outputTokensMax ? Number.POSITIVE_INFINITY : this.#covered - stepTokens / 2;
+  }
+
+  #coveredBy({ heldNanodollars, heldTokens }: Pick<Hold, "heldNanodollars" | "heldTokens">, most: number): number {
+    return largest(most, (outputTokens) => {
+      const { nanodollars, tokens } = this.#options.amountOf(outputTokens);
+      return nanodollars <= heldNanodollars && tokens <= heldTokens;
+    });
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof GatewayError && error.code === "unavailable";
+}
+
+/** The largest whole number up to `most` that fits; 0 if no other does. */
+export function largest(most: number, fits: (number: number) => boolean): number {
+  let [low, high] = [0, most];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (fits(middle)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
+}
+
+/**
+ * An upper bound of the tokens of a chunk: the bytes of all text in the deltas of its choices, whatever field it stands in,
+ * and of the reasons that stand for tokens that are not shown.
+ */
+export function chunkTokensMax(chunk: ChatChunk): number {
+  const choices: unknown = chunk?.choices;
+  let tokens = 0;
+  if (!Array.isArray(choices)) return tokens;
+  for (const choice of choices as (ChunkChoice | null)[]) {
+    if (!choice) continue;
+    tokens += bytesOf(choice.finish_reason);
+    const delta: unknown = choice.delta;
+    if (!isRecord(delta)) continue;
+    for (const name in delta) if (name !== "role") tokens += bytesOf(delta[name]);
+  }
+  return tokens;
+}
+
+/** Nothing of it is checked yet, but its nesting, which is that of a JSON text. */
+function bytesOf(value: unknown): number {
+  if (typeof value === "string") return tokensMax(value);
+  if (typeof value !== "object" || value === null) return 0;
+  let bytes = 0;
+  for (const name in value) bytes += bytesOf(value[name as keyof typeof value]);
+  return bytes;
+}
