@@ -68,10 +68,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
 
         await page.getByRole("link", { name: "Overview" }).click();
         await ask("famA-5");
-        await page
-          .getByRole("cell", { name: /famA-5/ })
-          .first()
-          .waitFor({ timeout: shownMsMax });
+        await page.getByRole("cell", { name: /gpt-5/ }).first().waitFor({ timeout: shownMsMax });
         await page
           .getByTitle(/^\$14\.99/)
           .first()

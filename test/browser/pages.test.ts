@@ -73,7 +73,7 @@ describe.skipIf(!hasChromium)("every page", () => {
         expect(await findViolationsInBothThemes(page)).toEqual([]);
         await page.keyboard.press("Escape");
         await open(page, "/models");
-        await page.getByRole("button", { name: "famA-5", exact: true }).click();
+        await page.getByRole("button", { name: "gpt-5", exact: true }).click();
         await page.getByRole("dialog").waitFor();
         expect(await findViolationsInBothThemes(page)).toEqual([]);
       }),
@@ -145,7 +145,7 @@ describe.skipIf(!hasChromium)("every page", () => {
         await page.getByText("The database is not available").waitFor();
         await page.unroute("**/dashboard/api/models");
         await page.getByRole("button", { name: "Try again" }).click();
-        await page.getByRole("button", { name: "famA-5", exact: true }).waitFor();
+        await page.getByRole("button", { name: "gpt-5", exact: true }).waitFor();
       }),
     testMsMax,
   );

@@ -6,6 +6,7 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { useModelNames } from "../models/api.ts";
 import { getKeyState, type Key, maskKey, revokeKey } from "./api.ts";
 import { EditKeyDialog } from "./key-dialogs.tsx";
 import { RotateKeyDialog } from "./rotate-key-dialog.tsx";
@@ -190,7 +191,8 @@ function Budget({ apiKey: { budget_usd, budget_used_usd, budget_period } }: { ap
 }
 
 function Models({ allowed }: { allowed: Key["allowed_models"] }) {
+  const nameOf = useModelNames();
   if (allowed === null) return <span className="faint">all</span>;
-  const [first] = allowed;
-  return <span title={allowed.join("\n")}>{allowed.length === 1 ? first : `${allowed.length} models`}</span>;
+  const names = allowed.map(nameOf);
+  return <span title={names.join("\n")}>{names.length === 1 ? names[0] : `${names.length} models`}</span>;
 }
