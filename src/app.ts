@@ -39,7 +39,7 @@ import {
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
 import { type Billing, createPruner, openBilling, readOverdrawn, remoteCalls } from "./ledger/index.ts";
 import type { Observability } from "./observability/index.ts";
-import { OperatorCatalogueEditor, type PluginSnapshot, Providers, readHealth } from "./providers/index.ts";
+import { OperatorCatalogueEditor, type PluginSnapshot, Providers } from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
 import { RefusalLog, UsageRollup } from "./reports/index.ts";
 
@@ -142,7 +142,7 @@ export async function createApp(options: AppOptions): Promise<App> {
     sealKey: await readSealKey(store),
     signingSecret: await store.setting("file_signing_secret", createSecret),
     readinessProblems: async () => getReadinessProblems(providers.snapshot, options),
-    degraded: () => [...degraded(), ...describeFailing(providers, kernel)],
+    degraded,
     site: options.site,
     metrics: observability?.onApi,
   });
@@ -241,14 +241,6 @@ function describeStore({ config, store }: AppOptions, degraded: () => string[]) 
     isRedisUp: config.redisUrl === undefined ? undefined : () => degraded().length === 0,
     overdrawn: () => readOverdrawn(store),
   };
-}
-
-/** The providers that answer no calls now, without their words: /readyz is for everybody. */
-function describeFailing(providers: Providers, { registry, now }: Kernel): string[] {
-  return readHealth(providers, registry, now()).flatMap(({ provider, state }) => {
-    if (state === "refused") return [`The provider ${provider} refuses the gateway's key`];
-    return state === "failing" ? [`The provider ${provider} is failing`] : [];
-  });
 }
 
 function getReadinessProblems(snapshot: PluginSnapshot, { store, config }: AppOptions): string[] {

@@ -8,6 +8,6 @@ export default definePlugin({
   baseUrl: "https://api.openai.com/v1",
   models: readModels([...rows.models, ...current.models]),
   modelOptions: openaiModelOptions,
-  handlers: openai({ chat, responses, images: image, embeddings: {}, transcription: {}, speech: {} }),
+  handlers: openai({ chat, responses, images: image, embeddings: {}, transcription: {}, speech: {}, moderation: {} }),
   takes: ["tokenInput", "customTools"],
 });

@@ -3,6 +3,8 @@ import { speech, transcription } from "./audio.ts";
 import { chat } from "./chat.ts";
 import { embeddings } from "./embeddings.ts";
 import { image } from "./images.ts";
+import { moderation } from "./moderation.ts";
+import { rerank } from "./rerank.ts";
 
 /**
  * A simulated provider: it answers for any model without a network and without a cost, always the same for the same
@@ -35,6 +37,8 @@ export function sandbox(models: readonly Model[]): ProviderPlugin {
       images: image,
       transcription,
       speech,
+      moderation,
+      rerank,
     },
   });
 }

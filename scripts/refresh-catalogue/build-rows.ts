@@ -10,6 +10,7 @@ const capabilityOf: Readonly<Record<string, Capability>> = {
   image_generation: "images",
   audio_transcription: "transcription",
   audio_speech: "speech",
+  rerank: "rerank",
 };
 
 /** How long a retired model stays in the catalogue, so that its callers learn what succeeds it. */
@@ -45,8 +46,9 @@ export function buildRows(
     const capability = capabilityOf[listed.mode ?? ""];
     if (listed.litellm_provider !== rules.provider || capability === undefined || !isName(name, rules)) continue;
     const listedId = name.slice(rules.prefix.length);
-    const upstreamId = rules.upstreamId?.(listedId) ?? listedId;
-    const id = `${rules.idPrefix ?? ""}${listedId}`;
+    const names = rules.names?.(listedId) ?? { id: listedId, upstreamId: listedId };
+    const { upstreamId } = names;
+    const id = `${rules.idPrefix ?? ""}${names.id}`;
     if (rows.has(id)) continue;
     const owner = taken.get(id);
     const reason = findReason(listedId, listed, capability, { rules, today, owner });

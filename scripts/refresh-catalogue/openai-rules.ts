@@ -1,8 +1,22 @@
+import type { Model } from "../../src/contract/index.ts";
 import { isPositive, type Listed, toMediaPrice, toRate, toTieredPrice, toTokenPrice } from "./price-list.ts";
 import { approved, type Facts, moving, ownProtocol, type ProviderRules, search } from "./provider-rules.ts";
 
 const sampling = ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"];
 const samplingOmit = [...sampling, "logit_bias"];
+
+const moderation: Model = {
+  id: "omni-moderation-latest",
+  aliases: ["omni-moderation-2024-09-26"],
+  upstreamId: "omni-moderation-latest",
+  capability: "moderation",
+  premium: true,
+  ownedBy: "openai",
+  created: 1_727_308_800,
+  price: { inputToken: { usd: "0", per: 1_000_000 } },
+  source: "https://developers.openai.com/api/docs/guides/moderation: free of charge",
+  checkedOn: "2026-11-26",
+};
 
 export const openai = {
   provider: "openai",
@@ -10,6 +24,7 @@ export const openai = {
   ownedBy: () => "openai",
   capabilities: ["chat", "embeddings", "images", "transcription", "speech"],
   pricingUrl: "https://developers.openai.com/api/docs/pricing",
+  extra: [moderation],
   leftOut: [
     [/^ft:|^openai\/|^text-embedding-ada-002-v2$|-1106$/, "it is not a model of its own"],
     [/cyber|daybreak|rosalind|-law$/, approved],

@@ -13,8 +13,8 @@ export interface ProviderRules {
   readonly prefix: string;
   /** What stands before its ids here, where the same model is sold by others too. */
   readonly idPrefix?: string;
-  /** What the provider calls a model that the list has under another name. Default: the name of the list, without the prefix. */
-  readonly upstreamId?: (id: string) => string;
+  /** What the provider calls a model, and what stands behind `idPrefix`, where the list has another name. */
+  readonly names?: (listedId: string) => { readonly id: string; readonly upstreamId: string };
   readonly ownedBy: (id: string) => string;
   /** What the gateway's plugin can do. */
   readonly capabilities: readonly Capability[];
@@ -51,6 +51,8 @@ export function listedFacts(listed: Listed, capability: Capability): Facts {
         inputTokensMax: listed.max_input_tokens,
         ...(size !== undefined && { dimensions: { default: size, min: size, max: size } }),
       };
+    case "rerank":
+      return { price: toTokenPrice(listed) };
     case "transcription": {
       const { input_cost_per_second: usd } = listed;
       return { price: isPositive(usd) ? { audioMs: toRate(usd / 1000, 1_000_000) } : undefined };

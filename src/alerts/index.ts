@@ -3,6 +3,7 @@ export { createDelivery, findSmtp } from "./deliver.ts";
 export { sendEmail } from "./email.ts";
 export type { VerifyLedger } from "./ledger-check.ts";
 export { openAlerts } from "./open-alerts.ts";
+export { countAlerts } from "./record-findings.ts";
 export { getRuleInfo, type Rule, ruleNames } from "./rules.ts";
 export { gatewayOwner, getRulesOf, type RuleSetting, readRules, type Smtp, writeRule, writeSmtp } from "./settings.ts";
 export { checkWebhookUrl } from "./webhook.ts";

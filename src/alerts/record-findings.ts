@@ -81,6 +81,16 @@ export async function recordFindings(
   });
 }
 
+/** How many alerts of an owner are firing. */
+export async function countAlerts({ db }: Pick<Store, "db">, owner: string, _now: number): Promise<number> {
+  const { count } = await db
+    .selectFrom("alerts")
+    .select(({ fn }) => fn.countAll().as("count"))
+    .where("owner", "=", owner)
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
 function toRow({ owner, rule, subject, text, level }: OwnedFinding, now: number): AlertRow {
   const id = `${owner} ${rule} ${subject}`;
   return { id, owner, rule, text, level, since_at: now, seen_at: now, notified_at: null, notified_level: null };

@@ -17,6 +17,13 @@ export function readRequest({ capability, request, passthrough }: CallContext): 
   if (capability === "chat") return readConversation(body);
   if (capability === "embeddings") return readLast([body.input].flat().map(toInput));
   if (capability === "images") return readLast([["prompt", body.prompt]]);
+  if (capability === "moderation") return readLast([body.input].flat().map((input) => ["text", input]));
+  if (capability === "rerank") {
+    return readLast([
+      ["query", body.query],
+      ...[body.documents].flat().map((document): Said => ["document", document]),
+    ]);
+  }
   if (capability === "speech") {
     return readLast([
       ["instructions", body.instructions],

@@ -1,20 +1,41 @@
-import { type TNull, type TOptional, type TSchema, type TUnion, Type } from "@sinclair/typebox";
+import type { MeterName } from "./meters.ts";
 
-/** What a model can do; each is one endpoint and one handler of a plugin. */
-export const capabilities = ["chat", "embeddings", "images", "transcription", "speech"] as const;
-
-export type Capability = (typeof capabilities)[number];
-
-/** The endpoint of each capability, below the base path. */
-export const endpointOf: Record<Capability, string> = {
-  chat: "/chat/completions",
-  embeddings: "/embeddings",
-  images: "/images/generations",
-  transcription: "/audio/transcriptions",
-  speech: "/audio/speech",
-};
-
-/** A field that may be left out or be `null`, which OpenAI's clients send for "not set". Both mean absent. */
-export function optional<T extends TSchema>(schema: T): TOptional<TUnion<[T, TNull]>> {
-  return Type.Optional(Type.Union([schema, Type.Null()]));
+/**
+ * What can be asked of a model. A capability is an endpoint, a handler of plugins, a handler of the kernel, and a way to be
+ * priced. It is added here, in `Exchanges` and `handlers` of the kernel, in `Handlers` of plugins, and as a controller;
+ * the compiler names every other place.
+ */
+interface CapabilityForm {
+  /** Below the base path. */
+  readonly endpoint: string;
+  /** What it is sold by where a price has that rate, or none for tokens. */
+  readonly unit?: MeterName;
+  /** What it is sold by otherwise. */
+  readonly tokens: readonly MeterName[];
+  /** It is one more thing that models of this capability do, those that do not list the feature excepted. */
+  readonly also?: { readonly of: ModelCapability; readonly feature: "edits" | "translation" };
 }
+
+const prompt = ["inputToken"] as const;
+const promptAndOutput = ["inputToken", "outputToken"] as const;
+
+const forms = {
+  chat: { endpoint: "/chat/completions", tokens: promptAndOutput },
+  embeddings: { endpoint: "/embeddings", tokens: prompt },
+  images: { endpoint: "/images/generations", unit: "image", tokens: promptAndOutput },
+  transcription: { endpoint: "/audio/transcriptions", unit: "audioMs", tokens: promptAndOutput },
+  speech: { endpoint: "/audio/speech", unit: "character", tokens: promptAndOutput },
+  moderation: { endpoint: "/moderations", tokens: prompt },
+  rerank: { endpoint: "/rerank", tokens: prompt },
+} as const satisfies Record<string, CapabilityForm>;
+
+/** What a model is, as its row says it. */
+export type ModelCapability = keyof typeof forms;
+export const modelCapabilities = Object.keys(forms) as readonly ModelCapability[];
+
+export type Capability = ModelCapability;
+
+export const capabilityForms: Readonly<Record<Capability, CapabilityForm>> = forms;
+
+/** Of calls and handlers. */
+export const capabilities = Object.keys(capabilityForms) as readonly Capability[];

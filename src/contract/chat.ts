@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { optional } from "./capability.ts";
+import { optional } from "./optional.ts";
 
 const open = { additionalProperties: true } as const;
 /** Left out of the types of plugins: it reaches only those that take the form. */

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { optional } from "./capability.ts";
+import { optional } from "./optional.ts";
 
 /** What an `embeddings` handler is asked for. */
 export const EmbeddingsRequest = Type.Object(

@@ -1,5 +1,5 @@
 import { type Static, type TOptional, type TString, Type } from "@sinclair/typebox";
-import { optional } from "./capability.ts";
+import { optional } from "./optional.ts";
 import { TokenUsage } from "./token-usage.ts";
 
 /** Body of POST /images/generations. `size` is open-ended: WIDTHxHEIGHT in pixels, or `auto`. */

@@ -1,5 +1,5 @@
 import { type Static, type TNumber, type TOptional, Type } from "@sinclair/typebox";
-import { capabilities } from "./capability.ts";
+import { modelCapabilities } from "./capability.ts";
 import { type MeterName, quotaWeights, unitMeters } from "./meters.ts";
 import { Price } from "./price.ts";
 
@@ -28,7 +28,7 @@ export const Model = Type.Object(
     }),
     aliases: Type.Optional(names("Other names clients know; an alias is answered with this row's id")),
     upstreamId: Type.String({ minLength: 1, maxLength: 200, description: "What the provider calls it" }),
-    capability: Type.Union(capabilities.map((name) => Type.Literal(name))),
+    capability: Type.Union(modelCapabilities.map((name) => Type.Literal(name))),
     endpoint: Type.Optional(
       Type.Literal("responses", {
         description: "Where its provider serves a chat model, if it is not at /chat/completions",

@@ -5,6 +5,8 @@ import type { CredentialForm, ProviderCredential } from "./credential.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
 import type { GeneratedImages, ImagesRequest } from "./images.ts";
 import type { Model } from "./model.ts";
+import type { ModerationRequest, Moderations } from "./moderation.ts";
+import type { Ranking, RerankRequest } from "./rerank.ts";
 import type { Speech, SpeechRequest } from "./speech.ts";
 import type { TokenUsage } from "./token-usage.ts";
 import type { Transcript, TranscriptionRequest } from "./transcription.ts";
@@ -53,8 +55,8 @@ export interface AuthorizedRequest {
   readonly url: string;
   /** Those that are sent beside the ones of `authorize`; names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON as it is sent, or a form, whose bytes are not known before. */
-  readonly body: string | FormData | undefined;
+  /** JSON as it is sent, a file, or a form, whose bytes are not known before. */
+  readonly body: string | FormData | Blob | undefined;
   /** POSTs a form for a token, without a credential; {@link fetchToken} of the SDK does the rest. */
   postForm(url: string, form: Readonly<Record<string, string>>): Promise<TokenResponse>;
 }
@@ -79,8 +81,8 @@ export interface Upstream {
   readonly baseUrl: string;
   /** Sends JSON (by POST unless `init.method` says otherwise) and reads a JSON answer. The answer is what the provider sent: check what you use. */
   json<T = unknown>(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<T>;
-  /** POSTs a multipart form and reads a JSON answer. */
-  form<T = unknown>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T>;
+  /** POSTs a multipart form, or a file as it is, and reads a JSON answer. */
+  form<T = unknown>(path: string, form: FormData | Blob, init?: UpstreamRequestOptions): Promise<T>;
   /** Sends JSON and hands the binary answer on as it arrives. */
   bytes(path: string, body: unknown, init?: UpstreamRequestOptions): Promise<UpstreamBytes>;
   /** Sends JSON and reads an answer of SSE or of an AWS event stream; resolves with the first byte's headers, so that a refusal keeps its status. */
@@ -162,6 +164,8 @@ export interface Handlers {
   images?(call: Call<ImagesRequest>): Promise<GeneratedImages>;
   transcription?(call: Call<TranscriptionRequest>): Promise<Transcript>;
   speech?(call: Call<SpeechRequest>): Promise<Speech>;
+  moderation?(call: Call<ModerationRequest>): Promise<Moderations>;
+  rerank?(call: Call<RerankRequest>): Promise<Ranking>;
   /** Hands on a body of OpenAI's Responses protocol. The price must cover all that is sent. */
   responses?(call: Call<NativeRequest>): Promise<NativeAnswer>;
   /** Hands on a body of Anthropic's Messages protocol; likewise. */
@@ -196,6 +200,8 @@ export interface Checks {
   images?(input: CheckInput<ImagesRequest>): void;
   transcription?(input: CheckInput<TranscriptionRequest>): void;
   speech?(input: CheckInput<SpeechRequest>): void;
+  moderation?(input: CheckInput<ModerationRequest>): void;
+  rerank?(input: CheckInput<RerankRequest>): void;
 }
 
 /** What an answer reports of its use, in one of OpenAI's two shapes. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type Static, type TOptional, Type } from "@sinclair/typebox";
-import type { Capability } from "./capability.ts";
+import { type Capability, capabilityForms } from "./capability.ts";
 import { type CompiledPrice, costNanodollars, findTable, nanodollarsPerUsd, type RateTable } from "./cost.ts";
 import { type MeterName, type Meters, meterNames } from "./meters.ts";
 
@@ -77,18 +77,11 @@ function compileTariff({ serviceTiers, ...price }: Price): CompiledPrice {
   return { version: fingerprint(JSON.stringify([tables, compiledTiers])), tables, serviceTiers: compiledTiers };
 }
 
-/** What each capability but chat and embeddings is sold by, unless by the token. */
-const unitOf: Partial<Record<Capability, MeterName>> = {
-  images: "image",
-  transcription: "audioMs",
-  speech: "character",
-};
-
 /** The rates that calls of a capability are charged by: that of its unit, or those of tokens where a price has these alone. */
 export function getBasicMeters(capability: Capability, price: Price | undefined): readonly MeterName[] {
-  const unit = unitOf[capability];
+  const { unit, tokens } = capabilityForms[capability];
   if (unit !== undefined && (price?.[unit] !== undefined || price?.inputToken === undefined)) return [unit];
-  return capability === "embeddings" ? ["inputToken"] : ["inputToken", "outputToken"];
+  return tokens;
 }
 
 /**

@@ -1,15 +1,21 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { capabilities } from "./capability.ts";
+import { modelCapabilities } from "./capability.ts";
 import { Price } from "./price.ts";
 
 /** By what terms the models of a provider are sold that have no row of their own. */
 export const Unlisted = Type.Object(
   {
     premium: Type.Boolean(),
+    prefix: Type.Optional(
+      Type.String({
+        pattern: "^[a-z0-9][a-z0-9-]*/$",
+        description: "What stands before the provider's names, such as my-server/",
+      }),
+    ),
     price: Type.Optional(Price),
     capability: Type.Optional(
       Type.Union(
-        capabilities.map((name) => Type.Literal(name)),
+        modelCapabilities.map((name) => Type.Literal(name)),
         { description: "Default chat" },
       ),
     ),

@@ -15,6 +15,8 @@ import { imagesController } from "./api/images.ts";
 import { keyController } from "./api/key.ts";
 import { messagesController } from "./api/messages.ts";
 import { modelsController } from "./api/models.ts";
+import { moderationsController } from "./api/moderations.ts";
+import { rerankController } from "./api/rerank.ts";
 import { ResponseStore } from "./api/response-store.ts";
 import { responsesController } from "./api/responses.ts";
 import { speechController } from "./api/speech.ts";
@@ -47,6 +49,10 @@ export function createHttp(deps: HttpDeps) {
   if (deps.site !== undefined) app.use(staticAssetsController(deps.site));
   for (const mount of mounts)
     app.group(mount, (group) => group.use(cors(deps.config.corsOrigins ?? [])).use(api(deps, shared)));
+  // Cohere's clients ask for the second version of this endpoint beside the first version of the others.
+  for (const mount of mounts.filter((path) => path.endsWith("/v1"))) {
+    app.group(mount.replace(/1$/, "2"), (group) => group.use(rerankController(deps)));
+  }
   app.use(docs(deps, () => app.routes));
   routes.push(...app.routes);
   return app;
@@ -73,6 +79,8 @@ function api(deps: HttpDeps, { sendFile, counts, store, adminApi }: ReturnType<t
     .use(imagesController(deps))
     .use(transcriptionsController(deps))
     .use(speechController(deps))
+    .use(moderationsController(deps))
+    .use(rerankController(deps))
     .use(modelsController(deps))
     .use(keyController(deps))
     .use(keyUsageController(deps))

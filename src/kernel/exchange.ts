@@ -7,6 +7,10 @@ import type {
   EmbeddingsBody,
   GeneratedImages,
   ImagesRequest,
+  ModerationRequest,
+  Moderations,
+  Ranking,
+  RerankRequest,
   ServerEvent,
   SpeechRequest,
   Transcript,
@@ -19,6 +23,8 @@ interface Exchanges {
   embeddings: { request: EmbeddingsBody; answer: EmbeddingList; sink: never };
   images: { request: ImagesRequest; answer: GeneratedImages; sink: never };
   transcription: { request: TranscriptionRequest; answer: Transcript; sink: never };
+  moderation: { request: ModerationRequest; answer: Moderations; sink: never };
+  rerank: { request: RerankRequest; answer: Ranking; sink: never };
   speech: { request: SpeechRequest; answer: undefined; sink: StreamSink<Uint8Array<ArrayBuffer>> };
 }
 

@@ -11,6 +11,8 @@ import { formatCallDetail } from "./call-detail.ts";
 import { chatHandler } from "./capabilities/chat.ts";
 import { embeddingsHandler } from "./capabilities/embeddings.ts";
 import { imagesHandler } from "./capabilities/images.ts";
+import { moderationHandler } from "./capabilities/moderation.ts";
+import { rerankHandler } from "./capabilities/rerank.ts";
 import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
@@ -33,6 +35,8 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
   images: imagesHandler,
   transcription: transcriptionHandler,
   speech: speechHandler,
+  moderation: moderationHandler,
+  rerank: rerankHandler,
 };
 
 /**

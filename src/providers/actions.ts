@@ -49,17 +49,47 @@ export function providerActions(deps: ActionsDeps) {
     await deps.audited(work, () => ({ accountId: by, action, subject, detail }));
     await deps.apply();
   };
+  const saveKey = async (
+    { db }: TransactionScope,
+    { name, keyId, key, by }: Record<"name" | "keyId" | "key" | "by", string>,
+  ) => {
+    const sealed = await sealSecret(settings.box, db, { owner: ownerOf(name, keyId), content: key });
+    const values = { id: keyId, provider: name, ...sealed, last4: getLast4(key), set_by: by, set_at: now() };
+    await db
+      .insertInto("provider_keys")
+      .values(values)
+      .onConflict((conflict) => conflict.column("id").doUpdateSet(values))
+      .execute();
+  };
   return {
-    /** Adds a provider by a manifest, which becomes a file in the plugins folder of every gateway. */
-    async add({ accountId: by, role }: Actor, name: string, manifest: unknown): Promise<void> {
+    /**
+     * Adds a provider by a manifest, which becomes a file in the plugins folder of every gateway, and its first key.
+     *
+     * @param secret Absent: it gets its key later, or needs none.
+     * @returns The id of the key.
+     */
+    async add(
+      { accountId: by, role }: Actor,
+      name: string,
+      manifest: unknown,
+      secret?: unknown,
+    ): Promise<string | undefined> {
       const { plugin, text } = checkManifest(name, manifest, role === "owner");
       expectFreeName(deps, name);
+      const key = secret === undefined ? undefined : checkCredential({ plugin, baseUrl: undefined }, secret, role);
+      const keyId = key === undefined ? undefined : crypto.randomUUID();
       const row = { name, enabled: 1, priority: null, weight: null, manifest: text, removed_at: null };
-      await change(by, ["provider.add", name, { base_url: plugin.baseUrl }], async (scope) => {
-        // Keys of another provider of this name, whose file is gone or at another gateway, were not given for this address.
-        await scope.db.deleteFrom("provider_keys").where("provider", "=", name).execute();
-        await saveRow(scope, row);
-      });
+      await change(
+        by,
+        ["provider.add", name, { base_url: plugin.baseUrl, ...(keyId !== undefined && { key: keyId }) }],
+        async (scope) => {
+          // Keys of another provider of this name, whose file is gone or at another gateway, were not given for this address.
+          await scope.db.deleteFrom("provider_keys").where("provider", "=", name).execute();
+          await saveRow(scope, row);
+          if (key !== undefined && keyId !== undefined) await saveKey(scope, { name, keyId, key, by });
+        },
+      );
+      return keyId;
     },
     /** Removes a provider that was added here, with its keys. */
     async remove(by: string, name: string): Promise<void> {
@@ -104,15 +134,7 @@ export function providerActions(deps: ActionsDeps) {
       const keyId = id ?? crypto.randomUUID();
       const last4 = getLast4(key);
       const action = `provider.key.${id === undefined ? "add" : "rotate"}`;
-      await change(by, [action, name, { key: keyId, last4 }], async (scope) => {
-        const sealed = await sealSecret(settings.box, scope.db, { owner: ownerOf(name, keyId), content: key });
-        const values = { id: keyId, provider: name, ...sealed, last4, set_by: by, set_at: now() };
-        await scope.db
-          .insertInto("provider_keys")
-          .values(values)
-          .onConflict((conflict) => conflict.column("id").doUpdateSet(values))
-          .execute();
-      });
+      await change(by, [action, name, { key: keyId, last4 }], (scope) => saveKey(scope, { name, keyId, key, by }));
       return keyId;
     },
     async removeKey(by: string, name: string, id: string): Promise<void> {

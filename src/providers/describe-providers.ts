@@ -8,7 +8,7 @@ import type { Providers } from "./providers.ts";
 import type { AttemptStats } from "./route-stats.ts";
 
 /** Routes of one provider that are listed: those in use or in trouble first. */
-const routesMax = 100;
+const routesMax = 500;
 
 interface FoundRoute {
   readonly modelEntry: ModelEntry;
@@ -136,8 +136,9 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
   });
 }
 
-function describeState({ name, origin, status, models, routes, error }: PluginState) {
-  return { name, origin, status, models, served_models: routes, error };
+function describeState({ name, origin, status, models, routes, error, version, loaded_at }: PluginState) {
+  const loadedAt = loaded_at === null ? null : new Date(loaded_at).toISOString();
+  return { name, origin, status, models, served_models: routes, error, version, loaded_at: loadedAt };
 }
 
 function describePlace(settings: ProviderSettings, plugin: ProviderPlugin | undefined) {

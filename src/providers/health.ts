@@ -81,9 +81,18 @@ const stripBars = 48;
 const slotsPerBar = slotsPerDay / stripBars;
 const failingShare = 0.5;
 const degradedShare = 0.05;
+/** After so many successes in a row a provider is not failing any more, whatever the quarter of an hour says. */
+const recoveredSuccesses = 20;
 /** A single error says little beside many successes. */
 const degradedErrorsMin = 2;
 const refusing: ReadonlySet<string> = new Set<FaultKind>(["auth", "insufficient_quota"]);
+
+interface RecentAttempts extends AttemptCount {
+  /** Whether many in a row have succeeded since the last error. */
+  readonly hasRecovered: boolean;
+  /** When errors began, milliseconds since 1970; absent: there are hardly any. */
+  readonly failingSince: number | undefined;
+}
 
 type OutcomeName = keyof LastOutcomes;
 type Outcomes = Partial<Record<OutcomeName, At<object>>>;
@@ -103,6 +112,8 @@ export class HealthLog {
   /** By provider and key. */
   #outcomes = new Map<string, Outcomes>();
   #pendingOutcomes = new Map<string, Outcomes>();
+  /** Successes in a row at this gateway, by provider. */
+  readonly #successes = new Map<string, number>();
   #running: Promise<void> = Promise.resolve();
   #prunedAt = 0;
 
@@ -122,6 +133,7 @@ export class HealthLog {
     const count = this.#count(provider, at);
     count.attempts++;
     if (failure !== undefined) count.errors++;
+    this.#successes.set(provider, failure === undefined ? (this.#successes.get(provider) ?? 0) + 1 : 0);
     this.#keep(provider, key, failure === undefined ? { success: { at } } : { error: { at, ...failure } });
   }
 
@@ -129,6 +141,7 @@ export class HealthLog {
   recordLate(provider: string, key: string | undefined, failure: Failure): void {
     const at = this.#now();
     this.#count(provider, at).errors++;
+    this.#successes.set(provider, 0);
     this.#keep(provider, key, { error: { at, ...failure } });
   }
 
@@ -156,7 +169,7 @@ export class HealthLog {
   }
 
   /** The attempts of the latest quarter of an hour that had some, and since when so many failed. */
-  recent(provider: string): AttemptCount & { readonly at: number; readonly failingSince: number | undefined } {
+  recent(provider: string): RecentAttempts {
     const slots = [...this.#all(provider)].sort(([one], [other]) => other - one);
     const [latest] = slots[0] ?? [0];
     const isOld = latest < Math.floor(this.#now() / slotMs) - slotsPerDay;
@@ -172,7 +185,7 @@ export class HealthLog {
       if (errors === 0 || errors < attempts * degradedShare) break;
       failingSince = slot * slotMs;
     }
-    return { ...sum, at: latest * slotMs, failingSince };
+    return { ...sum, hasRecovered: (this.#successes.get(provider) ?? 0) >= recoveredSuccesses, failingSince };
   }
 
   /** Reads what all gateways have written. */
@@ -330,7 +343,7 @@ export function keyHealth(last: LastOutcomes, isPaused: boolean, now: number): H
 /** What the state of a provider follows from. */
 interface ProviderFacts {
   readonly last: LastOutcomes;
-  readonly recent: ReturnType<HealthLog["recent"]>;
+  readonly recent: RecentAttempts;
   readonly keys: readonly Health[];
   readonly circuits: Circuits;
   readonly now: number;
@@ -344,9 +357,10 @@ export function providerHealth({ last, recent, keys, circuits, now }: ProviderFa
     return { state: "refused", reason, since: Math.min(...refused.map(({ since }) => since ?? now)) };
   }
   const { routes, pausedRoutes } = circuits;
-  const { attempts, errors, failingSince } = recent;
-  const test = last.test;
-  const isTestLatest = test !== undefined && now - test.at <= dayMs && test.at >= (latestAttempt(last) ?? 0);
+  const { attempts, errors, hasRecovered, failingSince } = recent;
+  const { test } = last;
+  const isTestKnown = test !== undefined && now - test.at <= dayMs;
+  const isTestLatest = isTestKnown && test.at >= Math.max(last.success?.at ?? 0, last.error?.at ?? 0);
   const counted = `${errors} of the latest ${attempts} attempts failed`;
   if (routes > 0 && pausedRoutes === routes) {
     const reason = attempts > 0 && errors > 0 ? counted : "All of its routes are paused after failures";
@@ -354,8 +368,8 @@ export function providerHealth({ last, recent, keys, circuits, now }: ProviderFa
   }
   if (isTestLatest && !test.isOk) return { state: "failing", reason: "The last test failed", since: test.at };
   // A test that succeeded after the failures tells more than they do.
-  const isOver = isTestLatest && test.isOk;
-  if (!isOver && errors > 0 && errors >= attempts * failingShare)
+  const isOver = isTestKnown && test.isOk && test.at >= (last.error?.at ?? 0);
+  if (!isOver && !hasRecovered && errors > 0 && errors >= attempts * failingShare)
     return { state: "failing", reason: counted, since: failingSince };
   if (refused.length > 0) {
     return degraded(`The provider refused ${refused.length} of ${keys.length} keys`, refused[0]?.since);
@@ -387,10 +401,6 @@ function latest({ success, error, test }: LastOutcomes, now: number) {
       error: undefined,
     }
   );
-}
-
-function latestAttempt({ success, error }: LastOutcomes): number | undefined {
-  return success === undefined && error === undefined ? undefined : Math.max(success?.at ?? 0, error?.at ?? 0);
 }
 
 function formatStatus({ kind, status }: { kind: string; status?: number | undefined }): string {

@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
-import { capabilities, type Model, type ProviderPlugin } from "../contract/index.ts";
+import { type Model, modelCapabilities, type ProviderPlugin } from "../contract/index.ts";
 import { shapeChecker } from "../lib/check-shape.ts";
 import { isRecord } from "../lib/json.ts";
 import {
@@ -31,6 +31,7 @@ const request = {
 const chat = {
   ...request,
   messageOmit: words,
+  keepsReasoning: Type.Boolean(),
   cacheControl: Type.Boolean(),
   systemRole: Type.Union([Type.Literal("system"), Type.Literal("developer")]),
   functions: Type.Union([Type.Literal("pass"), Type.Literal("convert")]),
@@ -65,6 +66,8 @@ const DialectOptions = Type.Object(
     images: closed(request),
     transcription: closed(transcription),
     speech: closed(request),
+    moderation: closed(request),
+    rerank: closed(request),
   } satisfies Record<keyof OpenaiOptions, TSchema>,
   { additionalProperties: false },
 );
@@ -132,7 +135,7 @@ export function readManifest(value: unknown, name: string): ProviderPlugin {
 /** The handlers of the capabilities that the manifest sells. */
 function fromOpenai(written: object, rows: readonly Model[], unlisted: unknown): Partial<PluginDefinition> {
   const options: OpenaiOptions = { ...written };
-  for (const capability of capabilities) {
+  for (const capability of modelCapabilities) {
     const isUnlisted = isRecord(unlisted) && (unlisted.capability ?? "chat") === capability;
     if (isUnlisted || rows.some((row) => row.capability === capability)) options[capability] ??= {};
   }

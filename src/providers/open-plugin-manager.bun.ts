@@ -9,6 +9,7 @@ interface Options {
   readonly config: Config;
   /** Those compiled in. */
   readonly plugins: readonly ProviderPlugin[];
+  readonly manifests?: PluginManagerOptions["manifests"];
   readonly createSandbox: PluginManagerOptions["sandbox"]["createSandbox"];
   readonly log: Log;
   /** Whether providers are asked for their models where all that they have are sold; default true. */
@@ -21,13 +22,14 @@ interface Options {
  * @param settings What the database says; absent: the environment alone counts.
  */
 export function openPluginManager(
-  { config, plugins, createSandbox, log, asksProviders = true }: Options,
+  { config, plugins, manifests, createSandbox, log, asksProviders = true }: Options,
   now: () => number,
   settings?: ProviderSettings,
 ): PluginManager {
   const guard = new SsrfGuard(resolveHost, monotonicNow);
   return new PluginManager({
     builtIns: plugins,
+    manifests,
     pluginFolders: getPluginFolders(config),
     catalogueFolder: getCatalogueFolder(config),
     sandbox: {

@@ -4,6 +4,7 @@ import type { Credential, Log, Refusal, Registry, RegistryMemory } from "../kern
 import { buildRegistry } from "../kernel/index.ts";
 import { choosePlugins, type PluginChoices, type SandboxOptions } from "./choose-plugins.ts";
 import type { LoadCode } from "./load-source.ts";
+import { readManifest } from "./manifest.ts";
 import { listLayers, type ModelLayers, withoutDisabled } from "./model-layers.ts";
 import { Overrides } from "./overrides.ts";
 import type { PluginDirectory } from "./plugin-directory.ts";
@@ -18,6 +19,8 @@ const sandboxName = "sandbox";
 /** Options of {@link PluginManager}. */
 export interface PluginManagerOptions {
   readonly builtIns: readonly ProviderPlugin[];
+  /** Ready manifests, by name: each is a plugin where the environment says where its server is, unless a file has its name. */
+  readonly manifests?: Readonly<Record<string, unknown>> | undefined;
   readonly pluginFolders: readonly PluginDirectory[];
   readonly catalogueFolder: PluginDirectory;
   readonly sandbox: SandboxOptions;
@@ -57,6 +60,7 @@ interface Candidate {
 export class PluginManager {
   readonly #options: PluginManagerOptions;
   readonly #files: PluginFiles;
+  readonly #ready: readonly ProviderPlugin[];
   readonly #overrides: Overrides;
   readonly #unlisted: UnlistedModels;
   readonly #virtual: VirtualModels;
@@ -71,6 +75,7 @@ export class PluginManager {
   constructor(options: PluginManagerOptions) {
     this.#options = options;
     this.#files = new PluginFiles(options.pluginFolders, options);
+    this.#ready = Object.entries(options.manifests ?? {}).map(([name, manifest]) => readManifest(manifest, name));
     this.#overrides = new Overrides(options.catalogueFolder);
     this.#unlisted = new UnlistedModels(options);
     this.#virtual = new VirtualModels(options.catalogueFolder);
@@ -186,7 +191,7 @@ export class PluginManager {
     return { registry, sandbox: choice.sandbox, states, warnings, plugins };
   }
 
-  /** One plugin per name: compiled-in ones first, then files that are served already, then new files. */
+  /** One plugin per name: compiled-in ones first, then files that are served already, new files, and ready manifests. */
   #chooseCandidates(errors: Map<string, string>, duplicates: PluginState[]): Candidate[] {
     const byName = new Map<string, Candidate>();
     for (const plugin of this.#options.builtIns) byName.set(plugin.name, { plugin, file: undefined });
@@ -202,6 +207,10 @@ export class PluginManager {
         byName.set(name, { plugin: file.plugin, file });
         if (file.error !== undefined) errors.set(name, file.error);
       }
+    }
+    for (const plugin of this.#ready) {
+      const isThere = this.#readCredential(plugin)?.baseUrl !== undefined;
+      if (isThere && !byName.has(plugin.name)) byName.set(plugin.name, { plugin, file: undefined });
     }
     return [...byName.values()];
   }

@@ -15,6 +15,8 @@ import { watchFolders } from "./watch-folders.ts";
 
 const syncMs = 500;
 const healthSyncMs = 5000;
+/** How long what a test found before saving is kept for the save. */
+const adoptMsMax = 600_000;
 /** Tests at the same time: each is a request that costs something. */
 const testsMax = 4;
 
@@ -53,6 +55,10 @@ export class Providers {
   #pending: Promise<void> = Promise.resolve();
   #onReload: (snapshot: PluginSnapshot) => void = () => undefined;
   #testing = 0;
+  /** The last test before saving: what it found holds for the key once that is saved. */
+  #unsaved:
+    | { readonly name: string; readonly key: string; readonly at: number; readonly result: TestResult }
+    | undefined;
   #stop: () => void = () => undefined;
 
   constructor(deps: ProvidersDeps) {
@@ -149,12 +155,7 @@ export class Providers {
     const chosen = options.keyId === undefined ? keys[0] : this.#secretOf(name, options.keyId);
     const used = { ...credential, keys: chosen === undefined ? [] : [chosen] };
     const result = await this.#runTest(network, { plugin, credential: used, model: options.model });
-    const { ok: isOk, model, ms, error, note, kind } = result;
-    const outcome = {
-      ...{ isOk, ms, model: model ?? undefined },
-      ...{ error: error ?? undefined, note: note ?? undefined, kind: kind ?? undefined },
-    };
-    this.health.recordTest(name, options.keyId ?? this.settings.keyIdsOf(plugin)[0], outcome);
+    this.#recordTest(name, options.keyId ?? this.settings.keyIdsOf(plugin)[0], result);
     await this.#syncHealth();
     return result;
   }
@@ -178,7 +179,26 @@ export class Providers {
     const plugin = manifest === undefined ? this.find(name) : checkManifest(name, manifest, role === "owner").plugin;
     const { baseUrl } = manifest === undefined ? this.settings.readGiven(plugin) : {};
     const keys = secret === undefined ? [] : [checkCredential({ plugin, baseUrl }, secret, role)];
-    return await this.#runTest(network, { plugin, credential: { keys, baseUrl }, model });
+    const result = await this.#runTest(network, { plugin, credential: { keys, baseUrl }, model });
+    this.#unsaved = { name, key: keys[0] ?? "", at: this.#deps.now(), result };
+    return result;
+  }
+
+  /** Keeps what was found before a provider or its key was saved, if that was tested just now. */
+  async adoptTest(name: string, keyId: string | undefined): Promise<void> {
+    const tested = this.#unsaved;
+    const key = keyId === undefined ? "" : this.settings.keysOf(name).find(({ id }) => id === keyId)?.secret;
+    if (tested?.name !== name || tested.key !== key || this.#deps.now() - tested.at > adoptMsMax) return;
+    this.#unsaved = undefined;
+    this.#recordTest(name, keyId, tested.result);
+    await this.#syncHealth();
+  }
+
+  #recordTest(name: string, keyId: string | undefined, { ok: isOk, model, ms, error, note, kind }: TestResult): void {
+    this.health.recordTest(name, keyId, {
+      ...{ isOk, ms, model: model ?? undefined },
+      ...{ error: error ?? undefined, note: note ?? undefined, kind: kind ?? undefined },
+    });
   }
 
   async #runTest(network: Network, test: Omit<ConnectionTest, "now">): Promise<TestResult> {

@@ -19,6 +19,7 @@ interface Discovery {
 /** Other models than those that chat, by what providers call them. */
 const otherThanChat =
   /embed|whisper|tts|transcri|dall-e|image|imagen|veo|sora|lyria|moderation|rerank|realtime|-live|speech|orpheus|guard/i;
+const embedding = /embed/i;
 const idForm = /^[^\p{Cc}]{1,200}$/u;
 
 interface UnlistedOptions {
@@ -111,16 +112,20 @@ export class UnlistedModels {
     if (JSON.stringify([discovery.models, discovery.problem]) !== before) this.#version++;
   }
 
-  #toRows({ name, unlisted }: ProviderPlugin, taken: ReadonlySet<string>): Model[] {
+  #toRows({ name, unlisted, handlers }: ProviderPlugin, taken: ReadonlySet<string>): Model[] {
     if (unlisted === undefined) return [];
-    const { capability = "chat", ...terms } = unlisted;
+    const { capability: wanted = "chat", prefix = "", ...terms } = unlisted;
     const found = this.#discoveries.get(name)?.models ?? [];
-    const isSold = (id: string) =>
-      idForm.test(id) && !taken.has(id) && !(capability === "chat" && otherThanChat.test(id));
+    // Vectors that cost nothing need no price of their own.
+    const hasVectors = wanted === "chat" && handlers.embeddings !== undefined && !unlisted.premium;
     const ids = new Map(found.map((model) => [model.id, model]));
-    return [...ids.values()]
-      .filter(({ id }) => isSold(id))
-      .map(({ id, created }) => ({ id, upstreamId: id, capability, ...terms, ownedBy: name, created }));
+    return [...ids.values()].flatMap(({ id: upstreamId, created }) => {
+      const id = prefix + upstreamId;
+      const isVector = hasVectors && embedding.test(upstreamId);
+      const isOther = wanted === "chat" && !isVector && otherThanChat.test(upstreamId);
+      if (!idForm.test(id) || taken.has(id) || isOther) return [];
+      return [{ id, upstreamId, capability: isVector ? "embeddings" : wanted, ...terms, ownedBy: name, created }];
+    });
   }
 
   /** The same rows give the same plugin, so that nothing is checked twice. */

@@ -20,11 +20,10 @@ import { formatEvents } from "../../src/protocols/inbound.ts";
 import * as messagesInbound from "../../src/protocols/messages/inbound.ts";
 import { MessagesStream } from "../../src/protocols/messages/inbound-stream.ts";
 import { messagesFormat } from "../../src/protocols/messages/passthrough.ts";
-import { ThoughtSigner } from "../../src/protocols/messages/thoughts.ts";
+import { createReasoningEnvelope } from "../../src/protocols/reasoning-envelope.ts";
 import * as responsesInbound from "../../src/protocols/responses/inbound.ts";
 import { createResponseHead, ResponseStream } from "../../src/protocols/responses/inbound-stream.ts";
 import { responsesFormat } from "../../src/protocols/responses/passthrough.ts";
-import { createReasoningSeal } from "../../src/protocols/responses/reasoning-seal.ts";
 import type { ResponsesRequest } from "../../src/protocols/responses/schema.ts";
 
 /** What one piece of a provider's stream costs from its bytes to ours, beside OpenAI's own, which is passed through. */
@@ -128,8 +127,7 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
     content: [{ type: role === "user" ? "input_text" : "output_text", text: text + text }],
   }));
   const bodies = { messages: { model: "x", max_tokens: 9000, messages }, responses: { model: "x", input } };
-  const signer = new ThoughtSigner("a secret");
-  const seal = createReasoningSeal(new Uint8Array(32), "a", "x");
+  const envelope = createReasoningEnvelope(new Uint8Array(32), "a");
   const milliseconds: Record<string, number> = { bytes: JSON.stringify(bodies.messages).length };
   for (const protocol of ["messages", "responses"] as const) {
     const provider = protocol === "messages" ? "anthropic" : "openai";
@@ -143,8 +141,8 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
       const native = new Passthrough({ format: formats[protocol], body }, {});
       const request =
         protocol === "messages"
-          ? messagesInbound.toChatRequest(bodies.messages, { signer, warn: () => undefined }).request
-          : responsesInbound.toChatRequest(bodies.responses as ResponsesRequest, { seal, stored: false }).chat;
+          ? messagesInbound.toChatRequest(bodies.messages, { envelope, warn: () => undefined }).request
+          : responsesInbound.toChatRequest(bodies.responses as ResponsesRequest, { envelope, stored: false }).chat;
       boundPrompt(native.body, formats[protocol].prompt, model);
       await plugin?.handlers[protocol]?.({ ...call, request: { body: native.toBody(request), headers: {} } });
     };
@@ -163,8 +161,8 @@ type Write = (chunk: ChatChunk) => string;
 const writers: Record<string, () => Write> = {
   chat: () => (chunk) => JSON.stringify(chunk),
   responses() {
-    const seal = createReasoningSeal(new Uint8Array(32), "a", "x");
-    const { plan } = responsesInbound.toChatRequest({ model: "x", input: "Hello" }, { seal, stored: false });
+    const envelope = createReasoningEnvelope(new Uint8Array(32), "a");
+    const { plan } = responsesInbound.toChatRequest({ model: "x", input: "Hello" }, { envelope, stored: false });
     const stream = new ResponseStream(
       plan,
       createResponseHead("x", () => 1),
@@ -172,9 +170,9 @@ const writers: Record<string, () => Write> = {
     return (chunk) => formatEvents(stream.push(chunk));
   },
   messages() {
-    const signer = new ThoughtSigner("a secret");
+    const envelope = createReasoningEnvelope(new Uint8Array(32), "a");
     const body = { model: "x", max_tokens: 9000, messages: [{ role: "user", content: "Hello" }] };
-    const { plan } = messagesInbound.toChatRequest(body, { signer, warn: () => undefined });
+    const { plan } = messagesInbound.toChatRequest(body, { envelope, warn: () => undefined });
     const stream = new MessagesStream(plan);
     return (chunk) => formatEvents(stream.push(chunk));
   },
@@ -279,7 +277,7 @@ function piecesOf(texts: string[]): Uint8Array<ArrayBuffer>[] {
 }
 
 /** The events of a body as the kernel reads them, a batch for each piece. */
-function toEvents(pieces: readonly Uint8Array[]): BatchReader<ServerEvent> {
+function toEvents(pieces: readonly Uint8Array[]): BatchReader<ServerEvent> & AsyncIterable<ServerEvent> {
   const parser = new SseParser();
   let next = 0;
   return {
@@ -289,5 +287,8 @@ function toEvents(pieces: readonly Uint8Array[]): BatchReader<ServerEvent> {
       return next === pieces.length + 1 ? parser.end() : undefined;
     },
     cancel: () => undefined,
+    [Symbol.asyncIterator]() {
+      throw new Error("The kernel reads events in batches");
+    },
   };
 }

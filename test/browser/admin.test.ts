@@ -115,12 +115,12 @@ describe.skipIf(!hasChromium)("an administrator", () => {
   );
 
   test(
-    "sees plugins, routes, settings without secrets, and a call while it runs",
+    "sees providers, routes, settings without secrets, and a call while it runs",
     () =>
       dashboard.visit(async (page) => {
         const { gateway } = dashboard;
         await signIn(page, "owner@localhost");
-        await page.getByRole("link", { name: "Plugins" }).click();
+        await page.getByRole("link", { name: "Providers" }).click();
         await page.getByRole("cell", { name: /^openai/ }).waitFor();
         await page.getByRole("link", { name: "Catalogue" }).click();
         await page.getByLabel("Search catalogue").fill("famA-5");

@@ -90,6 +90,13 @@ export function cannedReply(
   }
   if (capability === "chat") return stream ? eventsReply(...chunks, "[DONE]") : jsonReply(completion);
   if (capability === "embeddings") return jsonReply({ data: vectors.slice(0, count), usage: { prompt_tokens: 3 } });
+  if (capability === "moderation") {
+    const result = { flagged: false, categories: { hate: false }, category_scores: { hate: 0.1 } };
+    return jsonReply({ results: Array(count).fill(result) });
+  }
+  if (capability === "rerank") {
+    return jsonReply({ results: [{ index: 0, relevance_score: 0.9 }], usage: { total_tokens: 4 } });
+  }
   if (capability === "transcription") return jsonReply({ text: "Hello", duration: 1 });
   if (capability === "images") return jsonReply({ data: [{ b64_json: "AAAA" }] });
   if (stream) return eventsReply({ type: "speech.audio.delta", audio: wav.toBase64() }, { type: "speech.audio.done" });

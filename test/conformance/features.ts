@@ -40,6 +40,7 @@ const of =
     beside,
   });
 const [embeddings, image, transcription, speech] = [of("embeddings"), of("images"), of("transcription"), of("speech")];
+const [moderation, rerank] = [of("moderation"), of("rerank")];
 
 /** What every request of a capability holds. */
 export const plainRequests: Record<Capability, Json> = {
@@ -48,6 +49,8 @@ export const plainRequests: Record<Capability, Json> = {
   images: { prompt: "A kite" },
   transcription: { file: wavFile(1000), audioMs: 1000 },
   speech: { input: "Hello" },
+  moderation: { input: "Hello" },
+  rerank: { query: "Hello", documents: ["Hello", "Bye"] },
 };
 
 /** The rows of the table, in its order. */
@@ -111,6 +114,16 @@ export const features: Feature[] = [
   transcription("`temperature` of a transcription", { temperature: 0.2 }),
   transcription("`verbose_json`", { response_format: "verbose_json" }),
   transcription("times of words", { response_format: "verbose_json", timestamp_granularities: ["word"] }),
+  moderation("moderation", {}),
+  moderation("moderation of several texts", { input: ["Hello", "there"] }),
+  moderation("moderation of images", {
+    input: [
+      { type: "text", text: "Hello" },
+      { type: "image_url", image_url: { url: png } },
+    ],
+  }),
+  rerank("rerank", {}),
+  rerank("`top_n`", { top_n: 1 }),
   speech("speech", {}),
   speech("`voice`", { voice: "" }),
   speech("`response_format: mp3`", { response_format: "mp3" }),

@@ -49,6 +49,8 @@ describe.skipIf(recordingsMissing !== undefined)("an answer of any other kind", 
       images: "image",
       transcription: "audioMs",
       speech: "character",
+      moderation: "inputToken",
+      rerank: "inputToken",
     }[capability];
     expect({ outcome, measures: Object.keys(meters) }).toEqual({ outcome: "settled", measures: [measure] });
     expect(Object.values(meters)[0]).toBeGreaterThan(0);

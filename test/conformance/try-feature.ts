@@ -34,7 +34,9 @@ export async function tryFeature(plugin: ProviderPlugin, model: Model, feature: 
 type CheckInput = Awaited<ReturnType<typeof ask>>;
 
 function ask(plugin: ProviderPlugin, model: Model, capability: Capability, request: Record<string, unknown>) {
-  const count = Array.isArray(request.input) ? request.input.length : 1;
+  // Parts of a moderation are one input.
+  const inputs = Array.isArray(request.input) ? request.input : [request.input];
+  const count = typeof inputs[0] === "object" && !Array.isArray(inputs[0]) ? 1 : inputs.length;
   const reply = cannedReply(plugin.name, capability, {
     stream: (request.stream === true && !isWhole(plugin, request)) || model.options?.events === true,
     count,

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { builtIns, sandbox } from "../../plugins/index.ts";
+import { builtIns, manifests, sandbox } from "../../plugins/index.ts";
 import { type App, type AppOptions, createApp } from "../../src/app.ts";
 import { readConfig } from "../../src/config/index.ts";
 import { openStore, type Store } from "../../src/db/index.ts";
@@ -47,6 +47,7 @@ export async function startInProcess({
     config,
     store,
     plugins,
+    manifests,
     createSandbox: sandbox,
     log,
     version: "test",

@@ -26,21 +26,24 @@ export function toCatalogueRows(plugins: readonly ProviderPlugin[]): CatalogueRo
  * @param settings What the database says of providers, from {@link readProviderSettings}.
  */
 export function loadSnapshot(
-  { plugins, createSandbox }: CliContext,
+  { plugins, manifests, createSandbox }: CliContext,
   config: Config,
   settings: ProviderSettings | undefined,
 ): Promise<PluginSnapshot> {
   const log = createLog("silent", () => undefined);
-  return openPluginManager({ config, plugins, createSandbox, log }, Date.now, settings).load();
+  return openPluginManager({ config, plugins, manifests, createSandbox, log }, Date.now, settings).load();
 }
 
 /**
  * As {@link loadSnapshot}, without the database and without asking anybody: the database alone says which providers an
  * administrator has added, and these must not get keys of the environment.
  */
-export function loadOffline({ plugins, createSandbox }: CliContext, config: Config): Promise<PluginSnapshot> {
+export function loadOffline(
+  { plugins, manifests, createSandbox }: CliContext,
+  config: Config,
+): Promise<PluginSnapshot> {
   const log = createLog("silent", () => undefined);
-  return openPluginManager({ config, plugins, createSandbox, log, asksProviders: false }, Date.now).load();
+  return openPluginManager({ config, plugins, manifests, createSandbox, log, asksProviders: false }, Date.now).load();
 }
 
 /** Reads what the database says of providers, their keys included; `undefined` when there is no database yet. */

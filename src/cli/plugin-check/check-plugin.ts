@@ -1,4 +1,4 @@
-import type { ProviderPlugin } from "../../contract/index.ts";
+import type { Capability, ProviderPlugin } from "../../contract/index.ts";
 import { sendsKeyInClear } from "../../providers/index.ts";
 import { type Check, chatChecks } from "./chat-checks.ts";
 import { faultChecks } from "./fault-checks.ts";
@@ -19,7 +19,8 @@ export interface Mark {
 export async function checkPlugin(plugin: ProviderPlugin, own: readonly Fixture[]): Promise<Mark[]> {
   const ofKey: Check = { name: "the key travels encrypted", run: async () => findClearText(plugin) };
   const capabilities = new Set(plugin.models.map(({ capability }) => capability));
-  const simulated = (await speaksOpenai(plugin)) ? openaiFixtures : [];
+  const spoken = await listSpoken(plugin, capabilities);
+  const simulated = openaiFixtures.filter(({ capability = "chat" }) => spoken.has(capability));
   const fixtures = [...own, ...simulated].filter(({ capability = "chat" }) => capabilities.has(capability));
   const ofFixtures = fixtures.map((fixture) => ({
     name: `${fixture.capability ?? "chat"}: ${fixture.about}`,
@@ -57,15 +58,16 @@ const noFixture: Finding = {
   fix: "write a fixture with this capability into fixtures/",
 };
 
-/** Whether the plugin sends the requests of OpenAI's dialect, whose answers can be simulated without a fixture. */
-async function speaksOpenai(plugin: ProviderPlugin): Promise<boolean> {
-  const usual = openaiFixtures.filter(({ capability = "chat" }) =>
-    plugin.models.some((model) => model.capability === capability),
-  );
-  const [fixture] = usual;
-  if (fixture === undefined) return false;
-  const { requests } = await simulate(plugin, fixture, fixture.reply);
-  return requests.some(({ url }) => /\/(chat\/completions|embeddings)$/.test(url));
+/** The capabilities that the plugin asks for in OpenAI's dialect, whose answers can be simulated without a fixture. */
+async function listSpoken(plugin: ProviderPlugin, capabilities: ReadonlySet<Capability>): Promise<Set<Capability>> {
+  const spoken = new Set<Capability>();
+  for (const capability of capabilities) {
+    const fixture = openaiFixtures.find((one) => (one.capability ?? "chat") === capability);
+    if (fixture === undefined) continue;
+    const { requests } = await simulate(plugin, fixture, fixture.reply);
+    if (requests.some(({ url }) => /\/(chat\/completions|embeddings)$/.test(url))) spoken.add(capability);
+  }
+  return spoken;
 }
 
 async function tryKey(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {

@@ -8,6 +8,7 @@ import {
   type LimitState,
   type ProviderPlugin,
   type Settlement,
+  type Transcript,
 } from "../../contract/index.ts";
 
 import {
@@ -190,7 +191,7 @@ function defaultMediaType({ text, base64, awsEvents }: Reply): string {
 
 /** All that was said in an outcome, whole or streamed, in one form. */
 export function readReply({ answer, chunks }: Outcome) {
-  const completion = answer as ChatCompletion | undefined;
+  const completion = answer as (ChatCompletion & Partial<Transcript>) | undefined;
   const choice = completion?.choices?.[0];
   const pieces = chunks.flatMap(({ choices }) => choices ?? []);
   const calls: { name: string; arguments: string }[] = [];
@@ -203,7 +204,7 @@ export function readReply({ answer, chunks }: Outcome) {
   }
   const whole = choice?.message?.tool_calls?.map((call) => call.function);
   return {
-    content: choice?.message?.content ?? pieces.map(({ delta }) => delta.content ?? "").join(""),
+    content: choice?.message?.content ?? completion?.text ?? pieces.map(({ delta }) => delta.content ?? "").join(""),
     toolCalls: (whole ?? calls).map((call) => ({
       name: call.name,
       arguments: parseJson(call.arguments) ?? call.arguments,

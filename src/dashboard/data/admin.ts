@@ -5,7 +5,6 @@ import { refreshMs } from "./session.ts";
 const getAccounts = (search: string, after: string) =>
   request(api.admin.accounts.get({ query: { search, ...(after !== "" && { after }) } }));
 const getVouchers = () => request(api.admin.vouchers.get());
-const getPlugins = () => request(api.admin.plugins.get());
 const getLive = () => request(api.admin.live.get());
 
 export type AdminAccount = Awaited<ReturnType<typeof getAccounts>>["data"][number];
@@ -16,7 +15,6 @@ const getAccountUsage = (id: string) => request(api.admin.accounts({ id }).usage
 export type AccountDetail = Awaited<ReturnType<typeof getAccount>>;
 export type AccountUsage = Awaited<ReturnType<typeof getAccountUsage>>["data"][number];
 export type AdminVoucher = Awaited<ReturnType<typeof getVouchers>>["data"][number];
-export type PluginRow = Awaited<ReturnType<typeof getPlugins>>["data"][number];
 export type LiveCall = Awaited<ReturnType<typeof getLive>>["data"][number];
 
 /** For admin pages other than live calls. */
@@ -28,7 +26,6 @@ export const useAccount = (id: string) => useSWR(["admin-accounts", "one", id], 
 export const useAccountKeys = (id: string) => useSWR(["account-keys", id], () => getAccountKeys(id), slowRefresh);
 export const useAccountUsage = (id: string) => useSWR(["account-usage", id], () => getAccountUsage(id), slowRefresh);
 export const useVouchers = () => useSWR("admin-vouchers", getVouchers, slowRefresh);
-export const usePlugins = () => useSWR("admin-plugins", getPlugins, slowRefresh);
 export const useSettings = () => useSWR("admin-settings", () => request(api.admin.settings.get()));
 export const useLive = () => useSWR("admin-live", getLive, { refreshInterval: refreshMs / 2, keepPreviousData: true });
 

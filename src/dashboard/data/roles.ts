@@ -36,3 +36,9 @@ export function useMayChange(): boolean {
   const { data: me } = useMe();
   return me !== undefined && me.role !== "viewer";
 }
+
+/** Whether the user changes accounts, providers and the like of the whole gateway. */
+export function useMayAdminister(): boolean {
+  const { data: me } = useMe();
+  return me !== undefined && mayAdminister(me.role);
+}

@@ -1,7 +1,9 @@
 import { Fragment } from "react";
 import { Link, useLocation } from "wouter";
+import { maySeeAll } from "../data/roles.ts";
 import { type Me, reloadSession, signOut } from "../data/session.ts";
 import { setZone, useZone } from "../data/time-zone.ts";
+import { useAttention } from "../features/providers/api.ts";
 import icon from "../icon.svg";
 import { Button } from "../kit/button.tsx";
 import { Icon } from "../kit/icon.tsx";
@@ -27,6 +29,7 @@ const zoneOptions = [
 /** Links to the pages and the signed-in user; in a sidebar, or in a drawer on small screens. */
 export function Navigation({ me }: { me: Me }) {
   const [path] = useLocation();
+  const counts = useCounts(maySeeAll(me.role));
   const leave = () => signOut().then(reloadSession, toastError);
   return (
     <div className="side">
@@ -36,7 +39,7 @@ export function Navigation({ me }: { me: Me }) {
         {listPages(me.role).map(({ title = "", pages }) => (
           <Fragment key={title}>
             {title !== "" && <span className="nav-title">{title}</span>}
-            <Links pages={pages} path={path} />
+            <Links pages={pages} path={path} counts={counts} />
           </Fragment>
         ))}
       </nav>
@@ -81,7 +84,37 @@ export function Brand() {
   );
 }
 
-function Links({ pages, path }: { pages: readonly PageEntry[]; path: string }) {
+/** How much needs somebody on a page. */
+interface Count {
+  readonly value: number;
+  readonly tone: "is-bad" | "is-warn";
+  /** What is counted, for screen readers. */
+  readonly name: string;
+}
+
+/** What needs somebody, by the address of the page. */
+function useCounts(isStaff: boolean): Readonly<Record<string, Count>> {
+  const { data } = useAttention(isStaff);
+  if (data === undefined) return {};
+  const { failing, degraded } = data.providers;
+  return {
+    "/admin/providers":
+      failing > 0
+        ? { value: failing, tone: "is-bad", name: "failing" }
+        : { value: degraded, tone: "is-warn", name: "degraded" },
+    "/admin/alerts": { value: data.alerts, tone: "is-warn", name: "active" },
+  };
+}
+
+function Links({
+  pages,
+  path,
+  counts,
+}: {
+  pages: readonly PageEntry[];
+  path: string;
+  counts: Readonly<Record<string, Count>>;
+}) {
   return pages.map((entry) => (
     <Link
       key={entry.path}
@@ -90,6 +123,17 @@ function Links({ pages, path }: { pages: readonly PageEntry[]; path: string }) {
     >
       <Icon name={entry.icon} />
       {entry.name}
+      <CountBadge count={counts[entry.path]} />
     </Link>
   ));
+}
+
+function CountBadge({ count }: { count: Count | undefined }) {
+  if (count === undefined || count.value === 0) return null;
+  return (
+    <span className={`count ${count.tone}`} title={`${count.value} ${count.name}`}>
+      {count.value}
+      <span className="unseen"> {count.name}</span>
+    </span>
+  );
 }

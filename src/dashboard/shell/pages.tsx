@@ -25,7 +25,7 @@ const overview = { name: "Overview", icon: "overview", page: <OverviewPage /> } 
 const connect = onDemand("/connect", "Connect", "plugin", () => import("../features/connect/connect-page.tsx"));
 const requests = onDemand("/requests", "Requests", "list", () => import("../features/requests/requests-page.tsx"));
 const keys = onDemand("/keys", "API keys", "key", () => import("../features/keys/keys-page.tsx"));
-const usage = onDemand("/statistics", "Usage", "chart", () => import("../features/statistics/usage-page.tsx"));
+const usage = onDemand("/statistics", "Usage", "pulse", () => import("../features/statistics/usage-page.tsx"));
 const billing = onDemand("/billing", "Billing", "billing", () => import("../features/billing/billing-page.tsx"));
 const models = onDemand("/models", "Models", "models", () => import("../features/models/models-page.tsx"));
 const playground = onDemand(
@@ -35,6 +35,8 @@ const playground = onDemand(
   () => import("../features/playground/playground-page.tsx"),
 );
 
+const status = onDemand("/status", "Status", "status", () => import("../features/status/status-page.tsx"));
+
 /** Pages under one heading of the navigation. */
 export interface PageGroup {
   readonly title?: string;
@@ -43,26 +45,25 @@ export interface PageGroup {
 
 /** Where everybody begins. */
 const memberPages: readonly PageGroup[] = [
-  { pages: [{ path: "/", ...overview }, connect, keys, requests, usage, billing, models, playground] },
+  { pages: [{ path: "/", ...overview }, connect, keys, requests, usage, billing, models, playground, status] },
 ];
 
 const adminPages: readonly PageEntry[] = [
   onDemand("/admin/gateway", "Gateway usage", "chart", () => import("../features/statistics/gateway-page.tsx")),
   onDemand("/admin/accounts", "Accounts", "accounts", () => import("../features/accounts/accounts-page.tsx")),
-  onDemand("/admin/keys", "Admin keys", "key", () => import("../features/admin-keys/admin-keys-page.tsx")),
+  onDemand("/admin/keys", "Admin keys", "keys", () => import("../features/admin-keys/admin-keys-page.tsx")),
   onDemand("/admin/vouchers", "Vouchers", "voucher", () => import("../features/vouchers/vouchers-page.tsx")),
   onDemand("/admin/providers", "Providers", "admin", () => import("../features/providers/providers-page.tsx")),
-  onDemand("/admin/catalogue", "Catalogue", "models", () => import("../features/catalogue/catalogue-page.tsx")),
-  onDemand("/admin/plugins", "Plugins", "plugin", () => import("../features/plugins/plugins-page.tsx")),
+  onDemand("/admin/catalogue", "Catalogue", "tag", () => import("../features/catalogue/catalogue-page.tsx")),
   onDemand("/admin/alerts", "Alerts", "bell", () => import("../features/alerts/alerts-page.tsx")),
-  onDemand("/admin/live", "Live calls", "pulse", () => import("../features/live/live-page.tsx")),
+  onDemand("/admin/live", "Live calls", "live", () => import("../features/live/live-page.tsx")),
   onDemand(
     "/admin/settings",
     "Configuration",
     "settings",
     () => import("../features/configuration/configuration-page.tsx"),
   ),
-  onDemand("/admin/audit", "Audit log", "list", () => import("../features/audit/audit-page.tsx")),
+  onDemand("/admin/audit", "Audit log", "history", () => import("../features/audit/audit-page.tsx")),
 ];
 
 /** Whoever sees all accounts begins with the gateway; what is of their own account stands apart. */
@@ -74,6 +75,7 @@ const operatorPages: readonly PageGroup[] = [
       models,
       playground,
       connect,
+      status,
     ],
   },
   { title: "My account", pages: [{ path: "/overview", ...overview }, keys, usage, billing] },
@@ -86,5 +88,8 @@ export function listPages(role: Role): readonly PageGroup[] {
 
 export const accountPage = (
   <LazyPage path="/admin/accounts/:id" load={() => import("../features/account/account-page.tsx")} />
+);
+export const providerPage = (
+  <LazyPage path="/admin/providers/:name" load={() => import("../features/providers/provider-page.tsx")} />
 );
 export const settingsPage = <LazyPage path="/settings" load={() => import("../features/settings/settings-page.tsx")} />;

@@ -110,6 +110,13 @@ const kinds: readonly Kind[] = [
     toJson: (figures) => ({ input_tokens: toInputTokens(figures) }),
   },
   {
+    path: "moderations",
+    capability: "moderation",
+    summary: "Usage of moderations",
+    fields: { input_tokens: count },
+    toJson: (figures) => ({ input_tokens: toInputTokens(figures) }),
+  },
+  {
     path: "images",
     capability: "images",
     summary: "Usage of image generation",

@@ -52,10 +52,18 @@ function isList(field: unknown): boolean {
   return (field as { type?: unknown }).type === "array";
 }
 
+/** The generator finds no media type in a parser that is a function: those of the gateway read JSON. */
+function withMediaType(route: InternalRoute): InternalRoute {
+  const parsers: unknown = route.hooks.parse;
+  const isOwn = Array.isArray(parsers) && parsers.every(({ fn }: { fn: unknown }) => typeof fn === "function");
+  return isOwn ? { ...route, hooks: { ...route.hooks, parse: [{ fn: "json" }] } } : route;
+}
+
 /** The OpenAPI document, generated from the schemas that validate. Imported when somebody asks for it. */
 export function describeApi(routes: readonly InternalRoute[], { version, kernel }: HttpDeps): object {
   // The generator asks an app for its routes and for nothing else.
-  const { paths } = toOpenAPISchema({ getGlobalRoutes: () => routes } as unknown as AnyElysia, {
+  const app = { getGlobalRoutes: () => routes.map(withMediaType) } as unknown as AnyElysia;
+  const { paths } = toOpenAPISchema(app, {
     paths: [/^\/docs/, /^\/openapi/],
   });
   const description = {

@@ -1,6 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
+import { readHealth } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { dataHeaders } from "../lifecycle/security-headers.ts";
 import { responses } from "./openapi.ts";
@@ -45,7 +46,7 @@ export function healthController(deps: HttpDeps) {
         const draining = deps.loadShedder.isDraining ? ["The gateway is shutting down"] : [];
         const problems = [...draining, ...(await deps.readinessProblems())];
         const models = deps.kernel.registry.size;
-        const degraded = deps.degraded?.() ?? [];
+        const degraded = [...(deps.degraded?.() ?? []), ...describeFailing(deps)];
         const status = problems.length > 0 ? "unready" : degraded.length > 0 ? "degraded" : "ready";
         const { sandbox, warnings } = deps.snapshot();
         const body = { status, sandbox, models, problems, degraded, warnings };
@@ -66,6 +67,14 @@ export function healthController(deps: HttpDeps) {
         },
       },
     );
+}
+
+/** The providers that answer no calls now, without their words: anybody may read them. */
+function describeFailing({ providers, kernel }: HttpDeps): string[] {
+  return readHealth(providers, kernel.registry, kernel.now()).flatMap(({ provider, state }) => {
+    if (state === "refused") return [`The provider ${provider} refuses the gateway's key`];
+    return state === "failing" ? [`The provider ${provider} is failing`] : [];
+  });
 }
 
 /** GET /metrics on the API's port, with the token of the operator. */

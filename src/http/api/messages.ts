@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
 import { countTokens } from "../../kernel/index.ts";
-import { countInputTokens, withoutThread } from "../../protocols/messages/inbound.ts";
+import { countInputTokens, withoutOwnThoughts, withoutThread } from "../../protocols/messages/inbound.ts";
 import { messagesInbound } from "../../protocols/messages/index.ts";
 import { messagesFormat } from "../../protocols/messages/passthrough.ts";
 import { MessagesAnswer, MessagesCountRequest, MessagesRequest } from "../../protocols/messages/schema.ts";
-import { ThoughtSigner, withoutOwnThoughts } from "../../protocols/messages/thoughts.ts";
+import { createReasoningEnvelope } from "../../protocols/reasoning-envelope.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type CountLimiter, checkEarly } from "../lifecycle/early-checks.ts";
 import { apiKeyRoutes, type HttpCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
@@ -18,7 +18,6 @@ const countedCharactersMax = 50_000;
 
 /** POST /messages, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
 export function messagesController(deps: HttpDeps, counts: CountLimiter) {
-  const signer = new ThoughtSigner(deps.sealKey);
   const parse = readJsonCall(deps, messagesInbound, async (body, call) => checkEarly(deps, body, call));
   return new Elysia()
     .use(apiKeyRoutes(deps))
@@ -30,7 +29,7 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
           call,
           messagesInbound.open(body, {
             callId: call.id,
-            signer,
+            envelope: createReasoningEnvelope(deps.sealKey, call.caller.accountId),
             model: call.modelEntry.model.id,
             outputTokensMax: findOutputTokensMax(call),
             leaveOut: (field) => call.leaveOut(field),

@@ -84,6 +84,24 @@ const docs: Readonly<Record<string, RequestDoc>> = {
       user,
     },
   },
+  "/moderations": {
+    capability: "moderation",
+    example: { input: "Is this a friendly text?" },
+    fields: {
+      model,
+      input: "A text or several, each with a result of its own; or parts of one input, which may be images",
+    },
+  },
+  "/rerank": {
+    capability: "rerank",
+    example: { query: "What colour is the sky?", documents: ["Grass is green", "The sky is blue"], top_n: 1 },
+    fields: {
+      model,
+      query: "What the documents are to be relevant to",
+      documents: "Texts, or objects whose fields are the text",
+      return_documents: "Whether results have their documents",
+    },
+  },
   "/images/generations": {
     capability: "images",
     example: { prompt: "A lighthouse at dusk", size: "1024x1024" },

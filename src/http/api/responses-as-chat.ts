@@ -1,7 +1,7 @@
 import type { ChatRequest } from "../../contract/index.ts";
 import { fromOtherHabits } from "../../protocols/chat/inbound.ts";
+import { createReasoningEnvelope } from "../../protocols/reasoning-envelope.ts";
 import { checkResponsesRequest, isResponsesBody, toChatRequest } from "../../protocols/responses/inbound.ts";
-import { createReasoningSeal } from "../../protocols/responses/reasoning-seal.ts";
 import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import { checkEarly } from "../lifecycle/early-checks.ts";
@@ -20,8 +20,8 @@ export async function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall):
   checkResponsesRequest(body);
   checkEarly(deps, body, call);
   const request = checkBody(ResponsesRequest, body);
-  const seal = createReasoningSeal(deps.sealKey, call.caller.accountId, request.model);
-  const { chat, plan } = toChatRequest(request, { seal, stored: false });
+  const envelope = createReasoningEnvelope(deps.sealKey, call.caller.accountId);
+  const { chat, plan } = toChatRequest(request, { envelope, stored: false });
   for (const sentence of plan.warnings) call.warn(sentence);
   return { ...chat, ...(request.store === false && { store: false }) };
 }

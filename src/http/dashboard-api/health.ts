@@ -1,4 +1,5 @@
 import { Elysia } from "elysia";
+import { countAlerts, gatewayOwner } from "../../alerts/index.ts";
 import type { HealthState, ProviderHealth } from "../../providers/index.ts";
 import { readHealth, toErrorJson, toTestJson } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -48,6 +49,21 @@ export function statusController(deps: HttpDeps) {
         strip: deps.providers.health.strip(one.provider),
         models: isDown(one) ? one.models.filter((id) => !served.has(id)) : [],
       })),
+    };
+  });
+}
+
+/**
+ * GET /dashboard/api/admin/attention: how much needs somebody, for the navigation. `providers` are those that are failing or refuse
+ * their key, and those that are degraded; `alerts` are those that are firing and not muted.
+ */
+export function attentionController(deps: HttpDeps) {
+  return new Elysia({ prefix: "/admin/attention" }).use(withAdminSession(deps)).get("", async () => {
+    const states = readSorted(deps).map(({ state }) => state);
+    const failing = states.filter((state) => state === "refused" || state === "failing").length;
+    return {
+      providers: { failing, degraded: states.filter((state) => state === "degraded").length },
+      alerts: await countAlerts(deps.store, gatewayOwner, deps.now()),
     };
   });
 }

@@ -13,7 +13,7 @@ import { auditController } from "./audit.ts";
 import { catalogueController } from "./catalogue.ts";
 import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
-import { adminHealthController, statusController } from "./health.ts";
+import { adminHealthController, attentionController, statusController } from "./health.ts";
 import { homeController } from "./home.ts";
 import { keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
@@ -58,6 +58,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(auditController(deps))
     .use(systemStatusController(deps))
     .use(adminHealthController(deps))
+    .use(attentionController(deps))
     .use(statusController(deps))
     .use(providersController(deps))
     .use(catalogueController(deps))

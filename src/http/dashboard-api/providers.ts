@@ -10,7 +10,12 @@ import { withAdminSession } from "./session.ts";
 /** Checked by hand: the error of a schema shows the value. */
 const Secret = Type.Any();
 const Name = Type.String({ minLength: 1, maxLength: 60 });
-const NewProvider = formBody({ name: Name, manifest: Type.Any() });
+const NewProvider = formBody({
+  name: Name,
+  manifest: Type.Any(),
+  key: Type.Optional(Secret),
+  fields: Type.Optional(Secret),
+});
 const Order = Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 1000 }), Type.Null()]));
 const Change = formBody({ enabled: Type.Optional(Type.Boolean()), priority: Order, weight: Order });
 const NewKey = formBody({ key: Type.Optional(Secret), fields: Type.Optional(Secret) });
@@ -37,8 +42,9 @@ export function providersController(deps: HttpDeps) {
     .get("", () => listProviders(deps))
     .post(
       "",
-      async ({ admin, body: { name, manifest } }) => {
-        await actions.add(admin, name, manifest);
+      async ({ admin, body: { name, manifest, key, fields } }) => {
+        const secret = key === undefined && fields === undefined ? undefined : readSecret({ key, fields });
+        await providers.adoptTest(name, await actions.add(admin, name, manifest, secret));
         return { name };
       },
       { body: NewProvider },
@@ -79,14 +85,18 @@ export function providersController(deps: HttpDeps) {
     .post(
       "/:id/keys",
       async ({ admin, params: { id }, body }) => {
-        return { id: await actions.setKey(admin, id, readSecret(body)) };
+        const key = await actions.setKey(admin, id, readSecret(body));
+        await providers.adoptTest(id, key);
+        return { id: key };
       },
       { body: NewKey },
     )
     .post(
       "/:id/keys/:key",
       async ({ admin, params, body }) => {
-        return { id: await actions.setKey(admin, params.id, readSecret(body), params.key) };
+        const key = await actions.setKey(admin, params.id, readSecret(body), params.key);
+        await providers.adoptTest(params.id, key);
+        return { id: key };
       },
       { body: NewKey },
     )
@@ -103,7 +113,7 @@ function readSecret({ key, fields }: { key?: unknown; fields?: unknown }): unkno
   throw new GatewayError("invalid_request", "key is not a text, but the provider's key was expected", { param: "key" });
 }
 
-async function listProviders({ providers, kernel, store }: HttpDeps) {
+async function listProviders({ providers, kernel, store, degraded }: HttpDeps) {
   const { settings, snapshot, manifests } = providers;
   const data = describeProviders(providers, kernel.registry, kernel.now());
   const emails = await emailsOf(
@@ -125,6 +135,9 @@ async function listProviders({ providers, kernel, store }: HttpDeps) {
       simulates: snapshot.registry.size > 0 && isSimulating(kernel),
     },
     secrets: settings.box.source,
+    /** What could not be loaded or asked, beside the errors of the rows. */
+    warnings: snapshot.warnings.filter((warning) => snapshot.states.every(({ error }) => error !== warning)),
+    degraded: degraded?.() ?? [],
   };
 }
 

@@ -2,19 +2,13 @@ import { Elysia } from "elysia";
 import { describeConfig } from "../../config/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { liveCalls } from "./live.ts";
-import { toIso } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";
 
 /** The state of the gateway for administrators; read-only. */
 export function systemStatusController(deps: HttpDeps) {
-  const { config, snapshot } = deps;
+  const { config } = deps;
   return new Elysia({ prefix: "/admin" })
     .use(withAdminSession(deps))
-    .get("/plugins", () => ({
-      data: snapshot().states.map((state) => ({ ...state, loaded_at: toIso(state.loaded_at) })),
-      warnings: snapshot().warnings,
-      degraded: deps.degraded?.() ?? [],
-    }))
     .get("/live", () => liveCalls(deps))
     .get("/settings", () => ({ data: describeConfig(config, readableCredentials(deps)), version: deps.version }));
 }

@@ -1,4 +1,10 @@
-import { type CompiledPrice, endpointOf, GatewayError, type Model, type ProviderPlugin } from "../../contract/index.ts";
+import {
+  type CompiledPrice,
+  capabilityForms,
+  GatewayError,
+  type Model,
+  type ProviderPlugin,
+} from "../../contract/index.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
 import { expectAllowed, mayUse } from "./allowed-models.ts";
 import type { KeyPool, PluginHealth, RouteCircuit } from "./health.ts";
@@ -102,7 +108,7 @@ export class Registry {
     }
     const modelEntry = findSuccessor(asked, openedAt, (other) => this.#byName.get(other));
     if (modelEntry.model.capability !== capability) {
-      const sentence = `The model '${name}' is served at ${endpointOf[modelEntry.model.capability]}, not at ${endpointOf[capability]}`;
+      const sentence = `The model '${name}' is served at ${capabilityForms[modelEntry.model.capability].endpoint}, not at ${capabilityForms[capability].endpoint}`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });
     }
     expectAllowed(caller, modelEntry.model.id, virtual);

@@ -11,7 +11,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly method: HttpMethod;
   /** JSON text, or a form. */
-  readonly body: string | FormData | undefined;
+  readonly body: string | FormData | Blob | undefined;
   /** Aborts the request and the reading of its response, and closes the connection. */
   readonly signal: AbortSignal;
 }

@@ -92,7 +92,7 @@ export class BoundUpstream implements Upstream {
     return (await this.#readJson(...(await this.#send(path, toText(body, init), init)))) as T;
   }
 
-  async form<T>(path: string, form: FormData, init?: UpstreamRequestOptions): Promise<T> {
+  async form<T>(path: string, form: FormData | Blob, init?: UpstreamRequestOptions): Promise<T> {
     const held = this.#holdAll();
     if (held !== undefined) await held;
     return (await this.#readJson(...(await this.#send(path, form, init)))) as T;
@@ -150,7 +150,7 @@ export class BoundUpstream implements Upstream {
 
   async #send(
     path: string,
-    body: string | FormData | undefined,
+    body: string | FormData | Blob | undefined,
     init: UpstreamRequestOptions | undefined,
   ): Promise<[Response, SentRequest]> {
     const { guard, client, timeouts, now, bounds } = this.#network;
@@ -194,7 +194,7 @@ export class BoundUpstream implements Upstream {
   #authorize(
     method: HttpMethod,
     url: string,
-    body: string | FormData | undefined,
+    body: string | FormData | Blob | undefined,
     init: UpstreamRequestOptions | undefined,
   ): Record<string, string> | Promise<Record<string, string>> {
     const { plugin, keys } = this.#route;

@@ -9,6 +9,8 @@ export const operations: Readonly<Record<Capability, string>> = {
   images: "generate_content",
   transcription: "transcription",
   speech: "speech",
+  moderation: "moderation",
+  rerank: "rerank",
 };
 
 const outputTypes: Partial<Record<Capability, string>> = {

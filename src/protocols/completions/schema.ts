@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { optional } from "../../contract/capability.ts";
 import { ChatRequest, ChatUsage } from "../../contract/chat.ts";
+import { optional } from "../../contract/optional.ts";
 
 /** How many prompts one request may have; LangChain sends so many by default. */
 const promptsMax = 20;

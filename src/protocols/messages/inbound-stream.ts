@@ -1,8 +1,7 @@
 import type { ChatChunk, ChatUsage, ChunkChoice, ToolCallDelta } from "../../contract/index.ts";
-import { type MessagesPlan, toEnding, toMessageId, toMessagesUsage } from "./inbound.ts";
-
+import { findForeignDetails, readClaudeBlocks } from "../reasoning-details.ts";
+import { type MessagesPlan, signReasoning, toEnding, toMessageId, toMessagesUsage } from "./inbound.ts";
 import type { MessagesBlock, MessagesEvent } from "./schema.ts";
-import { toSealedDetails, toThinkingBlocks } from "./thoughts.ts";
 
 type BlockKind = "thinking" | "text" | "refusal" | "tool_use";
 
@@ -81,12 +80,12 @@ export class MessagesStream {
   }
 
   #take({ content, refusal, reasoning_content: thought, reasoning_details, tool_calls: calls }: ChunkChoice["delta"]) {
-    const signed = reasoning_details === undefined ? [] : toThinkingBlocks(reasoning_details);
+    const signed = reasoning_details === undefined ? [] : readClaudeBlocks(reasoning_details);
     if (this.#liveCall === undefined) {
       if (signed.length > 0) for (const block of signed) this.#sendSigned(block);
       else if (thought) this.#think(thought);
     }
-    const sealed = reasoning_details === undefined ? [] : toSealedDetails(reasoning_details);
+    const sealed = reasoning_details === undefined ? [] : findForeignDetails(reasoning_details);
     if (sealed.length > 0) this.#seal(sealed);
     if (content) this.#say("text", content);
     if (refusal) {
@@ -188,9 +187,9 @@ export class MessagesStream {
   /** Closes the open block. A thought that no signature came for is not Claude's, and gets ours. */
   #close(): void {
     if (this.#open === "thinking") {
-      const { signer } = this.#plan;
-      const sealed = { model: this.#model, details: this.#details };
-      const signature = signer.sign(this.#thought.join(""), this.#thoughtSent ? "shown" : "omitted", sealed);
+      const text = this.#thought.join("");
+      const reasoning = { model: this.#model, text, details: this.#details };
+      const signature = signReasoning(this.#plan.envelope, reasoning, this.#thoughtSent ? text : "");
       this.#delta({ type: "signature_delta", signature });
     }
     if (this.#open !== undefined) this.#stop();

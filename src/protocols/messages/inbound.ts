@@ -12,6 +12,8 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { findForeignDetails, readClaudeBlocks, toClaudeDetail } from "../reasoning-details.ts";
+import { isOwnEnvelope, type Reasoning, type ReasoningEnvelope } from "../reasoning-envelope.ts";
 import type {
   MessagesAnswer,
   MessagesBlock,
@@ -20,10 +22,9 @@ import type {
   MessagesRequest,
   MessagesUsage,
 } from "./schema.ts";
-import { type ThoughtSigner, toDetail, toSealedDetails, toThinkingBlocks } from "./thoughts.ts";
 
 interface TranslationOptions {
-  signer: ThoughtSigner;
+  envelope: ReasoningEnvelope;
   /** The id of the model; default the name in the request. */
   model?: string | undefined;
   /** The most that the model writes. Agents ask for 128 000 tokens of every model, which others refuse. */
@@ -34,7 +35,7 @@ interface TranslationOptions {
 
 /** How the answer to a translated request is to be written. */
 export interface MessagesPlan {
-  readonly signer: ThoughtSigner;
+  readonly envelope: ReasoningEnvelope;
   readonly names: ToolNames;
   /** Whether the client wants to see thoughts, have them without their text, or have none. Claude's are always handed on. */
   readonly thoughts: "shown" | "omitted" | "none";
@@ -55,11 +56,11 @@ const silentFields = ["context_management", "betas", "diagnostics"];
  */
 export function toChatRequest(
   body: MessagesRequest,
-  { signer, model = body.model, outputTokensMax, warn }: TranslationOptions,
+  { envelope, model = body.model, outputTokensMax, warn }: TranslationOptions,
 ): { request: ChatRequest; plan: MessagesPlan } {
   refuseOtherProtocols(body);
   const names = new ToolNames();
-  const { messages, toolChanges } = toConversation(body, { signer, model, names, warn });
+  const { messages, toolChanges } = toConversation(body, { envelope, model, names, warn });
   if (body.cache_control) markLast(messages, body.cache_control);
   const effort = toEffort(body);
   const { max_tokens: asked, stop_sequences: stops, temperature, top_p: topP, metadata, service_tier: tier } = body;
@@ -84,7 +85,7 @@ export function toChatRequest(
     ...(metadata?.user_id && { user: toUser(metadata.user_id) }),
     ...(tier && tier !== "auto" && { service_tier: tier === "standard_only" ? "default" : tier }),
   };
-  return { request, plan: { signer, names, thoughts: toDisplay(body), stopSequences: stops ?? [] } };
+  return { request, plan: { envelope, names, thoughts: toDisplay(body), stopSequences: stops ?? [] } };
 }
 
 /** A mark of the whole request stands for one on its last block. */
@@ -169,7 +170,7 @@ function toUser(id: string): string {
 
 /** What a conversation is translated with. */
 interface Surroundings {
-  signer: ThoughtSigner;
+  envelope: ReasoningEnvelope;
   /** The id of the model that the request is for, the only one to read thoughts that were sealed for it. */
   model: string;
   names: ToolNames;
@@ -302,7 +303,7 @@ class ConversationReader {
 
   /** Claude's thoughts keep their place: where one follows other content, another message begins with it. */
   #addThought(block: MessagesBlock, path: string, turn: AssistantTurn): AssistantTurn {
-    const { signer, model } = this.#surroundings;
+    const { envelope, model } = this.#surroundings;
     if (block.type === "redacted_thinking" && typeof block.data !== "string") {
       throw invalid(`${path}.data`, "expected a string");
     }
@@ -313,23 +314,24 @@ class ConversationReader {
         this.#warnings.add("Left out thoughts without a signature");
         return turn;
       }
-      const read = signer.read(thought, signature);
+      const opened = envelope.open(signature, thought);
       // Anthropic's own words: clients look for them, take the thoughts out and send the request again.
-      if (read.origin === "altered") throw invalid(path, "Invalid `signature` in `thinking` block");
-      if (read.origin === "stranger") this.#warnings.add("Left out thoughts that another gateway had signed");
-      if (read.origin === "ours") {
-        if (read.text !== "") turn.thoughts.push(read.text);
-        if (read.sealed?.model === model) turn.details.push(...read.sealed.details);
-        else if (read.sealed !== undefined) this.#warnings.add("Left out sealed thoughts of another model");
+      if (opened.origin === "altered") throw invalid(path, "Invalid `signature` in `thinking` block");
+      if (opened.origin === "foreign") this.#warnings.add("Left out thoughts that another gateway had signed");
+      if (opened.origin === "own") {
+        const { text = thought, details = [], model: reasonedBy } = opened.reasoning;
+        if (text !== "") turn.thoughts.push(text);
+        if (reasonedBy === model) turn.details.push(...(details as object[]));
+        else if (details.length > 0) this.#warnings.add("Left out sealed thoughts of another model");
       }
-      if (read.origin !== "provider") return turn;
+      if (opened.origin !== "provider") return turn;
     }
     let current = turn;
     if (turn.parts.length > 0 && turn.calls.length === 0) {
       this.#addTurn(turn);
       current = new AssistantTurn();
     }
-    current.details.push(toDetail(block, current.details.length));
+    current.details.push(toClaudeDetail(block as Record<string, string>, current.details.length));
     return current;
   }
 
@@ -782,14 +784,43 @@ type AnswerMessage = ChatCompletion["choices"][number]["message"] & { reasoning_
 function toThoughts(
   { model }: ChatCompletion,
   { reasoning_details, reasoning_content }: AnswerMessage,
-  { signer, thoughts }: MessagesPlan,
+  { envelope, thoughts }: MessagesPlan,
 ): MessagesBlock[] {
-  const blocks = toThinkingBlocks(reasoning_details);
-  const details = toSealedDetails(reasoning_details);
+  const blocks: MessagesBlock[] = readClaudeBlocks(reasoning_details);
+  const details = findForeignDetails(reasoning_details);
   const text = reasoning_content ?? "";
   if (blocks.length > 0 || thoughts === "none" || (text === "" && details.length === 0)) return blocks;
-  const signature = signer.sign(text, thoughts, { model, details });
-  return [{ type: "thinking", thinking: thoughts === "shown" ? text : "", signature }];
+  const shown = thoughts === "shown" ? text : "";
+  return [{ type: "thinking", thinking: shown, signature: signReasoning(envelope, { model, text, details }, shown) }];
+}
+
+/** The signature of reasoning that is not Claude's. Text that the client asked not to see travels in it. */
+export function signReasoning(
+  envelope: ReasoningEnvelope,
+  { model, text, details }: Required<Reasoning>,
+  shownText: string,
+): string {
+  const hidden = { ...(shownText === "" && text !== "" && { text }), ...(details?.length && { details }) };
+  return envelope.seal({ model, ...hidden }, shownText);
+}
+
+/**
+ * Takes our own thoughts out of a body for a native route: the provider would refuse their signatures.
+ *
+ * @returns The body itself when it holds none, so that its bytes can be handed on.
+ */
+export function withoutOwnThoughts<Body extends Pick<MessagesRequest, "messages">>(body: Body): Body {
+  if (!body.messages.some(({ content }) => Array.isArray(content) && content.some(isOwnThought))) return body;
+  const messages = body.messages.flatMap((message) => {
+    if (!Array.isArray(message.content)) return [message];
+    const content = message.content.filter((block) => !isOwnThought(block));
+    return content.length > 0 || message.content.length === 0 ? [{ ...message, content }] : [];
+  });
+  return { ...body, messages };
+}
+
+function isOwnThought({ type, signature }: MessagesBlock): boolean {
+  return type === "thinking" && isOwnEnvelope(signature);
 }
 
 /** Arguments as an object. No text means no arguments; `undefined` when they are something else. */

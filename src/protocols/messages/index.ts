@@ -1,16 +1,23 @@
 import { GatewayError } from "../../contract/index.ts";
 import { type Exchange, expectTranslated, formatEvents, type Inbound, toNamedEvent, tryTranslate } from "../inbound.ts";
+import type { ReasoningEnvelope } from "../reasoning-envelope.ts";
 import { toMessagesError } from "./errors.ts";
-import { refuseOtherProtocols, threadField, toChatRequest, toMessagesAnswer, withoutThread } from "./inbound.ts";
+import {
+  refuseOtherProtocols,
+  threadField,
+  toChatRequest,
+  toMessagesAnswer,
+  withoutOwnThoughts,
+  withoutThread,
+} from "./inbound.ts";
 import { MessagesStream } from "./inbound-stream.ts";
 import { messagesFormat } from "./passthrough.ts";
 import type { MessagesRequest } from "./schema.ts";
-import { type ThoughtSigner, withoutOwnThoughts } from "./thoughts.ts";
 
 /** What the translation of a Messages request needs beside the request. */
 export interface MessagesInboundOptions {
   readonly callId: string;
-  readonly signer: ThoughtSigner;
+  readonly envelope: ReasoningEnvelope;
   /** The id of the model. */
   readonly model: string;
   /** The most that the model writes; absent: it is not known. */

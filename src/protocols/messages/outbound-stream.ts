@@ -12,6 +12,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { parseShape } from "../../lib/parse-shape.ts";
+import { toClaudeDetail } from "../reasoning-details.ts";
 import { classifyError } from "../upstream-errors.ts";
 import {
   type AnswerBlock,
@@ -119,7 +120,8 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
     const { type, input } = this.#block;
     // A tool without arguments sends no piece of them, and nothing at all would be no JSON.
     if (input !== undefined && input !== null) this.#arguments(JSON.stringify(input));
-    if (type?.endsWith("thinking")) this.#push({ reasoning_details: [toDetail(this.#block, this.#thoughtCount++)] });
+    if (type?.endsWith("thinking"))
+      this.#push({ reasoning_details: [toClaudeDetail(this.#block, this.#thoughtCount++)] });
     this.#block = { type: "none" };
   }
 
@@ -182,7 +184,7 @@ export function fromMessage(answer: unknown, reading: Reading, nowMs: number): C
     content: content === "" ? null : content,
     refusal: toRefusal(answer),
     ...(reasoning !== "" && { reasoning_content: reasoning }),
-    ...(thoughts.length > 0 && { reasoning_details: thoughts.map(toDetail) }),
+    ...(thoughts.length > 0 && { reasoning_details: thoughts.map(toClaudeDetail) }),
     ...(calls.length > 0 && { tool_calls: calls }),
   };
   const choices = [{ index: 0, message, finish_reason: toFinishReason(answer, calls.length) }];
@@ -275,13 +277,4 @@ export class FenceStripper {
   flush(): string {
     return this.#state === "before" ? this.#held : "";
   }
-}
-
-/** The format of `reasoning_details` that carry Claude's thoughts, as OpenRouter names it. */
-export const reasoningFormat = "anthropic-claude-v1";
-
-/** A thought as the answer carries it out, so that the client can bring it back with its signature unchanged. */
-export function toDetail({ type, thinking = "", signature = "", data = "" }: AnswerBlock, index: number) {
-  if (type === "redacted_thinking") return { type: "reasoning.encrypted", data, format: reasoningFormat, index };
-  return { type: "reasoning.text", text: thinking, signature, format: reasoningFormat, index };
 }

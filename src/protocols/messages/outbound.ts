@@ -16,6 +16,7 @@ import { reduceSchema, strictSubset } from "../../lib/json-schema.ts";
 import { SchemaBudget } from "../../lib/schema-budget.ts";
 import { precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
+import { readClaudeBlocks, toClaudeDetail } from "../reasoning-details.ts";
 import { pickSupportedFields } from "../supported-fields.ts";
 import {
   getToolResults,
@@ -26,14 +27,7 @@ import {
   withFunctionsAsTools,
 } from "../tools.ts";
 import { readFault } from "./errors.ts";
-import {
-  fromMessage,
-  MessagesOutboundStream,
-  readUsage,
-  reasoningFormat,
-  toDetail,
-  toUsage,
-} from "./outbound-stream.ts";
+import { fromMessage, MessagesOutboundStream, readUsage, toUsage } from "./outbound-stream.ts";
 import { messagesHandlers } from "./passthrough.ts";
 import type { Block, Reading, Turn, Warn } from "./schema.ts";
 
@@ -347,14 +341,7 @@ const budgetTokens = new Map(Object.entries({ low: 2048, medium: 8192, high: 24_
 
 /** The thoughts that a client brought back on an assistant message; those of other providers are left out. */
 function readDetails(message: Message & { reasoning_details?: unknown }): Block[] {
-  if (!Array.isArray(message.reasoning_details)) return [];
-  return message.reasoning_details.flatMap((detail): Block[] => {
-    const { text, signature, data, format: from }: Record<string, unknown> = detail ?? {};
-    if (from !== reasoningFormat) return [];
-    if (typeof data === "string" && data !== "") return [{ type: "redacted_thinking", data }];
-    if (typeof signature !== "string" || signature === "") return [];
-    return [{ type: "thinking", thinking: typeof text === "string" ? text : "", signature }];
-  });
+  return readClaudeBlocks(message.reasoning_details);
 }
 
 /** Why the model cannot think in this conversation: an open tool turn must come back with its thoughts in front. */
@@ -399,4 +386,4 @@ function toEffort(
  * @example
  * claudeThoughts.toDetail({ type: "redacted_thinking", data: "x" }, 0).type; // => "reasoning.encrypted"
  */
-export const claudeThoughts = { toDetail, readDetails, findObstacle, toEffort };
+export const claudeThoughts = { toDetail: toClaudeDetail, readDetails, findObstacle, toEffort };

@@ -1,5 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { optional } from "../../contract/capability.ts";
+import { optional } from "../../contract/optional.ts";
 import type { ParsedShape } from "../../lib/parse-shape.ts";
 
 const open = { additionalProperties: true } as const;

@@ -18,6 +18,7 @@ export const openaiModelOptions: ModelOptions = {
   pass: "texts",
   extra: "object",
   messageOmit: "texts",
+  keepsReasoning: "boolean",
   cacheControl: "boolean",
   systemRole: ["system", "developer"],
   functions: ["pass", "convert"],

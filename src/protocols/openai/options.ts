@@ -23,6 +23,11 @@ export interface RequestOptions {
 export interface ChatOptions extends RequestOptions {
   /** Fields of a message it rejects. Default: those by which reasoning travels. */
   messageOmit?: readonly string[];
+  /**
+   * Whether it wants back, in `reasoning_content`, what the model reasoned in earlier turns, and refuses a call of a tool
+   * without (DeepSeek, Moonshot). Default false: no reasoning is sent.
+   */
+  keepsReasoning?: boolean;
   /** Whether it takes Anthropic's `cache_control` on parts, tools, calls and messages. Default false: left out. */
   cacheControl?: boolean;
   /** What it calls a system message: `developer` becomes `system`, or the other way round. Both pass when left out. */
@@ -90,6 +95,9 @@ export interface OpenaiOptions {
   images?: ImagesOptions;
   transcription?: TranscriptionOptions;
   speech?: SpeechOptions;
+  moderation?: RequestOptions;
+  /** As Cohere, Jina, Voyage and vLLM have it; OpenAI has none. */
+  rerank?: RequestOptions;
 }
 
 const merged = new WeakMap<object, WeakMap<Model, unknown>>();

@@ -10,6 +10,8 @@ const ownPaths: readonly (readonly [capability: keyof OpenaiOptions, path: strin
   ["images", "/images/generations"],
   ["transcription", "/audio/transcriptions"],
   ["speech", "/audio/speech"],
+  ["moderation", "/moderations"],
+  ["rerank", "/rerank"],
 ];
 
 /** The handlers, asking at the `path` of their options, or of the row where it has one. */

@@ -45,7 +45,7 @@ export function toBody(call: RequestInput, options: RequestOptions): Record<stri
 }
 
 /** What a request is of: no provider refuses it. */
-const essential: readonly string[] = ["model", "messages", "input", "prompt", "stream", "stream_options"];
+const essential: readonly string[] = "model messages input prompt query documents stream stream_options".split(" ");
 
 /** Whether a request field is not sent to a provider. */
 function isLeftOut(field: string, { omit, fields }: Pick<RequestOptions, "omit" | "fields">): boolean {
@@ -67,6 +67,9 @@ function toValue(field: string, value: unknown, values: NonNullable<RequestOptio
 }
 
 const reasoningFields = ["reasoning_content", "reasoning", "reasoning_details"];
+const reasoningFieldsKept = ["reasoning", "reasoning_details"];
+/** For calls of a client that does not send back what the model reasoned: the least that is taken. */
+const unknownReasoning = " ";
 const mark = "cache_control";
 
 /** The messages as the provider takes them. What needs no change, a message or the whole list, is passed on, not copied. */
@@ -97,9 +100,12 @@ export function withoutMarks<Member extends object>(list: readonly Member[]): Me
 }
 
 function toMessage(
-  message: Message,
-  { messageOmit = reasoningFields, systemRole, cacheControl }: ChatOptions,
+  given: Message,
+  { keepsReasoning, messageOmit = keepsReasoning ? reasoningFieldsKept : reasoningFields, ...options }: ChatOptions,
 ): Message {
+  const { systemRole, cacheControl } = options;
+  const isBare = keepsReasoning === true && Array.isArray(given.tool_calls) && !given.reasoning_content;
+  const message = isBare ? { ...given, reasoning_content: unknownReasoning } : given;
   const role = toRole(message.role, systemRole);
   const omit = cacheControl === true ? messageOmit : [...messageOmit, mark];
   const { content, tool_calls: calls } = message;

@@ -30,7 +30,7 @@ function toForm(call: Call<TranscriptionRequest>, options: TranscriptionOptions)
   };
   form.append("file", file, file.name);
   form.append("model", call.model.upstreamId);
-  put("response_format", verbose ? "verbose_json" : "json");
+  if (!omit.includes("response_format")) put("response_format", verbose ? "verbose_json" : "json");
   put("language", language?.split("-")[0]?.toLowerCase());
   put("prompt", prompt);
   put("temperature", temperature?.toString());
@@ -49,7 +49,9 @@ export function toTranscript(answer: unknown): Transcript {
   const usage = isRecord(answer.usage) ? answer.usage : {};
   const { language, segments, words } = answer;
   const transcript: Transcript = { text: answer.text };
-  const duration = [answer.duration, usage.seconds].map(toSeconds).find((seconds) => seconds !== undefined);
+  const duration = [answer.duration, usage.seconds, usage.prompt_audio_seconds]
+    .map(toSeconds)
+    .find((seconds) => seconds !== undefined);
   if (duration !== undefined) transcript.duration = duration;
   if (typeof language === "string") transcript.language = language;
   if (Array.isArray(segments)) transcript.segments = segments.map(toSegment);

@@ -10,9 +10,9 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import type { Reasoning } from "../reasoning-envelope.ts";
 import { toFailure } from "./errors.ts";
 import type { ResponsePlan, ToolTarget } from "./inbound.ts";
-import type { Thoughts } from "./reasoning-seal.ts";
 import type { FunctionTool, OutputItem, ResponseObject, ResponseTool, ResponseUsage } from "./schema.ts";
 
 /** A call whose pieces came while another item was open. */
@@ -149,8 +149,10 @@ export class ResponseStream {
 
   #getReasoning(): ReasoningWriter {
     if (this.#item instanceof ReasoningWriter) return this.#item;
-    const { sealsThoughts, seal } = this.#plan;
-    return this.#open((place) => new ReasoningWriter(this.#emit, place, sealsThoughts ? seal.seal : undefined));
+    const { sealsThoughts, envelope } = this.#plan;
+    // Reasoning is sealed for the model that reasoned.
+    const seal = (reasoning: Omit<Reasoning, "model">) => envelope.seal({ model: this.#head.model, ...reasoning });
+    return this.#open((place) => new ReasoningWriter(this.#emit, place, sealsThoughts ? seal : undefined));
   }
 
   #getMessage(): MessageWriter {
@@ -299,11 +301,11 @@ class ItemEvents {
 /** Writes a reasoning item: the thoughts' text as its summary, and all of them sealed. */
 class ReasoningWriter implements ItemWriter {
   readonly #events: ItemEvents;
-  readonly #seal: ((thoughts: Thoughts) => string) | undefined;
+  readonly #seal: ((reasoning: Omit<Reasoning, "model">) => string) | undefined;
   readonly #details: unknown[] = [];
   #text = "";
 
-  constructor(emit: Emit, place: ItemPlace, seal: ((thoughts: Thoughts) => string) | undefined) {
+  constructor(emit: Emit, place: ItemPlace, seal: ((reasoning: Omit<Reasoning, "model">) => string) | undefined) {
     this.#events = new ItemEvents(emit, "rs", place);
     this.#seal = seal;
     this.#events.added({ id: this.#events.id, type: "reasoning", status: "in_progress", summary: [] });

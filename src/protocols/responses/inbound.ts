@@ -13,7 +13,7 @@ import {
   type ToolChoice,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { type ReasoningSeal, removeOwnThoughts } from "./reasoning-seal.ts";
+import { isOwnEnvelope, type ReasoningEnvelope } from "../reasoning-envelope.ts";
 import type {
   CustomTool,
   FunctionTool,
@@ -33,15 +33,17 @@ const warningsMax = 20;
 
 /** What a request's translation needs beside the request. */
 export interface TranslationOptions extends StoredContext {
-  /** For the caller's account and the request's model. */
-  seal: ReasoningSeal;
+  /** For the caller's account. */
+  envelope: ReasoningEnvelope;
+  /** The id of the model; default the name in the request. */
+  model?: string;
 }
 
 /** What an answer's translation needs to know of its request. */
 export interface ResponsePlan {
   request: ResponsesRequest;
   tools: ToolSet;
-  seal: ReasoningSeal;
+  envelope: ReasoningEnvelope;
   stored: boolean;
   /** Whether reasoning items carry `encrypted_content`. */
   sealsThoughts: boolean;
@@ -81,7 +83,7 @@ export function toChatRequest(
   options: TranslationOptions,
 ): { chat: ChatRequest; plan: ResponsePlan } {
   checkResponsesRequest(request);
-  const { seal, earlier = [], stored } = options;
+  const { envelope, model = request.model, earlier = [], stored } = options;
   const input = resolveInput(request, options);
   const warnings = new Set<string>();
   const warn = (sentence: string) => {
@@ -89,7 +91,7 @@ export function toChatRequest(
   };
   const tools = new ToolSet(warn);
   tools.add(request.tools ?? [], "tools", false);
-  const conversation = new Conversation(tools, seal, warn);
+  const conversation = new Conversation({ tools, envelope, model, warn });
   conversation.addSystem(request.instructions ?? "");
   for (const item of earlier) conversation.add(item, "previous_response_id");
   input.forEach((item, index) => {
@@ -104,7 +106,7 @@ export function toChatRequest(
     ...toSettings(request, warn),
   };
   const sealsThoughts = stored || includes(request, "reasoning.encrypted_content");
-  const plan = { request, tools, seal, stored, sealsThoughts, input, warnings: [...warnings] };
+  const plan = { request, tools, envelope, stored, sealsThoughts, input, warnings: [...warnings] };
   return { chat, plan };
 }
 
@@ -204,6 +206,15 @@ class AssistantTurn {
   }
 }
 
+/** What a conversation is translated with. */
+interface ConversationOptions {
+  tools: ToolSet;
+  envelope: ReasoningEnvelope;
+  /** The id of the model that the request is for: it alone can use what was sealed for it. */
+  model: string;
+  warn(sentence: string): void;
+}
+
 /**
  * Puts items together to messages: what the model said in a row becomes one message, and results stand right behind the
  * message with their calls, wherever the client put them.
@@ -212,12 +223,14 @@ class Conversation {
   readonly #entries: (Message | AssistantTurn)[] = [];
   readonly #turns = new Map<string, AssistantTurn>();
   readonly #tools: ToolSet;
-  readonly #seal: ReasoningSeal;
+  readonly #envelope: ReasoningEnvelope;
+  readonly #model: string;
   readonly #warn: (sentence: string) => void;
 
-  constructor(tools: ToolSet, seal: ReasoningSeal, warn: (sentence: string) => void) {
+  constructor({ tools, envelope, model, warn }: ConversationOptions) {
     this.#tools = tools;
-    this.#seal = seal;
+    this.#envelope = envelope;
+    this.#model = model;
     this.#warn = warn;
   }
 
@@ -331,15 +344,32 @@ class Conversation {
 
   #addThoughts(encryptedContent: string | null | undefined, path: string): void {
     if (!encryptedContent) return;
-    const thoughts = this.#seal.open(encryptedContent, `${path}.encrypted_content`);
-    if (thoughts === undefined) {
+    const opened = this.#envelope.open(encryptedContent);
+    if (opened.origin === "altered" || opened.origin === "foreign") throw unverified(`${path}.encrypted_content`);
+    if (opened.origin !== "own" || opened.reasoning.model !== this.#model) {
       this.#warn("Left out encrypted_content that this model cannot use");
       return;
     }
+    const { details = [], text = "" } = opened.reasoning;
     const turn = this.#getTurn();
-    turn.details.push(...(thoughts.details ?? []));
-    turn.thoughts += thoughts.text ?? "";
+    turn.details.push(...details);
+    turn.thoughts += text;
   }
+}
+
+/** The refusal of an envelope of another account or gateway, or one that was changed. */
+function unverified(param: string): GatewayError {
+  const sentence = "Cannot verify encrypted_content: it was changed, or made for another account; leave the item out";
+  return new GatewayError("invalid_request", sentence, { param, publicCode: "invalid_encrypted_content" });
+}
+
+/** The request without thoughts that were sealed here, for a native route: its provider refuses them. */
+export function removeOwnThoughts(request: ResponsesRequest): ResponsesRequest {
+  if (!Array.isArray(request.input)) return request;
+  const input = request.input.filter(
+    (item) => item.type !== "reasoning" || !("encrypted_content" in item && isOwnEnvelope(item.encrypted_content)),
+  );
+  return input.length === request.input.length ? request : { ...request, input };
 }
 
 type Content = string | readonly { type: string }[];

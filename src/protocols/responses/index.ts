@@ -1,10 +1,10 @@
 import { GatewayError } from "../../contract/index.ts";
 import { type Exchange, expectTranslated, formatEvents, type Inbound, toNamedEvent, tryTranslate } from "../inbound.ts";
+import { createReasoningEnvelope } from "../reasoning-envelope.ts";
 import { toPassedFailure, toResponsesError } from "./errors.ts";
 import { checkResponsesRequest, expandRequest, refuseChatBody, type StoredContext, toChatRequest } from "./inbound.ts";
 import { createResponseHead, ResponseStream, toResponse } from "./inbound-stream.ts";
 import { responsesFormat } from "./passthrough.ts";
-import { createReasoningSeal, type ReasoningSeal } from "./reasoning-seal.ts";
 import type { ResponseItem, ResponseObject, ResponsesRequest } from "./schema.ts";
 
 /** What the translation of a Responses request needs beside the request. */
@@ -36,11 +36,9 @@ export const responsesInbound: Inbound<ResponsesRequest, ResponsesInboundOptions
   },
   toError: toResponsesError,
   open(body, { accountId, sealKey, model, servedModel, now, context, keep }): Exchange {
-    const createSeal = (of: string) => createReasoningSeal(sealKey, accountId, of);
-    // Reasoning is sealed for the model that reasoned.
-    const seal: ReasoningSeal = { ...createSeal(model), seal: (thoughts) => createSeal(servedModel()).seal(thoughts) };
+    const envelope = createReasoningEnvelope(sealKey, accountId);
     const { request: expanded, input } = expandRequest(body, context);
-    const translated = tryTranslate(() => toChatRequest(body, { seal, ...context }));
+    const translated = tryTranslate(() => toChatRequest(body, { envelope, model, ...context }));
     const { chat, plan } = translated instanceof GatewayError ? {} : translated;
     const head = Object.defineProperty(createResponseHead(model, now), "model", { get: servedModel });
     const stream = plan && new ResponseStream(plan, head);

@@ -10,11 +10,9 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
+import { toResponsesDetail } from "../reasoning-details.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { readResponsesUsage } from "./passthrough.ts";
-
-/** The format of `reasoning_details` that carry the sealed thoughts of this protocol, as OpenRouter names it. */
-export const thoughtFormat = "openai-responses-v1";
 
 type Part = Record<string, unknown>;
 
@@ -40,7 +38,7 @@ export function fromResponse(answer: unknown): ChatCompletion {
     }
     if (item.type === "reasoning") {
       thoughts.push(...[...listOf(item.summary), ...listOf(item.content)].map(({ text }) => textOf(text)));
-      const detail = toDetail(item, details.length);
+      const detail = toResponsesDetail(item, details.length);
       if (detail !== undefined) details.push(detail);
     }
     const call = toCall(item, true);
@@ -196,7 +194,7 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
   #end(item: unknown, place: unknown) {
     if (!isRecord(item)) return undefined;
     if (item.type === "reasoning") {
-      const detail = toDetail(item, this.#detailCount);
+      const detail = toResponsesDetail(item, this.#detailCount);
       if (detail === undefined) return undefined;
       this.#detailCount++;
       return { delta: { reasoning_details: [detail] } };
@@ -215,13 +213,4 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
 
 function toDelta(call: ToolCallDelta): Pick<ChunkChoice, "delta"> {
   return { delta: { tool_calls: [call] } };
-}
-
-/** A thought as the answer carries it out, so that the client can bring it back; `undefined` for one that is not sealed. */
-function toDetail(
-  { id, encrypted_content: data }: Record<string, unknown>,
-  index: number,
-): Record<string, unknown> | undefined {
-  if (typeof data !== "string" || data === "") return undefined;
-  return { type: "reasoning.encrypted", id, data, format: thoughtFormat, index };
 }

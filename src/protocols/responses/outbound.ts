@@ -11,8 +11,9 @@ import { isRecord } from "../../lib/json.ts";
 import { getStops, stopCompletion, stopStream } from "../openai/chat.ts";
 import { type ChatOptions, resolveOptions } from "../openai/options.ts";
 import { fitReasoning, toBody, warnOfTier } from "../openai/request.ts";
+import { readResponsesItems } from "../reasoning-details.ts";
 import { withFunctionsAsTools } from "../tools.ts";
-import { fromResponse, ResponsesOutboundStream, thoughtFormat } from "./outbound-stream.ts";
+import { fromResponse, ResponsesOutboundStream } from "./outbound-stream.ts";
 
 const path = "/responses";
 
@@ -177,7 +178,7 @@ function toInput(messages: readonly Message[], { systemRole }: ChatOptions): Ite
 }
 
 /** What the model said: its thoughts, its text, its calls. */
-function toTurn(message: Message, path: string, customCalls: Set<string>): Item[] {
+function toTurn(message: Message & { reasoning_details?: unknown }, path: string, customCalls: Set<string>): Item[] {
   const { content, tool_calls: calls = [] } = message;
   const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : (content ?? []);
   const said = parts.flatMap((part, index): Item[] => {
@@ -193,7 +194,7 @@ function toTurn(message: Message, path: string, customCalls: Set<string>): Item[
     else items.push({ type: "function_call", call_id: id, name, arguments: text });
   }
   // A thought is refused without what followed from it.
-  return items.length === 0 ? [] : [...readThoughts(message), ...items];
+  return items.length === 0 ? [] : [...readResponsesItems(message.reasoning_details), ...items];
 }
 
 function toResult(message: Message & { is_error?: unknown }, path: string, customCalls: ReadonlySet<string>): Item {
@@ -227,14 +228,4 @@ function toPart(part: ContentPart, path: string): Item {
     default:
       throw badRequest("This model takes no sound, expected text, image_url or file parts", path);
   }
-}
-
-/** The sealed thoughts that a client brought back; those of other providers are left out. */
-function readThoughts({ reasoning_details: details }: Message & { reasoning_details?: unknown }): Item[] {
-  if (!Array.isArray(details)) return [];
-  return details.flatMap((detail: unknown): Item[] => {
-    if (!isRecord(detail) || detail.format !== thoughtFormat || typeof detail.data !== "string") return [];
-    const { id, data } = detail;
-    return [{ type: "reasoning", ...(typeof id === "string" && { id }), summary: [], encrypted_content: data }];
-  });
 }

@@ -1,5 +1,5 @@
 import { type Static, type TObject, type TProperties, Type } from "@sinclair/typebox";
-import { optional } from "../../contract/capability.ts";
+import { optional } from "../../contract/optional.ts";
 
 const open = { additionalProperties: true } as const;
 

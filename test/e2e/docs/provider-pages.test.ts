@@ -1,11 +1,14 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
+import { builtIns } from "../../../plugins/index.ts";
 import { createPluginFiles } from "../../../src/cli/plugin-new/plugin-files.ts";
+import { getVariablePrefix } from "../../../src/config/index.ts";
+import { capabilities } from "../../../src/contract/index.ts";
 import { gatewayShell } from "./gateway-shell.ts";
 import { codeBlocks, readPage, readSection, root } from "./pages.ts";
 
-const readyBlocks = codeBlocks(readSection("docs/providers.md", "## Ready manifests"), "sh");
+const readyBlocks = codeBlocks(readSection("docs/providers.md", "## Servers of your own"), "sh");
 const codeOf = codeBlocks(readSection("docs/providers.md", "## Plugin with code"), "sh");
 const tutorial = readSection("docs/providers.md", "## Write a translated provider");
 const secondsMax = 60_000;
@@ -67,7 +70,7 @@ describe("the pages on providers, followed word for word", () => {
       await shell.follow(ready);
       const [code = ""] = codeOf;
       expect(await shell.follow(code)).toContain("beta: 18 of 18");
-      expect(await statusOf("acme", "beta", "vllm")).toEqual(["serving", "serving", "serving"]);
+      expect(await statusOf("acme", "beta")).toEqual(["serving", "serving"]);
     },
     secondsMax,
   );
@@ -104,5 +107,21 @@ test("docs/providers.md names each ready manifest", () => {
     ([, file]) => file as string,
   );
   const there = readdirSync(join(root, "plugins/manifests")).filter((file) => file.endsWith(".json"));
+  expect(named.sort()).toEqual(there.sort());
+});
+
+test("docs/providers.md names each built-in provider with its key and what it serves", () => {
+  const rows = [
+    ...readSection("docs/providers.md", "## Built-in providers").matchAll(
+      /^\| \[.+\| `(\w+)_API_KEY` +\| ([\w, ]+?) +\|$/gm,
+    ),
+  ];
+  const named = rows.map(([, prefix, serves]) => `${prefix} ${serves}`);
+  const there = builtIns
+    .filter(({ credential }) => credential === "key")
+    .map(({ name, models, unlisted }) => {
+      const all = new Set([...models.map(({ capability }) => capability), ...(unlisted ? ["chat" as const] : [])]);
+      return `${getVariablePrefix(name)} ${capabilities.filter((capability) => all.has(capability)).join(", ")}`;
+    });
   expect(named.sort()).toEqual(there.sort());
 });

@@ -164,6 +164,10 @@ const ofOthers = [
   embeddingsBody("embeddings of 300 000 texts", () => list(300_000, () => "a")),
   embeddingsBody("embeddings of 200 000 lists", () => list(150_000, () => [1])),
   embeddingsBody("embeddings of 8 MB of rare CJK", () => "\u9f98".repeat(2_600_000)),
+  post("moderation of 2 048 texts of rare CJK", 4, () => ({
+    path: "/v1/moderations",
+    body: JSON.stringify({ model: "omni-moderation-latest", input: list(2048, () => "\u9f98".repeat(3000)) }),
+  })),
   post("images of a prompt of 8 MB", 4, () => ({
     path: "/v1/images/generations",
     body: JSON.stringify({ model: "famB-3-pro-image-preview", prompt: randomText(8_000_000) }),

@@ -16,6 +16,7 @@ MODELS = {
     "/images/generations": "famB-3-pro-image-preview",
     "/audio/transcriptions": "famW-large-v3-turbo",
     "/audio/speech": "famT/v1-english",
+    "/moderations": "omni-moderation-latest",
 }
 
 

@@ -111,12 +111,6 @@ describe("an administrator", () => {
     expect(data).toContainEqual({ name: "MODELGATE_BOOTSTRAP_KEY", value: "set", source: "environment" });
   });
 
-  test("sees plugins", async () => {
-    const { enter } = await dashboardHttp();
-    const admin = await enter("admin@example.org", "admin");
-    expect(await (await admin.get(`${api}/plugins`)).json()).toEqual({ data: [], warnings: [], degraded: [] });
-  });
-
   test("sees a call while it is running and not afterwards", async () => {
     const answer = Promise.withResolvers<void>();
     const slow = createPlugin({

@@ -14,6 +14,8 @@ const requests: Partial<Record<Capability, object>> = {
   images: { prompt: "A kite", n: 1 },
   transcription: { file: wavFile(1000), response_format: "json", timestamp_granularities: [] },
   speech: { input: "Hello" },
+  moderation: { input: "Hello" },
+  rerank: { query: "Hello", documents: ["Hello", "Bye"] },
 };
 
 /** Serves one request by a plugin whose provider answers so; what came of it in all its parts. */

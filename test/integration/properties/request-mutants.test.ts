@@ -74,6 +74,11 @@ const requests: Partial<Record<Capability, { path: string; body: object }>> = {
     body: { prompt: "A kite", n: 1, size: "1024x1024", quality: "hd", response_format: "b64_json", style: "vivid" },
   },
   speech: { path: "audio/speech", body: { input: "Hello", voice: "alloy", response_format: "wav", speed: 1 } },
+  moderation: { path: "moderations", body: { input: ["Hello", "there"], user: "u" } },
+  rerank: {
+    path: "rerank",
+    body: { query: "Hello", documents: ["a", { text: "b" }], top_n: 1, return_documents: true },
+  },
 };
 
 const simulated = sandbox(builtIns.flatMap(({ models }) => models));

@@ -20,7 +20,15 @@ const body = fc.oneof(
   fc.tuple(json, fc.nat()).map(([text, at]) => text.slice(0, at % (text.length + 1))),
   fc.string({ unit: "binary" }),
 );
-const paths = ["chat/completions", "embeddings", "images/generations", "audio/speech", "audio/transcriptions"];
+const paths = [
+  "chat/completions",
+  "embeddings",
+  "images/generations",
+  "audio/speech",
+  "audio/transcriptions",
+  "moderations",
+  "rerank",
+];
 
 async function expectAnswered(response: Response): Promise<void> {
   const text = await response.text();

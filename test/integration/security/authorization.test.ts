@@ -98,6 +98,11 @@ const file = () => {
   return form;
 };
 const messages = [{ role: "user", content: "Hi" }];
+/** No model of the sandbox ranks, so that a valid key gets as far as the name of the model. */
+const rerank: Row = {
+  body: () => ({ model: "unknown", query: "Hi", documents: ["Hi", "Bye"] }),
+  statuses: { others: 401, key: 400, "other key": 400, "limited key": 400 },
+};
 
 const ofKey: Row = { id: newResponse, statuses: { others: 401, key: 200, "other key": 404, "limited key": 404 } };
 
@@ -123,6 +128,10 @@ const rows: Record<string, Row> = {
   "POST {api}/images/generations": call(() => ({ model: models.images, prompt: "A cat" })),
   "POST {api}/audio/transcriptions": call(file),
   "POST {api}/audio/speech": call(() => ({ model: models.speech, input: "Hi" })),
+  "POST {api}/moderations": call(() => ({ model: models.moderation, input: "Hi" })),
+  "POST {api}/rerank": rerank,
+  "POST /v2/rerank": rerank,
+  "POST /api/v2/rerank": rerank,
   "GET {api}/models": key(200),
   "GET {api}/v1/models": key(200),
   "GET {api}/models/:model": key(200, { id: () => models.chat as string }),

@@ -105,7 +105,7 @@ export function organizationRows<Row>(
     [`POST ${project}/users/:user_id`]: managed(200, { id: newMate, body: { role: "member" } }),
     [`DELETE ${project}/users/:user_id`]: managed(200, { id: newMate }),
   };
-  const kinds = ["completions", "embeddings", "images", "audio_speeches", "audio_transcriptions"];
+  const kinds = ["completions", "embeddings", "moderations", "images", "audio_speeches", "audio_transcriptions"];
   const usage = [...kinds.map((kind) => `usage/${kind}`), "costs"].map((name) => [`GET ${path}/${name}`, ofUsage()]);
   return {
     ...projects,

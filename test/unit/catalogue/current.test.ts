@@ -14,6 +14,7 @@ const current = new Map<string, Model[]>(
   ),
 );
 const models = [...current.values()].flat();
+const owners = new Map([...current].flatMap(([plugin, list]) => list.map((model) => [model, plugin])));
 const rows: [string, Model][] = models.map((model) => [model.id, model]);
 
 describe("the current models", () => {
@@ -37,9 +38,13 @@ describe("the current models", () => {
   });
 
   test.each(rows)("%s is premium, under its provider's own id, with limits, source and day", (id, model) => {
-    // A cloud's name stands before those of its models, which others sell too.
-    const upstreamId = id.replace(/^(azure|bedrock|vertex)\/(regional\/)?/, "");
-    expect(model).toMatchObject({ premium: true, upstreamId, source: expect.stringMatching(/^https:/) });
+    // The plugin's name stands before those of its models, which others sell too; but for those of the specification.
+    const plugin = owners.get(model) as string;
+    const bare = files.has(plugin) ? id : id.replace(new RegExp(`^${plugin}/(regional/)?`), "");
+    expect(bare === id).toBe(files.has(plugin));
+    // Fireworks writes the owner's account before it.
+    expect(model.upstreamId.replace(/^accounts\/fireworks\/(models|routers)\//, "")).toBe(bare);
+    expect(model).toMatchObject({ premium: true, source: expect.stringMatching(/^https:/) });
     expect(Date.parse(model.checkedOn ?? "")).toBeGreaterThan(Date.parse("2026-11-01"));
     if (model.capability !== "chat") return;
     expect(model.contextTokens).toBeGreaterThan(1000);

@@ -14,13 +14,19 @@ const provider = (facts: {
   last?: LastOutcomes;
   attempts?: number;
   errors?: number;
+  hasRecovered?: boolean;
   keys?: readonly Health[];
   routes?: number;
   pausedRoutes?: number;
 }) =>
   providerHealth({
     ...{ last: facts.last ?? {}, keys: facts.keys ?? [], now },
-    recent: { attempts: facts.attempts ?? 0, errors: facts.errors ?? 0, at: now, failingSince: undefined },
+    recent: {
+      attempts: facts.attempts ?? 0,
+      errors: facts.errors ?? 0,
+      hasRecovered: facts.hasRecovered ?? false,
+      failingSince: undefined,
+    },
     circuits: { routes: facts.routes ?? 3, pausedRoutes: facts.pausedRoutes ?? 0 },
   }).state;
 const key = (last: LastOutcomes, isPaused = false) => keyHealth(last, isPaused, now);
@@ -58,6 +64,7 @@ describe("a provider is", () => {
     ["degraded from a twentieth of errors on", { attempts: 100, errors: 5 }, "degraded"],
     ["failing from a half on", { attempts: 36, errors: 18 }, "failing"],
     ["failing where its only attempt failed", { attempts: 1, errors: 1 }, "failing"],
+    ["degraded once many attempts in a row succeeded", { attempts: 30, errors: 15, hasRecovered: true }, "degraded"],
     ["failing while all routes are paused", { attempts: 100, errors: 1, pausedRoutes: 3 }, "failing"],
     ["degraded while a route is paused", { attempts: 100, errors: 1, pausedRoutes: 1 }, "degraded"],
     ["refused where its key is", { attempts: 9, errors: 1, keys: [bad] }, "refused"],
@@ -76,6 +83,15 @@ describe("a provider is", () => {
       "failing where a call failed after the test",
       { last: { error: { at: now, ...down }, test: { at: now - 1, ...ok } }, attempts: 9, errors: 9 },
       "failing",
+    ],
+    [
+      "working after a test that succeeded and calls since then",
+      {
+        last: { error: { at: now - 2, ...down }, test: { at: now - 1, ...ok }, success: { at: now } },
+        attempts: 9,
+        errors: 8,
+      },
+      "working",
     ],
   ] as [string, Parameters<typeof provider>[0], string][])("%s", (_, facts, state) => {
     expect(provider(facts)).toBe(state as Health["state"]);

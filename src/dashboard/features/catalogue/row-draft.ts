@@ -10,6 +10,8 @@ const metersOf: Record<Capability, readonly Meter[]> = {
   images: ["image", "inputToken", "outputToken", "imageOutputToken", "call"],
   transcription: ["audioMs", "inputToken", "audioInputToken", "outputToken", "call"],
   speech: ["character", "inputToken", "outputToken", "audioOutputToken", "call"],
+  moderation: ["inputToken", "call"],
+  rerank: ["inputToken", "call"],
 };
 
 export function shownMeters({ capability, rates }: RowDraft): Meter[] {
@@ -151,6 +153,8 @@ const exampleOf: Record<Capability, { text: string; amounts: Partial<Record<Mete
   images: { text: "one image", amounts: { image: 1, call: 1 } },
   transcription: { text: "one minute of audio", amounts: { audioMs: 60_000, call: 1 } },
   speech: { text: "1,000 characters", amounts: { character: 1000, call: 1 } },
+  moderation: { text: "1,000 input tokens", amounts: { inputToken: 1000, call: 1 } },
+  rerank: { text: "1,000 input tokens", amounts: { inputToken: 1000, call: 1 } },
 };
 
 /** What an example call costs with the markup, in dollars; `undefined` while a rate is not a number. */

@@ -14,6 +14,8 @@ export const capabilityNames: Record<Capability, string> = {
   images: "Images",
   transcription: "Transcription",
   speech: "Speech",
+  moderation: "Moderation",
+  rerank: "Rerank",
 };
 
 /** What a chat model can do beside answering text by text. */

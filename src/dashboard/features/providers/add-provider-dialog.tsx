@@ -1,10 +1,10 @@
-import { useRef } from "react";
 import { api, request } from "../../data/api.ts";
 import { PasswordField, SelectField, TextAreaField, TextField } from "../../kit/field.tsx";
-import { FormDialog, useForm } from "../../kit/form.tsx";
-import { type ProviderList, refreshProviders } from "./api.ts";
+import { FormDialog, type useForm } from "../../kit/form.tsx";
+import { type ProviderList, refreshProviders, testUnsaved } from "./api.ts";
+import { CredentialFields, readFields } from "./keys-part.tsx";
 import { readForm, toManifest } from "./manifest-form.ts";
-import { runTest } from "./provider-dialog.tsx";
+import { TestFailure, useTestedForm } from "./tested-form.tsx";
 
 const another = "another";
 const credentials = [
@@ -25,40 +25,59 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
     [another, "Another provider with OpenAI's protocol"] as const,
   ];
   const asksAboutSandbox = list.sandbox.active && list.sandbox.source !== "environment";
-  // What was done before a later step failed is not done again.
-  const isAdded = useRef(false);
-  const initial = { kind: kinds[0]?.[0] ?? another, sandbox: "off" as "off" | "on", key: "", ...readForm(undefined) };
-  const form = useForm(initial, async (values) => {
-    const { kind, sandbox, key } = values;
-    const ready = list.ready.find(({ name }) => name === kind);
-    const name = kind === another ? values.name.trim() : kind;
-    if (asksAboutSandbox) await request(api.admin.providers.sandbox.post({ setting: sandbox }));
-    if ((kind === another || ready !== undefined) && !isAdded.current) {
-      await request(api.admin.providers.post({ name, manifest: toManifest(values, ready?.manifest) }));
-      isAdded.current = true;
-    }
-    if (key.trim() !== "") await request(api.admin.providers({ id: name }).keys.post({ key }));
-    await refreshProviders();
-    onClose();
-    if (key.trim() !== "" || values.credential === "none") void runTest(name);
+  const initial = {
+    ...{
+      kind: kinds[0]?.[0] ?? another,
+      sandbox: "off" as "off" | "on",
+      key: "",
+      fields: {} as Record<string, string>,
+    },
+    ...readForm(undefined),
+  };
+  /** What the values stand for: the provider, its manifest if it is new, and its key. */
+  const read = (values: typeof initial) => {
+    const manifestOfReady = list.ready.find((entry) => entry.name === values.kind)?.manifest;
+    const isNew = values.kind === another || manifestOfReady !== undefined;
+    const fields = readFields(values.fields);
+    return {
+      name: values.kind === another ? values.name.trim() : values.kind,
+      ...(isNew && { manifest: toManifest(values, manifestOfReady) }),
+      ...(values.key.trim() !== "" && { key: values.key.trim() }),
+      ...(Object.keys(fields).length > 0 && { fields }),
+    };
+  };
+  const form = useTestedForm(initial, {
+    nameOf: (values) => read(values).name,
+    test: (values) => testUnsaved(read(values)),
+    save: async (values) => {
+      const { name, manifest, ...secret } = read(values);
+      if (asksAboutSandbox) await request(api.admin.providers.sandbox.post({ setting: values.sandbox }));
+      if (manifest === undefined) await request(api.admin.providers({ id: name }).keys.post(secret));
+      else await request(api.admin.providers.post({ name, manifest, ...secret }));
+      await refreshProviders();
+      onClose();
+    },
   });
-  const { kind, key, name, base_url, models, credential } = form.values;
+  const { kind, key, fields, name, base_url, models, credential } = form.values;
   const ready = list.ready.find((entry) => entry.name === kind);
   const isManifest = kind === another || ready !== undefined;
   const choose = (chosen: string) => {
     const found = list.ready.find((entry) => entry.name === chosen);
-    form.set({ kind: chosen, ...readForm(found?.manifest) });
+    form.set({ kind: chosen, key: "", fields: {}, ...readForm(found?.manifest) });
   };
   const isComplete =
     (isManifest ? base_url.trim() !== "" && models.trim() !== "" && (kind !== another || name.trim() !== "") : true) &&
-    ((isManifest && credential === "none") || key.trim() !== "");
+    ((isManifest && credential === "none") ||
+      key.trim() !== "" ||
+      Object.values(fields).some((text) => text.trim() !== ""));
+  const credentialForm = builtIn.find((entry) => entry.name === kind)?.credential_form ?? null;
   return (
     <FormDialog
       title="Add provider"
-      description="Its models can be called as soon as it is added."
+      description="It is called once before anything is saved. Its models can be called as soon as it is added."
       form={form}
-      label="Add provider"
-      busyLabel="Adding…"
+      label={form.failure === undefined ? "Add provider" : "Save anyway"}
+      busyLabel="Testing…"
       isComplete={isComplete}
       onClose={onClose}
     >
@@ -67,21 +86,34 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
         <TextField label="Name" placeholder="my-provider" autoComplete="off" {...form.field("name")} />
       )}
       {isManifest && <ManifestFields form={form} isNew={kind === another} />}
-      <PasswordField
-        label={isManifest && credential === "none" ? "API key (optional)" : "API key"}
-        autoComplete="off"
-        {...form.field("key")}
-        hint="Stored encrypted, and never shown again. More keys can be added later."
-      />
+      {credentialForm !== null && (
+        <CredentialFields
+          fields={credentialForm.fields}
+          toProps={(field) => ({
+            value: fields[field] ?? "",
+            onText: (text) => form.set({ fields: { ...fields, [field]: text } }),
+            error: form.fieldError(field),
+          })}
+        />
+      )}
+      {credentialForm === null && (
+        <PasswordField
+          label={isManifest && credential === "none" ? "API key (optional)" : "API key"}
+          autoComplete="off"
+          {...form.field("key")}
+          hint="Stored encrypted, and never shown again. More keys can be added later."
+        />
+      )}
       {asksAboutSandbox && (
         <SelectField
           label="Sandbox"
           options={sandboxChoices}
           value={form.values.sandbox}
           onText={(sandbox) => form.set({ sandbox })}
-          hint="All answers are simulated until now."
+          hint="All answers have been simulated so far."
         />
       )}
+      <TestFailure failure={form.failure} />
     </FormDialog>
   );
 }

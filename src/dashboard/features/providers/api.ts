@@ -2,21 +2,55 @@ import useSWR, { mutate } from "swr";
 import { api, request } from "../../data/api.ts";
 
 const getProviders = () => request(api.admin.providers.get());
+const getStatus = () => request(api.status.get());
+const getAttention = () => request(api.admin.attention.get());
 
 export type ProviderList = Awaited<ReturnType<typeof getProviders>>;
 export type Provider = ProviderList["data"][number];
+export type ProviderHealth = Provider["health"];
 export type ProviderKey = Provider["keys"][number];
 export type ProviderRoute = Provider["routes"][number];
 export type Attempts = ProviderRoute["attempts"];
+export type StatusRow = Awaited<ReturnType<typeof getStatus>>["data"][number];
+const test = (name: string, keyId?: string) =>
+  request(api.admin.providers({ id: name }).test.post(keyId === undefined ? {} : { key_id: keyId }));
+export type TestResult = Awaited<ReturnType<typeof test>>;
 
 export const useProviders = () =>
   useSWR("admin-providers", getProviders, { refreshInterval: 5000, keepPreviousData: true });
 
-/** Shows a change at once, also on the pages about plugins and models and in the shell. */
+/** What everybody sees of the providers' health. */
+export const useStatus = () => useSWR("status", getStatus, { refreshInterval: 15_000, keepPreviousData: true });
+
+/** How many providers and alerts need somebody, for the navigation of administrators. */
+export const useAttention = (isStaff: boolean) =>
+  useSWR(isStaff ? "admin-attention" : null, getAttention, { refreshInterval: 15_000, keepPreviousData: true });
+
+/** Shows a change at once, also on the page about models and in the shell. */
 export async function refreshProviders(): Promise<void> {
   await mutate("admin-providers");
-  for (const key of ["admin-plugins", "admin-catalogue", "gateway", "models"]) void mutate(key);
+  for (const key of ["admin-catalogue", "admin-attention", "status", "gateway", "models"]) void mutate(key);
 }
+
+/** Calls the provider once, with the stored key of this id or the first. */
+export async function testProvider(name: string, keyId?: string): Promise<TestResult> {
+  const result = await test(name, keyId);
+  await refreshProviders();
+  return result;
+}
+
+/** A provider or a key that is not saved yet. */
+export interface UnsavedProvider {
+  readonly name: string;
+  /** Of a new provider. */
+  readonly manifest?: object;
+  readonly key?: string;
+  readonly fields?: object;
+}
+
+/** Calls a provider once as it would be called after saving. */
+export const testUnsaved = (unsaved: UnsavedProvider): Promise<TestResult> =>
+  request(api.admin.providers.test.post(unsaved));
 
 /** The attempts of several routes or keys as one. */
 export function sumAttempts(all: readonly (Attempts | null)[]): {

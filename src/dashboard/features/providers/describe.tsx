@@ -6,7 +6,7 @@ const statuses: Record<string, readonly [string, string]> = {
   no_credential: ["no API key", "badge"],
   disabled: ["disabled", "badge"],
   sandbox: ["simulated", "badge is-accent"],
-  refused: ["refused", "badge is-bad"],
+  refused: ["not loaded", "badge is-bad"],
 };
 
 /** Label and badge by the state of the circuit breaker. */
@@ -15,6 +15,9 @@ export const circuits: Record<string, readonly [string, string]> = {
   half_open: ["half-open", "badge is-warn"],
   open: ["paused", "badge is-bad"],
 };
+
+/** The page of a provider. */
+export const toProviderPath = (name: string): string => `/admin/providers/${encodeURIComponent(name)}`;
 
 export function ProviderStatus({ status }: { status: string }) {
   const [label, badge] = statuses[status] ?? [status, "badge"];

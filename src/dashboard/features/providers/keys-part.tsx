@@ -1,14 +1,19 @@
 import { useState } from "react";
 import { api, request } from "../../data/api.ts";
+import { useMayAdminister } from "../../data/roles.ts";
 import { formatAge } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Callout } from "../../kit/feedback.tsx";
 import { PasswordField, TextAreaField, TextField } from "../../kit/field.tsx";
-import { Form, Submit, useForm } from "../../kit/form.tsx";
+import { Form, Submit } from "../../kit/form.tsx";
+import { Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { type Provider, type ProviderKey, refreshProviders } from "./api.ts";
-import { CircuitState, describeErrors } from "./describe.tsx";
+import { useAction } from "../../kit/use-action.ts";
+import { type Provider, type ProviderKey, refreshProviders, testProvider, testUnsaved } from "./api.ts";
+import { describeErrors } from "./describe.tsx";
+import { describeTest, HealthState } from "./health.tsx";
+import { TestFailure, useTestedForm } from "./tested-form.tsx";
 
 /** The keys of a provider by their last characters, and a field for another. */
 export function KeysPart({
@@ -19,10 +24,11 @@ export function KeysPart({
   onRemove: (key: ProviderKey) => void;
 }) {
   const [replaced, replace] = useState<ProviderKey>();
+  const mayChange = useMayAdminister();
   const source = keys[0]?.source ?? null;
   const columns: readonly Column<ProviderKey>[] = [
     { name: "Key", className: "lead", cell: (key) => <KeyName keyOf={key} index={keys.indexOf(key)} /> },
-    { name: "State", cell: ({ state, readable }) => (readable ? <CircuitState state={state} /> : <Unreadable />) },
+    { name: "State", cell: (key) => (key.readable ? <KeyState keyOf={key} /> : <Unreadable />) },
     { name: "Calls (15 min)", className: "end", cell: ({ attempts }) => attempts?.calls ?? "–" },
     {
       name: "Errors",
@@ -36,22 +42,34 @@ export function KeysPart({
       className: "tight actions",
       isUnnamed: true,
       cell: (key) =>
-        key.id !== null && (
-          <KeyActions last4={key.last4} onReplace={() => replace(key)} onRemove={() => onRemove(key)} />
+        key.id !== null &&
+        mayChange && (
+          <KeyActions
+            name={name}
+            keyId={key.id}
+            last4={key.last4}
+            onReplace={() => replace(key)}
+            onRemove={() => onRemove(key)}
+          />
         ),
     },
   ];
   return (
-    <section className="stack stack-tight" aria-label="API keys">
-      <h3>API keys</h3>
+    <Section title="API keys">
       {source !== null && (
-        <Callout>The environment sets {source}. It is used instead of keys that are stored here.</Callout>
+        <div className="card-body">
+          <Callout>The environment sets {source}. It is used instead of keys that are stored here.</Callout>
+        </div>
       )}
-      {keys.length > 0 && <Table rows={keys} rowKey={({ id }) => id ?? crypto.randomUUID()} columns={columns} />}
-      {source === null && (
-        <KeyForm key={replaced?.id ?? "new"} {...{ name, credential, replaced, onDone: () => replace(undefined) }} />
+      {keys.length > 0 && (
+        <Table rows={keys} rowKey={(key) => key.id ?? String(keys.indexOf(key))} columns={columns} sortName="keys" />
       )}
-    </section>
+      {source === null && mayChange && (
+        <div className="card-body">
+          <KeyForm key={replaced?.id ?? "new"} {...{ name, credential, replaced, onDone: () => replace(undefined) }} />
+        </div>
+      )}
+    </Section>
   );
 }
 
@@ -80,15 +98,39 @@ function Unreadable() {
   );
 }
 
+/** The state of a key, and why. */
+function KeyState({ keyOf: { health } }: { keyOf: ProviderKey }) {
+  const { state, reason, last_error: error, last_test: test } = health;
+  if (state === null) return <span className="soft">not in use</span>;
+  const isTestLast = test !== null && !test.ok && (error === null || test.at > error.at);
+  const words =
+    state === "refused" || state === "degraded" ? ((isTestLast ? test.error : error?.message) ?? reason) : null;
+  return (
+    <>
+      <HealthState state={state} />
+      <span className="sub break">{words}</span>
+    </>
+  );
+}
+
 interface KeyActionsProps {
+  name: string;
+  keyId: string;
   last4: string;
   onReplace: () => void;
   onRemove: () => void;
 }
 
-function KeyActions({ last4, onReplace, onRemove }: KeyActionsProps) {
+function KeyActions({ name, keyId, last4, onReplace, onRemove }: KeyActionsProps) {
+  const test = useAction(async () => {
+    const result = await testProvider(name, keyId);
+    if (result.ok) toast(describeTest(name, result));
+  });
   return (
     <span className="row">
+      <Button look="small" aria-label={`Test key ${last4}`} disabled={test.isBusy} onClick={() => void test.run()}>
+        {test.isBusy ? "Testing…" : "Test"}
+      </Button>
       <Button look="small" aria-label={`Replace key ${last4}`} onClick={onReplace}>
         Replace
       </Button>
@@ -128,29 +170,35 @@ function FieldsForm({
   replaced,
   onDone,
 }: KeyFormProps & { credential: NonNullable<KeyFormProps["credential"]> }) {
-  const form = useForm(Object.fromEntries(fields.map((field) => [field.name, ""])), async (values) => {
-    const given = Object.entries(values).filter(([, value]) => value.trim() !== "");
-    await save(name, replaced, { fields: Object.fromEntries(given) });
-    form.reset();
-    await refreshProviders();
-    toast(`${name} has a new credential; it is used from now on`);
-    onDone();
+  const form = useTestedForm(Object.fromEntries(fields.map((field) => [field.name, ""])), {
+    nameOf: () => name,
+    test: (values) => testUnsaved({ name, fields: readFields(values) }),
+    save: async (values) => {
+      await save(name, replaced, { fields: readFields(values) });
+      form.reset();
+      await refreshProviders();
+      toast(`${name} has a new credential; it is used from now on`);
+      onDone();
+    },
   });
   return (
     <Form form={form} className="stack stack-tight">
       <p className="hint">
         Fill in those that belong together. What is secret is stored encrypted, and never shown again.
       </p>
-      {fields.map(({ name: field, label, secret, example, is_file: isFile }) => {
-        const shared = { label, autoComplete: "off", ...form.field(field) };
-        if (isFile) return <TextAreaField key={field} rows={4} spellCheck={false} {...shared} />;
-        if (secret) return <PasswordField key={field} {...shared} />;
-        return <TextField key={field} placeholder={example} {...shared} />;
-      })}
+      <CredentialFields fields={fields} toProps={form.field} />
+      <TestFailure failure={form.failure} />
       <div className="row">
         <Submit
           form={form}
-          label={replaced === undefined ? "Add credential" : "Replace credential"}
+          label={
+            form.failure !== undefined
+              ? "Save anyway"
+              : replaced === undefined
+                ? "Add credential"
+                : "Replace credential"
+          }
+          busyLabel="Testing…"
           look=""
           isComplete={Object.values(form.values).some((value) => value.trim() !== "")}
         />
@@ -160,26 +208,58 @@ function FieldsForm({
   );
 }
 
-function OneKeyForm({ name, replaced, onDone }: KeyFormProps) {
-  const form = useForm({ key: "" }, async ({ key }) => {
-    await save(name, replaced, { key });
-    form.reset();
-    await refreshProviders();
-    toast(`${name} has a new key; it is used from now on`);
-    onDone();
+type CredentialField = NonNullable<Provider["credential_form"]>["fields"][number];
+
+/** The fields that are filled in. */
+export function readFields(values: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value.trim() !== ""));
+}
+
+/** The fields of a credential that is more than one key. */
+export function CredentialFields({
+  fields,
+  toProps,
+}: {
+  fields: readonly CredentialField[];
+  toProps: (name: string) => { value: string; onText: (text: string) => void; error?: string | undefined };
+}) {
+  return fields.map(({ name: field, label, secret, example, is_file: isFile }) => {
+    const shared = { label, autoComplete: "off", ...toProps(field) };
+    if (isFile) return <TextAreaField key={field} rows={4} spellCheck={false} {...shared} />;
+    if (secret) return <PasswordField key={field} {...shared} />;
+    return <TextField key={field} placeholder={example} {...shared} />;
   });
+}
+
+function OneKeyForm({ name, replaced, onDone }: KeyFormProps) {
+  const form = useTestedForm(
+    { key: "" },
+    {
+      nameOf: () => name,
+      test: ({ key }) => testUnsaved({ name, key }),
+      save: async ({ key }) => {
+        await save(name, replaced, { key });
+        form.reset();
+        await refreshProviders();
+        toast(`${name} has a new key; it is used from now on`);
+        onDone();
+      },
+    },
+  );
   return (
     <Form form={form} className="stack stack-tight">
       <PasswordField
         label={replaced === undefined ? "Add a key" : `New key instead of …${replaced.last4}`}
         autoComplete="off"
         {...form.field("key")}
-        hint="Stored encrypted, and never shown again"
+        hint="Tested first. Stored encrypted, and never shown again"
       />
+      <TestFailure failure={form.failure} />
       <div className="row">
         <Submit
           form={form}
-          label={replaced === undefined ? "Add key" : "Replace key"}
+          label={form.failure !== undefined ? "Save anyway" : replaced === undefined ? "Add key" : "Replace key"}
+          busyLabel="Testing…"
           look=""
           isComplete={form.values.key.trim() !== ""}
         />

@@ -15,12 +15,14 @@ interface Manifest {
   credential?: "key" | "none";
   options?: object;
   models?: { id: string; upstreamId?: string }[];
+  unlisted?: { prefix?: string };
 }
 
 /** The form of a ready manifest, or an empty one. */
 export function readForm(manifest: unknown): ManifestForm {
-  const { baseUrl = "", credential = "key", options, models = [] } = (manifest ?? {}) as Manifest;
+  const { baseUrl = "", credential = "key", options, models = [], unlisted } = (manifest ?? {}) as Manifest;
   const lines = models.map(({ id, upstreamId = id }) => (upstreamId === id ? id : `${id} ${upstreamId}`));
+  if (unlisted !== undefined) lines.push("*");
   return {
     name: "",
     base_url: baseUrl,
@@ -34,7 +36,7 @@ export function readForm(manifest: unknown): ManifestForm {
 
 /** The manifest of a form. Rows of the ready manifest keep what the form does not show. @throws {Error} */
 export function toManifest(form: ManifestForm, ready: unknown): object {
-  const { models: known = [], name: _, ...rest } = (ready ?? {}) as Manifest & { name?: string };
+  const { models: known = [], name: _, unlisted, ...rest } = (ready ?? {}) as Manifest & { name?: string };
   const price = toPrice(form);
   const terms = { premium: price !== undefined, ...(price && { price }) };
   const lines = form.models.split("\n").map((line) => line.trim());
@@ -51,7 +53,7 @@ export function toManifest(form: ManifestForm, ready: unknown): object {
     credential: form.credential,
     ...(form.manifest.trim() !== "" && { options: readOptions(form.manifest) }),
     models: rows,
-    ...(lines.includes("*") && { unlisted: { ...terms, price: price ?? free } }),
+    ...(lines.includes("*") && { unlisted: { ...unlisted, ...terms, price: price ?? free } }),
   };
 }
 

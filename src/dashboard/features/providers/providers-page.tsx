@@ -1,25 +1,24 @@
 import { useState } from "react";
+import { Link } from "wouter";
 import { formatMs } from "../../format.ts";
-import { Button, LinkButton } from "../../kit/button.tsx";
-import { Loaded } from "../../kit/feedback.tsx";
+import { Button } from "../../kit/button.tsx";
+import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { AddProviderDialog } from "./add-provider-dialog.tsx";
 import { type Provider, type ProviderList, sumAttempts, useProviders } from "./api.ts";
-import { describeErrors, ProviderStatus } from "./describe.tsx";
-import { ProviderDialog } from "./provider-dialog.tsx";
+import { describeErrors, ProviderStatus, toProviderPath } from "./describe.tsx";
+import { HealthState, Strip } from "./health.tsx";
 import { SandboxSection } from "./sandbox-section.tsx";
 
 export default function ProvidersPage() {
   const providers = useProviders();
   const [isAdding, setAdding] = useState(false);
-  const [chosen, choose] = useState<string>();
-  const provider = providers.data?.data.find(({ name }) => name === chosen);
   return (
     <>
       <PageHead
         title="Providers"
-        description="Where models come from: keys, order and health. Changes take effect at once."
+        description="Where models come from: health, keys, order, and what could not be loaded. Changes take effect at once."
       >
         <Button look="primary" icon="plus" disabled={providers.data === undefined} onClick={() => setAdding(true)}>
           Add provider
@@ -29,11 +28,16 @@ export default function ProvidersPage() {
         <Loaded state={providers} lines={8}>
           {(list) => (
             <>
+              {[...list.degraded, ...list.warnings].map((sentence) => (
+                <Callout key={sentence} tone="warn">
+                  {sentence}
+                </Callout>
+              ))}
               <Section title="Providers">
                 <Table
                   rows={sortProviders(list)}
                   rowKey={({ name, origin }) => `${name} ${origin}`}
-                  columns={toColumns(choose)}
+                  columns={columns}
                 />
               </Section>
               <SandboxSection sandbox={list.sandbox} />
@@ -44,58 +48,85 @@ export default function ProvidersPage() {
       {isAdding && providers.data !== undefined && (
         <AddProviderDialog list={providers.data} onClose={() => setAdding(false)} />
       )}
-      {provider !== undefined && <ProviderDialog provider={provider} onClose={() => choose(undefined)} />}
     </>
   );
 }
 
-/** Those in use first. */
+const healthOrder = ["refused", "failing", "degraded"];
+const statusOrder = ["refused", "previous", "serving", "disabled"];
+
+/** Those in trouble first, then those in use. */
 function sortProviders({ data }: ProviderList): Provider[] {
-  const rank = ({ status }: Provider) => ["refused", "previous", "serving", "disabled"].indexOf(status) + 1 || 9;
+  const rank = ({ status, health }: Provider) =>
+    healthOrder.indexOf(health.state ?? "") + 1 || 10 + (statusOrder.indexOf(status) + 1 || 9);
   return data.toSorted((one, other) => rank(one) - rank(other) || (one.name < other.name ? -1 : 1));
 }
 
-function toColumns(choose: (name: string) => void): readonly Column<Provider>[] {
-  return [
-    {
-      name: "Provider",
-      className: "name lead",
-      cell: ({ name, base_url, error, status }) => (
-        <>
-          <LinkButton onClick={() => choose(name)}>{name}</LinkButton>
-          <span className="sub break">{status === "refused" ? error : base_url}</span>
-        </>
-      ),
-    },
-    { name: "Status", cell: ({ status }) => <ProviderStatus status={status} /> },
-    {
-      name: "Keys",
-      className: "end",
-      cell: ({ keys, credential }) => (credential === "none" ? "not needed" : keys.length),
-    },
-    { name: "Models", className: "end", cell: ({ served_models, models }) => served_models || models },
-    { name: "Calls (15 min)", className: "end", cell: (provider) => sumOf(provider).calls },
-    { name: "Errors", className: "end", cell: (provider) => describeErrors(sumOf(provider)) },
-    { name: "p95", className: "end", cell: (provider) => formatMs(sumOf(provider).p95_ms) },
-    { name: "Order", className: "end soft", cell: describeOrder },
-    {
-      name: "Actions",
-      className: "tight actions",
-      isUnnamed: true,
-      cell: ({ name }) => (
-        <Button look="small" aria-label={`Manage ${name}`} onClick={() => choose(name)}>
-          Manage
-        </Button>
-      ),
-    },
-  ];
+const columns: readonly Column<Provider>[] = [
+  {
+    name: "Provider",
+    className: "name lead",
+    sort: ({ name }) => name,
+    cell: ({ name, base_url, error, status }) => (
+      <>
+        <Link className="link" href={toProviderPath(name)}>
+          {name}
+        </Link>
+        <span
+          className={status === "refused" || status === "previous" ? "sub break" : "sub cut"}
+          title={base_url ?? undefined}
+        >
+          {error ?? base_url?.replace(/^https?:\/\//, "")}
+        </span>
+      </>
+    ),
+  },
+  {
+    name: "Health",
+    cell: ({ health, status }) => (
+      <>
+        {health.state === null ? <ProviderStatus status={status} /> : <HealthState state={health.state} />}
+        {status === "previous" && <ProviderStatus status={status} />}
+        <span className="sub break">{describeTrouble(health)}</span>
+      </>
+    ),
+  },
+  {
+    name: "24 hours",
+    className: "wide-only",
+    cell: ({ health }) => health.state !== null && <Strip strip={health.strip} />,
+  },
+  { name: "Calls (15 min)", className: "end", sort: (row) => sumOf(row).calls, cell: (row) => sumOf(row).calls },
+  {
+    name: "Errors",
+    className: "end",
+    sort: (row) => sumOf(row).errors,
+    cell: (row) => <Errors sum={sumOf(row)} />,
+  },
+  {
+    name: "First byte p95",
+    className: "end roomy-only",
+    sort: (row) => sumOf(row).p95_ms,
+    cell: (row) => formatMs(sumOf(row).p95_ms),
+  },
+  {
+    name: "Keys",
+    className: "end roomy-only",
+    cell: ({ keys, credential }) => (credential === "none" ? "not needed" : keys.length),
+  },
+  { name: "Models", className: "end", cell: ({ served_models, models }) => served_models || models },
+];
+
+/** The last error in the provider's own words while there is trouble. */
+function describeTrouble({ state, reason, last_error: error, last_test: test }: Provider["health"]): string | null {
+  if (state === null || state === "working" || state === "unknown") return null;
+  const isTestLast = test !== null && !test.ok && (error === null || test.at > error.at);
+  return (isTestLast ? test.error : error?.message) ?? reason;
+}
+
+function Errors({ sum }: { sum: ReturnType<typeof sumOf> }) {
+  const share = sum.calls === 0 ? 0 : sum.errors / sum.calls;
+  return <span className={share >= 0.05 ? "nowrap tone is-bad" : "nowrap"}>{describeErrors(sum)}</span>;
 }
 
 const sumOf = ({ routes }: Provider) => sumAttempts(routes.map(({ attempts }) => attempts));
-
-function describeOrder({ priority, weight }: Provider): string {
-  if (priority === null && weight === null) return "by model";
-  return [priority !== null && `priority ${priority}`, weight !== null && `weight ${weight}`]
-    .filter(Boolean)
-    .join(", ");
-}

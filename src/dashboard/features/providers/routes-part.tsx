@@ -1,22 +1,36 @@
+import { Link } from "wouter";
 import { formatMs } from "../../format.ts";
+import { Empty } from "../../kit/feedback.tsx";
+import { Section } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import type { ProviderRoute } from "./api.ts";
 import { CircuitState, describeErrors } from "./describe.tsx";
 
-const shownMax = 20;
+const shownMax = 50;
 
-/** The models of a provider with what happened to their calls, those in trouble first. */
-export function RoutesPart({ routes }: { routes: readonly ProviderRoute[] }) {
-  if (routes.length === 0) return null;
+/** The models of a provider with what happened to their calls at this gateway, those in trouble first. */
+export function RoutesPart({ name, routes }: { name: string; routes: readonly ProviderRoute[] }) {
   return (
-    <section className="stack stack-tight" aria-label="Routes">
-      <h3>Routes</h3>
-      <p className="soft">
-        Calls of the last 15 minutes at this gateway
-        {routes.length > shownMax && `; ${shownMax} of ${routes.length} models`}.
-      </p>
-      <Table rows={routes.slice(0, shownMax)} rowKey={({ model }) => model} columns={columns} />
-    </section>
+    <Section
+      title="Models"
+      actions={
+        <Link className="btn btn-small" href={`/admin/catalogue?search=${encodeURIComponent(name)}`}>
+          Prices and routes
+        </Link>
+      }
+    >
+      <Table
+        rows={routes}
+        rowKey={({ model }) => model}
+        columns={columns}
+        shownMax={shownMax}
+        empty={
+          <Empty icon="models" title="It serves no models now">
+            <p>Models are served once the provider is enabled and has a key.</p>
+          </Empty>
+        }
+      />
+    </Section>
   );
 }
 
@@ -24,6 +38,7 @@ const columns: readonly Column<ProviderRoute>[] = [
   {
     name: "Model",
     className: "name lead",
+    sort: ({ model }) => model,
     cell: ({ model, attempts: { last_error } }) => (
       <>
         <span className="break">{model}</span>
@@ -32,8 +47,18 @@ const columns: readonly Column<ProviderRoute>[] = [
     ),
   },
   { name: "State", cell: ({ state }) => <CircuitState state={state} /> },
-  { name: "Calls", className: "end", cell: ({ attempts }) => attempts.calls },
-  { name: "Errors", className: "end", cell: ({ attempts }) => describeErrors(attempts) },
-  { name: "p50", className: "end", cell: ({ attempts }) => formatMs(attempts.p50_ms) },
-  { name: "p95", className: "end", cell: ({ attempts }) => formatMs(attempts.p95_ms) },
+  {
+    name: "Calls (15 min)",
+    className: "end",
+    sort: ({ attempts }) => attempts.calls,
+    cell: ({ attempts }) => attempts.calls,
+  },
+  {
+    name: "Errors",
+    className: "end",
+    sort: ({ attempts }) => attempts.errors,
+    cell: ({ attempts }) => describeErrors(attempts),
+  },
+  { name: "First byte p50", className: "end", cell: ({ attempts }) => formatMs(attempts.p50_ms) },
+  { name: "First byte p95", className: "end", cell: ({ attempts }) => formatMs(attempts.p95_ms) },
 ];

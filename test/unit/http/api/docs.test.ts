@@ -140,6 +140,7 @@ describe("the description of the API", () => {
     const contentOf = (path: string) => Object.keys(description.paths[path]?.post?.requestBody?.content ?? {});
     expect(contentOf("/api/v1/chat/completions")).toContain("application/json");
     expect(contentOf("/api/v1/audio/transcriptions")).toEqual(["multipart/form-data"]);
+    expect(contentOf("/v1/organization/projects")).toEqual(["application/json"]);
   });
 });
 

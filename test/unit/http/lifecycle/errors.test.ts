@@ -132,8 +132,8 @@ describe("a path", () => {
   });
 
   test("that nothing is like is told where the endpoints are listed", async () => {
-    const error = await expectError(await ask("/v1/moderations", { method: "POST" }), { status: 404 });
-    expect(error.message).toBe("There is no endpoint POST /v1/moderations; GET /docs lists those there are");
+    const error = await expectError(await ask("/v1/weather", { method: "POST" }), { status: 404 });
+    expect(error.message).toBe("There is no endpoint POST /v1/weather; GET /docs lists those there are");
   });
 
   test("a path with a fragment is no endpoint", async () => {

@@ -6,7 +6,15 @@ import { expectError } from "../../../support/expect-error.ts";
 import { goodKey, httpOf, messages } from "../support.ts";
 
 const json = { "content-type": "application/json" };
-const posts = ["chat/completions", "embeddings", "images/generations", "audio/transcriptions", "audio/speech"];
+const posts = [
+  "chat/completions",
+  "embeddings",
+  "images/generations",
+  "audio/transcriptions",
+  "audio/speech",
+  "moderations",
+  "rerank",
+];
 
 /** A body that tells whether anyone began to read it. */
 function watchedBody() {

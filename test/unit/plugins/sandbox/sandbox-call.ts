@@ -1,16 +1,16 @@
 import { sandbox } from "../../../../plugins/index.ts";
-import type {
-  Call,
-  Capability,
-  ChatCompletion,
-  ChatRequest,
-  ChatStream,
-  Model,
+import {
+  type Call,
+  type Capability,
+  type ChatCompletion,
+  type ChatRequest,
+  type ChatStream,
+  type Model,
+  modelCapabilities,
 } from "../../../../src/contract/index.ts";
 import { drain, fakeCall, plainModel } from "../../sdk/fake-call.ts";
 
-const capabilities: Capability[] = ["chat", "embeddings", "images", "transcription", "speech"];
-const models = capabilities.map((capability): Model => ({ ...plainModel, id: `acme-${capability}`, capability }));
+const models = modelCapabilities.map((capability): Model => ({ ...plainModel, id: `acme-${capability}`, capability }));
 
 /** The sandbox over one model a capability. */
 export const box = sandbox(models);

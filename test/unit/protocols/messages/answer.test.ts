@@ -3,7 +3,7 @@ import { Value } from "@sinclair/typebox/value";
 import { type ChatCompletion, UpstreamFault } from "../../../../src/contract/index.ts";
 import { toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesAnswer } from "../../../../src/protocols/messages/schema.ts";
-import { planOf, refusalOf, signer } from "./support.ts";
+import { envelope, planOf, refusalOf } from "./support.ts";
 
 type Choice = ChatCompletion["choices"][number];
 
@@ -139,14 +139,17 @@ describe("thoughts", () => {
   test("of others get our signature", () => {
     const [thought] = answerOf(completionOf({ reasoning_content: "Hm" }), thinking).content;
     expect(thought).toEqual({ type: "thinking", thinking: "Hm", signature: expect.stringMatching(/^mg1\./) });
-    expect(signer.read("Hm", String(thought?.signature))).toEqual({ origin: "ours", text: "Hm" });
+    expect(envelope.open(String(thought?.signature), "Hm")).toEqual({ origin: "own", reasoning: { model: "gpt-x" } });
   });
 
   test("travel in the signature where the client does not want to see them", () => {
     const fields = { thinking: { type: "adaptive", display: "omitted" } };
     const [thought] = answerOf(completionOf({ reasoning_content: "Hm é" }), fields).content;
     expect(thought).toMatchObject({ type: "thinking", thinking: "" });
-    expect(signer.read("", String(thought?.signature))).toEqual({ origin: "ours", text: "Hm é" });
+    expect(envelope.open(String(thought?.signature))).toEqual({
+      origin: "own",
+      reasoning: { model: "gpt-x", text: "Hm é" },
+    });
   });
 
   test("are left out for a client that did not ask for any", () => {

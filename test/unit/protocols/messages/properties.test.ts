@@ -5,7 +5,7 @@ import { ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
 import { countInputTokens, refuseOtherProtocols } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
 import { getToolResults } from "../../../../src/protocols/tools.ts";
-import { signer, translated } from "./support.ts";
+import { sign, translated } from "./support.ts";
 
 const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined, freq: 3 });
 const rarely = (value: fc.Arbitrary<unknown>) => fc.oneof({ weight: 9, arbitrary: value }, fc.jsonValue());
@@ -21,7 +21,7 @@ const thought = fc.record({
   type: fc.constantFrom("thinking", "redacted_thinking"),
   thinking: fc.constantFrom("Hm", ""),
   data: maybe(fc.string()),
-  signature: fc.constantFrom("", "EqQB", "mg1.", "mg1.AAAA", signer.sign("Hm", "shown"), signer.sign("Hm", "omitted")),
+  signature: fc.constantFrom("", "EqQB", "mg1.", "mg1.AAAA", sign("Hm", "shown"), sign("Hm", "omitted")),
 });
 const block = fc.oneof(
   { weight: 4, arbitrary: text },

@@ -1,9 +1,13 @@
 import type { ChatChunk, ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
 import { type MessagesPlan, toChatRequest } from "../../../../src/protocols/messages/inbound.ts";
 import type { MessagesAnswer, MessagesEvent, MessagesRequest } from "../../../../src/protocols/messages/schema.ts";
-import { ThoughtSigner } from "../../../../src/protocols/messages/thoughts.ts";
+import { createReasoningEnvelope } from "../../../../src/protocols/reasoning-envelope.ts";
 
-export const signer = new ThoughtSigner("a secret");
+export const envelope = createReasoningEnvelope(new Uint8Array(32).fill(7), "acc_1");
+
+/** The signature of a thought of `m` that its client sees, or does not. */
+export const sign = (text: string, display: "shown" | "omitted", by = envelope) =>
+  display === "shown" ? by.seal({ model: "m" }, text) : by.seal({ model: "m", text });
 
 /** A request to the sandbox's model, with what it asks for. */
 export function requestOf(fields: Partial<MessagesRequest> & Record<string, unknown>): MessagesRequest {
@@ -18,7 +22,7 @@ export interface Translated {
 
 export function translated(body: MessagesRequest, outputTokensMax?: number): Translated {
   const warnings: string[] = [];
-  const options = { signer, outputTokensMax, warn: (sentence: string) => warnings.push(sentence) };
+  const options = { envelope, outputTokensMax, warn: (sentence: string) => warnings.push(sentence) };
   return { ...toChatRequest(body, options), warnings };
 }
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { ChatChunk } from "../../../../src/contract/index.ts";
 import type { SchemaError } from "../../../../src/http/lifecycle/validation-errors.ts";
+import type { ReasoningEnvelope } from "../../../../src/protocols/reasoning-envelope.ts";
 import {
   type ResponsePlan,
   type TranslationOptions,
@@ -14,7 +15,6 @@ import {
   type ResponseHead,
   ResponseStream,
 } from "../../../../src/protocols/responses/inbound-stream.ts";
-import type { ReasoningSeal } from "../../../../src/protocols/responses/reasoning-seal.ts";
 import { ResponsesRequest } from "../../../../src/protocols/responses/schema.ts";
 
 /** The cases of a folder, each with the sentence it stands for. A new case is a new file. */
@@ -26,10 +26,13 @@ export function goldenCases<Case extends { about: string }>(folder: string): [ab
     .map((golden) => [golden.about, golden]);
 }
 
-/** A seal that can be read in a golden file. */
-const openSeal: ReasoningSeal = {
-  seal: (thoughts) => `sealed:${JSON.stringify(thoughts)}`,
-  open: (text) => (text.startsWith("sealed:") ? JSON.parse(text.slice(7)) : undefined),
+/** An envelope of `model-1` that can be read in a golden file. */
+const openEnvelope: ReasoningEnvelope = {
+  seal: ({ model: _, ...reasoning }) => `sealed:${JSON.stringify(reasoning)}`,
+  open(text) {
+    if (!text.startsWith("sealed:")) return { origin: "provider" };
+    return { origin: "own", reasoning: { model: "model-1", ...JSON.parse(text.slice(7)) } };
+  },
 };
 
 const schema = TypeCompiler.Compile(ResponsesRequest);
@@ -40,7 +43,7 @@ export function isRequest(value: unknown): value is ResponsesRequest {
 
 export function translate(request: object, options: Partial<TranslationOptions> = {}) {
   if (!isRequest(request)) throw new TypeError(`Not a request: ${JSON.stringify([...schema.Errors(request)][0])}`);
-  return toChatRequest(request, { seal: openSeal, stored: false, ...options });
+  return toChatRequest(request, { envelope: openEnvelope, model: "model-1", stored: false, ...options });
 }
 
 export const head: ResponseHead = createResponseHead("model-1", () => 1_700_000_005_000, "0abc");

@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
 import { MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
 import type { AnswerBlock, Turn } from "../../../../src/protocols/messages/schema.ts";
+import { createReasoningEnvelope } from "../../../../src/protocols/reasoning-envelope.ts";
 import type { ResponseEvent } from "../../../../src/protocols/responses/inbound-stream.ts";
-import { createReasoningSeal } from "../../../../src/protocols/responses/reasoning-seal.ts";
 import type { ResponseItem, ResponseObject } from "../../../../src/protocols/responses/schema.ts";
 import { streamOf } from "../../plugins/anthropic/stream-of.ts";
 import { drain, eventsFrom, modelOf, plain, translated } from "../../plugins/anthropic/support.ts";
 import { eventsOf, translate } from "./support.ts";
 
 const model = "famC-sonnet-4";
-const seal = createReasoningSeal(new Uint8Array(32), "acc_1", model);
+const envelope = createReasoningEnvelope(new Uint8Array(32), "acc_1");
 const content: AnswerBlock[] = [
   { type: "thinking", thinking: "I should look.", signature: "EqQB/+==" },
   { type: "redacted_thinking", data: "Em=" },
@@ -23,14 +23,14 @@ const question = { role: "user", content: "Hi" };
 test("thoughts come back to their provider with their signatures, through a client that keeps nothing else", async () => {
   const answer = { content, stop_reason: "tool_use", usage: { input_tokens: 1, output_tokens: 2 } };
   const include = ["reasoning.encrypted_content"];
-  const { plan } = translate({ model, tools, include, input: [question] }, { seal });
+  const { plan } = translate({ model, tools, include, input: [question] }, { envelope });
   const { chunks } = await drain(new MessagesOutboundStream(eventsFrom(streamOf(answer as never, 3)), plain));
   const last = eventsOf(plan, chunks).at(-1) as ResponseEvent;
   const { output } = last.response as ResponseObject;
   expect(output.map(({ type }) => type)).toEqual(["reasoning", "message", "reasoning", "function_call"]);
   const result = { type: "function_call_output", call_id: "toolu_1", output: "here" };
   const input = [question, ...(output as ResponseItem[]), result];
-  const { chat } = translate({ model, tools, input, reasoning: { effort: "low" } }, { seal });
+  const { chat } = translate({ model, tools, input, reasoning: { effort: "low" } }, { envelope });
   const turns = translated(chat, modelOf(model)).body.messages as Turn[];
   const [first, second, text, third, call] = content as [
     AnswerBlock,

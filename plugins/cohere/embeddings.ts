@@ -1,0 +1,59 @@
+import {
+  type AnswerUsage,
+  type Call,
+  classifyError,
+  type Embeddings,
+  type EmbeddingsRequest,
+  isRecord,
+  readUsage as readOpenaiUsage,
+  UpstreamFault,
+  warnOfOthers,
+} from "modelgate/plugin";
+
+const translated = ["model", "input", "dimensions", "encoding_format", "input_type", "truncate"];
+/** https://docs.cohere.com/reference/embed */
+const textsMax = 96;
+
+/** Vectors, by as many requests as the texts need. */
+export async function embeddings({ request, model, upstream, warn }: Call<EmbeddingsRequest>): Promise<Embeddings> {
+  warnOfOthers(request, translated, warn);
+  const { input_type: type = "search_document", truncate } = request as { input_type?: unknown; truncate?: unknown };
+  const texts = [request.input].flat().map(String);
+  const { dimensions } = request;
+  const vectors: number[][] = [];
+  let tokens: number | undefined = 0;
+  for (let start = 0; start < texts.length; start += textsMax) {
+    const part = texts.slice(start, start + textsMax);
+    const answer: unknown = await upstream.json("/v2/embed", {
+      model: model.upstreamId,
+      texts: part,
+      input_type: type,
+      embedding_types: ["float"],
+      ...(typeof dimensions === "number" && { output_dimension: dimensions }),
+      ...(typeof truncate === "string" && { truncate }),
+    });
+    vectors.push(...readVectors(answer, part.length));
+    const billed = readBilled(answer);
+    tokens = tokens === undefined || billed === undefined ? undefined : tokens + billed;
+  }
+  return { vectors, ...(tokens !== undefined && { usage: { prompt_tokens: tokens } }) };
+}
+
+function readVectors(answer: unknown, count: number): number[][] {
+  const found = isRecord(answer) && isRecord(answer.embeddings) ? answer.embeddings.float : undefined;
+  if (!Array.isArray(found)) throw classifyError(answer);
+  const isVector = (vector: unknown) => Array.isArray(vector) && typeof vector[0] === "number";
+  if (found.length === count && found.every(isVector)) return found;
+  throw new UpstreamFault("bad_response", `The provider's answer has not ${count} vectors`);
+}
+
+function readBilled(answer: unknown): number | undefined {
+  const units = isRecord(answer) && isRecord(answer.meta) ? answer.meta.billed_units : undefined;
+  return isRecord(units) && typeof units.input_tokens === "number" ? units.input_tokens : undefined;
+}
+
+/** What an answer reports: chat in OpenAI's form, vectors in Cohere's own. */
+export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
+  const billed = readBilled(part);
+  return billed === undefined ? readOpenaiUsage(part, before) : { prompt_tokens: billed, total_tokens: billed };
+}

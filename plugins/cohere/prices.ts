@@ -1,0 +1,31 @@
+import { listedFacts, type ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
+
+const shared = { ownedBy: () => "cohere", idPrefix: "cohere/", pricingUrl: "https://cohere.com/pricing" };
+const chat: ProviderRules = {
+  ...shared,
+  provider: "cohere_chat",
+  prefix: "",
+  capabilities: ["chat"],
+  leftOut: [],
+  facts(_, listed) {
+    const facts = listedFacts(listed, "chat");
+    return listed.supports_reasoning === true ? facts : { ...facts, omit: ["reasoning_effort"] };
+  },
+};
+const embeddings: ProviderRules = {
+  ...shared,
+  provider: "cohere",
+  prefix: "cohere/",
+  capabilities: ["embeddings"],
+  leftOut: [],
+  // https://docs.cohere.com/docs/cohere-embed
+  facts: (_, listed) => ({
+    ...listedFacts(listed, "embeddings"),
+    dimensions: { default: 1536, min: 256, max: 1536 },
+  }),
+};
+
+/** Those before the fifth are sold by the search, not by the token. */
+const rerank: ProviderRules = { ...shared, provider: "cohere", prefix: "", capabilities: ["rerank"], leftOut: [] };
+
+export default [chat, embeddings, rerank];

@@ -1,0 +1,51 @@
+import {
+  badRequest,
+  type Call,
+  type Model,
+  type Speech,
+  type SpeechRequest,
+  UpstreamFault,
+  warnOfOthers,
+  writeWavHead,
+} from "modelgate/plugin";
+
+const translated = ["model", "input", "voice", "response_format", "stream_format", "speech_sample_rate"];
+const sampleRateDefault = 24_000;
+/** What a compressed format is asked for as. */
+const encodings: Readonly<Record<string, string>> = {
+  mp3: "encoding=mp3",
+  opus: "encoding=opus&container=ogg",
+  aac: "encoding=aac",
+  flac: "encoding=flac",
+};
+
+/** Text to speech: https://developers.deepgram.com/reference/text-to-speech/speak-request */
+export async function speech({ request, model, upstream, warn }: Call<SpeechRequest>): Promise<Speech> {
+  warnOfOthers(request, translated, warn);
+  const { input, response_format: format, speech_sample_rate: given } = request;
+  const sampleRate = given ?? sampleRateDefault;
+  const encoding = encodings[format ?? "wav"];
+  const query = encoding ?? `encoding=linear16&container=none&sample_rate=${sampleRate}`;
+  const body = { text: input };
+  const { mediaType, chunks } = await upstream.bytes(`/speak?model=${toVoice(request, model)}&${query}`, body);
+  if (!/^(audio\/|application\/octet-stream)/.test(mediaType)) {
+    throw new UpstreamFault("bad_response", `The provider answered speech with ${mediaType}`);
+  }
+  return { wav: encoding === undefined ? withHead(chunks, sampleRate) : chunks };
+}
+
+/**
+ * The provider's name of a voice, in which the model and the language stand: `aura-2-thalia-en`.
+ *
+ * @throws {GatewayError} `invalid_request` when the model has no such voice.
+ */
+export function toVoice({ voice }: SpeechRequest, { id, upstreamId, voices = [], voiceDefault }: Model): string {
+  const name = voice ?? voiceDefault ?? "";
+  if (voices.includes(name)) return `${upstreamId}-${name}`;
+  throw badRequest(`voice is ${JSON.stringify(name)}, but ${id} has ${voices.join(", ")}`, "voice");
+}
+
+async function* withHead(samples: AsyncIterable<Uint8Array<ArrayBuffer>>, sampleRate: number) {
+  yield writeWavHead({ sampleRate, channels: 1, bitsPerSample: 16 });
+  yield* samples;
+}

@@ -1,0 +1,11 @@
+import type { ChatOptions } from "modelgate/plugin";
+
+/** https://api-docs.deepseek.com/api/create-chat-completion and /guides/thinking_mode */
+export const chat: ChatOptions = {
+  systemRole: "system",
+  rename: { max_completion_tokens: "max_tokens" },
+  omit: ["seed"],
+  keepsReasoning: true,
+  drop: ["prompt_cache_hit_tokens", "prompt_cache_miss_tokens"],
+  finishReasons: { insufficient_system_resource: "length" },
+};

@@ -1,0 +1,61 @@
+import {
+  type Call,
+  getOwn,
+  type Speech,
+  type SpeechRequest,
+  UpstreamFault,
+  warnOfOthers,
+  writeWavHead,
+} from "modelgate/plugin";
+import { voices } from "./voices.ts";
+
+const translated = [
+  ...["model", "input", "voice", "response_format", "stream_format", "speed"],
+  ...["target_language_code", "speech_sample_rate"],
+];
+/** The rates at which samples can be had on every plan. */
+const sampleRates = [8000, 16_000, 22_050, 24_000] as const;
+const sampleRateDefault = 24_000;
+const compressed: Readonly<Record<string, string>> = { mp3: "mp3_44100_128", opus: "opus_48000_128" };
+const [speedMin, speedMax] = [0.7, 1.2];
+
+/** Text to speech, as it is made: https://elevenlabs.io/docs/api-reference/text-to-speech/stream */
+export async function speech({ request, model, upstream, warn }: Call<SpeechRequest>): Promise<Speech> {
+  warnOfOthers(request, translated, warn);
+  const { input, voice, response_format: format, target_language_code: language } = request;
+  const name = voice ?? model.voiceDefault ?? "";
+  const sampleRate = toSampleRate(request.speech_sample_rate ?? sampleRateDefault);
+  const file = compressed[format ?? "wav"];
+  const speed = toSpeed(request.speed, warn);
+  const body = {
+    text: input,
+    model_id: model.upstreamId,
+    ...(language !== undefined && language !== null && { language_code: language.split("-")[0] }),
+    ...(speed !== undefined && { voice_settings: { speed } }),
+  };
+  // A voice of the operator's own is named by its id.
+  const path = `/text-to-speech/${encodeURIComponent(getOwn(voices, name.toLowerCase()) ?? name)}/stream`;
+  const { mediaType, chunks } = await upstream.bytes(`${path}?output_format=${file ?? `pcm_${sampleRate}`}`, body);
+  if (!/^(audio\/|application\/octet-stream)/.test(mediaType)) {
+    throw new UpstreamFault("bad_response", `The provider answered speech with ${mediaType}`);
+  }
+  return { wav: file === undefined ? toWav(chunks, sampleRate) : chunks };
+}
+
+/** The nearest rate that it makes. */
+function toSampleRate(wanted: number): number {
+  return sampleRates.reduce((best, rate) => (Math.abs(rate - wanted) < Math.abs(best - wanted) ? rate : best));
+}
+
+function toSpeed(speed: SpeechRequest["speed"], warn: Call<SpeechRequest>["warn"]): number | undefined {
+  if (speed === undefined || speed === null || speed === 1) return undefined;
+  const moved = Math.min(Math.max(speed, speedMin), speedMax);
+  if (moved !== speed) warn(`Took speed ${moved} for ${speed}: the models take ${speedMin} to ${speedMax}`, "speed");
+  return moved;
+}
+
+/** Samples of 16 bits as a file whose length is not known before its end. */
+async function* toWav(samples: AsyncIterable<Uint8Array<ArrayBuffer>>, sampleRate: number) {
+  yield writeWavHead({ sampleRate, channels: 1, bitsPerSample: 16 });
+  for await (const chunk of samples) yield chunk;
+}

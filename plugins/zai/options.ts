@@ -1,0 +1,15 @@
+import type { ChatOptions } from "modelgate/plugin";
+
+/** https://docs.z.ai/api-reference/llm/chat-completion */
+export const chat: ChatOptions = {
+  fields: `max_tokens max_completion_tokens temperature top_p do_sample stop tools tool_choice tool_stream
+    response_format thinking request_id user_id`.split(/\s+/),
+  rename: { max_completion_tokens: "max_tokens" },
+  systemRole: "system",
+  finishReasons: {
+    sensitive: "content_filter",
+    model_context_window_exceeded: "length",
+    network_error: "length",
+  },
+  drop: ["request_id", "web_search"],
+};

@@ -1,0 +1,6 @@
+import { type TNull, type TOptional, type TSchema, type TUnion, Type } from "@sinclair/typebox";
+
+/** A field that may be left out or be `null`, which OpenAI's clients send for "not set". Both mean absent. */
+export function optional<T extends TSchema>(schema: T): TOptional<TUnion<[T, TNull]>> {
+  return Type.Optional(Type.Union([schema, Type.Null()]));
+}

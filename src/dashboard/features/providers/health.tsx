@@ -1,0 +1,92 @@
+import { formatAge, formatMoment } from "../../format.ts";
+import type { ProviderHealth, TestResult } from "./api.ts";
+
+const states: Record<string, readonly [label: string, badge: string]> = {
+  working: ["working", "badge is-good"],
+  degraded: ["degraded", "badge is-warn"],
+  failing: ["failing", "badge is-bad"],
+  refused: ["key refused", "badge is-bad"],
+  unknown: ["no calls yet", "badge"],
+};
+
+/** The state of a provider or key, from what happened to its calls and tests. */
+export function HealthState({ state }: { state: string }) {
+  const [label, badge] = states[state] ?? [state, "badge"];
+  return <span className={badge}>{label}</span>;
+}
+
+/** The attempts of 24 hours, a bar for each half an hour: what is red failed. */
+export function Strip({ strip }: { strip: ProviderHealth["strip"] }) {
+  const attempts = strip.reduce((sum, bar) => sum + bar.attempts, 0);
+  const errors = strip.reduce((sum, bar) => sum + bar.errors, 0);
+  const label =
+    attempts === 0 ? "No calls in the last 24 hours" : `${attempts} calls in the last 24 hours, ${errors} failed`;
+  return (
+    <span className="strip" role="img" aria-label={label} title={label}>
+      {strip.map((bar, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a bar is its place in time
+        <i key={index} className={toTone(bar)} />
+      ))}
+    </span>
+  );
+}
+
+function toTone({ attempts, errors }: ProviderHealth["strip"][number]): string | undefined {
+  if (attempts === 0) return undefined;
+  if (errors >= attempts * 0.5) return "is-bad";
+  return errors > 0 && errors >= attempts * 0.05 ? "is-warn" : "is-good";
+}
+
+/** What a test found. */
+export function describeTest(name: string, { ok, error, model, host, ms, note }: TestResult): string {
+  if (!ok) return `${name} does not work: ${error}`;
+  const answered = model === null ? `${host} answered in ${ms} ms` : `${host} answered ${model} in ${ms} ms`;
+  return `${name} works: ${answered}${note === null ? "" : `. ${note}`}`;
+}
+
+/** The last error and the last test, as a list of facts. */
+export function HealthFacts({ health }: { health: ProviderHealth }) {
+  const { reason, since, last_error: error, last_test: test } = health;
+  return (
+    <>
+      {reason !== null && (
+        <>
+          <dt>Reason</dt>
+          <dd className="break">
+            {reason}
+            {since !== null && <span className="sub">since {formatMoment(since)}</span>}
+          </dd>
+        </>
+      )}
+      <dt>Last error</dt>
+      <dd className="break">
+        {error === null ? (
+          <span className="soft">none</span>
+        ) : (
+          <>
+            {error.status !== null && `${error.status}: `}
+            {error.message}
+            <span className="sub">
+              {error.model} · {formatAge(error.at)}
+            </span>
+          </>
+        )}
+      </dd>
+      <dt>Last test</dt>
+      <dd className="break">
+        {test === null ? (
+          <span className="soft">none</span>
+        ) : (
+          <>
+            {test.ok ? `worked in ${test.ms} ms` : test.error}
+            {test.note !== null && ` ${test.note}`}
+            <span className="sub">
+              {test.model !== null && `${test.model} · `}
+              {formatAge(test.at)}
+            </span>
+          </>
+        )}
+      </dd>
+    </>
+  );
+}

@@ -1,0 +1,241 @@
+import { useState } from "react";
+import { Link, useParams } from "wouter";
+import { navigate } from "wouter/use-browser-location";
+import { api, request } from "../../data/api.ts";
+import { useMayAdminister } from "../../data/roles.ts";
+import { formatAge } from "../../format.ts";
+import { Button } from "../../kit/button.tsx";
+import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
+import { TextField } from "../../kit/field.tsx";
+import { Form, Submit, useForm } from "../../kit/form.tsx";
+import { PageHead, Section } from "../../kit/page.tsx";
+import { Segmented } from "../../kit/segmented.tsx";
+import { toast } from "../../kit/toast.tsx";
+import { useParam } from "../../kit/url-state.ts";
+import { useAction } from "../../kit/use-action.ts";
+import {
+  type Provider,
+  type ProviderKey,
+  refreshProviders,
+  type TestResult,
+  testProvider,
+  useProviders,
+} from "./api.ts";
+import { ConfirmDisable, ConfirmRemove, ConfirmRemoveKey } from "./confirm-end.tsx";
+import { ProviderStatus } from "./describe.tsx";
+import { describeTest, HealthFacts, HealthState, Strip } from "./health.tsx";
+import { KeysPart } from "./keys-part.tsx";
+import { RoutesPart } from "./routes-part.tsx";
+
+const listPath = "/admin/providers";
+const tabs = [
+  ["health", "Health"],
+  ["models", "Models"],
+  ["keys", "API keys"],
+  ["settings", "Settings"],
+] as const;
+type Tab = (typeof tabs)[number][0];
+
+/** Everything about one provider. */
+export default function ProviderPage() {
+  const { name = "" } = useParams<{ name: string }>();
+  const providers = useProviders();
+  return (
+    <>
+      <Link className="link back" href={listPath}>
+        All providers
+      </Link>
+      <Loaded state={providers} lines={8}>
+        {({ data }) => {
+          const provider = data.find((one) => one.name === name);
+          if (provider !== undefined) return <ProviderView key={name} provider={provider} />;
+          return (
+            <>
+              <PageHead title={name} />
+              <div className="card">
+                <Empty icon="search" title="There is no such provider">
+                  <p>It may have been removed.</p>
+                </Empty>
+              </div>
+            </>
+          );
+        }}
+      </Loaded>
+    </>
+  );
+}
+
+function ProviderView({ provider }: { provider: Provider }) {
+  const { name, origin, base_url, error, health, status } = provider;
+  const [tab, setTab] = useParam<Tab>(
+    "tab",
+    "health",
+    tabs.map(([key]) => key),
+  );
+  const [result, setResult] = useState<TestResult>();
+  const [asked, ask] = useState<"disable" | "remove" | ProviderKey>();
+  const mayChange = useMayAdminister();
+  const test = useAction(async () => setResult(await testProvider(name)));
+  return (
+    <>
+      <PageHead
+        title={name}
+        description={
+          <>
+            <span className="break">{base_url ?? origin}</span>{" "}
+            {health.state === null ? <ProviderStatus status={status} /> : <HealthState state={health.state} />}
+          </>
+        }
+      >
+        {mayChange && <EnableButton provider={provider} onDisable={() => ask("disable")} />}
+        {mayChange && (
+          <Button look="primary" disabled={test.isBusy} onClick={() => void test.run()}>
+            {test.isBusy ? "Testing…" : "Test connection"}
+          </Button>
+        )}
+      </PageHead>
+      <div className="stack">
+        {error !== null && <Callout tone="warn">{error}</Callout>}
+        <div aria-live="polite">
+          <Callout tone="bad">{test.formError()}</Callout>
+          {result !== undefined && <Callout tone={result.ok ? "good" : "bad"}>{describeTest(name, result)}</Callout>}
+        </div>
+        <Segmented label="Part" value={tab} options={tabs} onChoose={setTab} />
+        {tab === "health" && <HealthPart provider={provider} />}
+        {tab === "models" && <RoutesPart name={name} routes={provider.routes} />}
+        {tab === "keys" && <KeysPart provider={provider} onRemove={ask} />}
+        {tab === "settings" && <SettingsPart provider={provider} onRemove={() => ask("remove")} />}
+      </div>
+      {asked === "remove" && (
+        <ConfirmRemove name={name} onClose={() => ask(undefined)} onRemoved={() => navigate(listPath)} />
+      )}
+      {asked === "disable" && <ConfirmDisable name={name} onClose={() => ask(undefined)} />}
+      {typeof asked === "object" && (
+        <ConfirmRemoveKey name={name} keyId={asked.id ?? ""} last4={asked.last4} onClose={() => ask(undefined)} />
+      )}
+    </>
+  );
+}
+
+function HealthPart({ provider: { health, status, routes } }: { provider: Provider }) {
+  const paused = routes.filter(({ state }) => state !== "closed");
+  return (
+    <Section title="Health">
+      <dl className="facts card-body">
+        <dt>State</dt>
+        <dd>{health.state === null ? <ProviderStatus status={status} /> : <HealthState state={health.state} />}</dd>
+        <HealthFacts health={health} />
+        {paused.length > 0 && (
+          <>
+            <dt>Paused</dt>
+            <dd className="break">{paused.map(({ model }) => model).join(", ")}</dd>
+          </>
+        )}
+        <dt>24 hours</dt>
+        <dd>
+          <Strip strip={health.strip} />
+        </dd>
+      </dl>
+    </Section>
+  );
+}
+
+function EnableButton({ provider: { name, enabled }, onDisable }: { provider: Provider; onDisable: () => void }) {
+  const enable = useAction(async () => {
+    await request(api.admin.providers({ id: name }).patch({ enabled: true }));
+    await refreshProviders();
+    toast(`${name} is enabled`);
+  });
+  return enabled ? (
+    <Button onClick={onDisable}>Disable</Button>
+  ) : (
+    <Button disabled={enable.isBusy} onClick={() => void enable.run()}>
+      Enable
+    </Button>
+  );
+}
+
+function SettingsPart({ provider, onRemove }: { provider: Provider; onRemove: () => void }) {
+  const { origin, base_url, base_url_source, version, loaded_at, managed } = provider;
+  return (
+    <>
+      <Section title="Order">
+        <OrderForm provider={provider} />
+      </Section>
+      <Section
+        title="Plugin"
+        actions={
+          managed && (
+            <Button look="small" onClick={onRemove}>
+              Remove
+            </Button>
+          )
+        }
+      >
+        <dl className="facts card-body">
+          <dt>Comes from</dt>
+          <dd>{origin}</dd>
+          <dt>Base URL</dt>
+          <dd className="break">
+            {base_url ?? "–"}
+            {base_url_source === "environment" && ", from the environment"}
+          </dd>
+          {version !== null && (
+            <>
+              <dt>Version</dt>
+              <dd className="mono">{version}</dd>
+            </>
+          )}
+          {loaded_at !== null && (
+            <>
+              <dt>Loaded</dt>
+              <dd>{formatAge(loaded_at)}</dd>
+            </>
+          )}
+        </dl>
+      </Section>
+    </>
+  );
+}
+
+/** The order in which routes of several providers to one model are called. */
+function OrderForm({ provider: { name, priority, weight } }: { provider: Provider }) {
+  const initial = { priority: String(priority ?? ""), weight: String(weight ?? "") };
+  const form = useForm(initial, async (values) => {
+    await request(
+      api.admin.providers({ id: name }).patch({ priority: toNumber(values.priority), weight: toNumber(values.weight) }),
+    );
+    await refreshProviders();
+    toast(`The order of ${name} is changed`);
+  });
+  const isValid = [form.values.priority, form.values.weight].every((text) => /^\d{0,4}$/.test(text.trim()));
+  return (
+    <div className="card-body">
+      <Form form={form} className="stack stack-tight">
+        <div className="grid-two">
+          <TextField
+            label="Priority"
+            inputMode="numeric"
+            autoComplete="off"
+            placeholder="by model"
+            {...form.field("priority")}
+            hint="The lowest is called first"
+          />
+          <TextField
+            label="Weight"
+            inputMode="numeric"
+            autoComplete="off"
+            placeholder="by model"
+            {...form.field("weight")}
+            hint="Share among equals; 0: only if others fail"
+          />
+        </div>
+        <div className="row">
+          <Submit form={form} label="Set order" look="" isComplete={isValid} />
+        </div>
+      </Form>
+    </div>
+  );
+}
+
+const toNumber = (text: string) => (text.trim() === "" ? null : Number(text));

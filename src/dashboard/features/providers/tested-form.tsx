@@ -1,0 +1,50 @@
+import { useEffect, useRef, useState } from "react";
+import { Callout } from "../../kit/feedback.tsx";
+import { useForm } from "../../kit/form.tsx";
+import { toast } from "../../kit/toast.tsx";
+import type { TestResult } from "./api.ts";
+import { describeTest } from "./health.tsx";
+
+interface TestedAction<Values> {
+  /** Calls the provider with what is entered; `undefined` where there is nothing to test. */
+  test: (values: Values) => Promise<TestResult | undefined>;
+  save: (values: Values) => Promise<unknown>;
+  nameOf: (values: Values) => string;
+}
+
+/** A form that tests what is entered before it saves it. If the test fails, nothing is saved until it is sent once more. */
+export function useTestedForm<Values extends object>(initial: Values, { test, save, nameOf }: TestedAction<Values>) {
+  const [failed, setFailed] = useState<{ text: string; result: TestResult }>();
+  const form = useForm(initial, async (values) => {
+    const text = JSON.stringify(values);
+    const isConfirmed = failed?.text === text;
+    setFailed(undefined);
+    const result = isConfirmed ? undefined : await test(values);
+    if (result?.ok === false) {
+      setFailed({ text, result });
+      return;
+    }
+    await save(values);
+    if (result !== undefined) toast(describeTest(nameOf(values), result));
+  });
+  const failure = failed?.text === JSON.stringify(form.values) ? failed.result : undefined;
+  return {
+    ...form,
+    /** Why the test of these values failed; shown beside the button that saves them anyway. */
+    failure: failure && describeTest(nameOf(form.values), failure),
+  };
+}
+
+/** The result of the failed test, within the form. */
+export function TestFailure({ failure }: { failure: string | undefined }) {
+  const element = useRef<HTMLDivElement>(null);
+  // In a long dialog it may be out of sight.
+  useEffect(() => {
+    if (failure !== undefined) element.current?.scrollIntoView({ block: "nearest" });
+  }, [failure]);
+  return (
+    <div ref={element}>
+      <Callout tone="bad">{failure && `${failure}. Nothing is saved yet.`}</Callout>
+    </div>
+  );
+}

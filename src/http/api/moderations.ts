@@ -1,0 +1,33 @@
+import { type Static, Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { ModerationRequest, ModerationResponse } from "../../contract/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import { replyOnce } from "../lifecycle/reply-once.ts";
+import { requestBody } from "../lifecycle/validation-errors.ts";
+import { responses } from "./openapi.ts";
+
+const { model, ...otherFields } = ModerationRequest.properties;
+const Fields = Type.Object({ model: Type.Optional(model), ...otherFields }, { additionalProperties: true });
+const Body = requestBody(Fields);
+
+/** POST /moderations: whether texts and images are harmful, and in which way. */
+export function moderationsController(deps: HttpDeps) {
+  return new Elysia().use(apiKeyRoutes(deps)).post(
+    "/moderations",
+    replyOnce<Static<typeof Fields>>(deps, async ({ call, body }) => {
+      const request: ModerationRequest = { ...body, model: body.model ?? (model.default as string) };
+      const { results } = await executeCall(deps, call, { capability: "moderation", request });
+      return jsonReply(deps, call, { id: call.id.replace(/^req_/, "modr-"), model: call.model, results });
+    }),
+    {
+      parse: [readJsonCall(deps), "json"],
+      body: Body,
+      detail: {
+        summary: "Moderation of texts and images",
+        tags: ["Calls"],
+        responses: responses({ "application/json": ModerationResponse }),
+      },
+    },
+  );
+}

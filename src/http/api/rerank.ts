@@ -1,0 +1,42 @@
+import { Type } from "@sinclair/typebox";
+import { Elysia } from "elysia";
+import { sumPromptTokens } from "../../contract/index.ts";
+import {
+  RerankBody,
+  RerankList,
+  RerankResponse,
+  toRerankRequest,
+  toRerankResponse,
+} from "../../protocols/rerank/inbound.ts";
+import type { HttpDeps } from "../deps.ts";
+import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import { replyOnce } from "../lifecycle/reply-once.ts";
+import { requestBody } from "../lifecycle/validation-errors.ts";
+import { responses } from "./openapi.ts";
+
+const Body = requestBody(RerankBody);
+
+/** POST /rerank. */
+export function rerankController(deps: HttpDeps) {
+  return new Elysia().use(apiKeyRoutes(deps)).post(
+    "/rerank",
+    replyOnce<RerankBody>(deps, async ({ call, body }) => {
+      const request = toRerankRequest(body);
+      const { results } = await executeCall(deps, call, { capability: "rerank", request });
+      const tokens = call.meters.inputToken === undefined ? undefined : sumPromptTokens(call.meters);
+      const answered = { id: call.id, model: call.model as string, results, tokens, searchUnits: undefined };
+      return jsonReply(deps, call, toRerankResponse(body, request.documents, answered));
+    }),
+    {
+      parse: [readJsonCall(deps), "json"],
+      body: Body,
+      detail: {
+        summary: "Ranking of documents by their relevance to a query",
+        description:
+          "Takes and answers the forms of Cohere and Jina, and that of Voyage where `top_k` or `truncation` is sent.",
+        tags: ["Calls"],
+        responses: responses({ "application/json": Type.Union([RerankResponse, RerankList]) }),
+      },
+    },
+  );
+}

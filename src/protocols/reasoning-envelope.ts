@@ -1,0 +1,71 @@
+import { Buffer } from "node:buffer";
+import { createHmac } from "node:crypto";
+import { decrypt, encrypt } from "../contract/index.ts";
+
+/** What our own envelopes begin with. Those of providers are base64, which has no dot. */
+const prefix = "mg1.";
+const keyIdBytes = 4;
+
+/** The reasoning of one model. */
+export interface Reasoning {
+  /** The public id of the model that reasoned. */
+  readonly model: string;
+  readonly text?: string | undefined;
+  /** `reasoning_details` of the uniform format, which go back to the same model. */
+  readonly details?: readonly unknown[] | undefined;
+}
+
+/**
+ * What an envelope that came back is. `own`: made here for this account, and unchanged. `altered`: made here, but changed, or
+ * sent with another text. `foreign`: of another gateway or account, or of a key that was replaced. `provider`: not an envelope.
+ */
+export type OpenedReasoning =
+  | { readonly origin: "own"; readonly reasoning: Reasoning }
+  | { readonly origin: "altered" | "foreign" | "provider" };
+
+/** Makes and opens the text by which reasoning travels through a client and back. */
+export interface ReasoningEnvelope {
+  /** @param shownText Text that travels beside the envelope, and has to come back with it unchanged. */
+  seal(reasoning: Reasoning, shownText?: string): string;
+  open(sealed: string, shownText?: string): OpenedReasoning;
+}
+
+/**
+ * Envelopes of reasoning for the account of a caller: its client can bring them back, but neither read, change nor make them.
+ * Messages has them as the `signature` of a thinking block, Responses as `encrypted_content`.
+ *
+ * The form is `mg1.` and, in base64url, the id of key and account, the nonce, the ciphertext and its tag.
+ *
+ * @param key 32 bytes, the same on all nodes and across restarts.
+ *
+ * @example
+ * const envelope = createReasoningEnvelope(new Uint8Array(32), "acc_1");
+ * const sealed = envelope.seal({ model: "m", text: "Hm" });
+ * envelope.open(sealed); // => { origin: "own", reasoning: { model: "m", text: "Hm" } }
+ */
+export function createReasoningEnvelope(key: Uint8Array, accountId: string): ReasoningEnvelope {
+  const keyId = createHmac("sha256", key).update(`${prefix}\0${accountId}`).digest().subarray(0, keyIdBytes);
+  const ownerOf = (shownText: string) => JSON.stringify([prefix, accountId, shownText.toWellFormed()]);
+  return {
+    seal(reasoning, shownText = "") {
+      const bytes = encrypt(key, ownerOf(shownText), Buffer.from(JSON.stringify(reasoning)));
+      return prefix + Buffer.concat([keyId, bytes]).toString("base64url");
+    },
+    open(sealed, shownText = "") {
+      if (!isOwnEnvelope(sealed)) return { origin: "provider" };
+      const bytes = Buffer.from(sealed.slice(prefix.length), "base64url");
+      if (!bytes.subarray(0, keyIdBytes).equals(keyId)) return { origin: "foreign" };
+      try {
+        const reasoning = decrypt(key, ownerOf(shownText), bytes.subarray(keyIdBytes)).toString();
+        return { origin: "own", reasoning: JSON.parse(reasoning) as Reasoning };
+      } catch {
+        return { origin: "altered" };
+      }
+    },
+  };
+}
+
+/** Whether a text is an envelope of this gateway or another one, which a provider would refuse. */
+export function isOwnEnvelope(text: unknown): boolean {
+  return typeof text === "string" && text.startsWith(prefix);
+}
