@@ -1,4 +1,12 @@
-export { type Account, type AccountRow, emailsOf, readRoles, searchAccounts } from "./account-admin.ts";
+export {
+  type Account,
+  type AccountRow,
+  accountKinds,
+  accountOrders,
+  emailsOf,
+  readRoles,
+  searchAccounts,
+} from "./account-admin.ts";
 export {
   AdminAuthenticator,
   type AdminKey,
@@ -17,7 +25,16 @@ export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation } from "./invitations.ts";
-export { type ApiKey, graceSecondsDefault, graceSecondsMax, type NewKey } from "./keys.ts";
+export {
+  type ApiKey,
+  graceSecondsDefault,
+  graceSecondsMax,
+  keyOrders,
+  type NewKey,
+  type OwnedKey,
+  readKeyNames,
+  searchKeys,
+} from "./keys.ts";
 export {
   findUsers,
   listAccountsPage,

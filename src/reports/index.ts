@@ -12,6 +12,7 @@ export {
   type HourSpan,
   type Rank,
   readGroups,
+  readKeyCosts,
   readSum,
   readTotals,
   type StatisticsFilter,

@@ -15,7 +15,7 @@ describe.skipIf(!hasChromium)("a tab that stays open", () => {
         await page.getByRole("link", { name: "Models" }).click();
         await page.getByText("The gateway can't be reached. Retrying…").waitFor();
         await tab.context.setOffline(false);
-        await page.getByRole("button", { name: "gpt-5", exact: true }).waitFor();
+        await page.locator("tbody tr td.lead button").first().waitFor();
         await page.getByText("The gateway doesn't respond").waitFor({ state: "detached" });
         tab.forgive(/ERR_INTERNET_DISCONNECTED/);
       }),

@@ -15,7 +15,7 @@ import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
 import { adminHealthController, attentionController, statusController } from "./health.ts";
 import { homeController } from "./home.ts";
-import { keysController } from "./keys.ts";
+import { adminApiKeysController, keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
 import { publicRoutes } from "./session.ts";
@@ -40,6 +40,7 @@ export function dashboardApi(deps: HttpDeps) {
     .use(meController(deps))
     .use(accountController(deps))
     .use(keysController(deps))
+    .use(adminApiKeysController(deps))
     .use(requestsController(deps))
     .use(contentController(deps))
     .use(adminContentController(deps))

@@ -30,7 +30,7 @@ const PageQuery = Type.Composite([Filter, CursorQuery]);
 export function requestsController(deps: HttpDeps) {
   const { store } = deps;
   const download = (format: DownloadFormat) => async (user: SessionUser, query: Static<typeof Filter>) =>
-    streamRequests(store, await readFilter(deps, user, query), format);
+    streamRequests(deps, await readFilter(deps, user, query), { format, seesAll: seesAll(user) });
   const [csv, jsonl] = [download("csv"), download("jsonl")];
   return new Elysia()
     .use(withSession(deps))

@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { emailsOf, maySeeAll } from "../../accounts/index.ts";
+import { emailsOf, maySeeAll, type SessionUser } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { type Store, startOfPeriod } from "../../db/index.ts";
 import {
@@ -19,6 +19,7 @@ import {
   sumFigures,
 } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { streamDownload } from "./download.ts";
 import { idOfModel, nameOfModel, readMoment } from "./read-fields.ts";
 import { readAccount } from "./requests.ts";
 import { withSession } from "./session.ts";
@@ -58,7 +59,12 @@ const Query = Type.Object({
 
 /** Sums of requests over time and by group: of the own account, for administrators of all accounts. */
 export function statisticsController(deps: HttpDeps) {
-  return new Elysia().use(withSession(deps)).get(
+  const routes = new Elysia()
+    .use(withSession(deps))
+    .get("/statistics.csv", ({ user, query }) => readFile(deps, user, query), {
+      query: Query,
+    });
+  return routes.get(
     "/statistics",
     async ({ user, query: given }) => {
       const { group_by: group = "model", metric = "cost" } = given;
@@ -107,6 +113,39 @@ export function statisticsController(deps: HttpDeps) {
 }
 
 type Given = Static<typeof Query>;
+
+/** Groups of one file; beyond them the smallest are left out. */
+const fileGroupsMax = 10_000;
+const fileColumns = [
+  ...["from", "to", "group", "value", "name", "account", "email", "requests", "errors", "refused", "prompt_tokens"],
+  ...["cached_tokens", "completion_tokens", "total_tokens", "cost_usd", "charged_usd"],
+] as const;
+
+/** All groups of a span as CSV, one row each: a statement by team, key, model or tag where the span is a month. */
+async function readFile(deps: HttpDeps, user: SessionUser, given: Given): Promise<Response> {
+  const { group_by: group = "model", metric = "cost" } = given;
+  const named = given.model === undefined ? given : { ...given, model: idOfModel(deps.kernel, given.model) };
+  const filter = toFilter(named, await readAccount(deps, user, given));
+  const { hours, buckets } = readBuckets(given, deps.now());
+  const query: StatisticsQuery = { filter, hours, starts: buckets.flat() };
+  await deps.rollup?.freshen();
+  const wanted = { group, rank: rankOf[metric], limit: fileGroupsMax, charted: 0 };
+  const { groups } = await readGroups(deps.store, query, wanted);
+  const names = await readNames(deps, groups, { group, seesAll: maySeeAll(user.role) });
+  const [from, to] = [query.starts[0] ?? 0, (query.starts.at(-1) ?? 0) + hours];
+  const span = { from: new Date(from * hourMs).toISOString(), to: new Date(to * hourMs).toISOString() };
+  return streamDownload({
+    name: `by-${group}-${span.from.slice(0, 10)}`,
+    format: "csv",
+    columns: fileColumns,
+    toJson: (each: StatisticsOfGroup) => ({
+      ...{ ...span, group, value: each.value },
+      ...names(each),
+      ...toFiguresJson(readFigures(each.total)),
+    }),
+    readPage: async () => ({ rows: groups }),
+  });
+}
 
 /** @throws {GatewayError} `invalid_request` for a filter that sums of sessions and tags do not know. */
 function toFilter(given: Given, accountId: string | undefined): StatisticsFilter {

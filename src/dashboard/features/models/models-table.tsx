@@ -11,6 +11,7 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
       rows={models}
       rowKey={({ id }) => id}
       shownMax={50}
+      fileName="models"
       empty={
         <Empty icon="search" title="No models match">
           <p>Try another search or clear the filters.</p>
