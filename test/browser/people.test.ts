@@ -71,7 +71,7 @@ describe.skipIf(!hasChromium)("roles", () => {
           ["Vouchers", "New voucher"],
           ["API keys", "Create API key"],
         ] as const) {
-          await page.getByRole("link", { name: link }).click();
+          await page.getByRole("link", { name: link, exact: true }).click();
           await seeHeading(page, link);
           expect(await page.getByRole("button", { name: button }).count()).toBe(0);
         }

@@ -88,8 +88,8 @@ describe("the API keys of all accounts", () => {
     expect((await ask("viewer", "DELETE", path)).status).toBe(403);
     expect((await ask("admin", "PATCH", path, { requests_per_minute: 5 })).status).toBe(200);
     const rotated = await ask("admin", "POST", `${path}/rotate`, { grace_seconds: 60 });
-    expect(rotated).toMatchObject({ status: 200, body: { id, key: expect.stringContaining(id) } });
-    expect([await call(key), await call(rotated.body.key)]).toEqual([200, 200]);
+    expect([rotated.status, rotated.body.id]).toEqual([200, id]);
+    expect([await call(rotated.body.key), await call(key)]).toEqual([200, 200]);
     const made = await ask("admin", "POST", `/admin/api-keys/of/${ids.ada}`, { name: "made for her" });
     expect(await call(made.body.key)).toBe(200);
     expect((await ask("admin", "DELETE", path)).status).toBe(200);

@@ -36,7 +36,7 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
         )}
         <div className="row">
           <Tier model={model} />
-          <CopyButton text={model.name} label="Copy model name" shown="Copy name" />
+          <CopyButton text={model.name} label="Copy model name" shown="Copy model name" />
         </div>
         <dl className="facts">
           <Detail name="Also called">{listOtherNames(model).join(", ") || undefined}</Detail>
