@@ -213,13 +213,17 @@ async function readSealKey(store: Store): Promise<Uint8Array> {
 
 function openProviderNetwork({ config, bounds }: AppOptions) {
   const ms = config.upstreamTimeoutSeconds * 1000;
-  return openBunNetwork({ bounds: { firstByteMsMax: ms, idleMsMax: ms, ...bounds }, proxyEnv: config.proxyEnv });
+  return openBunNetwork({
+    bounds: { firstByteMsMax: ms, idleMsMax: ms, ...bounds },
+    proxyEnv: config.proxyEnv,
+    machine: config.machine,
+  });
 }
 
 /** An account that has an admitted call can pay for something. */
 function openMemory({ config, collectGarbage }: AppOptions, { running }: LoadShedder): MemoryAccountant {
   const hasRunningCall = (owner: string) =>
-    running.values().some(({ caller, hold }) => hold !== undefined && caller.accountId === owner);
+    running.values().some(({ request, run }) => run?.hold !== undefined && request.caller.accountId === owner);
   return new MemoryAccountant(config.maxBufferedBodyMb * 2 ** 20, {
     ...(collectGarbage !== undefined && { collectGarbage }),
     hasRunningCall,

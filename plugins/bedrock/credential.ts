@@ -1,4 +1,11 @@
-import { type AuthorizedRequest, bearer, type CredentialForm, type ProviderCredential } from "modelgate/plugin";
+import {
+  type AuthorizedRequest,
+  bearer,
+  type CredentialForm,
+  fetchFresh,
+  type ProviderCredential,
+} from "modelgate/plugin";
+import { readMachineKeys } from "./machine.ts";
 import { signAws } from "./sign.ts";
 
 /** A Bedrock API key, or the access key of a user or role. https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html */
@@ -9,25 +16,43 @@ export const credential: CredentialForm = {
     { name: "access_key_id", label: "Access key ID", pattern: "\\w{16,128}", example: "AKIAIOSFODNN7EXAMPLE" },
     { name: "secret_access_key", label: "Secret access key", secret: true },
     { name: "session_token", label: "Session token, of temporary credentials", secret: true },
+    {
+      name: "machine",
+      label: "Role of the machine, in place of keys",
+      pattern: "container|instance",
+      example: "container",
+    },
   ],
   sets: [
     ["region", "api_key"],
     ["region", "access_key_id", "secret_access_key"],
+    ["region", "machine"],
   ],
   baseUrl({ region = "" }) {
     const domain = region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
     return `https://bedrock-runtime.${region}.${domain}`;
   },
+  machine: ({ machine }) =>
+    machine === undefined ? undefined : machine === "instance" ? "aws-instance" : "aws-container",
 };
 
 export async function authorize(
-  { method, url, headers, body }: AuthorizedRequest,
-  { fields }: ProviderCredential,
+  request: AuthorizedRequest,
+  credential: ProviderCredential,
 ): Promise<Record<string, string>> {
-  const { region = "", api_key, access_key_id: accessKeyId, secret_access_key: secretAccessKey } = fields;
+  const { region = "", api_key } = credential.fields;
   if (api_key !== undefined) return bearer(api_key);
-  if (accessKeyId === undefined || secretAccessKey === undefined) throw new TypeError("The credential has no key");
+  const { method, url, headers, body } = request;
   if (typeof body === "object") throw new TypeError("Cannot sign a form");
-  const keys = { region, accessKeyId, secretAccessKey, sessionToken: fields.session_token, service: "bedrock" };
-  return await signAws({ method, url, headers, body: body ?? "" }, keys, Date.now());
+  const keys = await readKeys(request, credential);
+  return await signAws({ method, url, headers, body: body ?? "" }, { region, service: "bedrock", ...keys }, Date.now());
+}
+
+async function readKeys(request: AuthorizedRequest, credential: ProviderCredential) {
+  const { machine, access_key_id: accessKeyId, secret_access_key: secretAccessKey, session_token } = credential.fields;
+  if (machine !== undefined) {
+    return await fetchFresh(credential, readMachineKeys, () => readMachineKeys(request, machine === "instance"));
+  }
+  if (accessKeyId === undefined || secretAccessKey === undefined) throw new TypeError("The credential has no key");
+  return { accessKeyId, secretAccessKey, sessionToken: session_token };
 }

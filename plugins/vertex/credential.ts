@@ -29,8 +29,15 @@ export const credential: CredentialForm = {
     { name: "location", label: "Location", pattern: "[a-z]+(-[a-z]+\\d+)?", example: "global" },
     { name: "service_account", label: "Service account (the JSON of its key)", secret: true, isFile: true },
     { name: "api_key", label: "API key of Express mode", secret: true },
+    {
+      name: "machine",
+      label: "Service account of the machine, in place of a key",
+      pattern: "google",
+      example: "google",
+    },
   ],
-  sets: [["project", "location", "service_account"], ["api_key"]],
+  sets: [["project", "location", "service_account"], ["api_key"], ["project", "location", "machine"]],
+  machine: ({ machine }) => (machine === undefined ? undefined : "google"),
   baseUrl: ({ location = "global" }) => `https://${hostOf(location)}`,
   basePath({ project, location, api_key: key }) {
     const place = key === undefined ? `/projects/${project}/locations/${location}` : "";
@@ -58,9 +65,15 @@ export async function authorize(
   request: AuthorizedRequest,
   owner: ProviderCredential,
 ): Promise<Record<string, string>> {
-  const { api_key: key } = owner.fields;
+  const { api_key: key, machine } = owner.fields;
   if (key !== undefined) return { "x-goog-api-key": key };
-  return bearer(await fetchToken(request, owner, askForToken));
+  return bearer(await fetchToken(request, owner, machine === undefined ? askForToken : askMachine));
+}
+
+/** https://cloud.google.com/compute/docs/access/authenticate-workloads#applications */
+function askMachine() {
+  const path = "/computeMetadata/v1/instance/service-accounts/default/token";
+  return { machine: { path, headers: { "metadata-flavor": "Google" } } };
 }
 
 /** https://developers.google.com/identity/protocols/oauth2/service-account#httprest */

@@ -11,6 +11,7 @@ import {
 } from "../contract/index.ts";
 import type { KeyRecord, Store } from "../db/index.ts";
 import { equalHashes, hasChecksum, hashSecret, readIdSecret } from "./api-key.ts";
+import { hashForeignKey, isForeignKey, upgradeForeignKey } from "./foreign-key.ts";
 import { toKeyLimits, toNetworkList } from "./key-fields.ts";
 import type { LastUsedTracker } from "./last-used.ts";
 import { isToken } from "./tokens/issuers.ts";
@@ -83,6 +84,8 @@ export class Authenticator {
   readonly #verified = new LRUCache<string, VerifiedToken>({ max: keysMax });
   /** The store's revision at which an id did not exist. */
   readonly #unknown = new LRUCache<string, number>({ max: unknownMax });
+  /** Whether there are keys of other gateways, at a revision of the store. */
+  #foreign: { readonly revision: number; readonly has: Promise<boolean> } | undefined;
   #keyChanges = 0;
   #idSecret: Promise<string> | undefined;
 
@@ -107,11 +110,55 @@ export class Authenticator {
     if (this.#tokens !== undefined && isToken(token)) return this.#tokens.authenticate(token);
     if (token === "") throw invalidKey("Missing API key: send the header Authorization: Bearer <API key>");
     const key = parseApiKey(token);
+    if (key === undefined && !isAdminKey(token) && isForeignKey(token)) return this.#authenticateForeign(token);
     if (isAdminKey(token)) throw incorrectKey(maskKey(token), "is an admin key, which makes no calls; use an API key");
-    if (key === undefined) throw incorrectKey(maskKey(token), `is malformed; expected ${apiKeyForm}`);
+    if (key === undefined) throw malformedKey(token);
     const found = this.#find(key.id);
     if (found instanceof Promise) return found.then((known) => this.#check(token, key, known));
     return this.#check(token, key, found);
+  }
+
+  /** A key of another gateway that was imported. It is checked by its whole text, as it has no id of ours. */
+  async #authenticateForeign(token: string): Promise<Caller> {
+    const { revision } = this.#store;
+    if (!(await this.#hasForeignKeys(revision))) throw malformedKey(token);
+    const hashes = hashForeignKey(token, await this.readIdSecret());
+    const [present, imported] = hashes;
+    if (this.#unknown.get(present) === revision) throw malformedKey(token);
+    let record: KeyRecord | undefined;
+    try {
+      record = (await this.#store.readForeignKey(present)) ?? (await this.#store.readForeignKey(imported));
+    } catch (cause) {
+      return storeUnavailable(cause);
+    }
+    if (record === undefined) {
+      this.#unknown.set(present, revision);
+      throw malformedKey(token);
+    }
+    const known = this.#keep(record.id, record, { revision, changes: this.#keyChanges });
+    if (known === undefined) throw malformedKey(token);
+    if (record.foreign_hash === imported)
+      await upgradeForeignKey(this.#store, record.id, hashes).catch(() => undefined);
+    // Its text is the secret before the first rotation.
+    const verified = { known, until: record.previous_until ?? undefined };
+    if (this.#known.get(record.id) === known) this.#verified.set(token, verified);
+    return this.#getCaller(verified);
+  }
+
+  /** Most gateways have none, so that a malformed key costs no look-up there. Imports change the revision. */
+  async #hasForeignKeys(revision: number): Promise<boolean> {
+    if (this.#foreign?.revision !== revision) {
+      const query = this.#store.db.selectFrom("keys").select("id").where("foreign_hash", "is not", null).limit(1);
+      const has = this.#store.ask(query.compile()).then((rows) => rows.length > 0);
+      this.#foreign = { revision, has };
+    }
+    const foreign = this.#foreign;
+    try {
+      return await foreign.has;
+    } catch (cause) {
+      if (this.#foreign === foreign) this.#foreign = undefined;
+      return storeUnavailable(cause);
+    }
   }
 
   /** The caller of a key whose holder was proved in another way than by its secret. */
@@ -280,6 +327,10 @@ function invalidKey(message: string, owner?: KeyOwner): GatewayError {
 /** LiteLLM takes a 401 for an `AuthenticationError` only if it begins as OpenAI's sentence does. */
 function incorrectKey(shown: string, problem: string, owner?: KeyOwner): GatewayError {
   return invalidKey(`Incorrect API key provided: ${shown} ${problem}`, owner);
+}
+
+function malformedKey(token: string): GatewayError {
+  return incorrectKey(maskKey(token), `is malformed; expected ${apiKeyForm}`);
 }
 
 /** A key as OpenAI shows it: enough to tell which one it is. */

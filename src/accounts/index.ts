@@ -27,8 +27,10 @@ export { type Accounts, type AccountsOptions, createAccounts } from "./create-ac
 export { acceptInvitation } from "./invitations.ts";
 export {
   type ApiKey,
+  type ForeignKey,
   graceSecondsDefault,
   graceSecondsMax,
+  importForeignKeys,
   keyOrders,
   type NewKey,
   type OwnedKey,

@@ -3,6 +3,7 @@ import { type Selectable, sql, type Transaction } from "kysely";
 import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
 import { type Database, isConstraintError, isOfRunningPeriod, type Store } from "../db/index.ts";
 import { hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
+import { toForeignKeyId, toImportedHash } from "./foreign-key.ts";
 import {
   checkKeyFields,
   columnOf,
@@ -144,6 +145,62 @@ export function tokenKeyId({ issuer, subject, accountId }: TokenSubject & { acco
     .update(JSON.stringify([issuer, subject, accountId]))
     .digest("hex");
   return `jwt${digest.slice(0, 32)}`;
+}
+
+/** A key of another gateway, whose text is not known. */
+export interface ForeignKey extends KeyFields {
+  readonly accountId: string;
+  readonly name: string;
+  /** SHA-256 of all of its text, hex. */
+  readonly sha256: string;
+  readonly isRevoked: boolean;
+}
+
+/**
+ * Takes keys of another gateway over in one transaction, so that their clients go on. Those that were taken over before stay as
+ * they are.
+ *
+ * @returns How many are new.
+ * @throws {GatewayError} `invalid_request` for a field.
+ */
+export async function importForeignKeys(
+  store: Store,
+  keys: readonly ForeignKey[],
+  { now, by }: { now: number; by: string },
+): Promise<number> {
+  const idSecret = await readIdSecret(store);
+  return store.change(async (db) => {
+    let added = 0;
+    for (const { accountId, name, sha256, isRevoked, ...fields } of keys) {
+      const { expiresAt, allowedModels, allowedNetworks, bounds } = fields;
+      // One that has expired is taken over as it is, so that its client is told so.
+      checkKeyFields({ name, allowedModels, allowedNetworks, bounds }, now);
+      const row = {
+        id: toForeignKeyId(sha256, idSecret),
+        account_id: accountId,
+        name,
+        secret_hash: "",
+        foreign_hash: toImportedHash(sha256),
+        allowed_models: allowedModels === undefined ? null : JSON.stringify(allowedModels),
+        ...limitColumns(bounds ?? {}),
+        created_at: now,
+        expires_at: expiresAt ?? null,
+        revoked_at: isRevoked ? now : null,
+        last_used_at: null,
+        created_by: by,
+        allowed_networks: toNetworksColumn(allowedNetworks),
+      };
+      const inserted = db
+        .insertInto("keys")
+        .values(row)
+        .onConflict((conflict) => conflict.column("id").doNothing());
+      const { numInsertedOrUpdatedRows: count = 0n } = await inserted.executeTakeFirstOrThrow();
+      if (count === 0n) continue;
+      added += 1;
+      await recordKeyAudit(db, { by, action: "key.import", ...row }, now);
+    }
+    return added;
+  });
 }
 
 /**
@@ -551,6 +608,8 @@ export async function rotateKey(
         secret_hash: hashSecret(secret).toString("hex"),
         previous_secret_hash: set.ref("secret_hash"),
         previous_until: previousUntil,
+        // The text of another gateway's key is the secret before the first rotation, and ends with the second.
+        foreign_hash: set.case().when("secret_hash", "=", "").then(set.ref("foreign_hash")).else(null).end(),
       }))
       .where("id", "=", id)
       .returning(["id", "account_id", "name", "revoked_at", "expires_at", "created_by", "token_subject"])

@@ -1,7 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
-import { makeCallId } from "../contract/index.ts";
-import { firstDayOfPeriod, isOfRunningPeriod, type Store } from "../db/index.ts";
+import { callKeyOfTime, firstDayOfPeriod, isOfRunningPeriod, type Store } from "../db/index.ts";
 import type { Registry } from "../kernel/index.ts";
 import { readLedgerCheck } from "./ledger-check.ts";
 import type { NodeState, SharedState } from "./rules.ts";
@@ -151,9 +150,9 @@ async function readEstimates({ db }: Store, now: number): Promise<SharedState["u
       db
         .selectFrom("calls")
         .select("usage_source")
-        .where("id", ">", makeCallId(now - dayMs))
+        .where("id_bytes", ">", callKeyOfTime(now - dayMs))
         .where("state", "=", "settled")
-        .orderBy("id", "desc")
+        .orderBy("id_bytes", "desc")
         .limit(callsMax)
         .as("latest"),
     )

@@ -9,8 +9,10 @@ import {
   getForm,
   getPlainFields,
   isPlainUrl,
+  type MachineAddresses,
   type ProviderPlugin,
 } from "../contract/index.ts";
+import { readMachineAddresses } from "./machine.ts";
 import { type Setting, settings } from "./settings.ts";
 import { getPublicOrigin } from "./urls.ts";
 
@@ -38,6 +40,8 @@ export type Config = Values & {
   readonly given: ReadonlySet<string>;
   /** The proxy that `fetch` takes from the environment, for connections that do not use `fetch`. */
   readonly proxyEnv: Readonly<Record<string, string>> | undefined;
+  /** Where the machine of a cloud learns its own credentials. */
+  readonly machine: MachineAddresses;
   /**
    * Reads the credentials of a plugin, which need not be a built-in one.
    *
@@ -86,6 +90,7 @@ export function readConfig(env: Environment): Config {
     pluginsDir: values.pluginsDir === undefined ? undefined : toAbsolute(values.pluginsDir, env),
     given: new Set(Object.keys(env).filter((variable) => readText(env, variable) !== undefined)),
     proxyEnv: readProxy(env),
+    machine: readMachineAddresses(env),
     credentials: (pluginName, credential = "key") => {
       const form = getForm(credential);
       return form === undefined ? readCredentials(pluginName, env) : readFormCredentials(pluginName, form, env);

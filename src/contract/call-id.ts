@@ -1,44 +1,49 @@
 /** Crockford's base 32 in lower case, whose order is that of the digits. */
 export const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 
-const timeMax = 2 ** 50 - 1;
+const timeMax = 2 ** 48 - 1;
+const timeDigits = 12;
+const randomBytes = 10;
 
-/** What the ids of calls of this millisecond begin with: `req_` and 10 characters of time. Later ones sort later. */
+/** What the ids of calls of this millisecond begin with: `req_` and 12 hexadecimal digits of time. Later ones sort later. */
 export function callIdPrefix(ms: number): string {
-  let rest = Math.min(Math.max(0, Math.floor(ms)), timeMax);
-  let text = "";
-  for (let i = 0; i < 10; i++) {
-    text = (idAlphabet[rest % 32] as string) + text;
-    rest = Math.floor(rest / 32);
-  }
-  return `req_${text}`;
+  const time = Math.min(Math.max(0, Math.floor(ms)), timeMax);
+  return `req_${time.toString(16).padStart(timeDigits, "0")}`;
 }
 
 const poolSize = 4096;
-const pool = new Uint8Array(poolSize);
+const pool = Buffer.alloc(poolSize);
 let used = poolSize;
 let stampedAt = -1;
 let stamp = "";
 
-/** Random characters of 5 bits each, from a pool that is refilled 4 kB at a time. */
-export function randomText(count: number): string {
+/** Takes random bytes from a pool that is refilled 4 kB at a time. Returns where they begin. */
+function takeRandom(count: number): number {
   if (used + count > poolSize) {
     crypto.getRandomValues(pool);
     used = 0;
   }
+  used += count;
+  return used - count;
+}
+
+/** Random characters of 5 bits each. */
+export function randomText(count: number): string {
+  const start = takeRandom(count);
   let text = "";
-  for (let i = 0; i < count; i++) text += idAlphabet[(pool[used++] as number) & 31];
+  for (let i = start; i < start + count; i++) text += idAlphabet[(pool[i] as number) & 31];
   return text;
 }
 
 /**
- * The id of a call: `req_`, 10 characters of time, 16 random ones (80 bits). Ids of later milliseconds sort later, so
- * that rows are appended at the end of the index.
+ * The id of a call: `req_` and 32 hexadecimal digits, 12 of time and 20 random ones (80 bits). Ids of later milliseconds
+ * sort later, so that rows are appended at the end of the index. The database has the same as 16 bytes.
  */
 export function makeCallId(nowMs: number): string {
   if (nowMs !== stampedAt) {
     stampedAt = nowMs;
     stamp = callIdPrefix(nowMs);
   }
-  return stamp + randomText(16);
+  const start = takeRandom(randomBytes);
+  return stamp + pool.toString("hex", start, start + randomBytes);
 }

@@ -1,3 +1,5 @@
+import type { MachineService } from "./machine.ts";
+
 /** One field of a credential that has several. */
 export interface CredentialField {
   /** In snake_case: `access_key_id` is `<NAME>_ACCESS_KEY_ID` in the environment. */
@@ -27,6 +29,8 @@ export interface CredentialForm {
   basePath?(fields: CredentialFields): string;
   /** The addresses, beside the plugin's `hosts`, at which these fields want their tokens to be fetched. */
   tokenUrls?(fields: CredentialFields): readonly string[];
+  /** The service of the machine that these fields say is to be asked for credentials; `undefined` for none. */
+  machine?(fields: CredentialFields): MachineService | undefined;
   /**
    * What is wrong with a whole set of fields, as `field: what was expected`; shows no value.
    *

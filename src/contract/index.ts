@@ -11,6 +11,7 @@ export * from "./encryption.ts";
 export * from "./error.ts";
 export * from "./images.ts";
 export * from "./issuer-url.ts";
+export * from "./machine.ts";
 export * from "./meters.ts";
 export * from "./model.ts";
 export * from "./moderation.ts";

@@ -4,6 +4,7 @@ import type { ChatStream } from "./chat-stream.ts";
 import type { CredentialForm, ProviderCredential } from "./credential.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
 import type { GeneratedImages, ImagesRequest } from "./images.ts";
+import type { MachineRequest } from "./machine.ts";
 import type { Model } from "./model.ts";
 import type { ModerationRequest, Moderations } from "./moderation.ts";
 import type { Ranking, RerankRequest } from "./rerank.ts";
@@ -59,6 +60,8 @@ export interface AuthorizedRequest {
   readonly body: string | FormData | Blob | undefined;
   /** POSTs a form for a token, without a credential; {@link fetchToken} of the SDK does the rest. */
   postForm(url: string, form: Readonly<Record<string, string>>): Promise<TokenResponse>;
+  /** Asks the service of the machine that the credential names by `machine`. */
+  askMachine(request: MachineRequest): Promise<TokenResponse>;
 }
 
 /** What a token endpoint answered. */

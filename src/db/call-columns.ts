@@ -3,64 +3,77 @@ import type { CallEnded, CallOpened } from "./ledger-write.ts";
 
 type Value = string | number | null;
 
-/** A column of `open_calls` or `calls`: its type in SQL, and what of a record it has. */
+/**
+ * A column of `open_call_rows` or `call_rows`, and what of a record it has. A `name` is a number there, that of a row of
+ * `names`; the views `open_calls` and `calls` show the name.
+ */
 export interface CallColumn<Of> {
-  readonly type: "text" | "bigint";
+  readonly type: "name" | "text" | "integer" | "bigint";
+  readonly isRequired?: true;
   readonly read: (record: Of) => Value;
 }
 
 type Columns<Of> = Readonly<Record<string, CallColumn<Of>>>;
 
 /**
- * The columns that a hold is written with. Both engines write calls by these maps, and the functions of PostgreSQL are made
+ * The columns that a hold is written with, beside its id. Both engines write calls by these maps, and the functions of PostgreSQL are made
  * from them.
  */
 export const openColumns: Columns<CallOpened> = {
-  id: { type: "text", read: (open) => open.callId },
-  account_id: { type: "text", read: (open) => open.accountId },
-  key_id: { type: "text", read: (open) => open.keyId },
-  model: { type: "text", read: (open) => open.model },
-  capability: { type: "text", read: (open) => open.capability },
-  premium: { type: "bigint", read: (open) => (open.premium ? 1 : 0) },
-  opened_at: { type: "bigint", read: (open) => open.openedAt },
-  price_version: { type: "text", read: (open) => open.priceVersion },
+  account_id: { type: "name", isRequired: true, read: (open) => open.accountId },
+  key_id: { type: "name", isRequired: true, read: (open) => open.keyId },
+  model: { type: "name", isRequired: true, read: (open) => open.model },
+  capability: { type: "name", isRequired: true, read: (open) => open.capability },
+  premium: { type: "integer", isRequired: true, read: (open) => (open.premium ? 1 : 0) },
+  opened_at: { type: "bigint", isRequired: true, read: (open) => open.openedAt },
+  price_version: { type: "name", read: (open) => open.priceVersion },
   session: { type: "text", read: (open) => open.session ?? null },
-  quota_day: { type: "bigint", read: (open) => open.quotaDay },
-  budget_month: { type: "bigint", read: (open) => open.budgetMonth },
-  hold_nanodollars: { type: "bigint", read: (open) => open.holdNanodollars },
-  hold_tokens: { type: "bigint", read: (open) => open.holdTokens },
+  quota_day: { type: "integer", read: (open) => open.quotaDay },
+  budget_month: { type: "integer", read: (open) => open.budgetMonth },
+  hold_nanodollars: { type: "bigint", isRequired: true, read: (open) => open.holdNanodollars },
+  hold_tokens: { type: "bigint", isRequired: true, read: (open) => open.holdTokens },
 };
 
 /** What an extension of a hold changes. */
 export const extensionColumns = ["quota_day", "budget_month", "hold_nanodollars", "hold_tokens"] as const;
 
-/** The columns that the end of a call is written with. */
+/** The columns that the end of a call is written with, beside its id. */
 export const callColumns: Columns<CallEnded> = {
   ...Object.fromEntries(
-    Object.entries(openColumns).map(([name, { type, read }]) => [
+    Object.entries(openColumns).map(([name, column]) => [
       name,
-      { type, read: ({ open }: CallEnded) => read(open) },
+      { ...column, read: ({ open }: CallEnded) => column.read(open) },
     ]),
   ),
-  state: { type: "text", read: (end) => end.state },
-  settled_at: { type: "bigint", read: (end) => end.settledAt },
+  state: { type: "name", isRequired: true, read: (end) => end.state },
+  settled_at: { type: "bigint", isRequired: true, read: (end) => end.settledAt },
   ...Object.fromEntries(
     meterNames.map((name) => [
       meterTable[name].column,
       { type: "bigint", read: ({ meters }: CallEnded) => meters[name] ?? null },
     ]),
   ),
-  usage_source: { type: "text", read: (end) => end.usageSource },
+  usage_source: { type: "name", read: (end) => end.usageSource },
   cost_nanodollars: { type: "bigint", read: (end) => end.costNanodollars },
   charged_nanodollars: { type: "bigint", read: (end) => end.chargedNanodollars },
   quota_tokens: { type: "bigint", read: (end) => end.quotaTokens },
-  route: { type: "text", read: (end) => end.route },
-  status: { type: "bigint", read: (end) => end.status },
-  error_code: { type: "text", read: (end) => end.errorCode },
+  route: { type: "name", read: (end) => end.route },
+  status: { type: "integer", read: (end) => end.status },
+  error_code: { type: "name", read: (end) => end.errorCode },
   first_byte_ms: { type: "bigint", read: (end) => end.firstByteMs },
   duration_ms: { type: "bigint", read: (end) => end.durationMs },
-  protocol: { type: "text", read: (end) => end.protocol ?? null },
+  protocol: { type: "name", read: (end) => end.protocol ?? null },
   client_request_id: { type: "text", read: (end) => end.clientRequestId ?? null },
   detail: { type: "text", read: (end) => end.detail ?? null },
   tag: { type: "text", read: (end) => end.tag ?? null },
 };
+
+/** Runs through the names of a record. */
+export function* namesIn<Of>(columns: Columns<Of>, record: Of): Generator<string> {
+  for (const name in columns) {
+    const { type, read } = columns[name] as CallColumn<Of>;
+    if (type !== "name") continue;
+    const value = read(record);
+    if (value !== null) yield value as string;
+  }
+}

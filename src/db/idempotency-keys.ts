@@ -1,4 +1,5 @@
 import { type Kysely, type SqlBool, sql, type Transaction } from "kysely";
+import { toCallKey } from "./call-key.ts";
 import { lockName } from "./lock-name.ts";
 import type { Database } from "./schema.ts";
 
@@ -167,7 +168,7 @@ async function takeOver(
   nodeId: string,
 ): Promise<Claim> {
   // A call that was served by a fallback has rows with a number behind its id.
-  const isOfRequest = sql<SqlBool>`id >= ${deadCallId} and id < ${`${deadCallId}.`}`;
+  const isOfRequest = sql<SqlBool>`id_bytes >= ${toCallKey(deadCallId)} and id_bytes < ${toCallKey(`${deadCallId}.`)}`;
   const open = await db.selectFrom("open_calls").select("id").where(isOfRequest).executeTakeFirst();
   // It is recovered within seconds.
   if (open !== undefined) return { state: "running" };

@@ -30,12 +30,13 @@ export interface KeyRecord {
   holder_email_verified: number | null;
   /** The account of the person who made the key, or `cli`; null: unknown. */
   created_by: string | null;
+  foreign_hash: string | null;
   /** Whether the content of its calls is kept. */
   keeps_content: SqlBool;
 }
 
-/** The look-up of a key, with a place for its id. */
-export function keyQuery(db: Kysely<Database>) {
+/** The look-up of a key, with a place for its id or its foreign hash. */
+export function keyQuery(db: Kysely<Database>, column: "id" | "foreign_hash" = "id") {
   return db
     .selectFrom("keys")
     .innerJoin("accounts", "accounts.id", "keys.account_id")
@@ -64,6 +65,7 @@ export function keyQuery(db: Kysely<Database>) {
       "accounts.disabled_at as account_disabled_at",
       "users.email_verified as holder_email_verified",
       "keys.created_by",
+      "keys.foreign_hash",
     ])
     .select(({ exists, ref, selectFrom }) =>
       exists(
@@ -72,5 +74,5 @@ export function keyQuery(db: Kysely<Database>) {
           .where("subject", "in", [ref("keys.id"), ref("accounts.id")]),
       ).as("keeps_content"),
     )
-    .where("keys.id", "=", "");
+    .where(`keys.${column}`, "=", "");
 }

@@ -27,6 +27,11 @@ export interface Database extends AlertTables, ContentTables, UsageTables {
   keys: KeysTable;
   service_accounts: ServiceAccountsTable;
   admin_keys: AdminKeysTable;
+  /** Accounts, keys, models and other names that calls repeat, by number. */
+  names: { id: Generated<number>; name: string };
+  /** As they are written: names are numbers. `open_calls` and `calls` are views of them. */
+  open_call_rows: CallRow<Omit<OpenCallsTable, "id_bytes" | "account_no" | "key_no">>;
+  call_rows: CallRow<Omit<CallsTable, "id_bytes" | "account_no" | "key_no" | "error_no">>;
   open_calls: OpenCallsTable;
   calls: CallsTable;
   refusals: RefusalsTable;
@@ -127,6 +132,8 @@ interface KeysTable {
   /** The subject whose tokens (JWT) this key stands for, and their issuer; null: it has a secret of its own. */
   token_issuer: Generated<string | null>;
   token_subject: Generated<string | null>;
+  /** By which a key of another gateway is found, which has no id of ours: see `foreign-key.ts`; null: it is not one. */
+  foreign_hash: Generated<string | null>;
 }
 
 /**
@@ -142,6 +149,11 @@ export type CallState = "open" | "settled" | "released" | "abandoned";
 interface OpenCallsTable {
   /** Sorts by time; the response's `x-request-id`. */
   id: string;
+  /** The same as it is stored; indexes find it by this. */
+  id_bytes: Uint8Array;
+  /** The numbers of names, by which indexes find calls. */
+  account_no: number;
+  key_no: number;
   account_id: string;
   key_id: string;
   model: string;
@@ -181,6 +193,7 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   route: string | null;
   status: number | null;
   error_code: string | null;
+  error_no: number | null;
   first_byte_ms: number | null;
   duration_ms: number | null;
   /** What the client spoke; null for what is not chat. */
@@ -191,6 +204,25 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   /** What the client calls requests of this kind; null: nothing. */
   tag: string | null;
 }
+
+/** A row as it is stored: bytes for its id, numbers for names. */
+type CallRow<View> = {
+  [Column in keyof View]: Column extends "id" ? Uint8Array : Column extends NamedColumn ? number : View[Column];
+};
+
+/** Columns that are numbers of `names`. */
+type NamedColumn =
+  | "account_id"
+  | "key_id"
+  | "model"
+  | "capability"
+  | "price_version"
+  | "node_id"
+  | "state"
+  | "usage_source"
+  | "route"
+  | "error_code"
+  | "protocol";
 
 /** What moves a wallet beside the charges of calls, append-only. */
 interface TransactionsTable {

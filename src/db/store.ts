@@ -71,6 +71,8 @@ export interface Store {
    * may be made up is `isUnproven`: a shared store looks these up apart and fails when too many come at once.
    */
   readKey(keyId: string, isUnproven?: boolean): KeyRecord | undefined | Promise<KeyRecord | undefined>;
+  /** As {@link Store.readKey}, by the foreign hash of a key of another gateway, which anyone may have made up. */
+  readForeignKey(hash: string): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**
    * Marks the open calls of dead processes as abandoned and returns them. In the embedded store these are all open calls,
    * so call it at the start. In a shared store a process is dead after this one has observed `deadAfterMs` without a

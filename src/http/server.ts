@@ -30,8 +30,8 @@ import { webhooksController } from "./dashboard-api/webhooks.ts";
 import type { HttpDeps } from "./deps.ts";
 import { errorHandler } from "./errors.ts";
 import { cors } from "./lifecycle/cors.ts";
-import { CountLimiter } from "./lifecycle/early-checks.ts";
-import type { ClientFormat } from "./lifecycle/handle-call.ts";
+import { CountLimiter } from "./lifecycle/count-limiter.ts";
+import type { ClientFormat } from "./lifecycle/http-call.ts";
 import { nosniff } from "./lifecycle/security-headers.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */

@@ -1,5 +1,5 @@
 import { type AdmissionRequest, isAmount, meterNames, type Settlement, sumTokens } from "../contract/index.ts";
-import type { CallEnded, CallOpened, Store } from "../db/index.ts";
+import { type CallEnded, type CallOpened, type Store, toCallKey } from "../db/index.ts";
 
 /** What a call holds while it runs. */
 export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth">;
@@ -115,7 +115,9 @@ export function additionalTokens({ limitTokens }: AdmissionRequest, { state, met
 /** @throws {Error} When the store does not know the call: settling it is a fault of the program. */
 export async function assertEnded(store: Store, callId: string): Promise<void> {
   for (const table of ["open_calls", "calls"] as const) {
-    const [row] = await store.ask(store.db.selectFrom(table).select("id").where("id", "=", callId).compile());
+    const [row] = await store.ask(
+      store.db.selectFrom(table).select("id").where("id_bytes", "=", toCallKey(callId)).compile(),
+    );
     if (row !== undefined) return;
   }
   throw new Error(`Cannot settle call ${callId}: it was never admitted`);

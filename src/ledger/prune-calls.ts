@@ -1,6 +1,6 @@
 import { type Kysely, type RawBuilder, sql, type Transaction } from "kysely";
 import { meterColumns } from "../contract/index.ts";
-import { type Database, dayOf, type Store, startOfDay } from "../db/index.ts";
+import { type Database, dayOf, nameNumber, type Store, startOfDay } from "../db/index.ts";
 
 /** Deletes are cut so that no one of them holds a lock for long. */
 const prunedAtOnceMax = 500;
@@ -32,23 +32,24 @@ export interface PrunerOptions {
  * step of a pass over all accounts, and returns how many calls it deleted.
  */
 export function createPruner({ store, retentionDays, now }: PrunerOptions): () => Promise<number> {
-  let after = "";
+  let after = 0;
   let restUntil = Number.NEGATIVE_INFINITY;
   return async () => {
     const time = now();
     if (time < restUntil && time >= restUntil - restMs) return 0;
     const beforeDay = dayOf(time) - retentionDays;
     for (let accounts = 0; accounts < accountsAtOnceMax; accounts++) {
-      const accountId = await nextAccount(store, after);
-      if (accountId === undefined) {
-        [after, restUntil] = ["", time + restMs];
+      const account = await nextAccount(store, after);
+      if (account === undefined) {
+        [after, restUntil] = [0, time + restMs];
         return 0;
       }
+      const accountId = account.id;
       if (await hasOld(store, accountId, beforeDay)) {
         const pruned = await store.db.transaction().execute((db) => pruneAccount(db, { store, accountId, beforeDay }));
         if (pruned > 0) return pruned;
       }
-      after = accountId;
+      after = account.no;
     }
     return 0;
   };
@@ -56,15 +57,15 @@ export function createPruner({ store, retentionDays, now }: PrunerOptions): () =
 
 /** Asked without a transaction, which would take the write lock. */
 async function hasOld({ db }: Store, accountId: string, beforeDay: number): Promise<boolean> {
-  return (await oldCalls(db, accountId, beforeDay).select("id").limit(1).executeTakeFirst()) !== undefined;
+  return (await oldCalls(db, accountId, beforeDay).select("seq").limit(1).executeTakeFirst()) !== undefined;
 }
 
 function oldCalls(db: Kysely<Database>, accountId: string, beforeDay: number) {
   const before = startOfDay(beforeDay);
   return (
     db
-      .selectFrom("calls")
-      .where("account_id", "=", accountId)
+      .selectFrom("call_rows")
+      .where("account_id", "=", nameNumber(accountId))
       // The last one that was counted stays: the next end of a call must not have a number that counts as counted.
       .where("seq", "<", (counted) => counted.selectFrom("usage_progress").select("seq"))
       .where("opened_at", "<", before)
@@ -78,18 +79,18 @@ async function pruneAccount(
   db: Transaction<Database>,
   { store, accountId, beforeDay }: { store: Store; accountId: string; beforeDay: number },
 ): Promise<number> {
-  const old = oldCalls(db, accountId, beforeDay).select("id").orderBy("opened_at").limit(prunedAtOnceMax);
+  const old = oldCalls(db, accountId, beforeDay).select("seq").orderBy("opened_at").limit(prunedAtOnceMax);
   // Rows that another node is pruning are skipped.
-  const ids = await (store.shared ? old.forUpdate().skipLocked() : old).execute();
-  if (ids.length === 0) return 0;
-  const list = sql.join(ids.map(({ id }) => id));
+  const rows = await (store.shared ? old.forUpdate().skipLocked() : old).execute();
+  if (rows.length === 0) return 0;
+  const list = sql.join(rows.map(({ seq }) => sql.lit(seq)));
   await addToOpening(db, { accountId, beforeDay, list });
   const { numDeletedRows } = await db
-    .deleteFrom("calls")
-    .where(sql<boolean>`id in (${list})`)
+    .deleteFrom("call_rows")
+    .where(sql<boolean>`seq in (${list})`)
     .executeTakeFirstOrThrow();
-  if (Number(numDeletedRows) !== ids.length) throw new Error("Cannot prune calls: some were deleted meanwhile");
-  return ids.length;
+  if (Number(numDeletedRows) !== rows.length) throw new Error("Cannot prune calls: some were deleted meanwhile");
+  return rows.length;
 }
 
 interface PrunedCalls {
@@ -114,20 +115,25 @@ async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, l
   );
   // `where true` keeps SQLite from reading the conflict clause as a join's.
   await sql`insert into opening_balances (account_id, before_day, ${sql.join(columns.map((column) => sql.ref(column)))})
-    select ${accountId}, ${sql.lit(beforeDay)}, ${sums} from calls where id in (${list}) and true
+    select ${accountId}, ${sql.lit(beforeDay)}, ${sums} from calls where seq in (${list}) and true
     on conflict (account_id) do update set
       before_day = case when excluded.before_day > opening_balances.before_day then excluded.before_day else opening_balances.before_day end,
       ${added}`.execute(db);
 }
 
-/** By the index of calls by account, which leads from one account to the next without reading their calls. */
-export async function nextAccount({ db }: Pick<Store, "db">, after: string): Promise<string | undefined> {
-  const row = await db
-    .selectFrom("calls")
+/** An account with calls, and its number. */
+interface AccountOfCalls {
+  readonly no: number;
+  readonly id: string;
+}
+
+/** The account of the next number that has calls. The index of calls by account leads to it without reading their calls. */
+export function nextAccount({ db }: Pick<Store, "db">, after: number): Promise<AccountOfCalls | undefined> {
+  const next = db
+    .selectFrom("call_rows")
     .select("account_id")
     .where("account_id", ">", after)
     .orderBy("account_id")
-    .limit(1)
-    .executeTakeFirst();
-  return row?.account_id;
+    .limit(1);
+  return db.selectFrom("names").select(["id as no", "name as id"]).where("id", "=", next).executeTakeFirst();
 }

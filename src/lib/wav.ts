@@ -90,7 +90,7 @@ export function writeWavHead(format: Omit<Wav, "pcm">): Uint8Array<ArrayBuffer> 
  *
  * @example
  * const wav = writeWav({ pcm: new Uint8Array(16), sampleRate: 8000, channels: 1, bitsPerSample: 16 });
- * wavMs(joinWav([wav, wav])); // => 2
+ * joinWav([wav, wav]).length; // => 76
  */
 export function joinWav(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<ArrayBuffer> {
   const wavs = parts.map(readWav);

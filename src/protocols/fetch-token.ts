@@ -1,6 +1,7 @@
 import {
   type AuthorizedRequest,
   type CredentialFields,
+  type MachineRequest,
   type ProviderCredential,
   type TokenResponse,
   UpstreamFault,
@@ -9,24 +10,25 @@ import { isRecord, parseJson } from "../lib/json.ts";
 import { keepWith } from "../lib/kept-with.ts";
 import { classifyFault } from "./upstream-errors.ts";
 
-/** What a token endpoint is asked. */
-export interface TokenRequest {
-  readonly url: string;
-  readonly form: Readonly<Record<string, string>>;
-}
+/** What a token endpoint, or the service of the machine, is asked. */
+export type TokenRequest =
+  | { readonly url: string; readonly form: Readonly<Record<string, string>> }
+  | { readonly machine: MachineRequest };
+
+type Asking = Pick<AuthorizedRequest, "postForm"> & Partial<Pick<AuthorizedRequest, "askMachine">>;
 
 type Ask = (fields: CredentialFields) => TokenRequest | Promise<TokenRequest>;
 
-interface Token {
-  readonly text: string;
+interface Token<Value = string> {
+  readonly value: Value;
   /** From then on another is fetched, while this one serves. */
   readonly refreshAt: number;
   readonly expiresAt: number;
 }
 
-interface Entry {
-  token?: Token;
-  fetching?: Promise<Token> | undefined;
+interface Entry<Value> {
+  token?: Token<Value>;
+  fetching?: Promise<Token<Value>> | undefined;
   /** After a refresh that failed. */
   retryAt: number;
 }
@@ -54,32 +56,51 @@ const lifeSecondsDefault = 60;
  * const ask = ({ client_secret }) => ({ url: "https://auth.example.com/token", form: { client_secret } });
  * await fetchToken({ postForm }, credential, ask); // => "token-1"
  */
-export async function fetchToken(
-  request: Pick<AuthorizedRequest, "postForm">,
+export function fetchToken(request: Asking, credential: ProviderCredential, ask: Ask): Promise<string> {
+  return fetchFresh(credential, ask, async () => {
+    const asked = await ask(credential.fields);
+    if (!("machine" in asked)) return readToken(await request.postForm(asked.url, asked.form));
+    if (request.askMachine === undefined) throw new TypeError("There is no machine to ask");
+    return readToken(await request.askMachine(asked.machine));
+  });
+}
+
+/**
+ * What is good for some time and is kept with a credential, such as keys that are given for an hour: fetched when it is first
+ * needed, by one request for all that wait for it, and renewed before its end while the one before still serves.
+ *
+ * @param name Tells it from other things that are kept with the credential.
+ * @param load Fetches it, and says when it ends, in milliseconds since 1970.
+ *
+ * @example
+ * const load = async () => ({ value: "key-1", expiresAt: Date.now() + 3_600_000 });
+ * await fetchFresh({ key: "", fields: {} }, "keys", load); // => "key-1"
+ */
+export async function fetchFresh<Value>(
   credential: ProviderCredential,
-  ask: Ask,
-): Promise<string> {
+  name: unknown,
+  load: () => Promise<{ value: Value; expiresAt: number }>,
+): Promise<Value> {
   // The kernel forgets what is kept with a credential that its provider refuses.
-  const entry = keepWith<Entry>(credential, ask, () => ({ retryAt: 0 }));
+  const entry = keepWith<Entry<Value>>(credential, name, () => ({ retryAt: 0 }));
   const now = Date.now();
   const { token } = entry;
   if (token !== undefined && now < token.expiresAt - leftMsMin) {
-    if (now >= token.refreshAt && now >= entry.retryAt) refresh(request, credential, ask, entry).catch(() => undefined);
-    return token.text;
+    if (now >= token.refreshAt && now >= entry.retryAt) refresh(entry, load).catch(() => undefined);
+    return token.value;
   }
-  return (await refresh(request, credential, ask, entry)).text;
+  return (await refresh(entry, load)).value;
 }
 
-function refresh(
-  { postForm }: Pick<AuthorizedRequest, "postForm">,
-  { fields }: ProviderCredential,
-  ask: Ask,
-  entry: Entry,
-): Promise<Token> {
+function refresh<Value>(
+  entry: Entry<Value>,
+  load: () => Promise<{ value: Value; expiresAt: number }>,
+): Promise<Token<Value>> {
   entry.fetching ??= (async () => {
     try {
-      const { url, form } = await ask(fields);
-      entry.token = readToken(await postForm(url, form));
+      const { value, expiresAt } = await load();
+      const lifeMs = expiresAt - Date.now();
+      entry.token = { value, expiresAt, refreshAt: expiresAt - Math.min(earlyMs, lifeMs / 2) };
       return entry.token;
     } catch (error) {
       entry.retryAt = Date.now() + retryMs;
@@ -91,7 +112,7 @@ function refresh(
   return entry.fetching;
 }
 
-function readToken({ status, headers, body }: TokenResponse): Token {
+function readToken({ status, headers, body }: TokenResponse): { value: string; expiresAt: number } {
   if (status < 200 || status > 299) throw toFault(status, headers, body);
   const answer = parseJson(body);
   const { access_token: text, expires_in: seconds }: Record<string, unknown> = isRecord(answer) ? answer : {};
@@ -100,8 +121,7 @@ function readToken({ status, headers, body }: TokenResponse): Token {
   }
   const given = Number(seconds);
   const lifeMs = 1000 * (given > 0 && Number.isFinite(given) ? given : lifeSecondsDefault);
-  const expiresAt = Date.now() + lifeMs;
-  return { text, expiresAt, refreshAt: expiresAt - Math.min(earlyMs, lifeMs / 2) };
+  return { value: text, expiresAt: Date.now() + lifeMs };
 }
 
 /** What an endpoint says of a credential it refuses names tenants, applications and accounts: the words are ours. */

@@ -58,7 +58,7 @@ export async function discoverModels(
 /** The request as `authorize` is shown it. Models are listed for those whose key is sent as it is, so no token is fetched. */
 function listing(url: string): AuthorizedRequest {
   const postForm = () => Promise.reject(new Error("its models cannot be listed with a token"));
-  return { method: "GET", url, headers: {}, body: undefined, postForm };
+  return { method: "GET", url, headers: {}, body: undefined, postForm, askMachine: postForm };
 }
 
 async function readBounded(response: Response): Promise<string> {

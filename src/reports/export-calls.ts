@@ -1,5 +1,5 @@
 import type { Selectable } from "kysely";
-import type { Database, Store } from "../db/index.ts";
+import { type Database, nameNumber, type Store, toCallKey } from "../db/index.ts";
 import { nextAccount } from "../ledger/index.ts";
 
 /** A call as it is written. */
@@ -25,10 +25,34 @@ export async function* exportCalls(store: Store, wanted: CallsWanted): AsyncGene
     yield* readCalls(store, wanted.accountId, wanted);
     return;
   }
-  let accountId = await nextAccount(store, "");
-  while (accountId !== undefined) {
-    yield* readCalls(store, accountId, wanted);
-    accountId = await nextAccount(store, accountId);
+  let account = await nextAccount(store, 0);
+  while (account !== undefined) {
+    yield* readCalls(store, account.id, wanted);
+    account = await nextAccount(store, account.no);
+  }
+}
+
+/**
+ * Reads the calls that ended after a point in the order of their ends, up to another, page by page.
+ *
+ * @param range `seq` of calls: all above `after`, and those up to `until`.
+ */
+export async function* exportEnds(
+  { db }: Pick<Store, "db">,
+  { after, until }: { after: number; until: number },
+): AsyncGenerator<WrittenCall[]> {
+  for (let last = after; last < until; ) {
+    const page = await db
+      .selectFrom("calls")
+      .selectAll()
+      .where("seq", ">", last)
+      .where("seq", "<=", until)
+      .orderBy("seq")
+      .limit(pageRows)
+      .execute();
+    if (page.length > 0) yield page;
+    if (page.length < pageRows) return;
+    last = page.at(-1)?.seq ?? until;
   }
 }
 
@@ -44,12 +68,12 @@ async function* readCalls(
     const page = await db
       .selectFrom("calls")
       .selectAll()
-      .where("account_id", "=", accountId)
+      .where("account_no", "=", nameNumber(accountId))
       .where("opened_at", ">=", start)
       .where("opened_at", "<", until)
-      .where((where) => where.or([where("opened_at", ">", start), where("id", ">", lastId)]))
+      .where((where) => where.or([where("opened_at", ">", start), where("id_bytes", ">", toCallKey(lastId))]))
       .orderBy("opened_at")
-      .orderBy("id")
+      .orderBy("id_bytes")
       .limit(pageRows)
       .execute();
     if (page.length > 0) yield page;

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type Selectable, sql } from "kysely";
 import { usageColumns } from "../contract/index.ts";
 import type { CallState, Database, Store } from "../db/index.ts";
-import { selectColumns } from "./requests/request-columns.ts";
+import { idColumn, idValue, isOf, selectColumns } from "./requests/request-columns.ts";
 
 /** Which of the calls. */
 export interface CallsPage {
@@ -48,8 +48,9 @@ async function readLatest<Row extends Pick<RecentCall, (typeof states)[number]>>
 ): Promise<Row[]> {
   const read = (table: "calls" | "open_calls" | "refusals") =>
     sql<Row>`select ${selectColumns(table, names)} from ${sql.table(table)}
-      where account_id = ${accountId} and opened_at <= ${before} and (opened_at < ${before} or id < ${beforeId})
-      order by opened_at desc, id desc limit ${limit}`.execute(db);
+      where ${isOf(table, "account", accountId)} and opened_at <= ${before}
+        and (opened_at < ${before} or ${idColumn(table)} < ${idValue(table, beforeId)})
+      order by opened_at desc, ${idColumn(table)} desc limit ${limit}`.execute(db);
   // Those that run are read first: one that ends meanwhile is then found twice, and not missed.
   const open = await read("open_calls");
   const ended = await read("calls");

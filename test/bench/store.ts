@@ -20,7 +20,7 @@ function createCall(accounts: number): { open: CallOpened; end: CallEnded } {
   const accountId = `0f8fad5b-d9cb-469f-a165-${String((made * 7919) % accounts).padStart(12, "0")}`;
   const open: CallOpened = {
     kind: "open",
-    callId: `${callIdPrefix(from + made)}${crypto.randomUUID().replaceAll("-", "").slice(0, 16)}`,
+    callId: `${callIdPrefix(from + made)}${crypto.randomUUID().replaceAll("-", "").slice(0, 20)}`,
     accountId,
     keyId: accountId.slice(-12),
     model: "famA-4.1-nano",

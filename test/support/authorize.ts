@@ -9,5 +9,8 @@ export async function headersOf(
   const form = getForm(plugin.credential);
   const text = typeof secret === "string" || form === undefined ? String(secret) : formatCredential(form, secret);
   const postForm = () => Promise.reject(new Error("No token is fetched here"));
-  return await plugin.authorize({ method: "POST", url, headers: {}, body: "{}", postForm }, readCredential(text));
+  return await plugin.authorize(
+    { method: "POST", url, headers: {}, body: "{}", postForm, askMachine: postForm },
+    readCredential(text),
+  );
 }

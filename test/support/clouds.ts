@@ -89,6 +89,29 @@ export function startBedrock(keys: { secret: string; session?: string; apiKey: s
 }
 
 /** Vertex AI and Google's token endpoint, for one service account and one key of Express mode. */
+/** The services of an instance of EC2 and of a container, which give keys of their role. */
+export function startAwsMachine(keys: { id: string; secret: string; session: string; containerToken: string }): Cloud {
+  const tokens = new Set<string>();
+  const roles = "/latest/meta-data/iam/security-credentials/";
+  return serve((request, _, cloud) => {
+    const { pathname } = new URL(request.url);
+    if (pathname === "/latest/api/token" && request.method === "PUT") {
+      if (request.headers.get("x-aws-ec2-metadata-token-ttl-seconds") === null)
+        return new Response("", { status: 400 });
+      const token = `imds-token-${tokens.size}`;
+      tokens.add(token);
+      return new Response(token);
+    }
+    const isInstance = tokens.has(request.headers.get("x-aws-ec2-metadata-token") ?? "");
+    const isContainer = request.headers.get("authorization") === keys.containerToken && pathname === "/v1/credentials";
+    if (pathname === roles && isInstance) return new Response("the-role");
+    if (!isContainer && !(isInstance && pathname === `${roles}the-role`)) return new Response("", { status: 401 });
+    cloud.tokens.count++;
+    const Expiration = new Date(Date.now() + 3_600_000).toISOString();
+    return Response.json({ AccessKeyId: keys.id, SecretAccessKey: keys.secret, Token: keys.session, Expiration });
+  });
+}
+
 export function startVertex({ apiKey }: { apiKey: string }): Cloud & { serviceAccount(): string } {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const publicKey = createPublicKey(privateKey);
@@ -96,6 +119,12 @@ export function startVertex({ apiKey }: { apiKey: string }): Cloud & { serviceAc
   const given = new Set<string>();
   const cloud = serve((request, text, self) => {
     const { pathname } = new URL(request.url);
+    if (pathname === "/computeMetadata/v1/instance/service-accounts/default/token") {
+      if (request.headers.get("metadata-flavor") !== "Google") return new Response("Who?", { status: 403 });
+      const token = `ya29.token-of-machine-${++self.tokens.count}`;
+      given.add(token);
+      return Response.json({ access_token: token, expires_in: 3599, token_type: "Bearer" });
+    }
     if (pathname === "/token") {
       const form = new URLSearchParams(text);
       const [head = "", claims = "", signature = ""] = (form.get("assertion") ?? "").split(".");

@@ -1,36 +1,15 @@
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { commandLine } from "../../accounts/index.ts";
-import type { Config } from "../../config/index.ts";
 import { monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
 import { parseJson } from "../../lib/json.ts";
-import { createLog } from "../../observability/log.ts";
-import { describeProviders, Providers } from "../../providers/index.ts";
-import { openPluginManager } from "../../providers/open-plugin-manager.bun.ts";
-import { type CliContext, defineCommand, UsageError } from "../command.ts";
+import { describeProviders } from "../../providers/index.ts";
+import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
-import { withStore } from "../lib/with-store.ts";
+import { withProviders } from "../lib/with-providers.ts";
 
 /** Who the audit log says did it. */
 const by = commandLine.accountId;
-
-/** Opens the providers of the database; a running gateway takes over what is changed within a second. */
-function withProviders<T>(
-  context: CliContext,
-  { config, now }: { config: Config; now: number },
-  work: (providers: Providers) => Promise<T>,
-): Promise<T> {
-  return withStore(config, async ({ store }) => {
-    const log = createLog("silent", () => undefined);
-    const clock = () => now;
-    const providers = new Providers({
-      ...{ config, store, log, now: clock, manifests: context.manifests, plugins: context.plugins },
-      createManager: (settings) => openPluginManager({ ...context, config, log }, clock, settings),
-    });
-    await providers.load();
-    return await work(providers);
-  });
-}
 
 export const providerList = defineCommand({
   name: "provider list",
@@ -151,7 +130,7 @@ export const providerTest = defineCommand({
   args: ["NAME"],
   example: "provider test openai",
   async run(context, { args, flags, ...input }) {
-    const network = openNetwork(new TimeoutScheduler(), monotonicNow);
+    const network = openNetwork(new TimeoutScheduler(), monotonicNow, { machine: input.config.machine });
     const options = { model: flags.model, keyId: flags.key };
     const json = await withProviders(context, input, (providers) => providers.test(network, args.NAME, options));
     const text = json.error ?? `${json.host} answered ${json.model} in ${json.ms} ms`;

@@ -1,45 +1,52 @@
 -- Rows that two nodes touch are written in the order of their keys, so that no two wait for each other. No function has an
 -- empty line in it: one ends a statement.
 
-create index open_calls_of_account on open_calls (account_id);
+create index open_calls_of_account on open_call_rows (account_id);
+
+-- Behind the numbers that the tables begin with.
+alter table names alter column id restart with 100;
 
 -- The ends of calls. A call that has ended is left as it is: the first end counts, except that one which was taken for
 -- abandoned is settled after all. A hold may have been lost with the last moments before a crash of the server, so that an
 -- end needs none, unless it is only to take back a hold that may have been written.
-create function end_calls(node text, ends json) returns void language plpgsql as $$
+create function end_calls(node integer, ends json) returns void language plpgsql as $$
 begin
   with given as materialized (
-    select * from json_to_recordset(ends) as given (unmade boolean, {{call types}})
+    select * from json_to_recordset(ends) as given (unmade boolean, id bytea, {{call types}})
   ), closed as (
-    delete from open_calls where id = any (array(select id from given)) returning id
+    delete from open_call_rows where id = any (array(select id from given)) returning id
   ), ended as (
-    insert into calls (node_id, {{call names}})
-    select node, {{call names}}
+    insert into call_rows (node_id, id, {{call names}})
+    select node, id, {{call names}}
     from given where unmade is not true or id in (select id from closed)
     on conflict (id) do update set
       seq = excluded.seq, {{end updates}}
-    where calls.state = 'abandoned'
+    where call_rows.state = 3
     returning *
+  ), paid as (
+    select account.name as account_id, key.name as key_id, opened_at, quota_day, quota_tokens, budget_month,
+      charged_nanodollars
+    from ended join names as account on account.id = ended.account_id join names as key on key.id = ended.key_id
   ), charges as (
     insert into daily_charges (account_id, day, charged_nanodollars)
-    select account_id, opened_at / 86400000, sum(charged_nanodollars) from ended where charged_nanodollars <> 0
+    select account_id, opened_at / 86400000, sum(charged_nanodollars) from paid where charged_nanodollars <> 0
     group by account_id, opened_at / 86400000 order by account_id, opened_at / 86400000
     on conflict (account_id, day) do update
     set charged_nanodollars = daily_charges.charged_nanodollars + excluded.charged_nanodollars
   ), moves as (
     insert into wallets (account_id, balance_nanodollars)
-    select account_id, -sum(charged_nanodollars) from ended where charged_nanodollars <> 0
+    select account_id, -sum(charged_nanodollars) from paid where charged_nanodollars <> 0
     group by account_id order by account_id
     on conflict (account_id) do update
     set balance_nanodollars = wallets.balance_nanodollars + excluded.balance_nanodollars
   ), draws as (
     insert into daily_quota_usage (account_id, day, used_tokens)
-    select account_id, quota_day, sum(quota_tokens) from ended where quota_day is not null and quota_tokens <> 0
+    select account_id, quota_day, sum(quota_tokens) from paid where quota_day is not null and quota_tokens <> 0
     group by account_id, quota_day order by account_id, quota_day
     on conflict (account_id, day) do update set used_tokens = daily_quota_usage.used_tokens + excluded.used_tokens
   )
   insert into key_budget_usage (account_id, key_id, month, spent_nanodollars)
-  select account_id, key_id, budget_month, sum(charged_nanodollars) from ended
+  select account_id, key_id, budget_month, sum(charged_nanodollars) from paid
   where budget_month is not null and charged_nanodollars <> 0
   group by account_id, key_id, budget_month order by account_id, key_id, budget_month
   on conflict (account_id, key_id, month) do update
@@ -48,7 +55,7 @@ end $$;
 
 -- Decides holds one after another and writes those that it grants. Nodes judge one after another too: the lock of an account
 -- is held until the transaction ends, and a statement of a function sees what was committed before it began.
-create function decide_holds(node text, undecided json) returns json language plpgsql as $$
+create function decide_holds(node integer, undecided json) returns json language plpgsql as $$
 declare
   decisions json[] := '{}';
   given record;
@@ -73,42 +80,40 @@ declare
   refusal text;
 begin
   perform pg_advisory_xact_lock(lock) from (
-    select distinct hashtextextended(account_id, 0) as lock
-    from json_to_recordset(undecided) as asked (account_id text) order by lock
+    select distinct hashtextextended(account_name, 0) as lock
+    from json_to_recordset(undecided) as asked (account_name text) order by lock
   ) as locks;
   for given in
-    select * from rows from (json_to_recordset(undecided) as (id text, account_id text, key_id text, model text,
-      capability text, price_version text, session text, premium bigint, opened_at bigint, quota_day bigint,
-      hold_nanodollars bigint, hold_tokens bigint, budget_month bigint, quota_limit bigint, budget_limit bigint,
-      min_hold bigint, account_limit bigint, account_from bigint))
-      with ordinality as asked (id, account_id, key_id, model, capability, price_version, session, premium, opened_at,
-        quota_day, hold_nanodollars, hold_tokens, budget_month, quota_limit, budget_limit, min_hold, account_limit,
-        account_from, place) order by account_id, place
+    select * from rows from (json_to_recordset(undecided) as (id bytea, account_name text, key_name text,
+      quota_limit bigint, budget_limit bigint, min_hold bigint, account_limit bigint, account_from bigint, {{open types}}))
+      with ordinality as asked (id, account_name, key_name, quota_limit, budget_limit, min_hold, account_limit, account_from,
+        {{open names}}, place) order by account_name, place
   loop
     refusal := null;
     of_month := null;
     budget_left := null;
     if given.premium = 1 then
-      if account is distinct from given.account_id or spent_from is distinct from given.account_from then
-        account := given.account_id;
+      if account is distinct from given.account_name or spent_from is distinct from given.account_from then
+        account := given.account_name;
         spent_from := given.account_from;
         select coalesce((select balance_nanodollars from wallets where account_id = account), 0),
           coalesce(sum(hold_nanodollars), 0)
           ,
             coalesce((select sum(charged_nanodollars) from daily_charges where account_id = account and day >= spent_from),
             0)
-          into wallet, wallet_held, account_spent from open_calls where account_id = account;
+          into wallet, wallet_held, account_spent from open_call_rows where account_id = given.account_id;
       end if;
       available := wallet - wallet_held;
       account_left := given.account_limit - account_spent - wallet_held;
       if given.budget_limit is not null then
         of_month := greatest(given.budget_month,
-          (select max(month) from key_budget_usage where account_id = account and key_id = given.key_id),
-          (select max(budget_month) from open_calls where account_id = account and key_id = given.key_id));
+          (select max(month) from key_budget_usage where account_id = account and key_id = given.key_name),
+          (select max(budget_month) from open_call_rows
+            where account_id = given.account_id and key_id = given.key_id));
         select coalesce((select spent_nanodollars from key_budget_usage
-            where account_id = account and key_id = given.key_id and month = of_month), 0),
+            where account_id = account and key_id = given.key_name and month = of_month), 0),
           coalesce(sum(hold_nanodollars), 0)
-          into budget_spent, budget_held from open_calls where account_id = account
+          into budget_spent, budget_held from open_call_rows where account_id = given.account_id
           and key_id = given.key_id and budget_month = of_month;
         budget_left := given.budget_limit - budget_spent - budget_held;
       end if;
@@ -131,15 +136,15 @@ begin
         held := wallet_held;
       end if;
     else
-      if quota_account is distinct from given.account_id then
-        quota_account := given.account_id;
+      if quota_account is distinct from given.account_name then
+        quota_account := given.account_name;
         of_day := greatest(given.quota_day, (select max(day) from daily_quota_usage where account_id = quota_account),
-          (select max(quota_day) from open_calls where account_id = quota_account));
+          (select max(quota_day) from open_call_rows where account_id = given.account_id));
         select coalesce((select used_tokens from daily_quota_usage where account_id = quota_account and day = of_day),
           0),
           coalesce(sum(hold_tokens), 0)
           into quota_used, quota_held
-          from open_calls where account_id = quota_account and quota_day = of_day;
+          from open_call_rows where account_id = given.account_id and quota_day = of_day;
       end if;
       available := given.quota_limit - quota_used - quota_held;
       hold := least(available, given.hold_tokens);
@@ -148,14 +153,11 @@ begin
       held := quota_held;
     end if;
     if refusal is null then
-      insert into open_calls (node_id,
-        id, account_id, key_id, model, capability, premium, opened_at, quota_day, budget_month, hold_nanodollars,
-        hold_tokens, price_version, session)
-      values (node,
-        given.id, given.account_id, given.key_id, given.model, given.capability, given.premium, given.opened_at,
-        case when given.premium = 1 then null else of_day end, of_month,
-        case when given.premium = 1 then hold else 0 end, case when given.premium = 1 then 0 else hold end,
-        given.price_version, given.session);
+      given.quota_day := case when given.premium = 1 then null else of_day end;
+      given.budget_month := of_month;
+      given.hold_nanodollars := case when given.premium = 1 then hold else 0 end;
+      given.hold_tokens := case when given.premium = 1 then 0 else hold end;
+      insert into open_call_rows (node_id, id, {{open names}}) values (node, given.id, {{given open}});
       if given.premium = 1 then wallet_held := wallet_held + hold;
       else quota_held := quota_held + hold;
       end if;
@@ -168,7 +170,7 @@ end $$;
 
 -- A batch in one round trip. The ends come first, because they free what the holds may need; a call that begins and ends in
 -- one batch is late. A batch without ends does not wait for the disk.
-create function record_calls(node text, ends json, decided json, undecided json, late json) returns json
+create function record_calls(node integer, ends json, decided json, undecided json, late json) returns json
 language plpgsql as $$
 declare
   decisions json;
@@ -179,8 +181,8 @@ begin
   end if;
   if ends is not null then perform end_calls(node, ends); end if;
   if decided is not null then
-    insert into open_calls (node_id, {{open names}})
-    select node, {{open names}} from json_to_recordset(decided) as given ({{open types}});
+    insert into open_call_rows (node_id, id, {{open names}})
+    select node, id, {{open names}} from json_to_recordset(decided) as given (id bytea, {{open types}});
   end if;
   if undecided is not null then decisions := decide_holds(node, undecided); end if;
   if late is not null then perform end_calls(node, late); end if;

@@ -1,23 +1,32 @@
 import { meterColumns } from "../../contract/index.ts";
-import { callColumns, openColumns } from "../call-columns.ts";
+import { type CallColumn, callColumns, openColumns } from "../call-columns.ts";
+import { callIdText } from "../call-key.ts";
 import { histogramColumns } from "../usage.ts";
 import postgres from "./0001-initial.postgres.sql" with { type: "text" };
 import tables from "./0001-initial.sql" with { type: "text" };
-import type { Migration } from "./migration.ts";
+import type { Engine, Migration } from "./migration.ts";
 
-/** What stands for columns in the text of both engines. */
-const placeholders: Readonly<Record<string, string>> = {
-  meters: meterColumns.map((name) => `${name} bigint`).join(",\n  "),
-  "meter sums": meterColumns.map((name) => `${name} bigint not null`).join(",\n  "),
-  "latency buckets": histogramColumns.map((name) => `${name} bigint not null`).join(",\n  "),
-  "open names": Object.keys(openColumns).join(", "),
-  "open types": toTypes(openColumns),
-  "call names": Object.keys(callColumns).join(", "),
-  "call types": toTypes(callColumns),
-  "end updates": Object.keys(callColumns)
-    .map((name) => `${name} = excluded.${name}`)
-    .join(", "),
-};
+/** What stands for columns in the text of an engine. */
+function placeholdersOf(engine: Engine): Readonly<Record<string, string>> {
+  return {
+    "meter sums": meterColumns.map((name) => `${name} bigint not null`).join(",\n  "),
+    "latency buckets": histogramColumns.map((name) => `${name} bigint not null`).join(",\n  "),
+    "open columns": toDefinitions(openColumns),
+    "call columns": toDefinitions(callColumns),
+    "open view": toView("open_calls", openColumns, engine),
+    "call view": toView("calls", callColumns, engine),
+    "open names": Object.keys(openColumns).join(", "),
+    "given open": Object.keys(openColumns)
+      .map((name) => `given.${name}`)
+      .join(", "),
+    "open types": toTypes(openColumns),
+    "call names": Object.keys(callColumns).join(", "),
+    "call types": toTypes(callColumns),
+    "end updates": Object.keys(callColumns)
+      .map((name) => `${name} = excluded.${name}`)
+      .join(", "),
+  };
+}
 
 /**
  * The first schema. It may change until version 1.0.0 is released; what stands in for columns is then written out, so that
@@ -26,18 +35,45 @@ const placeholders: Readonly<Record<string, string>> = {
 export const initial: Migration = {
   version: 1,
   sql: {
-    sqlite: fill(tables),
-    postgres: fill(`${toPostgres(tables)}\n${postgres}`),
+    sqlite: fill(tables, "sqlite"),
+    postgres: fill(`${toPostgres(tables)}\n${postgres}`, "postgres"),
   },
 };
 
-function toTypes(columns: typeof callColumns | typeof openColumns): string {
+type Columns = typeof callColumns | typeof openColumns;
+
+function toDefinitions(columns: Columns): string {
   return Object.entries(columns)
-    .map(([name, { type }]) => `${name} ${type}`)
+    .map(([name, { type, isRequired }]) => `${name} ${toSqlType(type)}${isRequired ? " not null" : ""}`)
+    .join(",\n  ");
+}
+
+function toTypes(columns: Columns): string {
+  return Object.entries(columns)
+    .map(([name, { type }]) => `${name} ${toSqlType(type)}`)
     .join(", ");
 }
 
-function fill(text: string): string {
+function toSqlType(type: CallColumn<never>["type"]): string {
+  return type === "name" ? "integer" : type;
+}
+
+/** Names in place of their numbers, and the numbers of those that are looked for. */
+function toView(table: "open_calls" | "calls", columns: Columns, engine: Engine): string {
+  const nameOf = (column: string) => `(select name from names where names.id = ${table}.${column}) as ${column}`;
+  const shown = Object.entries(columns).map(([name, { type }]) => {
+    if (name === "account_id") return `account.name as account_id, ${table}.account_id as account_no`;
+    if (name === "key_id") return `key.name as key_id, ${table}.key_id as key_no`;
+    if (name === "error_code") return `${nameOf(name)}, ${table}.error_code as error_no`;
+    return type === "name" ? nameOf(name) : `${table}.${name}`;
+  });
+  return [`${callIdText[engine](`${table}.id`)} as id`, `${table}.id as id_bytes`, ...shown, nameOf("node_id")].join(
+    ",\n  ",
+  );
+}
+
+function fill(text: string, engine: Engine): string {
+  const placeholders = placeholdersOf(engine);
   return text.replaceAll(/\{\{(.+?)\}\}/g, (whole, name) => {
     if (name === "names") return whole;
     const columns = placeholders[name];

@@ -1,4 +1,5 @@
 import { type Kysely, sql } from "kysely";
+import { fromCallKey } from "../call-key.ts";
 import { insertAbandoned } from "../open-calls.ts";
 import type { Database } from "../schema.ts";
 import type { AbandonedCall } from "../store.ts";
@@ -45,13 +46,14 @@ export class DeadNodes {
   /** If such a node is alive after all, its settlements still charge its calls, once. */
   async abandonCalls(at: number): Promise<AbandonedCall[]> {
     await this.#remove(await this.#findDead());
-    const { rows } = await sql<AbandonedCall>`
+    const { rows } = await sql<Omit<AbandonedCall, "id"> & { id: Uint8Array }>`
       with gone as (
-        delete from open_calls where node_id is null
-          or not exists (select from nodes where nodes.id = open_calls.node_id) returning *
+        delete from open_call_rows where node_id is null
+          or not exists (
+            select from names join nodes on nodes.id = names.name where names.id = open_call_rows.node_id) returning *
       ), abandoned as (${insertAbandoned(sql`gone`, at)})
       select id, hold_nanodollars, hold_tokens from gone`.execute(this.#db);
-    return rows;
+    return rows.map((call) => ({ ...call, id: fromCallKey(call.id) }));
   }
 
   async #findDead(): Promise<NodeRow[]> {

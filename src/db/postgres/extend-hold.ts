@@ -1,18 +1,16 @@
 import pg from "pg";
+import { toCallKey } from "../call-key.ts";
 import type { CallOpened, HoldDecision } from "../ledger-write.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
-import { type DecisionRow, toDecision, writeBatch } from "./write-batch.ts";
+import { type BatchTarget, type DecisionRow, toDecision, writeBatch } from "./write-batch.ts";
 
 /**
  * Raises the hold of an open call, by the rules of `decide_holds`. The lock of the account and the decision are two
  * statements of one message, which is one transaction, because a statement sees only what was committed before it began.
  * Such a message takes no parameters. A hold that a crash of the server has lost is taken anew.
  */
-export async function extendHold(
-  connection: OrderedConnection,
-  nodeId: string,
-  open: CallOpened,
-): Promise<HoldDecision> {
+export async function extendHold(target: BatchTarget, open: CallOpened): Promise<HoldDecision> {
+  const { connection } = target;
   if (open.guard === undefined) return writeHold(connection, open);
   const lock = `select pg_advisory_xact_lock(hashtextextended(${text(open.accountId)}, 0))`;
   const answers: unknown = await connection.query({
@@ -20,7 +18,7 @@ export async function extendHold(
   });
   const [, decided] = answers as [unknown, { rows: DecisionRow[] }];
   if (decided.rows[0] !== undefined) return toDecision(open, decided.rows[0]);
-  const decisions = await writeBatch(connection, nodeId, [open]);
+  const decisions = await writeBatch(target, [open]);
   return decisions?.get(open) as HoldDecision;
 }
 
@@ -29,8 +27,8 @@ async function writeHold(connection: OrderedConnection, open: CallOpened): Promi
   const { callId, quotaDay, budgetMonth, holdNanodollars, holdTokens } = open;
   await connection.query({
     name: "write_hold",
-    text: "update open_calls set hold_tokens = $2, quota_day = $3 where id = $1",
-    values: [callId, holdTokens, quotaDay],
+    text: "update open_call_rows set hold_tokens = $2, quota_day = $3 where id = $1",
+    values: [toCallKey(callId), holdTokens, quotaDay],
   });
   return { quotaDay, budgetMonth, holdNanodollars, holdTokens, available: holdTokens };
 }
@@ -43,6 +41,7 @@ function ofWallet(open: CallOpened): string {
     column: "month",
     asked,
     condition: "and key_id = given.key_id",
+    heldBy: "and key_id = given.key_no",
   };
   const account =
     guard?.accountLimit === undefined ? undefined : { limit: guard.accountLimit, from: guard.accountFrom };
@@ -51,15 +50,15 @@ function ofWallet(open: CallOpened): string {
       ? "null::bigint"
       : `coalesce((select sum(charged_nanodollars) from daily_charges
           where account_id = given.account_id and daily_charges.day >= ${account.from}), 0)`;
-  const figures = `select given.id, null::bigint as day, month, spent, reserved, held, ${ofAccount} as of_account,
+  const figures = `select given.id_bytes as id, null::bigint as day, month, spent, reserved, held, ${ofAccount} as of_account,
       coalesce((select balance_nanodollars from wallets where account_id = given.account_id), 0) as there
     from given,
     lateral (${sumOfOthers("hold_nanodollars", callId)}) as others,
     lateral (${latest(month)}) as paying,
     lateral (select coalesce(sum(spent_nanodollars), 0) as spent from key_budget_usage
       where account_id = given.account_id and key_id = given.key_id and key_budget_usage.month = paying.month) as paid,
-    lateral (select coalesce(sum(hold_nanodollars), 0) as reserved from open_calls where account_id = given.account_id
-      and id <> given.id and key_id = given.key_id and budget_month = paying.month) as running`;
+    lateral (select coalesce(sum(hold_nanodollars), 0) as reserved from open_call_rows where account_id = given.account_no
+      and id <> given.id_bytes and key_id = given.key_no and budget_month = paying.month) as running`;
   const left = {
     available: "there - held",
     budget: `${guard?.budgetLimit ?? "null::bigint"} - spent - reserved`,
@@ -71,7 +70,7 @@ function ofWallet(open: CallOpened): string {
 function ofQuota(open: CallOpened): string {
   const { callId, quotaDay: asked, holdTokens, guard } = open;
   const day = { held: "quota_day", table: "daily_quota_usage", column: "day", asked };
-  const figures = `select given.id, day, null::bigint as month, null::bigint as spent, null::bigint as reserved, held,
+  const figures = `select given.id_bytes as id, day, null::bigint as month, null::bigint as spent, null::bigint as reserved, held,
       null::bigint as of_account,
       coalesce((select used_tokens from daily_quota_usage as used
         where used.account_id = given.account_id and used.day = paying.day), 0) as there
@@ -95,21 +94,21 @@ function decide({ callId, guard, premium }: CallOpened, { figures, left, column,
         when account <= 0 or account < available then 'account_budget' else 'balance' end`
     : "'quota'";
   // least() ignores nulls: without a budget the wallet alone decides.
-  return `with given as (select * from open_calls where id = ${text(callId)}),
+  return `with given as (select * from open_calls where id_bytes = ${bytes(callId)}),
     figures as (${figures}),
     amounts as (select *, ${left.available} as available, ${left.budget} as budget,
       ${left.account} as account from figures),
     decided as (select *, least(available, budget, account, ${wanted}) as hold,
       case when least(available, budget, account) <= 0 or least(available, budget, account, ${wanted}) < ${guard?.minHold} then ${reason} end as refused from amounts),
-    extended as (update open_calls set ${column} = hold, quota_day = day, budget_month = month
-      from decided where open_calls.id = decided.id and refused is null)
+    extended as (update open_call_rows set ${column} = hold, quota_day = day, budget_month = month
+      from decided where open_call_rows.id = decided.id and refused is null)
     select id, refused, hold, day, month, case refused when 'budget' then spent when 'account_budget' then of_account else there end as there,
       case refused when 'budget' then reserved else held end as held from decided`;
 }
 
 const sumOfOthers = (column: string, callId: string) =>
-  `select coalesce(sum(${column}), 0) as held from open_calls
-    where account_id = given.account_id and id <> ${text(callId)}`;
+  `select coalesce(sum(${column}), 0) as held from open_call_rows
+    where account_id = given.account_no and id <> ${bytes(callId)}`;
 
 interface Period {
   /** Column of calls. */
@@ -118,14 +117,17 @@ interface Period {
   column: string;
   asked: number | null;
   condition?: string;
+  /** The same in the rows of open calls. */
+  heldBy?: string;
 }
 
 /** The day or month that pays: never one before another that was drawn from. Null where nothing is asked. */
-function latest({ held, table, column, asked, condition = "" }: Period): string {
+function latest({ held, table, column, asked, condition = "", heldBy = "" }: Period): string {
   if (asked === null) return `select null::bigint as ${column}`;
   return `select greatest(${asked}::bigint,
     (select max(${column}) from ${table} where account_id = given.account_id ${condition}),
-    (select max(${held}) from open_calls where account_id = given.account_id ${condition})) as ${column}`;
+    (select max(${held}) from open_call_rows where account_id = given.account_no ${heldBy})) as ${column}`;
 }
 
 const text = (value: string) => pg.escapeLiteral(value);
+const bytes = (callId: string) => `'\\x${toCallKey(callId).toString("hex")}'::bytea`;

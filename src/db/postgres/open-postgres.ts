@@ -4,6 +4,7 @@ import { createBlobs } from "../blobs.ts";
 import { StoreError } from "../errors.ts";
 import { createIdempotencyKeys } from "../idempotency-keys.ts";
 import { migrate } from "../migrate.ts";
+import { PostgresNames } from "../names.ts";
 import type { Database } from "../schema.ts";
 import { readSetting, type Store } from "../store.ts";
 import { addSharedUsage } from "../usage.ts";
@@ -114,8 +115,10 @@ function createParts(url: string, timeoutMs: number, deadAfterMs: number): Parts
 function createStore(parts: Parts, now: () => number): Store {
   const { db, connections, changes, deadNodes, nodeId } = parts;
   const { writes, reads, unproven, heartbeat, blobs } = connections;
+  const target = { connection: writes, names: new PostgresNames(writes), nodeId };
   const readKey = createKeyReader(db, reads);
-  const readUnprovenKey = createKeyReader(db, unproven, unprovenPauseMs);
+  const readUnprovenKey = createKeyReader(db, unproven, { pauseMs: unprovenPauseMs });
+  const readForeignKey = createKeyReader(db, unproven, { pauseMs: unprovenPauseMs, column: "foreign_hash" });
   let closed = false;
   return {
     db,
@@ -126,13 +129,14 @@ function createStore(parts: Parts, now: () => number): Store {
     get revision() {
       return changes.revision;
     },
-    writeLedger: (batch) => writeBatch(writes, nodeId, batch),
+    writeLedger: (batch) => writeBatch(target, batch),
     addUsage: (rows, step) => addSharedUsage(db, rows, step),
-    extendHold: (open) => extendHold(writes, nodeId, open),
+    extendHold: (open) => extendHold(target, open),
     readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
     readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),
     ask: (query) => ask(reads, query),
     readKey: (keyId, isUnproven = false) => (isUnproven ? readUnprovenKey : readKey)(keyId),
+    readForeignKey,
     abandonCalls: (at) => deadNodes.abandonCalls(at),
     change: (work, keyId) => changes.change(db, work, keyId),
     onKeyChange: (listener) => changes.onKeyChange(listener),

@@ -95,17 +95,19 @@ const waitingMax = 5000;
 export function createKeyReader(
   db: Kysely<Database>,
   connection: OrderedConnection,
-  pauseMs = 0,
-): (keyId: string) => Promise<KeyRecord | undefined> {
-  const byIds = keyQuery(db).clearWhere().where(sql<SqlBool>`keys.id = any(${[]})`);
+  { pauseMs = 0, column = "id" }: { pauseMs?: number; column?: "id" | "foreign_hash" } = {},
+): (value: string) => Promise<KeyRecord | undefined> {
+  const byIds = keyQuery(db)
+    .clearWhere()
+    .where(sql<SqlBool>`${sql.ref(`keys.${column}`)} = any(${[]})`);
   const text = byIds.compile().sql;
   const waiting = new Map<string, PromiseWithResolvers<KeyRecord | undefined>>();
   let isRunning = false;
   const lookUp = async (batch: [string, PromiseWithResolvers<KeyRecord | undefined>][]) => {
     try {
       const values = [batch.map(([id]) => id)];
-      const { rows } = await connection.query<KeyRecord>({ name: "keys", text, values });
-      const found = new Map(rows.map((row) => [row.id, row]));
+      const { rows } = await connection.query<KeyRecord>({ name: `keys_by_${column}`, text, values });
+      const found = new Map(rows.map((row) => [row[column], row]));
       for (const [id, { resolve }] of batch) resolve(found.get(id));
     } catch (error) {
       for (const [, { reject }] of batch) reject(error);

@@ -1,5 +1,7 @@
-import { type CallColumn, callColumns, openColumns } from "../call-columns.ts";
+import { type CallColumn, callColumns, namesIn, openColumns } from "../call-columns.ts";
+import { toCallKey } from "../call-key.ts";
 import type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "../ledger-write.ts";
+import type { NameNumbers, PostgresNames } from "../names.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
 /** Deadlock (40P01) and serialization failure (40001): nothing was written, and a retry helps. */
@@ -19,26 +21,60 @@ export interface DecisionRow {
   month: number | null;
 }
 
+/** Where a batch is written, and as which node. */
+export interface BatchTarget {
+  readonly connection: OrderedConnection;
+  readonly names: PostgresNames;
+  readonly nodeId: string;
+}
+
 /** Writes a batch in one round trip and one transaction; returns the decisions about its holds. */
 export async function writeBatch(
-  connection: OrderedConnection,
-  nodeId: string,
+  target: BatchTarget,
   batch: readonly LedgerWrite[],
 ): Promise<ReadonlyMap<CallOpened, HoldDecision> | undefined> {
+  try {
+    return await write(target, batch);
+  } catch (error) {
+    target.names.forget();
+    throw error;
+  }
+}
+
+async function write({ connection, names, nodeId }: BatchTarget, batch: readonly LedgerWrite[]) {
   const { ends, decided, undecided, late } = sort(batch);
+  await names.learn(namesOf(nodeId, batch));
+  const [toOpen, toEnd] = [
+    (open: CallOpened) => openRow(open, names),
+    (end: CallEnded) => ({ ...toRow(callColumns, end, names), id: jsonKey(end.open.callId), unmade: end.unmade }),
+  ];
+  const rows = [toJson(ends, toEnd), toJson(decided, toOpen), toJson(undecided, toOpen), toJson(late, toEnd)];
   const statement = {
     name: "record_calls",
     text: "select record_calls($1, $2, $3, $4, $5) as decisions",
-    values: [nodeId, toJson(ends, endRow), toJson(decided, openRow), toJson(undecided, openRow), toJson(late, endRow)],
+    values: [names.of(nodeId), ...rows],
   };
-  const { rows } = await connection.query<{ decisions: DecisionRow[] | null }>(statement).catch((error) => {
+  const answer = await connection.query<{ decisions: DecisionRow[] | null }>(statement).catch((error) => {
     if (!transient.test(String((error as { code?: unknown }).code))) throw error;
     return connection.query<{ decisions: DecisionRow[] | null }>(statement);
   });
-  const decisions = rows[0]?.decisions;
+  const decisions = answer.rows[0]?.decisions;
   if (decisions === null || decisions === undefined) return undefined;
   const byId = new Map(decisions.map((row) => [row.id, row]));
-  return new Map(undecided.map((open) => [open, toDecision(open, byId.get(open.callId))]));
+  return new Map(undecided.map((open) => [open, toDecision(open, byId.get(jsonKey(open.callId)))]));
+}
+
+function* namesOf(nodeId: string, batch: readonly LedgerWrite[]): Generator<string> {
+  yield nodeId;
+  for (const write of batch) {
+    if (write.kind === "end") yield* namesIn(callColumns, write);
+    else yield* namesIn(openColumns, write.kind === "open" ? write : write.open);
+  }
+}
+
+/** The id of a call as PostgreSQL reads and writes bytes in JSON. */
+function jsonKey(callId: string): string {
+  return `\\x${toCallKey(callId).toString("hex")}`;
 }
 
 export function toDecision({ callId, premium, guard }: CallOpened, row: DecisionRow | undefined): HoldDecision {
@@ -86,24 +122,31 @@ function toJson<Write>(writes: readonly Write[], toRow: (write: Write) => unknow
   return writes.length === 0 ? null : JSON.stringify(writes.map(toRow));
 }
 
-/** With what the guard of the hold says. `undefined` is left out of the JSON, and null too: a function takes it for that. */
-function openRow(open: CallOpened) {
+/** With what the guard of the hold says, and the names of what it counts. */
+function openRow(open: CallOpened, names: NameNumbers) {
+  const { guard } = open;
   return {
-    ...toRow(openColumns, open),
-    quota_limit: open.guard?.quotaLimit,
-    budget_limit: open.guard?.budgetLimit,
-    account_limit: open.guard?.accountLimit,
-    account_from: open.guard?.accountFrom,
-    min_hold: open.guard?.minHold,
+    ...toRow(openColumns, open, names),
+    id: jsonKey(open.callId),
+    ...(guard !== undefined && {
+      account_name: open.accountId,
+      key_name: open.keyId,
+      quota_limit: guard.quotaLimit,
+      budget_limit: guard.budgetLimit,
+      account_limit: guard.accountLimit,
+      account_from: guard.accountFrom,
+      min_hold: guard.minHold,
+    }),
   };
 }
 
-function endRow(end: CallEnded) {
-  return { ...toRow(callColumns, end), unmade: end.unmade };
-}
-
-function toRow<Of>(columns: Readonly<Record<string, CallColumn<Of>>>, record: Of): Record<string, unknown> {
+/** What is null is left out of the JSON: a function takes it for that. */
+function toRow<Of>(columns: Readonly<Record<string, CallColumn<Of>>>, record: Of, names: NameNumbers) {
   const row: Record<string, unknown> = {};
-  for (const name in columns) row[name] = (columns[name] as CallColumn<Of>).read(record) ?? undefined;
+  for (const column in columns) {
+    const { type, read } = columns[column] as CallColumn<Of>;
+    const value = read(record);
+    if (value !== null) row[column] = type === "name" ? names.of(value as string) : value;
+  }
   return row;
 }

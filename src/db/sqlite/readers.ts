@@ -58,7 +58,8 @@ export function prepareSpentReader(database: DatabaseSync): (accountId: string, 
 export function prepareKeyReader(
   db: Kysely<Database>,
   database: DatabaseSync,
-): (keyId: string) => KeyRecord | undefined {
-  const statement = database.prepare(keyQuery(db).compile().sql);
-  return (keyId) => statement.get(keyId) as KeyRecord | undefined;
+  column?: "foreign_hash",
+): (value: string) => KeyRecord | undefined {
+  const statement = database.prepare(keyQuery(db, column).compile().sql);
+  return (value) => statement.get(value) as KeyRecord | undefined;
 }

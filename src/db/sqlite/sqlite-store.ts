@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { type Kysely, sql } from "kysely";
 import { createBlobs } from "../blobs.ts";
+import { fromCallKey } from "../call-key.ts";
 import { createIdempotencyKeys } from "../idempotency-keys.ts";
 import type { LedgerWrite } from "../ledger-write.ts";
 import { insertAbandoned } from "../open-calls.ts";
@@ -87,6 +88,7 @@ export function createSqliteStore({ database, connection, db, now, takeLock, log
     readBalance: prepareBalanceReader(database),
     readSpent: prepareSpentReader(database),
     readKey: prepareKeyReader(db, database),
+    readForeignKey: prepareKeyReader(db, database, "foreign_hash"),
     bumpRevision,
     pollExternalChange() {
       if (!database.isOpen) return false;
@@ -114,7 +116,11 @@ export function createSqliteStore({ database, connection, db, now, takeLock, log
 /** One process alone writes calls, so at its start every open one is a dead process's. */
 function abandonAll(db: Kysely<Database>, now: number): Promise<AbandonedCall[]> {
   return db.transaction().execute(async (transaction) => {
-    await insertAbandoned(sql`open_calls`, now).execute(transaction);
-    return transaction.deleteFrom("open_calls").returning(["id", "hold_nanodollars", "hold_tokens"]).execute();
+    await insertAbandoned(sql`open_call_rows`, now).execute(transaction);
+    const gone = await transaction
+      .deleteFrom("open_call_rows")
+      .returning(["id", "hold_nanodollars", "hold_tokens"])
+      .execute();
+    return gone.map((call) => ({ ...call, id: fromCallKey(call.id) }));
   });
 }

@@ -1,6 +1,8 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { type CallColumn, callColumns, extensionColumns, openColumns } from "../call-columns.ts";
+import { toCallKey } from "../call-key.ts";
 import type { CallEnded, CallOpened, LedgerWrite } from "../ledger-write.ts";
+import { type NameNumbers, SqliteNames } from "../names.ts";
 
 const dayMs = 86_400_000;
 
@@ -16,13 +18,16 @@ export function prepareLedgerStatements(database: DatabaseSync) {
   return {
     begin: database.prepare("begin immediate"),
     commit: database.prepare("commit"),
-    openCall: database.prepare(insert("open_calls", Object.keys(openColumns))),
-    extendCall: database.prepare(`update open_calls set ${extended} where id = ?`),
-    closeCall: database.prepare("delete from open_calls where id = ?"),
+    names: new SqliteNames(database),
+    openCall: database.prepare(insert("open_call_rows", ["id", ...Object.keys(openColumns)])),
+    extendCall: database.prepare(`update open_call_rows set ${extended} where id = ?`),
+    closeCall: database.prepare("delete from open_call_rows where id = ?"),
     // One that was taken for abandoned is settled after all if its process turns out to be alive. It is then the latest end.
     endCall: database.prepare(
-      `${insert("calls", Object.keys(callColumns))} on conflict (id) do update set seq = (select max(seq) + 1 from calls),
-        ${Object.keys(callColumns).map((column) => `${column} = excluded.${column}`)} where calls.state = 'abandoned'`,
+      `${insert("call_rows", ["id", ...Object.keys(callColumns)])} on conflict (id) do update set
+        seq = (select max(seq) + 1 from call_rows),
+        ${Object.keys(callColumns).map((column) => `${column} = excluded.${column}`)}
+        where call_rows.state = (select id from names where name = 'abandoned')`,
     ),
     addCharge: database.prepare(addTo("daily_charges", ["account_id", "day"], ["charged_nanodollars"])),
     moveWallet: database.prepare(addTo("wallets", ["account_id"], ["balance_nanodollars"])),
@@ -37,28 +42,35 @@ export function writeBatch(database: DatabaseSync, statements: LedgerStatements,
   try {
     const totals = new BatchTotals();
     for (const write of batch) {
-      if (write.kind === "open") statements.openCall.run(...openValues(write));
+      if (write.kind === "open") openCall(statements, write);
       else if (write.kind === "extend") extendCall(statements, write.open);
       else if (writeEnd(statements, write)) totals.add(write);
     }
     totals.write(statements);
     statements.commit.run();
+    statements.names.keep();
   } catch (error) {
     // A full disk can end the transaction by itself.
     if (database.isTransaction) database.exec("rollback");
+    statements.names.forget();
     throw error;
   }
 }
 
-/** Returns whether the call was still to be ended. */
-function writeEnd(statements: LedgerStatements, end: CallEnded): boolean {
-  const wasOpen = statements.closeCall.run(end.open.callId).changes > 0;
-  if (end.unmade && !wasOpen) return false;
-  return statements.endCall.run(...endValues(end)).changes > 0;
+function openCall({ openCall: insertOpen, names }: LedgerStatements, open: CallOpened): void {
+  insertOpen.run(toCallKey(open.callId), ...openValues(open, names));
 }
 
-function extendCall(statements: LedgerStatements, open: CallOpened): void {
-  statements.extendCall.run(...extensionValues(open), open.callId);
+/** Returns whether the call was still to be ended. */
+function writeEnd({ closeCall, endCall, names }: LedgerStatements, end: CallEnded): boolean {
+  const key = toCallKey(end.open.callId);
+  const wasOpen = closeCall.run(key).changes > 0;
+  if (end.unmade && !wasOpen) return false;
+  return endCall.run(key, ...endValues(end, names)).changes > 0;
+}
+
+function extendCall({ extendCall: update, names }: LedgerStatements, open: CallOpened): void {
+  update.run(...extensionValues(open, names), toCallKey(open.callId));
 }
 
 /** What a batch adds to wallets, charges and quota of a day, and budgets, so that each row is written once a batch. */
@@ -99,10 +111,13 @@ function addRow<Row extends [...(string | number)[], number]>(rows: Map<string, 
   else found[found.length - 1] = (found.at(-1) as number) + (row.at(-1) as number);
 }
 
+type Reader<Of> = (record: Of, names: NameNumbers) => SQLInputValue[];
+
 /** Reads the values of a record in the order of its columns. */
-function createReader<Of>(columns: Readonly<Record<string, CallColumn<Of>>>): (record: Of) => SQLInputValue[] {
-  const reads = Object.values(columns).map(({ read }) => read);
-  return (record) => reads.map((read) => read(record));
+function createReader<Of>(columns: Readonly<Record<string, CallColumn<Of>>>): Reader<Of> {
+  const all = Object.values(columns);
+  return (record, names) =>
+    all.map(({ type, read }) => (type === "name" ? names.of(read(record) as string | null) : read(record)));
 }
 
 function pick<Of>(columns: Readonly<Record<string, Of>>, names: readonly string[]): Record<string, Of> {

@@ -17,7 +17,14 @@ export function chatController(deps: HttpDeps) {
     "/chat/completions",
     replyOnce<ChatRequest>(deps, ({ call, body }) => serveExchange(deps, call, chatInbound.open(body))),
     {
-      parse: [readJsonCall(deps, chatInbound, (body, call) => toChatBody(deps, body, call)), "json"],
+      parse: [
+        readJsonCall(deps, {
+          capability: "chat",
+          inbound: chatInbound,
+          check: (body, call) => toChatBody(deps, body, call),
+        }),
+        "json",
+      ],
       body: Body,
       detail: {
         summary: "Chat text generation",

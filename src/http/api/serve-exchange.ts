@@ -3,7 +3,8 @@ import { countPassthrough, isHeaderValue, Passthrough } from "../../kernel/index
 import type { Exchange } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../errors.ts";
-import { executeCall, type HttpCall, jsonReply } from "../lifecycle/handle-call.ts";
+import { executeCall, jsonReply } from "../lifecycle/handle-call.ts";
+import type { HttpCall } from "../lifecycle/http-call.ts";
 import { sseReply } from "../sse/reply.ts";
 import { formatEvent, SseStream } from "../sse/stream.bun.ts";
 
@@ -31,7 +32,15 @@ export async function countExchange(
   passthrough: Exchange["passthrough"],
 ): Promise<number | undefined> {
   call.passthrough = findPassthrough(call, passthrough);
-  return call.passthrough && (await countPassthrough(deps.kernel, call, call.passthrough));
+  return (
+    call.passthrough &&
+    (await countPassthrough(
+      deps.kernel,
+      call.toRequest({ capability: "chat", request: call.passthrough.toStandIn() }),
+      call.modelEntry,
+      call.passthrough,
+    ))
+  );
 }
 
 function stream(

@@ -8,18 +8,20 @@ const idleTimeout = 48;
 interface BunNetworkOptions {
   readonly bounds?: NetworkOptions["bounds"] | undefined;
   readonly proxyEnv?: PublicGetOptions["proxyEnv"];
+  readonly machine?: NetworkOptions["machine"];
 }
 
 /**
  * The network of a gateway under Bun. Connections to providers have a pool of their own, where they are closed before the
  * provider does it, and their certificates are verified whatever the environment says.
  */
-export function openBunNetwork({ bounds = {}, proxyEnv }: BunNetworkOptions) {
+export function openBunNetwork({ bounds = {}, proxyEnv, machine }: BunNetworkOptions) {
   const session = new Bun.FetchSession({ keepAlive: { idleTimeout }, tls: { rejectUnauthorized: true } });
   const network: Network = openNetwork(new TimeoutScheduler(), monotonicNow, {
     bounds,
     fetch: session.fetch as typeof globalThis.fetch,
     publicGet: createPublicGet({ proxyEnv }),
+    machine,
   });
   /** Closes idle connections. Those in use go on. */
   const close = () => session.close();

@@ -1,3 +1,4 @@
+import type { MachineAddresses } from "../../contract/index.ts";
 import { createPublicGet, type PublicGet } from "./download.ts";
 import { HttpClient } from "./http-client.ts";
 import { resolveHost, SsrfGuard } from "./ssrf-guard.ts";
@@ -29,6 +30,7 @@ export interface Network {
   readonly now: () => number;
   readonly bounds: UpstreamBounds;
   readonly guard: SsrfGuard;
+  readonly machine: MachineAddresses;
 }
 
 const defaultBounds: UpstreamBounds = {
@@ -47,11 +49,14 @@ export interface NetworkOptions {
   /** Downloads files that callers name; absent: from public addresses only. */
   readonly publicGet?: PublicGet;
   readonly guard?: SsrfGuard;
+  /** Where the machine learns its own credentials; absent: nowhere. */
+  readonly machine?: MachineAddresses | undefined;
 }
 
 export function openNetwork(timeouts: TimeoutScheduler, now: () => number, options: NetworkOptions = {}): Network {
   const { fetch = globalThis.fetch, publicGet = createPublicGet() } = options;
   const guard = options.guard ?? new SsrfGuard(resolveHost, now);
   const bounds = { ...defaultBounds, ...options.bounds };
-  return { client: new HttpClient(fetch, now), publicGet, timeouts, now, bounds, guard };
+  const { machine = {} } = options;
+  return { client: new HttpClient(fetch, now), publicGet, timeouts, now, bounds, guard, machine };
 }

@@ -1,9 +1,10 @@
 import { type RawBuilder, sql } from "kysely";
-import { callIdPrefix } from "../../contract/index.ts";
-import type { Store } from "../../db/index.ts";
+import { callKeyOfTime, type Store, toCallKey } from "../../db/index.ts";
 import {
   detailColumns,
   hasColumn,
+  idColumn,
+  idValue,
   type LoggedRequest,
   type LogTable,
   listColumns,
@@ -69,7 +70,7 @@ export async function readRequest(
   const owner = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
   for (const table of ["open_calls", "calls", "refusals"] as const) {
     const { rows } = await sql<RequestDetail>`
-      select ${detailColumns(table)} from ${sql.table(table)} where id = ${id} ${owner}`.execute(db);
+      select ${detailColumns(table)} from ${sql.table(table)} where ${hasId(table, id)} ${owner}`.execute(db);
     if (rows[0] !== undefined) return rows[0];
   }
   return undefined;
@@ -126,12 +127,12 @@ function once(requests: readonly LoggedRequest[]): LoggedRequest[] {
 /** Requests with exactly this id, or this id of their client, however old. */
 async function readNamed(store: LogStore, table: LogTable, { text, ...filter }: RequestFilter, limit: number) {
   const { found, others } = toConditions(table, filter);
-  const named = [[sql`id = ${text}`], [sql`client_request_id is not null`, sql`client_request_id = ${text}`]];
+  const named = [[hasId(table, text ?? "")], [sql`client_request_id is not null`, sql`client_request_id = ${text}`]];
   const reads = (hasColumn(table, "client_request_id") ? named : named.slice(0, 1)).map((name) =>
     readScanned(store, table, {
       found: [...name, ...toSpan(filter)],
       others: [...found, ...others],
-      order: byTime,
+      order: byTime(table),
       limit,
     }),
   );
@@ -142,10 +143,10 @@ function readTable(store: LogStore, table: LogTable, filter: RequestFilter, { li
   const { found, others } = toConditions(table, filter);
   // No index has the time of all calls, and their ids sort by time.
   if (table === "calls" && found.length === 0) {
-    return readScanned(store, table, { found: toIdSpan(filter, before), others, order: sql`id desc`, limit });
+    return readScanned(store, table, { found: toIdSpan(filter, before), others, order: sql`id_bytes desc`, limit });
   }
-  const span = [...toSpan(filter), ...toPlace(before)];
-  return readScanned(store, table, { found: [...found, ...span], others, order: byTime, limit });
+  const span = [...toSpan(filter), ...toPlace(table, before)];
+  return readScanned(store, table, { found: [...found, ...span], others, order: byTime(table), limit });
 }
 
 interface Scan {
@@ -156,7 +157,11 @@ interface Scan {
   readonly limit: number;
 }
 
-const byTime = sql`opened_at desc, id desc`;
+function hasId(table: LogTable, id: string): RawBuilder<unknown> {
+  return sql`${idColumn(table)} = ${idValue(table, id)}`;
+}
+
+const byTime = (table: LogTable) => sql`opened_at desc, ${idColumn(table)} desc`;
 
 /**
  * The rows of one table. What an index finds, newest first, is cut before the other conditions are looked at: `limit` in
@@ -190,17 +195,20 @@ function toSpan({ from, until }: RequestFilter): RawBuilder<unknown>[] {
   ];
 }
 
-function toPlace(before: LogCursor | undefined): RawBuilder<unknown>[] {
+function toPlace(table: LogTable, before: LogCursor | undefined): RawBuilder<unknown>[] {
   if (before === undefined) return [];
-  return [sql`opened_at <= ${before.at}`, sql`(opened_at < ${before.at} or id < ${before.id})`];
+  const isBefore = sql`${idColumn(table)} < ${idValue(table, before.id)}`;
+  return [sql`opened_at <= ${before.at}`, sql`(opened_at < ${before.at} or ${isBefore})`];
 }
 
 /** Time and place as spans of ids. */
 function toIdSpan({ from, until }: RequestFilter, before: LogCursor | undefined): RawBuilder<unknown>[] {
   return [
-    ...(from === undefined ? [] : [sql`id >= ${callIdPrefix(from)}`]),
-    ...(until === undefined ? [] : [sql`id < ${callIdPrefix(until)}`]),
-    ...(before === undefined ? [] : [sql`id < ${before.id === "" ? callIdPrefix(before.at) : before.id}`]),
+    ...(from === undefined ? [] : [sql`id_bytes >= ${callKeyOfTime(from)}`]),
+    ...(until === undefined ? [] : [sql`id_bytes < ${callKeyOfTime(until)}`]),
+    ...(before === undefined
+      ? []
+      : [sql`id_bytes < ${before.id === "" ? callKeyOfTime(before.at) : toCallKey(before.id)}`]),
   ];
 }
 

@@ -1,6 +1,6 @@
 import { type RawBuilder, type Selectable, sql } from "kysely";
 import { usageColumns } from "../../contract/index.ts";
-import type { CallState, Database } from "../../db/index.ts";
+import { type CallState, type Database, nameNumber, toCallKey } from "../../db/index.ts";
 
 type Calls = Selectable<Database["calls"]>;
 type Refusals = Selectable<Database["refusals"]>;
@@ -69,4 +69,19 @@ export function selectColumns(table: LogTable, columns: readonly string[]): RawB
       return hasColumn(table, name) ? sql.ref(name) : sql`null as ${sql.ref(name)}`;
     }),
   );
+}
+
+/** Calls have their ids as bytes, which an index finds; those of refused requests are text. */
+export function idColumn(table: LogTable): RawBuilder<unknown> {
+  return table === "refusals" ? sql`id` : sql`id_bytes`;
+}
+
+export function idValue(table: LogTable, id: string): string | Uint8Array {
+  return table === "refusals" ? id : toCallKey(id);
+}
+
+/** Whether a row is of this account or key. Calls have the numbers of their names, which an index finds. */
+export function isOf(table: LogTable, owner: "account" | "key", id: string): RawBuilder<unknown> {
+  if (table === "refusals") return sql`${sql.ref(`${owner}_id`)} = ${id}`;
+  return sql`${sql.ref(`${owner}_no`)} = ${nameNumber(id)}`;
 }

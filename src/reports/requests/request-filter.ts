@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
-import { hasColumn, type LogTable } from "./request-columns.ts";
+import { hasColumn, isOf, type LogTable } from "./request-columns.ts";
 
 /** Which requests are meant; times in milliseconds since 1970. What is absent does not matter. */
 export interface RequestFilter {
@@ -38,11 +38,13 @@ export function toConditions(
   const { accountId, keyId, session, tag, status } = filter;
   const equals = (column: string, value: string | undefined) =>
     value === undefined ? [] : [sql`${sql.ref(column)} = ${value}`];
-  const [account, key] = [equals("account_id", accountId), equals("key_id", keyId)];
+  const owned = (owner: "account" | "key", id: string | undefined) =>
+    id === undefined ? [] : [isOf(table, owner, id)];
+  const [account, key] = [owned("account", accountId), owned("key", keyId)];
   const ofSession = session === undefined ? [] : [sql`session is not null`, ...equals("session", session)];
   // Unlike a session, a tag is often that of many accounts.
   const tagged = tag === undefined ? [] : [sql`tag is not null`, ...equals("tag", tag), ...account];
-  const failed = table === "calls" && isFailure(status) ? [sql`error_code is not null`, ...account] : [];
+  const failed = table === "calls" && isFailure(status) ? [sql`error_no is not null`, ...account] : [];
   const indexed = table === "calls" ? [ofSession, tagged, failed, account] : [account];
   const found = indexed.find((conditions) => conditions.length > 0) ?? [];
   const others = [

@@ -112,7 +112,10 @@ const postgresFaults: Fault[] = [
     },
     mend: async ({ postgres, url }) => {
       await postgres.limitFiles(undefined);
-      await queryPostgres(url, "delete from calls where id like 'bloat%'");
+      await queryPostgres(
+        url,
+        "delete from call_rows where client_request_id is not null and client_request_id like 'm%'",
+      );
     },
   },
   {
@@ -122,9 +125,9 @@ const postgresFaults: Fault[] = [
   },
 ];
 
-const bloat = `insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, hold_nanodollars,
-  hold_tokens, settled_at) select 'bloat' || n, 'nobody', 'none', repeat('m', 400), 'chat', 0, 'abandoned', n, 0, 0, n
-  from generate_series(1, 60000) as n`;
+const bloat = `insert into call_rows (id, account_id, key_id, model, capability, premium, state, opened_at, hold_nanodollars,
+  hold_tokens, settled_at, client_request_id) select convert_to('bloat' || n, 'UTF8'), 3, 3, 3, 3, 0, 3, n, 0, 0, n,
+  repeat('m', 400) from generate_series(1, 60000) as n`;
 
 async function readOnly({ url }: BillingFixture, setting: "on" | "off"): Promise<void> {
   await queryPostgres(url, `alter system set default_transaction_read_only = ${setting}`);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { toCallKey } from "../../../src/db/index.ts";
 import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/chunks.ts";
 import { fillWallet, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
 import { type SystemCall, traceProcess, whyNoTrace } from "../../support/trace.ts";
@@ -94,9 +95,20 @@ async function commitsOf(gateway: Gateway, stream: boolean): Promise<Commits> {
 
 function commitBetween(calls: readonly SystemCall[], callId: string, from: number, until: number): Commit {
   const ofLog = ofLogBetween(calls, from, until);
-  const written = ofLog.findLast(({ name, text }) => name.startsWith("pwrite") && text.includes(callId));
+  const key = toCallKey(callId);
+  const written = ofLog.findLast(({ name, text }) => name.startsWith("pwrite") && toBytes(text).includes(key));
   if (written === undefined) return { written: false, synced: false };
   return { written: true, synced: ofLog.some((call) => isSync(call) && call.begun > written.returned) };
+}
+
+const escapes: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", v: "\v", f: "\f" };
+
+/** The bytes of the data of a call: strace writes those that are no text as in C. */
+function toBytes(text: string): Buffer {
+  const plain = text.replaceAll(/\\([0-7]{1,3}|.)/g, (_, code: string) =>
+    /^[0-7]/.test(code) ? String.fromCharCode(Number.parseInt(code, 8)) : (escapes[code] ?? code),
+  );
+  return Buffer.from(plain, "latin1");
 }
 
 /** The calls of SQLite's log that began after one event and had returned before another. */

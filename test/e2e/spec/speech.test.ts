@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readWav } from "../../../src/sdk/index.ts";
+import { readWav } from "../../../src/lib/wav.ts";
 import { catalogueRow, costOf } from "../../support/catalogue.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";

@@ -224,7 +224,7 @@ describe("ledger reconcile", () => {
   test("compares one provider's calls also when they are summed up, and single calls are gone", async () => {
     const store = await openStore({ file: getDatabaseFile(bench) });
     await rollUp(store);
-    const { numDeletedRows } = await store.db.deleteFrom("calls").executeTakeFirstOrThrow();
+    const { numDeletedRows } = await store.db.deleteFrom("call_rows").executeTakeFirstOrThrow();
     expect(numDeletedRows).toBeGreaterThan(0n);
     await store.close();
     const text = "day,model,input_tokens\n2026-11-01,one,10\n2026-11-02,one,0\n";

@@ -102,8 +102,8 @@ test("the request of a dead process runs anew, once, unless its call was charged
   expect((await again("never admitted", "call_a")).state).toBe("claimed");
   expect((await again("never admitted", "call_b")).state).toBe("running");
   expect((await again(open.callId, "call_c")).state).toBe("running");
-  await insertAbandoned(sql`open_calls`, 0).execute(store.db);
-  await store.db.deleteFrom("open_calls").execute();
+  await insertAbandoned(sql`open_call_rows`, 0).execute(store.db);
+  await store.db.deleteFrom("open_call_rows").execute();
   expect((await again(open.callId, "call_c")).state).toBe("claimed");
   expect(await again(settled.callId, "call_d")).toEqual({
     state: "done",

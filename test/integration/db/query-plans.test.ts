@@ -10,42 +10,42 @@ test.each([
   ],
   [
     "a page of an account's calls",
-    "select * from calls where account_id = ? and opened_at >= ? and opened_at < ? order by opened_at, id limit 500",
+    "select * from calls where account_no = (select id from names where name = ?) and opened_at >= ? and opened_at < ? order by opened_at, id_bytes limit 500",
     "calls_of_account",
   ],
   [
     "which are the latest calls of an account",
-    "select id, state from calls where account_id = ? order by opened_at desc, id desc limit 50",
+    "select id, state from calls where account_no = (select id from names where name = ?) order by opened_at desc, id_bytes desc limit 50",
     "calls_of_account",
   ],
   [
     "the latest calls of an account",
-    "select id from calls where account_id = ? and opened_at <= ? and (opened_at < ? or id < ?) order by opened_at desc, id desc limit 50",
+    "select id from calls where account_no = (select id from names where name = ?) and opened_at <= ? and (opened_at < ? or id_bytes < ?) order by opened_at desc, id_bytes desc limit 50",
     "calls_of_account",
   ],
   [
     "calls of all accounts before one",
-    "select id from calls where id >= ? and id < ? order by id desc limit 50",
-    "calls USING COVERING INDEX sqlite_autoindex_calls_1",
+    "select id from calls where id_bytes >= ? and id_bytes < ? order by id_bytes desc limit 50",
+    "calls USING INDEX sqlite_autoindex_call_rows_1",
   ],
   [
     "the latest failed calls",
-    "select id from calls where error_code is not null order by opened_at desc, id desc limit 50",
+    "select id from calls where error_no is not null order by opened_at desc, id_bytes desc limit 50",
     "calls_failed",
   ],
   [
     "the latest failed calls of an account",
-    "select id from calls where error_code is not null and account_id = ? order by opened_at desc, id desc limit 50",
+    "select id from calls where error_no is not null and account_no = (select id from names where name = ?) order by opened_at desc, id_bytes desc limit 50",
     "calls_failed_of_account",
   ],
   [
     "the calls of a session",
-    "select id from calls where session is not null and session = ? order by opened_at desc, id desc limit 50",
+    "select id from calls where session is not null and session = ? order by opened_at desc, id_bytes desc limit 50",
     "calls_of_session",
   ],
   [
     "a call by its client's id",
-    "select id from calls where client_request_id is not null and client_request_id = ? order by opened_at desc, id desc limit 50",
+    "select id from calls where client_request_id is not null and client_request_id = ? order by opened_at desc, id_bytes desc limit 50",
     "calls_by_client_id",
   ],
   [
@@ -77,7 +77,7 @@ test.each([
   ["sessions that are over", "select id from sessions where expires_at <= ? limit 100", "sessions_by_expiry"],
   [
     "the next account that has calls",
-    "select account_id from calls where account_id > ? order by account_id limit 1",
+    "select account_id from call_rows where account_id > ? order by account_id limit 1",
     "calls_of_account",
   ],
   [

@@ -58,8 +58,14 @@ describe("writeLedger", () => {
     const store = await temporaryStore();
     const open = openOf("c1", { session: "s-1" });
     await store.writeLedger([open]);
+    const numbers = {
+      id_bytes: expect.anything(),
+      account_no: expect.any(Number),
+      key_no: expect.any(Number),
+    };
     expect(await rowsOf(store, "open_calls")).toEqual([
       {
+        ...numbers,
         id: "c1",
         account_id: "acc_1",
         key_id: "key1",
@@ -94,6 +100,8 @@ describe("writeLedger", () => {
     expect(await rowsOf(store, "open_calls")).toEqual([]);
     expect(await rowsOf(store, "calls")).toEqual([
       {
+        ...numbers,
+        error_no: expect.any(Number),
         seq: 1,
         id: "c1",
         account_id: "acc_1",
@@ -225,7 +233,7 @@ describe("writeLedger", () => {
     const store = await temporaryStore();
     const open = openOf("c1");
     await store.writeLedger([open]);
-    await store.db.deleteFrom("open_calls").execute();
+    await store.db.deleteFrom("open_call_rows").execute();
     await store.writeLedger([endOf(open)]);
     await store.writeLedger([endOf(open)]);
     expect(await rowsOf(store, "calls")).toMatchObject([{ id: "c1", state: "settled", charged_nanodollars: 13 }]);
@@ -257,6 +265,6 @@ describe("writeLedger", () => {
 
 /** As a store does at its start, or of a node that is dead. */
 async function insertAbandonedCalls({ db }: Store): Promise<void> {
-  await insertAbandoned(sql`open_calls`, 9).execute(db);
-  await db.deleteFrom("open_calls").execute();
+  await insertAbandoned(sql`open_call_rows`, 9).execute(db);
+  await db.deleteFrom("open_call_rows").execute();
 }

@@ -54,7 +54,7 @@ test.each([
     ["Wallet of acc_1: balance_nanodollars is 90, transactions and charges sum to -10 (calls paid)"],
   ],
   [
-    "delete from calls where id = 'paid'",
+    "delete from call_rows where seq = (select seq from calls where id = 'paid')",
     [
       "Wallet of acc_1: balance_nanodollars is 90, transactions and charges sum to 100",
       `Charges of acc_1 on day ${day}: charged_nanodollars is 10, calls sum to 0`,
@@ -68,14 +68,14 @@ test.each([
     ],
   ],
   [
-    "update calls set cost_nanodollars = 12 where id = 'paid'",
+    "update call_rows set cost_nanodollars = 12 where seq = (select seq from calls where id = 'paid')",
     [
       "Call paid: charged_nanodollars is 10, its cost is 12",
       ...[ofDay, ofHour].map((usage) => `${usage}: cost_nanodollars is 30, calls sum to 32 ${named}`),
     ],
   ],
   [
-    "update calls set charged_nanodollars = 3 where id = 'released'",
+    "update call_rows set charged_nanodollars = 3 where seq = (select seq from calls where id = 'released')",
     [
       "Wallet of acc_1: balance_nanodollars is 90, transactions and charges sum to 87 (calls released, paid)",
       "Call released: charged_nanodollars is 3, its cost is 0",

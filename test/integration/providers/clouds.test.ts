@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import bedrock from "../../../plugins/bedrock/index.ts";
-import { startAzure, startBedrock, startVertex } from "../../support/clouds.ts";
+import { startAwsMachine, startAzure, startBedrock, startVertex } from "../../support/clouds.ts";
 import { until } from "../../support/until.ts";
 import { enter, type Node, open as openStoreOf, start, useNode } from "./fixture.ts";
 
@@ -52,6 +53,46 @@ const said = (text: string) =>
   (JSON.parse(text) as { choices: { message: { content: string } }[] }).choices[0]?.message.content;
 
 describe("Bedrock", () => {
+  const machineKeys = { id: "ASIAIOSFODNN7EXAMPLE", secret: secrets.aws, session: secrets.session };
+  test.each(["instance", "container"])(
+    "is asked with the role of the machine, an %s, where that is chosen",
+    async (machine) => {
+      const cloud = opened(startBedrock({ ...bedrockKeys, session: secrets.session }));
+      const containerToken = "token-of-the-container-0123456789";
+      const service = opened(startAwsMachine({ ...machineKeys, containerToken }));
+      const file = join(mkdtempSync(join(tmpdir(), "modelgate-machine-")), "token");
+      writeFileSync(file, `${containerToken}\n`);
+      const { ask, node } = await open({
+        BEDROCK_REGION: "eu-central-1",
+        BEDROCK_MACHINE: machine,
+        BEDROCK_BASE_URL: cloud.origin,
+        AWS_EC2_METADATA_SERVICE_ENDPOINT: service.origin,
+        AWS_CONTAINER_CREDENTIALS_FULL_URI: `${service.origin}/v1/credentials`,
+        AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: file,
+      });
+      const model = "bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
+      const all = await Promise.all([ask(model), ask(model), ask(model)]);
+      expect(all.map(({ text }) => said(text))).toEqual(Array(3).fill("Signed and sealed"));
+      expect(said((await ask(model)).text)).toBe("Signed and sealed");
+      expect(service.tokens.count).toBe(1);
+      expect(node.lines.join("")).not.toMatch(/session-token|token-of-the-container/);
+    },
+  );
+
+  test("does not ask the machine where it was not chosen, and says so where the machine has no role", async () => {
+    const cloud = opened(startBedrock(bedrockKeys));
+    const service = opened(startAwsMachine({ ...machineKeys, containerToken: "x" }));
+    const machine = { AWS_EC2_METADATA_SERVICE_ENDPOINT: service.origin, BEDROCK_REGION: "eu-central-1" };
+    const model = "bedrock/eu.anthropic.claude-sonnet-4-5-20250929-v1:0";
+    const own = await open({ ...machine, BEDROCK_API_KEY: secrets.apiKey, BEDROCK_BASE_URL: cloud.origin });
+    expect(said((await own.ask(model)).text)).toBe("Signed and sealed");
+    expect(service.tokens.count).toBe(0);
+    const { ask, ...rest } = await open({ ...machine, BEDROCK_MACHINE: "container", BEDROCK_BASE_URL: cloud.origin });
+    expect((await ask(model)).status).toBe(500);
+    const tested = (await (await rest.send("POST", "/bedrock/test", {})).json()) as { ok: boolean; error: string };
+    expect(tested).toMatchObject({ ok: false, error: expect.stringContaining("no service aws-container") });
+  });
+
   test("is asked with a signature that holds, whole and streamed, once its own settings are there", async () => {
     const cloud = opened(startBedrock({ ...bedrockKeys, session: secrets.session }));
     const { ask } = await open({
@@ -166,6 +207,21 @@ describe("Bedrock", () => {
 });
 
 describe("Vertex", () => {
+  test("is asked with the token of the machine's service account, where that is chosen", async () => {
+    const cloud = opened(startVertex({ apiKey: secrets.apiKey }));
+    const { ask, node } = await open({
+      VERTEX_PROJECT: "my-project",
+      VERTEX_LOCATION: "europe-west4",
+      VERTEX_MACHINE: "google",
+      VERTEX_BASE_URL: cloud.origin,
+      GCE_METADATA_HOST: new URL(cloud.origin).host,
+    });
+    const all = await Promise.all([ask("vertex/gemini-3.8-flash"), ask("vertex/claude-opus-5")]);
+    expect(all.map(({ text }) => said(text))).toEqual(["Gemini on Vertex", "Claude on Vertex"]);
+    expect(cloud.tokens.count).toBe(1);
+    expect(node.lines.join("")).not.toContain("token-of-machine");
+  });
+
   test("is asked with one token for Gemini and Claude, at the place whose price the row has", async () => {
     const cloud = opened(startVertex({ apiKey: secrets.apiKey }));
     const { ask, node } = await open({

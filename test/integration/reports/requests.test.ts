@@ -5,6 +5,7 @@ import {
   type CallEnded,
   type CallOpened,
   insertRefusals,
+  nameNumber,
   pruneRefusals,
   type RefusalsTable,
   refusalsOfAccountMax,
@@ -15,9 +16,10 @@ import { endOf, openOf } from "../db/facts.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
 /** An id of that time, which ends in the name. */
-const idAt = (name: string, openedAt: number) => callIdPrefix(openedAt) + name.padStart(16, "0");
+const idAt = (name: string, openedAt: number) =>
+  callIdPrefix(openedAt) + Buffer.from(name).toString("hex").padStart(20, "0");
 /** What {@link idAt} was given. */
-const nameOf = (id: string) => id.slice(-16).replace(/^0+/, "");
+const nameOf = (id: string) => Buffer.from(id.slice(-20).replace(/^(00)+/, ""), "hex").toString();
 
 function callOf(name: string, openedAt: number, open: Partial<CallOpened> = {}, end: Partial<CallEnded> = {}) {
   const opened = openOf(idAt(name, openedAt), { openedAt, ...open });
@@ -126,11 +128,12 @@ describe("the request log", () => {
   test("ends a page after 5000 rows that do not fit, and goes on from there", async () => {
     const store = await temporaryStore();
     await store.writeLedger(callOf("old", 5, { model: "rare" }));
-    await sql`insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, hold_nanodollars, hold_tokens)
+    await sql`insert into names (name) values ('usual')`.execute(store.db);
+    const bytes = store.shared ? sql`convert_to('n' || (100000 + n), 'UTF8')` : sql`cast('n' || (100000 + n) as blob)`;
+    await sql`insert into call_rows (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, hold_nanodollars, hold_tokens)
       with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 8000)
-      select 'n' || (100000 + n), 'acc_1', 'key1', 'usual', 'chat', 0, 'settled', 10 + n / 2, 0, 0, 0 from numbers`.execute(
-      store.db,
-    );
+      select ${bytes}, ${nameNumber("acc_1")}, ${nameNumber("key1")}, ${nameNumber("usual")}, ${nameNumber("chat")}, 0,
+      ${nameNumber("settled")}, 10 + n / 2, 0, 0, 0 from numbers`.execute(store.db);
     const filter = { accountId: "acc_1", model: "rare" };
     const first = await readRequests(store, filter, { limit: 50 });
     expect(first).toEqual({ requests: [], next: { at: 10 + 1500, id: "n103001" } });

@@ -233,7 +233,7 @@ describe("statistics", () => {
     const { rollup } = startProcess(store);
     const [late, other] = [endedCall(start), endedCall(start)];
     await store.writeLedger([late.open]);
-    await insertAbandoned(sql`open_calls`, start + 1).execute(store.db);
+    await insertAbandoned(sql`open_call_rows`, start + 1).execute(store.db);
     await write(store, [other]);
     await rollup.flush();
     expect(await totalOf(store)).toMatchObject({ requests: 1, failures: 0 });

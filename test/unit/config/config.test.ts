@@ -61,6 +61,7 @@ describe("readConfig", () => {
       traceRatio: 1,
       sandbox: "auto",
       proxyEnv: undefined,
+      machine: { "aws-instance": { url: "http://169.254.169.254" }, google: { url: "http://169.254.169.254" } },
     });
     expect(given.size).toBe(0);
     expect(credentials("openai")).toEqual({ keys: [] });

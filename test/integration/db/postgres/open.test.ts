@@ -23,7 +23,7 @@ async function refusal(url: string): Promise<string> {
 }
 
 /** Of each migration one. */
-const someTables = /\bcalls .*\bopening_balances .*\bschema_versions /;
+const someTables = /\bcall_rows .*\bopening_balances .*\bschema_versions /;
 const newest = migrations.at(-1)?.version;
 
 describe("openStore on PostgreSQL", () => {

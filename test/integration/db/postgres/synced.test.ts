@@ -6,21 +6,22 @@ postgresTest("a batch of holds does not wait for the disk of PostgreSQL, and one
   const { url } = await node();
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  const call = { account_id: "a", key_id: "k", model: "m", capability: "chat", premium: 1, opened_at: 0 };
-  const open = { ...call, id: "c1", hold_nanodollars: 1, hold_tokens: 0 };
-  const end = { ...open, state: "settled", settled_at: 1, charged_nanodollars: 0, quota_tokens: 0, status: 200 };
+  // By the numbers of names, of which the first is `settled`.
+  const call = { account_id: 1, key_id: 1, model: 1, capability: 1, premium: 1, opened_at: 0 };
+  const open = { ...call, id: "\\x6331", hold_nanodollars: 1, hold_tokens: 0 };
+  const end = { ...open, state: 1, settled_at: 1, charged_nanodollars: 0, quota_tokens: 0, status: 200 };
   /** What PostgreSQL goes by when the transaction of a batch is committed. */
   const waitsForDisk = async (holds: object[] | null, ends: object[] | null) => {
     const [decided, late] = [holds, ends].map((rows) => rows && JSON.stringify(rows));
     await client.query("begin");
-    await client.query("select record_calls('n', null, $1, null, $2)", [decided, late]);
+    await client.query("select record_calls(1, null, $1, null, $2)", [decided, late]);
     const { rows } = await client.query("show synchronous_commit");
     await client.query("commit");
     return rows[0].synchronous_commit;
   };
   expect(await waitsForDisk([open], null)).toBe("off");
   expect(await waitsForDisk(null, [end])).toBe("on");
-  expect(await waitsForDisk([{ ...open, id: "c2" }], [{ ...end, id: "c2" }])).toBe("on");
+  expect(await waitsForDisk([{ ...open, id: "\\x6332" }], [{ ...end, id: "\\x6332" }])).toBe("on");
   const { rows } = await client.query("select id, state from calls order by id");
   expect(rows).toEqual([
     { id: "c1", state: "settled" },
@@ -34,7 +35,7 @@ postgresTest("a hold that a crash of PostgreSQL has lost is taken anew when it i
   const { open, extended } = holdOf();
   await store.db.insertInto("wallets").values({ account_id: "acc_1", balance_nanodollars: 100 }).execute();
   await store.writeLedger([open]);
-  await store.db.deleteFrom("open_calls").execute();
+  await store.db.deleteFrom("open_call_rows").execute();
   expect(await store.extendHold?.(extended)).toMatchObject({ holdNanodollars: 30, available: 100 });
   expect(await store.db.selectFrom("open_calls").select(["id", "hold_nanodollars", "node_id"]).execute()).toEqual([
     { id: "c1", hold_nanodollars: 30, node_id: store.nodeId },

@@ -131,7 +131,7 @@ test.each([0, 10])(
         return { rows: ids.includes("real") ? [{ id: "real" }] : [] };
       },
     } as unknown as OrderedConnection;
-    const read = createKeyReader(db, connection, pauseMs);
+    const read = createKeyReader(db, connection, { pauseMs });
     const reads = Array.from({ length: 6000 }, (_, index) => read(`id${index}`));
     const outcomes = await Promise.allSettled([...reads, read("id7")]);
     // Without a pause the first id is sent at once and waits no more.

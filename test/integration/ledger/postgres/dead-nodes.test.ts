@@ -39,12 +39,17 @@ const say = (url: string, id: string) =>
   );
 
 /** A call of a node that is none of this process. */
-const openCall = (url: string, node: string, holdNanodollars: number) =>
-  queryPostgres(
+async function openCall(url: string, node: string, holdNanodollars: number): Promise<void> {
+  const names = ["acc_1", "key_1", "model-1", "chat", node].map((name) => `('${name}')`).join(", ");
+  await queryPostgres(url, `insert into names (name) values ${names} on conflict (name) do nothing`);
+  const numberOf = (name: string) => `(select id from names where name = '${name}')`;
+  await queryPostgres(
     url,
-    `insert into open_calls (id, account_id, key_id, model, capability, premium, opened_at, hold_nanodollars, hold_tokens, node_id)
-     values ('of ${node}', 'acc_1', 'key_1', 'model-1', 'chat', 1, 0, ${holdNanodollars}, 0, '${node}')`,
+    `insert into open_call_rows (id, account_id, key_id, model, capability, premium, opened_at, hold_nanodollars, hold_tokens, node_id)
+     values (convert_to('of ${node}', 'UTF8'), ${numberOf("acc_1")}, ${numberOf("key_1")}, ${numberOf("model-1")}, ${numberOf("chat")},
+       1, 0, ${holdNanodollars}, 0, ${numberOf(node)})`,
   );
+}
 
 postgresTest(
   "a node is dead when it says nothing while another looks on, whatever the database's clock says, and none before",

@@ -1,4 +1,5 @@
-import { type ChatRequest, type Message, openApiSubset, reduceSchema } from "modelgate/plugin";
+import type { ChatRequest, Message } from "modelgate/plugin";
+import { openApiSubset, reduceSchema } from "../../../../src/lib/json-schema.ts";
 
 type Json = Record<string, unknown>;
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { type Model, readWav, type SpeechRequest, type TranscriptionRequest, toBase64 } from "modelgate/plugin";
+import { type Model, type SpeechRequest, type TranscriptionRequest, toBase64 } from "modelgate/plugin";
 import current from "../../../../plugins/gemini/catalogue.json" with { type: "json" };
 import gemini from "../../../../plugins/gemini/index.ts";
+import { readWav } from "../../../../src/lib/wav.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain, eventsOf, fakeCall } from "../../sdk/fake-call.ts";
 import { sent } from "./golden.ts";

@@ -1,5 +1,6 @@
-import { type ChatChunk, type ChatCompletion, LruMap, type Model, type ToolCall } from "modelgate/plugin";
+import type { ChatChunk, ChatCompletion, Model, ToolCall } from "modelgate/plugin";
 import rows from "../../../../catalogue/gemini.json" with { type: "json" };
+import { LruMap } from "../../../../src/lib/lru-map.ts";
 import type { CallReading } from "../../../../src/protocols/generate-content/tools.ts";
 
 const models = rows.models as Model[];

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { type GatewayError, readWav, type SpeechRequest, toBase64, UpstreamFault, writeWav } from "modelgate/plugin";
+import { type GatewayError, type SpeechRequest, toBase64, UpstreamFault, writeWav } from "modelgate/plugin";
 import { speech, toWav } from "../../../../plugins/sarvam/speech.ts";
+import { readWav } from "../../../../src/lib/wav.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { playCall, rowOf } from "./call.ts";
 

@@ -105,7 +105,9 @@ describe("rows of the price list", () => {
 describe("rows of models of pictures and sound", () => {
   const openai = (id: string, listed: Listed) => {
     const given = { today: "2026-11-23", taken: new Map(), before: [] };
-    return buildRows({ [id]: { litellm_provider: "openai", ...listed } }, rules.openai as never, given).rows[0];
+    return buildRows({ [id]: { litellm_provider: "openai", ...listed } }, rules.openai as never, given).rows.find(
+      (row) => row.id === id,
+    );
   };
   const million = (usd: string) => ({ usd, per: 1_000_000 });
 

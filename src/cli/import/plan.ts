@@ -1,0 +1,292 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  changeProject,
+  commandLine,
+  createProject,
+  type ForeignKey,
+  importForeignKeys,
+  type ProjectChanges,
+} from "../../accounts/index.ts";
+import { type Config, getCatalogueFolder } from "../../config/index.ts";
+import { type BudgetPeriod, formatUsd, GatewayError, type Model, parseUsd } from "../../contract/index.ts";
+import { creditWallet } from "../../ledger/index.ts";
+import { isRecord, parseJson } from "../../lib/json.ts";
+import type { Providers } from "../../providers/index.ts";
+import { UsageError } from "../command.ts";
+import { columns } from "../lib/format.ts";
+import type { OpenedStore } from "../lib/with-store.ts";
+
+/**
+ * What moves from another gateway to this one. Reading makes a plan of it, which `--dry-run` prints and everything else carries out.
+ * What this gateway cannot do as the other did is never made looser: it is made stricter or left out, and `notes` say so.
+ */
+export interface ImportPlan {
+  /** The other gateway: `litellm`, `new-api`, `openrouter`. */
+  readonly source: string;
+  readonly models: readonly PlannedModel[];
+  readonly providers: readonly PlannedProvider[];
+  readonly accounts: readonly PlannedAccount[];
+  readonly keys: readonly PlannedKey[];
+  /** What is not carried over, or not as it was, one sentence each. */
+  readonly notes: readonly string[];
+}
+
+/** A name that clients of the other gateway use. */
+export interface PlannedModel {
+  readonly name: string;
+  /** Names of models here that serve it, by falling priority, or by weight where they have some; empty: none does. */
+  readonly targets: readonly { readonly model: string; readonly weight?: number | undefined }[];
+  /** US dollars for a million tokens of prompt and answer; absent: the other gateway does not say. */
+  readonly theirs?: Rates | undefined;
+  readonly ours?: Rates | undefined;
+  /** `virtual`: a virtual model of that name is made; `served`: a model here has that name. */
+  readonly kind: "served" | "virtual" | "missing";
+}
+
+export interface Rates {
+  readonly input: number;
+  readonly output: number;
+}
+
+/** A provider that is added by a manifest, or whose keys are stored. */
+export interface PlannedProvider {
+  readonly name: string;
+  /** Absent: it is built in. */
+  readonly manifest?: Readonly<Record<string, unknown>> | undefined;
+  readonly keys: readonly string[];
+}
+
+export interface PlannedAccount {
+  /** The id of the other gateway, unique in it. */
+  readonly ref: string;
+  readonly name: string;
+  /** Whose own account it is; absent: a team that nobody is in yet. */
+  readonly email?: string | undefined;
+  readonly changes: ProjectChanges;
+  /** Prepaid money. */
+  readonly creditNanodollars: number;
+}
+
+export interface PlannedKey extends Omit<ForeignKey, "accountId"> {
+  /** {@link PlannedAccount.ref} */
+  readonly account: string;
+}
+
+/** Turns a sum in floating point into nanodollars; `undefined` for one that is none. */
+export function toNanodollars(usd: unknown): number | undefined {
+  const value = typeof usd === "string" ? Number(usd) : usd;
+  if (typeof value !== "number" || !Number.isFinite(value) || value < 0) return undefined;
+  return parseUsd(value.toFixed(9));
+}
+
+/**
+ * A budget for a time in days as one of ours: for the next longer period, or of a longer one the share of a month, so that it is
+ * never looser. Without a time it never resets, and the rest of it is taken for each month.
+ */
+export function toBudget(
+  { limit, spent, days }: { limit: number; spent: number; days: number | undefined },
+  note: (sentence: string) => void,
+): { limitNanodollars: number; period: BudgetPeriod } {
+  if (days === undefined) {
+    const rest = Math.max(0, limit - spent);
+    note(`has a budget of ${formatUsd(limit)} USD that never begins anew; here it is what is left, each month`);
+    return { limitNanodollars: rest, period: "month" };
+  }
+  const period = days <= 1 ? "day" : days <= 7 ? "week" : "month";
+  if (days <= 31) {
+    if (days !== 1 && days !== 7 && days < 28) note(`has a budget for ${days} days; here it is for a ${period}`);
+    return { limitNanodollars: limit, period };
+  }
+  note(`has a budget for ${days} days; here it is the share of a month`);
+  return { limitNanodollars: Math.floor((limit * 28) / days), period };
+}
+
+/** Rates of a model here, as far as they are by the token. */
+export function toRates({ price }: Model): Rates | undefined {
+  const rateOf = (rate: { usd: string; per: number } | undefined) =>
+    rate === undefined ? undefined : (Number(rate.usd) * 1_000_000) / rate.per;
+  const [input, output] = [rateOf(price?.inputToken), rateOf(price?.outputToken)];
+  return input === undefined ? undefined : { input, output: output ?? 0 };
+}
+
+export function formatPlan(plan: ImportPlan): string {
+  const { models, providers, accounts, keys, notes } = plan;
+  const parts: string[] = [];
+  const section = (title: string, head: string[], rows: string[][]) => {
+    if (rows.length > 0) parts.push(`${title}\n${columns([head, ...rows])}`);
+  };
+  section(
+    "Models (USD for a million tokens of prompt / answer)",
+    ["name", "served by", "theirs", "ours"],
+    models.map(({ name, targets, theirs, ours }) => [
+      ...[name, targets.map(({ model }) => model).join(", ") || "nothing here"],
+      ...[formatRates(theirs), formatRates(ours)],
+    ]),
+  );
+  section(
+    "Providers",
+    ["name", "added", "keys"],
+    providers.map(({ name, manifest, keys: own }) => [
+      ...[name, manifest === undefined ? "built in" : String(manifest.baseUrl), String(own.length)],
+    ]),
+  );
+  section(
+    "Accounts",
+    ["name", "e-mail", "budget", "credit"],
+    accounts.map(({ name, email = "", changes: { budget }, creditNanodollars: credit }) => [
+      ...[name, email, budget ? `${formatUsd(budget.limitNanodollars)} a ${budget.period}` : ""],
+      credit === 0 ? "" : formatUsd(credit),
+    ]),
+  );
+  const nameOf = new Map(accounts.map(({ ref, name }) => [ref, name]));
+  section(
+    "Keys, which go on working",
+    ["name", "account", "budget", "models", "ends"],
+    keys.map(({ name, account, bounds = {}, allowedModels, expiresAt, isRevoked }) => [
+      ...[name, nameOf.get(account) ?? account],
+      bounds.budgetNanodollars === undefined ? "" : `${formatUsd(bounds.budgetNanodollars)} a ${bounds.budgetPeriod}`,
+      allowedModels === undefined ? "all" : allowedModels.join(", "),
+      isRevoked ? "revoked" : expiresAt === undefined ? "never" : new Date(expiresAt).toISOString().slice(0, 10),
+    ]),
+  );
+  if (notes.length > 0) parts.push(["Not carried over as it was", ...notes.map((text) => `- ${text}`)].join("\n"));
+  return parts.length === 0 ? "There is nothing to import" : parts.join("\n\n");
+}
+
+function formatRates(rates: Rates | undefined): string {
+  const toText = (value: number) => String(Number(value.toPrecision(6)));
+  return rates === undefined ? "–" : `${toText(rates.input)} / ${toText(rates.output)}`;
+}
+
+/** A plan for `--json`, without secrets. */
+export function toPlanJson({ providers, keys, ...plan }: ImportPlan) {
+  return {
+    ...plan,
+    providers: providers.map(({ name, manifest, keys: own }) => ({
+      name,
+      base_url: manifest?.baseUrl ?? null,
+      keys: own.length,
+    })),
+    keys: keys.map(({ sha256: _, ...key }) => key),
+  };
+}
+
+/** What an import has done. */
+export interface ImportResult {
+  readonly accounts: number;
+  readonly keys: number;
+  readonly creditedNanodollars: number;
+  readonly providers: number;
+  readonly virtualModels: number;
+  readonly notes: readonly string[];
+}
+
+/**
+ * Carries a plan out. It may be repeated: accounts, keys, credits, providers and models that are there stay as they are.
+ */
+export async function applyPlan(
+  plan: ImportPlan,
+  { store, accounts: own, actions }: OpenedStore,
+  { config, providers, now }: { config: Config; providers: Providers; now: number },
+): Promise<ImportResult> {
+  const notes: string[] = [];
+  const ids = new Map<string, string>();
+  let created = 0;
+  let credited = 0;
+  for (const { ref, name, email, changes, creditNanodollars } of plan.accounts) {
+    const address = email ?? addressOf(plan.source, ref);
+    const known = await own.find(address);
+    let id = known?.id;
+    if (id === undefined) {
+      created += 1;
+      if (email === undefined) {
+        id = await createProject(store, { by: commandLine, name, address, changes }, () => now);
+      } else {
+        id = (await actions.createAccount(commandLine, { email, name })).id;
+        await changeProject(store, { by: commandLine, accountId: id, changes }, () => now);
+      }
+    }
+    ids.set(ref, id);
+    if (creditNanodollars === 0) continue;
+    const note = `Balance of ${plan.source}`;
+    const reference = `import:${plan.source}:${ref}`.slice(0, 200);
+    try {
+      const fields = { accountId: id, nanodollars: creditNanodollars, note, reference };
+      if (!(await creditWallet(store, fields, () => now)).repeated) credited += creditNanodollars;
+    } catch (error) {
+      if (!(error instanceof GatewayError) || error.code !== "conflict") throw error;
+      notes.push(`${name} was credited at an earlier import with another sum, which stays`);
+    }
+  }
+  const keys = plan.keys.map(({ account, ...key }) => ({ ...key, accountId: ids.get(account) as string }));
+  const added = await importForeignKeys(store, keys, { now, by: commandLine.accountId });
+  const addedProviders = await addProviders(plan.providers, providers, notes);
+  const virtualModels = addVirtualModels(plan.models, config);
+  return {
+    accounts: created,
+    keys: added,
+    creditedNanodollars: credited,
+    providers: addedProviders,
+    virtualModels,
+    notes,
+  };
+}
+
+/** The address of a team that was imported, by which the next import finds it again. */
+function addressOf(source: string, ref: string): string {
+  const digest = createHash("sha256")
+    .update(JSON.stringify([source, ref]))
+    .digest("hex")
+    .slice(0, 32);
+  return `import-${digest}@imported.invalid`;
+}
+
+async function addProviders(
+  planned: readonly PlannedProvider[],
+  { actions, settings, snapshot }: Providers,
+  notes: string[],
+): Promise<number> {
+  let added = 0;
+  for (const { name, manifest, keys } of planned) {
+    const isThere =
+      snapshot.plugins.some((plugin) => plugin.name === name) || settings.rows.get(name)?.isRemoved === false;
+    try {
+      if (manifest !== undefined && !isThere) {
+        await actions.add(commandLine, name, manifest);
+        added += 1;
+      }
+      const stored = new Set(settings.keysOf(name).map(({ secret }) => secret));
+      for (const key of keys) if (!stored.has(key)) await actions.setKey(commandLine, name, key);
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      notes.push(`The provider ${name} was not added: ${error.message}`);
+    }
+  }
+  return added;
+}
+
+/** Adds virtual models to the operator's file. Names that stand there stay. */
+function addVirtualModels(models: readonly PlannedModel[], config: Config): number {
+  const rows = models
+    .filter(({ kind }) => kind === "virtual")
+    .map(({ name, targets }) => ({
+      id: name,
+      models: targets.map(({ model, weight }) => (weight === undefined ? model : { model, weight })),
+      ...(targets.some(({ weight }) => weight !== undefined) && { strategy: "weight" }),
+    }));
+  const { path: folder } = getCatalogueFolder(config);
+  const file = join(folder, "virtual.json");
+  const present = existsSync(file) ? parseJson(readFileSync(file, "utf8")) : { models: [] };
+  const list = isRecord(present) ? present.models : present;
+  if (!Array.isArray(list)) throw new UsageError(`${file} has no list of models; repair it first`);
+  const taken = new Set(list.map((row) => (isRecord(row) ? row.id : undefined)));
+  const fresh = rows.filter(({ id }) => !taken.has(id));
+  if (fresh.length === 0) return 0;
+  mkdirSync(folder, { recursive: true });
+  // Renamed into place, so that a running gateway reads all of it or nothing.
+  writeFileSync(`${file}.import`, `${JSON.stringify({ models: [...list, ...fresh] }, null, 2)}\n`);
+  renameSync(`${file}.import`, file);
+  return fresh.length;
+}

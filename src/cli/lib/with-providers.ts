@@ -1,0 +1,29 @@
+import type { Config } from "../../config/index.ts";
+import { createLog } from "../../observability/log.ts";
+import { Providers } from "../../providers/index.ts";
+import { openPluginManager } from "../../providers/open-plugin-manager.bun.ts";
+import type { CliContext } from "../command.ts";
+import { type OpenedStore, withStore } from "./with-store.ts";
+
+/** Opens the providers of the database; a running gateway takes over what is changed within a second. */
+export function withProviders<T>(
+  context: CliContext,
+  { config, now }: { config: Config; now: number },
+  work: (providers: Providers, opened: OpenedStore) => Promise<T>,
+): Promise<T> {
+  return withStore(
+    config,
+    async (opened) => {
+      const { store } = opened;
+      const log = createLog("silent", () => undefined);
+      const clock = () => now;
+      const providers = new Providers({
+        ...{ config, store, log, now: clock, manifests: context.manifests, plugins: context.plugins },
+        createManager: (settings) => openPluginManager({ ...context, config, log }, clock, settings),
+      });
+      await providers.load();
+      return await work(providers, opened);
+    },
+    now,
+  );
+}

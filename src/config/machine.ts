@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+import type { MachineAddress, MachineAddresses } from "../contract/index.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const linkLocal = "http://169.254.169.254";
+const ecs = "http://169.254.170.2";
+
+/**
+ * Where the services of the machine are. The variables are those that ECS, EKS and the SDKs of both clouds set and read; they
+ * say nothing of whether a service is asked, which is the choice of a credential.
+ */
+export function readMachineAddresses(env: Environment): MachineAddresses {
+  const google = env.GCE_METADATA_HOST;
+  return {
+    ...readContainer(env),
+    "aws-instance": { url: (env.AWS_EC2_METADATA_SERVICE_ENDPOINT || linkLocal).replace(/\/+$/, "") },
+    google: { url: google ? `http://${google}` : linkLocal },
+  };
+}
+
+function readContainer(env: Environment): { "aws-container"?: MachineAddress } {
+  const relative = env.AWS_CONTAINER_CREDENTIALS_RELATIVE_URI;
+  const url = relative ? `${ecs}${relative}` : env.AWS_CONTAINER_CREDENTIALS_FULL_URI;
+  if (!url || !URL.canParse(url)) return {};
+  const { AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: file, AWS_CONTAINER_AUTHORIZATION_TOKEN: token } = env;
+  const readToken = file ? () => readFileSync(file, "utf8").trim() : token ? () => token : undefined;
+  return { "aws-container": { url, readToken } };
+}

@@ -1,0 +1,366 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { SQL } from "bun";
+import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { type PostgresServer, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
+import { prepareMsMax } from "../../support/prepare-once.ts";
+import { preparePython } from "../../support/python.ts";
+import { makeBench } from "./fixture.ts";
+
+/** LiteLLM's migrations, as its proxy runs them. */
+const litellmPackage = "litellm-proxy-extras==0.4.110";
+
+const folder = mkdtempSync(join(tmpdir(), "modelgate-import-"));
+let gateway: Gateway;
+let server: PostgresServer | undefined;
+let provider: ReturnType<typeof Bun.serve>;
+
+if (whyNoPostgres !== undefined) console.log(`Skipped: imports from PostgreSQL: ${whyNoPostgres}`);
+
+beforeAll(async () => {
+  provider = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: async (request) => {
+      const { model } = (await request.json()) as { model: string };
+      const content = `${model} for ${request.headers.get("authorization")}`;
+      return Response.json({
+        ...{ id: "c", object: "chat.completion", created: 1, model },
+        choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }],
+        usage: { prompt_tokens: 10, completion_tokens: 20, total_tokens: 30 },
+      });
+    },
+  });
+  gateway = await startGateway({
+    env: {
+      SANDBOX: "off",
+      OPENAI_API_KEY: "sk-of-this-gateway",
+      OPENAI_BASE_URL: `http://127.0.0.1:${provider.port}/v1`,
+    },
+  });
+  server = whyNoPostgres === undefined ? await startPostgres() : undefined;
+}, hookMsMax);
+afterAll(async () => {
+  await gateway?.stop();
+  await server?.remove();
+  await provider?.stop(true);
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function newDatabase(name: string): Promise<string> {
+  const own = server as PostgresServer;
+  const admin = new SQL(own.url("postgres"), { max: 1 });
+  await admin.unsafe(`create database ${name}`);
+  await admin.close();
+  return own.url(name);
+}
+
+async function execute(url: string, statements: readonly string[]): Promise<void> {
+  const sql = new SQL(url, { max: 1 });
+  for (const statement of statements) await sql.unsafe(statement);
+  await sql.close();
+}
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+
+async function chat(key: string, model: string): Promise<[number, string]> {
+  const response = await gateway.post(
+    "/chat/completions",
+    { model, messages: [{ role: "user", content: "Hi" }], max_tokens: 20 },
+    { authorization: `Bearer ${key}` },
+  );
+  const body = (await response.json()) as { choices?: { message: { content: string } }[]; error?: { message: string } };
+  return [response.status, body.choices?.[0]?.message.content ?? body.error?.message ?? ""];
+}
+
+/** The first answer that is not about a change which the gateway has not seen yet. */
+async function chatUntil(key: string, model: string, status: number, part = ""): Promise<[number, string]> {
+  for (let tries = 0; ; tries++) {
+    const answer = await chat(key, model);
+    if ((answer[0] === status && answer[1].includes(part)) || tries === 40) return answer;
+    await Bun.sleep(100);
+  }
+}
+
+describe("import litellm", () => {
+  const ada = "sk-adas-key-at-litellm-000001";
+  const old = "sk-1234567890abcdef";
+  const blocked = "sk-a-key-that-was-blocked-0001";
+
+  function writeConfig(): string {
+    const file = join(folder, "config.yaml");
+    const text = `
+model_list:
+  - model_name: gpt-4o-mini
+    litellm_params: { model: openai/gpt-4o-mini, api_key: os.environ/THEIR_OPENAI_KEY }
+    model_info: { input_cost_per_token: 0.00000015, output_cost_per_token: 0.0000006 }
+  - model_name: smart
+    litellm_params: { model: openai/gpt-5-mini, weight: 3 }
+  - model_name: smart
+    litellm_params: { model: groq/llama-3.1-8b-instant, weight: 1 }
+  - model_name: own
+    litellm_params: { model: openai/qwen3, api_base: "http://127.0.0.1:${provider.port}/v1", api_key: sk-of-their-own-server, input_cost_per_token: 0.000001, output_cost_per_token: 0.000002 }
+  - model_name: dream
+    litellm_params: { model: replicate/dream-9 }
+  - model_name: "anthropic/*"
+    litellm_params: { model: "anthropic/*" }
+litellm_settings:
+  fallbacks: [{ own: [gpt-4o-mini] }]
+  callbacks: [langfuse]
+router_settings:
+  model_group_alias: { cheap: gpt-4o-mini }
+general_settings: { master_key: sk-master }
+guardrails: []
+`;
+    writeFileSync(file, text);
+    return file;
+  }
+
+  test.skipIf(whyNoPostgres !== undefined)(
+    "takes over what LiteLLM's own migrations hold, prints it before, and its keys answer",
+    async () => {
+      const python = await preparePython("litellm", litellmPackage);
+      if (python.command === undefined) {
+        console.log(`Skipped: LiteLLM's migrations: ${python.missing}`);
+        return;
+      }
+      const site = Bun.spawnSync([...[python.command, "-c", "import litellm_proxy_extras as p; print(p.__path__[0])"]])
+        .stdout.toString()
+        .trim();
+      const migrations = join(site, "migrations");
+      const url = await newDatabase("litellm");
+      const files = readdirSync(migrations)
+        .filter((name) => /^\d/.test(name))
+        .sort();
+      expect(files.length).toBeGreaterThan(100);
+      await execute(
+        url,
+        files.map((name) => readFileSync(join(migrations, name, "migration.sql"), "utf8")),
+      );
+      const token = (key: string, fields: Record<string, string>) => {
+        const all = { token: `'${sha256(key)}'`, key_name: "'sk-...0001'", ...fields };
+        return `insert into "LiteLLM_VerificationToken" (${Object.keys(all).join(", ")}) values (${Object.values(all).join(", ")})`;
+      };
+      await execute(url, [
+        `insert into "LiteLLM_TeamTable" (team_id, team_alias, max_budget, budget_duration, models, rpm_limit, admins, members)
+         values ('t1', 'Search', 250.5, '30d', '{gpt-4o-mini,smart,own}', 600, '{}', '{}')`,
+        `insert into "LiteLLM_UserTable" (user_id, user_email, user_alias, models) values ('u1', 'Ada@Example.com', 'Ada', '{}')`,
+        `insert into "LiteLLM_EndUserTable" (user_id, blocked) values ('customer', false)`,
+        token(ada, {
+          ...{ key_alias: "'ada'", user_id: "'u1'", team_id: "'t1'", models: "'{gpt-4o-mini,own}'", max_budget: "5" },
+          ...{ budget_duration: "'24h'", rpm_limit: "100", expires: "now() + interval '30 days'" },
+        }),
+        token(old, { key_alias: "'old'", user_id: "'u1'", models: "'{}'", max_budget: "12", spend: "2" }),
+        token(blocked, { key_alias: "'blocked'", models: "'{}'", blocked: "true" }),
+      ]);
+      const config = writeConfig();
+      const before = await gateway.run("import", "litellm", config, "--database", url, "--dry-run");
+      expect([before.code, before.stderr]).toEqual([0, ""]);
+      for (const part of [
+        ...["gpt-4o-mini", "famA-4o-mini", "0.15 / 0.6", "Search", "250.5 a month", "ada@example.com", "5 a day"],
+        ...["10 a month", "revoked", "replicate/dream-9 is not served here", "anthropic/* sells every model"],
+        ...["THEIR_OPENAI_KEY is not set here", "callbacks has no counterpart", "1 end users", "master key is no key"],
+        ...["Key old has a budget of 12 USD that never begins anew", "Nothing was changed"],
+      ]) {
+        expect(before.stdout).toContain(part);
+      }
+      expect(before.stdout).not.toContain("sk-of-their-own-server");
+      expect((await chat(ada, "gpt-4o-mini"))[0]).toBe(401);
+
+      const done = await gateway.run("import", "litellm", config, "--database", url, "--credit", "20.00");
+      expect(done.stdout).toContain("3 accounts, 3 keys, 60 USD of credit, 1 providers, 3 virtual models");
+      expect(await chatUntil(ada, "gpt-4o-mini", 200)).toEqual([200, expect.any(String)]);
+      // Until the gateway has read its new provider, the fallback of the file serves it.
+      expect(await chatUntil(ada, "own", 200, "qwen3")).toEqual([200, "qwen3 for Bearer sk-of-their-own-server"]);
+      expect((await chat(ada, "o4-mini"))[0]).toBe(403);
+      expect((await chatUntil(old, "cheap", 200))[0]).toBe(200);
+      expect(await chat(blocked, "gpt-4o-mini")).toEqual([401, expect.stringContaining("was revoked")]);
+      expect((await chat(`${ada}x`, "gpt-4o-mini"))[0]).toBe(401);
+
+      const again = await gateway.run("import", "litellm", config, "--database", url, "--credit", "20.00");
+      expect(again.stdout).toContain("0 accounts, 0 keys, 0 USD of credit, 0 providers, 0 virtual models");
+
+      const [key] = await gateway.cli<{ id: string }[]>("key", "list", "--account", "ada@example.com");
+      const hash = readHash(key?.id as string);
+      expect(hash).toStartWith("hmac:");
+      expect(await gateway.cli("ledger", "verify")).toMatchObject({});
+      const rotated = await gateway.cli<{ key: string }>("key", "rotate", key?.id as string, "--grace-seconds", "0");
+      expect((await chatUntil(rotated.key, "gpt-4o-mini", 200))[0]).toBe(200);
+      expect((await chatUntil(old, "gpt-4o-mini", 401))[0]).toBe(401);
+    },
+    prepareMsMax + 60_000,
+  );
+
+  test("reads a file alone, and says what is no YAML, no LiteLLM or not there", async () => {
+    const alone = await gateway.run("import", "litellm", writeConfig(), "--dry-run");
+    expect(alone.code).toBe(0);
+    writeFileSync(join(folder, "bad.yaml"), "a: [1");
+    writeFileSync(join(folder, "list.yaml"), "- 1");
+    for (const [file, reason] of [
+      ["bad.yaml", "is no YAML"],
+      ["list.yaml", "model_list"],
+      ["none.yaml", "cannot be read"],
+    ] as const) {
+      const { code, stderr } = await gateway.run("import", "litellm", join(folder, file), "--dry-run");
+      expect([code, stderr]).toEqual([2, expect.stringContaining(reason)]);
+    }
+  });
+});
+
+function readHash(id: string): string {
+  const { Database } = require("bun:sqlite") as typeof import("bun:sqlite");
+  const database = new Database(join(gateway.home, "modelgate.db"), { readonly: true });
+  const row = database.query("select foreign_hash from keys where id = ?").get(id) as { foreign_hash: string };
+  database.close();
+  return row.foreign_hash;
+}
+
+describe("import new-api", () => {
+  const rows = (prefix: string, channel: number, [quote, yes, no]: [string, string, string]) => {
+    const key = (letter: string) => `${prefix}${letter}`.padEnd(48, letter);
+    const insert = (table: string, values: Record<string, string | number>) => {
+      const names = Object.keys(values).map((name) => `${quote}${name}${quote}`);
+      return `insert into ${quote}${table}${quote} (${names.join(", ")}) values (${Object.values(values).join(", ")})`;
+    };
+    const flags = { model_limits_enabled: no, cross_group_retry: no };
+    return {
+      keys: { ben: `sk-${key("b")}`, bound: `sk-${key("c")}`, off: `sk-${key("d")}`, gone: `sk-${key("e")}` },
+      statements: [
+        insert("users", { id: 1, username: `'${prefix}root'`, password: "'x'", quota: 5_000_000, email: "''" }),
+        insert("users", {
+          ...{ id: 2, username: `'${prefix}ben'`, display_name: "'Ben'", password: "'x'", quota: 1_250_000 },
+          email: `'${prefix}ben@example.com'`,
+        }),
+        insert("tokens", { user_id: 2, key: `'${key("b")}'`, name: "'all'", unlimited_quota: yes, ...flags }),
+        insert("tokens", {
+          ...{ user_id: 2, key: `'${key("c")}'`, name: "'bound'", unlimited_quota: no, remain_quota: 500_000 },
+          ...{ ...flags, model_limits_enabled: yes, model_limits: "'gpt-4o-mini'", allow_ips: "'127.0.0.0/8\n'" },
+        }),
+        insert("tokens", {
+          user_id: 2,
+          key: `'${key("d")}'`,
+          name: "'off'",
+          status: 2,
+          unlimited_quota: yes,
+          ...flags,
+        }),
+        insert("tokens", {
+          ...{ user_id: 2, key: `'${key("e")}'`, name: "'gone'", unlimited_quota: yes, ...flags },
+          deleted_at: "'2026-01-01 00:00:00'",
+        }),
+        insert("channels", {
+          ...{
+            id: channel,
+            type: 1,
+            key: "'sk-own-one\nsk-own-two'",
+            name: "'own'",
+            models: `'${prefix}qwen'`,
+            priority: 10,
+          },
+          ...{ base_url: `'http://127.0.0.1:${provider.port}'`, model_mapping: `'{"${prefix}qwen":"qwen3"}'` },
+        }),
+        insert("channels", { id: 8, type: 17, key: "'k'", name: "'ali'", models: "'qwen-max'" }),
+        insert("channels", { id: 9, type: 1, key: "'k'", name: "'off'", models: "'gpt-4o'", status: 2 }),
+        insert("options", { key: "'ModelRatio'", value: `'{"${prefix}qwen": 0.5}'` }),
+        insert("options", { key: "'CompletionRatio'", value: `'{"${prefix}qwen": 4}'` }),
+        insert("options", { key: "'GroupRatio'", value: `'{"default": 1, "vip": 0.8}'` }),
+      ],
+    };
+  };
+
+  async function expectImport(database: string, prefix: string, { keys }: ReturnType<typeof rows>) {
+    const before = await gateway.run("import", "new-api", "--database", database, "--dry-run");
+    expect([before.code, before.stderr]).toEqual([0, ""]);
+    for (const part of [
+      ...["1 / 4", "Ben", `${prefix}ben@example.com`, "2.5", "1 a month", "is of a kind (17)", "vip pays 0.8 times"],
+      "The channel off is disabled",
+    ]) {
+      expect(before.stdout).toContain(part);
+    }
+    const done = await gateway.run("import", "new-api", "--database", database);
+    expect(done.stdout).toContain("2 accounts, 3 keys, 12.5 USD of credit, 1 providers");
+    expect((await chatUntil(keys.ben, "gpt-4o-mini", 200))[0]).toBe(200);
+    expect((await chatUntil(keys.bound, "gpt-4o-mini", 200))[0]).toBe(200);
+    expect((await chat(keys.bound, "gpt-5-mini"))[0]).toBe(403);
+    expect(await chat(keys.off, "gpt-4o-mini")).toEqual([401, expect.stringContaining("was revoked")]);
+    expect((await chat(keys.gone, "gpt-4o-mini"))[0]).toBe(401);
+    const [status, text] = await chatUntil(keys.ben, `${prefix}qwen`, 200);
+    expect([status, text]).toEqual([200, expect.stringMatching(/^qwen3 for Bearer sk-own-(one|two)$/)]);
+  }
+
+  test("takes over an SQLite file with its schema, and its tokens answer", async () => {
+    const file = join(folder, "one-api.db");
+    const own = rows("lite", 7, ["`", "1", "0"]);
+    const schema = readFileSync(join(import.meta.dir, "../../fixtures/new-api/sqlite.sql"), "utf8");
+    const { Database } = await import("bun:sqlite");
+    const database = new Database(file);
+    database.exec(schema);
+    for (const statement of own.statements) database.exec(statement);
+    database.close();
+    await expectImport(file, "lite", own);
+  }, 60_000);
+
+  test.skipIf(whyNoPostgres !== undefined)(
+    "takes over a PostgreSQL database with its schema",
+    async () => {
+      const url = await newDatabase("newapi");
+      const own = rows("pg", 17, ['"', "true", "false"]);
+      await execute(url, [readFileSync(join(import.meta.dir, "../../fixtures/new-api/postgres.sql"), "utf8")]);
+      await execute(url, own.statements);
+      await expectImport(url, "pg", own);
+    },
+    60_000,
+  );
+
+  test("says when a database is none of new-api's, or not there", async () => {
+    const { Database } = await import("bun:sqlite");
+    new Database(join(folder, "empty.db")).close();
+    for (const [file, reason] of [
+      ["empty.db", "no tokens, users and channels"],
+      ["missing.db", "cannot be opened"],
+    ] as const) {
+      const { code, stderr } = await gateway.run("import", "new-api", "--database", join(folder, file));
+      expect([code, stderr]).toEqual([2, expect.stringContaining(reason)]);
+    }
+  });
+});
+
+describe("import openrouter", () => {
+  test("makes a key for each in use, with its budget, and shows it once", async () => {
+    // By OpenRouter's reference of GET /keys.
+    const pages: Record<string, unknown>[][] = [
+      Array.from({ length: 100 }, (_, index) => ({ name: `key ${index}`, limit: null, disabled: index > 0, usage: 0 })),
+      [{ name: "prod", limit: 100, limit_reset: "monthly", usage: 25.5, disabled: false, expires_at: null }],
+    ];
+    const router = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      fetch({ url, headers }) {
+        if (headers.get("authorization") !== "Bearer sk-or-management") return new Response("no", { status: 401 });
+        return Response.json({ data: pages[Number(new URL(url).searchParams.get("offset")) / 100] ?? [] });
+      },
+    });
+    const command = ["import", "openrouter", "--url", `http://127.0.0.1:${router.port}/api/v1`, "--credit", "3"];
+    try {
+      const run = makeBench({ stdin: async () => "sk-or-management\n" });
+      const dry = await run.run(...command, "--dry-run");
+      expect([dry.code, dry.stdout]).toEqual([
+        0,
+        expect.stringMatching(/prod +100 USD a month[\s\S]*Nothing was changed/),
+      ]);
+      const made = await run.json<{ account: string; keys: { name: string; key: string }[] }>(...command);
+      expect(made.keys.map(({ name }) => name)).toEqual(["key 0", "prod"]);
+      expect(made.keys.every(({ key }) => key.startsWith("sk-mg-"))).toBe(true);
+      expect(await run.json("wallet", "show", "--account", made.account)).toMatchObject({ balance_usd: "3" });
+      run.remove();
+      const wrong = makeBench({ stdin: async () => "sk-or-wrong" });
+      expect(await wrong.run(...command)).toMatchObject({ code: 2, stderr: expect.stringContaining("answered 401") });
+      wrong.remove();
+    } finally {
+      await router.stop(true);
+    }
+  });
+});
