@@ -13,6 +13,7 @@ export {
   type HourSpan,
   type Rank,
   readGroups,
+  readKeyCosts,
   readSum,
   readTotals,
   type StatisticsFilter,

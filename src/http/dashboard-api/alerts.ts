@@ -129,8 +129,7 @@ function alertActions(deps: HttpDeps) {
     },
     setRule: async (owner: string, name: string, { enabled, threshold }: Static<typeof RuleChange>) => {
       changes.take(owner);
-      const rule = ruleNames.find((one) => one === name && getRulesOf(owner).includes(one));
-      if (rule === undefined) throw new GatewayError("not_found", "There is no such rule");
+      const rule = findRule(owner, name);
       const setting = { rule, isEnabled: enabled, threshold: readThreshold(rule, threshold) };
       await writeRule(store, owner, setting);
       return toRuleJson(setting);
@@ -362,7 +361,15 @@ function invalid(param: string, sentence: string): GatewayError {
 /** The least and the most of a threshold in percent or days. */
 const ranges: Partial<Record<Rule, readonly [number, number]>> = { budget: [50, 100] };
 
-function readThreshold(rule: Rule, text: string | undefined): number | undefined {
+/** @throws {GatewayError} `not_found` */
+function findRule(owner: string, name: string): Rule {
+  const rule = ruleNames.find((one) => one === name && getRulesOf(owner).includes(one));
+  if (rule !== undefined) return rule;
+  throw new GatewayError("not_found", "There is no such rule");
+}
+
+/** @throws {GatewayError} `invalid_request` */
+export function readThreshold(rule: Rule, text: string | undefined): number | undefined {
   const { unit } = getRuleInfo(rule);
   if (text === undefined || unit === undefined) return undefined;
   const [min, max] = ranges[rule] ?? [1, unit === "days" ? 365 : 100];
@@ -373,7 +380,7 @@ function readThreshold(rule: Rule, text: string | undefined): number | undefined
   throw new GatewayError("invalid_request", `threshold is not ${expected}`, { param: "threshold" });
 }
 
-function toRuleJson({ rule, isEnabled, threshold }: RuleSetting) {
+export function toRuleJson({ rule, isEnabled, threshold }: RuleSetting) {
   const { unit, threshold: standard } = getRuleInfo(rule);
   const value = threshold ?? standard;
   const text = value === undefined ? null : unit === "usd" ? formatUsd(value) : String(value);
