@@ -223,7 +223,7 @@ function openProviderNetwork({ config, bounds }: AppOptions) {
 /** An account that has an admitted call can pay for something. */
 function openMemory({ config, collectGarbage }: AppOptions, { running }: LoadShedder): MemoryAccountant {
   const hasRunningCall = (owner: string) =>
-    running.values().some(({ caller, hold }) => hold !== undefined && caller.accountId === owner);
+    running.values().some(({ request, run }) => run?.hold !== undefined && request.caller.accountId === owner);
   return new MemoryAccountant(config.maxBufferedBodyMb * 2 ** 20, {
     ...(collectGarbage !== undefined && { collectGarbage }),
     hasRunningCall,

@@ -1,24 +1,26 @@
-import type { ChatChunk, ServerEvent } from "../contract/index.ts";
-import type { CallContext, ChatSink } from "../kernel/index.ts";
+import type { Capability, ChatChunk, ServerEvent } from "../contract/index.ts";
+import type { ChatSink, ClientRequest } from "../kernel/index.ts";
 import { charactersMax, readAnswer, type Turn } from "./read-content.ts";
 
 type Delta = Record<string, unknown>;
 
 /** Copies the text of an answer: of a stream what is sent, piece by piece. */
-export class AnswerCopy {
-  readonly #call: CallContext;
+export class AnswerCopy<C extends Capability = Capability> {
+  /** The request to run: what is written to its sink is copied. */
+  readonly request: ClientRequest<C>;
   /** By the place of the piece in the answer. */
   readonly #turns = new Map<string, { role: string; text: string }>();
   #left = charactersMax;
   #isCut = false;
   #soundBytes = 0;
 
-  /** Call it before the call runs: from then on what is written to its sink is copied. */
-  constructor(call: CallContext) {
-    this.#call = call;
-    const sink = call.sink as ChatSink | undefined;
-    if (sink === undefined) return;
-    const copied: ChatSink = {
+  constructor(request: ClientRequest<C>) {
+    const sink = request.sink as ChatSink | undefined;
+    this.request = sink === undefined ? request : { ...request, sink: this.#copying(sink) as typeof request.sink };
+  }
+
+  #copying(sink: ChatSink): ChatSink {
+    return {
       open: () => sink.open(),
       write: (chunk) => {
         this.#try(() => this.#copyChunk(chunk));
@@ -29,12 +31,11 @@ export class AnswerCopy {
         return sink.pass(event);
       },
     };
-    call.sink = copied;
   }
 
   /** @param answer Undefined for a stream, and for a call that failed. */
   toTurns(answer: unknown): Turn[] {
-    const whole = readAnswer(answer, this.#call);
+    const whole = readAnswer(answer, this.request);
     if (whole.length > 0) return whole;
     if (this.#soundBytes > 0) return [{ role: "audio", text: `[audio ${Math.ceil(this.#soundBytes / 1024)} kB]` }];
     const turns: Turn[] = [...this.#turns.values()].filter(({ text }) => text !== "");

@@ -1,7 +1,8 @@
 import { Buffer } from "node:buffer";
 import type { Config } from "../config/index.ts";
+import type { Capability } from "../contract/index.ts";
 import type { Contents, NewContent, Store } from "../db/index.ts";
-import type { CallContext, Log } from "../kernel/index.ts";
+import type { Call, ClientRequest, Log } from "../kernel/index.ts";
 import type { SecretBox } from "../providers/index.ts";
 import { AnswerCopy } from "./answer-copy.ts";
 import { type Content, sealContent } from "./content-box.ts";
@@ -49,18 +50,33 @@ export class ContentKeeper {
     this.#deps = deps;
   }
 
-  /** Runs a call, and keeps its text where that is switched on. */
-  async follow<Answer>(call: CallContext, run: () => Promise<Answer>): Promise<Answer> {
-    if (!this.#isOn(call)) return await run();
-    const copy = new AnswerCopy(call);
-    let answer: Answer | undefined;
-    try {
-      answer = await run();
-      return answer;
-    } finally {
-      // A request that did not become a call has no row in the ledger to stand beside.
-      if (call.hold !== undefined) this.#take(call, copy, answer);
-    }
+  /** A copy of the request whose answer is copied as it is sent; undefined where that is not switched on. */
+  copy<C extends Capability>(request: ClientRequest<C>): AnswerCopy<C> | undefined {
+    const { contentLog } = this.#deps.config;
+    const { caller, forbidsStoring } = request;
+    const isOn = contentLog === "all" || (caller.keepsContent === true && forbidsStoring !== true);
+    return isOn ? new AnswerCopy(request) : undefined;
+  }
+
+  /**
+   * Keeps the text of a call that has ended.
+   *
+   * @param answer Undefined for a stream, and for a call that failed.
+   */
+  keep<C extends Capability>(call: Call<C>, copy: AnswerCopy<C>, answer: unknown): void {
+    // A request that did not become a call has no row in the ledger to stand beside.
+    if (call.run?.hold === undefined) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#taking.add(promise);
+    setImmediate(() => {
+      try {
+        this.#add(copy.request, { request: readRequest(copy.request), answer: copy.toTurns(answer) });
+      } catch (error) {
+        this.#lose(1, error);
+      }
+      this.#taking.delete(promise);
+      resolve();
+    });
   }
 
   /** Writes what is there so far. */
@@ -72,26 +88,7 @@ export class ContentKeeper {
     await this.#writing;
   }
 
-  #isOn({ caller, clientForbidsStoring }: CallContext): boolean {
-    if (this.#deps.config.contentLog === "all") return true;
-    return caller.keepsContent === true && !clientForbidsStoring;
-  }
-
-  #take(call: CallContext, copy: AnswerCopy, answer: unknown): void {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#taking.add(promise);
-    setImmediate(() => {
-      try {
-        this.#add(call, { request: readRequest(call), answer: copy.toTurns(answer) });
-      } catch (error) {
-        this.#lose(1, error);
-      }
-      this.#taking.delete(promise);
-      resolve();
-    });
-  }
-
-  #add({ id, caller: { accountId }, openedAt: at }: CallContext, content: Content): void {
+  #add({ id, caller: { accountId }, openedAt: at }: ClientRequest, content: Content): void {
     const json = Buffer.from(JSON.stringify(content));
     const { waitingBytesMax = waitingBytesMaxDefault } = this.#deps;
     if (this.#waitingBytes + json.byteLength > waitingBytesMax)

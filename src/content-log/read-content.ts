@@ -1,4 +1,4 @@
-import type { CallContext } from "../kernel/index.ts";
+import type { ClientRequest } from "../kernel/index.ts";
 import { BoundedText, writeText } from "./write-text.ts";
 
 /** One message, or what else was said, of a kept request or answer. */
@@ -11,9 +11,12 @@ export interface Turn {
 /** What is kept of a request, and of an answer, at most. */
 export const charactersMax = 131_072;
 
+/** The parts of a request that tell where its text is. */
+type Exchange = Pick<ClientRequest, "capability" | "body" | "passthrough">;
+
 /** The text of what a client sent: of a long conversation its end. */
-export function readRequest({ capability, request, passthrough }: CallContext): Turn[] {
-  const body = (passthrough?.body ?? request) as unknown as Record<string, unknown>;
+export function readRequest({ capability, body: uniform, passthrough }: Exchange): Turn[] {
+  const body = (passthrough?.body ?? uniform) as unknown as Record<string, unknown>;
   if (capability === "chat") return readConversation(body);
   if (capability === "embeddings") return readLast([body.input].flat().map(toInput));
   if (capability === "images") return readLast([["prompt", body.prompt]]);
@@ -37,7 +40,7 @@ export function readRequest({ capability, request, passthrough }: CallContext): 
 }
 
 /** The text of a whole answer. */
-export function readAnswer(answer: unknown, { capability, passthrough }: CallContext): Turn[] {
+export function readAnswer(answer: unknown, { capability, passthrough }: Exchange): Turn[] {
   const whole = (passthrough?.answer ?? answer ?? {}) as Record<string, unknown>;
   if (Array.isArray(whole.choices)) {
     const choices = whole.choices as readonly { message?: unknown }[];

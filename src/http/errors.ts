@@ -7,8 +7,9 @@ import { notFoundPage } from "./dashboard-api/static-assets.ts";
 import type { HttpDeps } from "./deps.ts";
 import { readClientRequestId } from "./lifecycle/client-names.ts";
 import { exposeResponse } from "./lifecycle/cors.ts";
-import { type ClientFormat, type HttpCall, limitHeaders } from "./lifecycle/handle-call.ts";
-import { recordRefusal } from "./lifecycle/record-refusal.ts";
+import { limitHeaders } from "./lifecycle/handle-call.ts";
+import type { ClientFormat, HttpCall } from "./lifecycle/http-call.ts";
+import { recordRefusal } from "./lifecycle/record.ts";
 import { dataHeaders, type ResponseHeaders } from "./lifecycle/security-headers.ts";
 import { toQueryError } from "./lifecycle/validation-errors.ts";
 
@@ -49,7 +50,8 @@ export async function errorResponse(deps: HttpDeps, thrown: unknown, known: Fail
   };
   const clientRequestId = readClientRequestId(request);
   if (clientRequestId !== undefined) headers["x-client-request-id"] = clientRequestId;
-  if (call?.attempts) headers["x-modelgate-attempts"] = String(call.attempts);
+  const attempts = call?.execution?.attempts ?? 0;
+  if (attempts > 0) headers["x-modelgate-attempts"] = String(attempts);
   if (isFinal(error)) headers["x-should-retry"] = "false";
   if (error.code === "invalid_api_key") headers["www-authenticate"] = "Bearer";
   if (deps.snapshot().sandbox) headers["x-modelgate-sandbox"] = "true";

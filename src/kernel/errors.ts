@@ -1,10 +1,10 @@
 import { GatewayError, UpstreamFault } from "../contract/index.ts";
-import type { CallContext } from "./call-context.ts";
+import type { ModelRun } from "./call.ts";
 
 /** The error that the caller sees. What a provider says about our keys is replaced, and a key that it repeats is hidden. */
-export function toClientError(thrown: unknown, call: CallContext): GatewayError {
-  const error = toGatewayError(thrown, call);
-  const keys = call.currentRoute?.keys;
+export function toClientError(thrown: unknown, run: ModelRun): GatewayError {
+  const error = toGatewayError(thrown, run);
+  const keys = run.attempt?.route.keys;
   if (keys === undefined) return error;
   const { code, retryAfterMs } = error;
   const [message, publicCode] = [keys.hide(error.message), keys.hide(error.publicCode)];
@@ -13,8 +13,8 @@ export function toClientError(thrown: unknown, call: CallContext): GatewayError 
   return new GatewayError(code, message, { param, publicCode, retryAfterMs, cause: thrown });
 }
 
-function toGatewayError(error: unknown, call: CallContext): GatewayError {
-  const { cancelReason, cancelError } = call;
+function toGatewayError(error: unknown, run: ModelRun): GatewayError {
+  const { cancelReason, cancelError } = run.call;
   if (cancelReason === "hold_refused" && cancelError !== undefined) return cancelError;
   if (cancelReason === "client_disconnected") {
     return new GatewayError("invalid_request", "The client disconnected", { cause: error });
@@ -28,7 +28,7 @@ function toGatewayError(error: unknown, call: CallContext): GatewayError {
     return new GatewayError("upstream_timeout", sentence, { cause: error });
   }
   if (error instanceof GatewayError) return error;
-  if (error instanceof UpstreamFault) return fromFault(error, call);
+  if (error instanceof UpstreamFault) return fromFault(error, run);
   const sentence = "The gateway failed on this call; the operator finds the reason in the log under its x-request-id";
   return new GatewayError("internal_error", sentence, { cause: error });
 }
@@ -37,7 +37,7 @@ function toGatewayError(error: unknown, call: CallContext): GatewayError {
  * A provider's complaint about too many tokens, begun by OpenAI's sentence: clients know the error by it, and compress the
  * conversation or take another model.
  */
-function contextSentence({ message }: UpstreamFault, { modelEntry: { model } }: CallContext): string {
+function contextSentence({ message }: UpstreamFault, { modelEntry: { model } }: ModelRun): string {
   const tokensMax = model.contextTokens ?? model.inputTokensMax;
   if (tokensMax === undefined || message.startsWith("This model's maximum context length")) return message;
   const figures = (message.match(/\d{3,12}/g) ?? []).map(Number);
@@ -46,13 +46,13 @@ function contextSentence({ message }: UpstreamFault, { modelEntry: { model } }: 
   return `This model's maximum context length is ${tokensMax} tokens.${resulted} ${message}`;
 }
 
-function fromFault(fault: UpstreamFault, call: CallContext): GatewayError {
+function fromFault(fault: UpstreamFault, run: ModelRun): GatewayError {
   const details = { param: fault.param, cause: fault };
   switch (fault.kind) {
     case "bad_request":
       return new GatewayError("invalid_request", fault.message, { ...details, publicCode: fault.code });
     case "context_length":
-      return new GatewayError("context_length_exceeded", contextSentence(fault, call), details);
+      return new GatewayError("context_length_exceeded", contextSentence(fault, run), details);
     case "request_too_large":
       return new GatewayError("request_too_large", fault.message, details);
     case "model_not_found": {

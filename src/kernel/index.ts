@@ -1,9 +1,18 @@
-export { CallContext } from "./call-context.ts";
-export type { CallDetail } from "./call-detail.ts";
+export {
+  type AnswerOf,
+  Attempt,
+  Call,
+  type CallMemoryBounds,
+  type CancelReason,
+  type ChatSink,
+  type ClientRequest,
+  ModelRun,
+  type RequestOf,
+  type SinkOf,
+  type StreamSink,
+} from "./call.ts";
 export { countPassthrough } from "./capabilities/count-prompt.ts";
 export { chooseSpeechFormat } from "./capabilities/speech.ts";
-export type { AnswerOf, ChatSink, StreamSink } from "./exchange.ts";
-export { findCandidates } from "./fallback.ts";
 export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";
 export { Passthrough } from "./passthrough.ts";
@@ -18,8 +27,10 @@ export {
   type RegistryMemory,
   type RouteState,
 } from "./routing/build-registry.ts";
-export type { ModelEntry, Registry, Route } from "./routing/registry.ts";
+export { type CandidateQuery, findCandidates } from "./routing/candidates.ts";
+export type { Candidates, ModelEntry, Registry, Route } from "./routing/registry.ts";
 export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.ts";
+export type { CallDetail } from "./settlement.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";
 export { getBaseUrl } from "./upstream/authorize.ts";
 export { ConnectionError } from "./upstream/connection-error.ts";

@@ -1,5 +1,5 @@
 import { GatewayError } from "../contract/index.ts";
-import type { CallContext } from "./call-context.ts";
+import type { Call } from "./call.ts";
 import { monotonicNow } from "./upstream/timeouts.ts";
 
 /** The limits of one process. */
@@ -93,7 +93,7 @@ class EventLoopLag {
  */
 export class LoadShedder {
   readonly lag: EventLoopLag;
-  readonly #running = new Set<CallContext>();
+  readonly #running = new Set<Call>();
   readonly #maxConcurrentCalls: number;
   readonly #full: GatewayError;
   readonly #overloaded = refusal("The gateway is overloaded; send the request again");
@@ -122,7 +122,7 @@ export class LoadShedder {
   }
 
   /** Running calls, oldest first. */
-  get running(): ReadonlySet<CallContext> {
+  get running(): ReadonlySet<Call> {
     return this.#running;
   }
 
@@ -166,7 +166,7 @@ export class LoadShedder {
   }
 
   /** @throws {GatewayError} `unavailable` when there are too many calls, or the process shuts down. */
-  startCall(call: CallContext): void {
+  startCall(call: Call): void {
     const refusal = this.#state === "closed" ? this.#closed : this.#checkFull();
     if (refusal !== undefined) {
       this.#refusedCount++;
@@ -175,7 +175,7 @@ export class LoadShedder {
     this.#running.add(call);
   }
 
-  endCall(call: CallContext): void {
+  endCall(call: Call): void {
     this.#running.delete(call);
     if (this.#count === 0) this.lag.stop();
   }

@@ -1,13 +1,13 @@
-import {
-  type Capability,
-  type CheckInput,
-  costNanodollars,
-  GatewayError,
-  type Meters,
-  sumTokens,
-} from "../contract/index.ts";
-import type { CallContext } from "./call-context.ts";
-import { formatCallDetail } from "./call-detail.ts";
+/**
+ * The life of a call, from top to bottom. A checked request and the models that may serve it come in; each model is tried
+ * in turn until one serves it. For a model: validate what it takes, admit (limits, then free quota or wallet and budgets,
+ * and the hold of the most that it can cost), ask its routes until one begins to answer, give the answer out, and settle:
+ * usage is counted and charged once, whatever happened in between.
+ */
+import { type Capability, type CheckInput, GatewayError } from "../contract/index.ts";
+import { nextTurn } from "../lib/next-turn.ts";
+import { admit, fundErrors } from "./admission.ts";
+import { type AnswerOf, type Call, ModelRun } from "./call.ts";
 import { chatHandler } from "./capabilities/chat.ts";
 import { embeddingsHandler } from "./capabilities/embeddings.ts";
 import { imagesHandler } from "./capabilities/images.ts";
@@ -16,18 +16,10 @@ import { rerankHandler } from "./capabilities/rerank.ts";
 import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler } from "./capabilities/transcription.ts";
 import { toClientError } from "./errors.ts";
-import type { AnswerOf } from "./exchange.ts";
-import { findCandidates, runCandidates } from "./fallback.ts";
-import { GrowingHold, type HoldAmount } from "./growing-hold.ts";
-import { type Count, toQuotaTokens } from "./normalize/usage.ts";
-import { createUsageMeter, recordOwed } from "./owed.ts";
-import { recordLateFailure } from "./routing/failures.ts";
-import type { Candidate } from "./routing/registry.ts";
-import { costMaxOfCall, priceOfCall } from "./service-tier.ts";
-import { nextTurn } from "./streaming.ts";
-import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
-
-const fundErrors: ReadonlySet<string> = new Set(["insufficient_balance", "budget_exceeded", "quota_exceeded"]);
+import { isOfModel, mayFallBack, recordLateFailure, withEarlierFailures } from "./failover.ts";
+import type { Candidates } from "./routing/registry.ts";
+import { createUsageMeter, recordOwed, settle } from "./settlement.ts";
+import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
   chat: chatHandler,
@@ -40,52 +32,80 @@ const handlers: { readonly [C in Capability]: CapabilityHandler<C> } = {
 };
 
 /**
- * Runs a call: resolve the model, validate, admit, execute, settle. Whatever happens after admission (the provider fails
- * or hangs, a plugin throws, the client disconnects), the call is settled before this returns. Where several models may
- * serve it, they are tried in turn.
+ * Runs a call. Whatever happens after admission (the provider fails or hangs, a plugin throws, the client disconnects), the
+ * call is settled before this returns. Each model is held, charged and recorded on its own, so that one that did not serve
+ * costs nothing. Another one follows only while nothing has come out, and only after a failure that it may not have.
  *
- * @throws {GatewayError} The error for the caller.
+ * @param candidates The models that may serve it, the first to be tried first.
+ * @throws {GatewayError} The error for the caller, with what became of the models before the last.
  */
-export async function runCall<C extends Capability>(kernel: Kernel, call: CallContext<C>): Promise<AnswerOf<C>> {
-  call.candidates ??= findCandidates(kernel, call.request.model, call);
-  const [first, ...others] = call.candidates;
-  return others.length === 0 ? runModel(kernel, call, first) : runCandidates(kernel, call, runModel);
+export async function runCall<C extends Capability>(
+  kernel: Kernel,
+  call: Call<C>,
+  candidates: Candidates,
+): Promise<AnswerOf<C>> {
+  const { capability, startedMs, sink } = call.request;
+  const handler: CapabilityHandler<C> = handlers[capability];
+  const usageMeterOf = (run: ModelRun<C>) => createUsageMeter(kernel, run, handler);
+  for (const [index, candidate] of candidates.entries()) {
+    // Each looks through the whole request, which for a large one is as much as a turn of the event loop may take.
+    if (index > 0) await nextTurn();
+    const beganMs = kernel.now();
+    const isLast = index === candidates.length - 1;
+    const record = (ms: number) =>
+      candidate.speeds?.record(candidate.name, ms, { nowMs: kernel.now(), isStream: sink !== undefined });
+    const run = new ModelRun(call, candidate, { usageMeterOf, isLast });
+    try {
+      const answer = await runModel(kernel, run, handler);
+      record((run.firstByteMs === undefined ? kernel.now() : startedMs + run.firstByteMs) - beganMs);
+      return answer;
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      if (isOfModel(run, error)) record(Number.POSITIVE_INFINITY);
+      if (isLast || !mayFallBack(run, error)) throw withEarlierFailures(run, error);
+      const { model, ledgerId } = run;
+      kernel.log.warn("model_fallback", { call: call.id, ledger_id: ledgerId, model, error: error.code });
+    }
+  }
+  throw new TypeError("There is no model to try");
 }
 
 async function runModel<C extends Capability>(
   kernel: Kernel,
-  call: CallContext<C>,
-  { name, modelEntry }: Candidate,
+  run: ModelRun<C>,
+  handler: CapabilityHandler<C>,
 ): Promise<AnswerOf<C>> {
-  const handler: CapabilityHandler<C> = handlers[call.capability];
-  call.modelEntry = modelEntry;
-  call.isSuccession = modelEntry !== kernel.registry.byName(name);
-  call.model = call.modelEntry.model.id;
-  await handler.validate(call, kernel);
-  if (call.isLarge) await nextTurn();
-  validateByPlugins(call);
-  if (call.isLarge) await nextTurn();
-  await admitOrCount(kernel, call, handler);
-  call.usageMeter = createUsageMeter(kernel, call, handler);
+  const { call } = run;
   try {
-    if (call.isLarge) await nextTurn();
+    await handler.validate(run, kernel);
+    if (run.isLarge) await nextTurn();
+    validateByPlugins(run);
+    if (run.isLarge) await nextTurn();
+    await admit(kernel, run, handler);
+  } catch (error) {
+    refuse(run, error);
+    throw error;
+  }
+  try {
+    if (run.isLarge) await nextTurn();
     // A plugin that ignores its signal, or a client that stops reading, does not keep the call from settling.
-    const answer = await call.untilCancelled(handler.execute(kernel, call));
-    call.currentRoute?.health.onSuccess(call.caller.accountId);
-    if (call.clientLeft) recordDisconnect(call);
+    const answer = await call.untilCancelled(handler.execute(kernel, run));
+    run.attempt?.route.health.onSuccess(run.caller.accountId);
+    if (call.clientLeft) recordDisconnect(run);
     return answer;
   } catch (error) {
-    throw fail(kernel, call, error);
+    throw fail(kernel, run, error);
   } finally {
     call.clearDeadline(kernel.network.timeouts);
-    call.growingHold?.stop();
-    if (call.status !== 200 || call.attempts > 1) call.abort();
-    await settle(kernel, call);
+    run.growingHold?.stop();
+    if (run.status !== 200 || call.attempts > 1) run.attempt?.abort();
+    await settle(kernel, run);
   }
 }
 
 /** Refuses a request that no route of the model can send. Only a `GatewayError` of a plugin's check counts. */
-function validateByPlugins({ modelEntry, capability, request, passthrough }: CallContext): void {
+function validateByPlugins({ modelEntry, call, request, passthrough }: ModelRun): void {
+  const { capability } = call.request;
   let refusal: GatewayError | undefined;
   for (const { plugin, model } of modelEntry.routes) {
     if (passthrough?.isServedBy(plugin)) return;
@@ -102,144 +122,32 @@ function validateByPlugins({ modelEntry, capability, request, passthrough }: Cal
   if (refusal !== undefined) throw refusal;
 }
 
-/**
- * Admits a call. A prompt that its provider can count far lower than the gateway can bound it is counted where its bound is
- * more than the caller can pay; that is a request of its own to the caller's limits.
- */
-async function admitOrCount<C extends Capability>(
-  kernel: Kernel,
-  call: CallContext<C>,
-  handler: CapabilityHandler<C>,
-): Promise<void> {
-  try {
-    await admit(kernel, call, handler);
-  } catch (refusal) {
-    const isOfFunds = refusal instanceof GatewayError && fundErrors.has(refusal.code);
-    if (!isOfFunds || !(await handler.countPrompt?.(kernel, call))) throw refusal;
-    await admit(kernel, call, handler);
-  }
+/** Records why a model was not admitted: nothing is held or charged for it. */
+function refuse(run: ModelRun, error: unknown): void {
+  const isKnown = error instanceof GatewayError;
+  run.error = isKnown ? error : undefined;
+  run.status = isKnown ? error.status : 500;
+  run.errorCode = isKnown ? error.code : "internal_error";
 }
 
-/**
- * Holds the most that the call can use, or of a stream that can be followed a first part of it. If less than the most is
- * left, the request is lowered to that.
- */
-async function admit<C extends Capability>(
-  kernel: Kernel,
-  call: CallContext<C>,
-  handler: CapabilityHandler<C>,
-): Promise<void> {
-  const { ledger } = kernel;
-  const { model, compiledPrice } = call.modelEntry;
-  const upper = handler.upperBound(call);
-  const most = toHold(call, upper);
-  const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(call, upper);
-  const first = growth === undefined ? upper : growth.boundOf(Math.min(growth.stepTokens, growth.outputTokensMax()));
-  const wanted = toHold(call, first);
-  const least = handler.lowerBound === undefined ? most : toHold(call, handler.lowerBound(call, upper));
-  call.hold = await ledger.admit({
-    callId: call.ledgerId,
-    caller: call.caller,
-    model: model.id,
-    capability: call.capability,
-    premium: model.premium,
-    holdNanodollars: wanted.nanodollars,
-    minNanodollars: least.nanodollars,
-    holdTokens: wanted.tokens,
-    minTokens: least.tokens,
-    limitTokens: sumTokens(first) ?? handler.promptTokens?.(call) ?? 0,
-    priceVersion: compiledPrice?.version,
-    session: call.session,
-    openedAt: call.openedAt,
-  });
-  const { heldNanodollars, heldTokens, availableNanodollars, availableTokens } = call.hold;
-  const [maxNanodollars, maxTokens] =
-    growth === undefined ? [heldNanodollars, heldTokens] : [availableNanodollars, availableTokens];
-  const covers = ({ nanodollars, tokens }: HoldAmount) => nanodollars <= maxNanodollars && tokens <= maxTokens;
-  call.upper = upper;
-  if (!covers(most)) handler.lower?.(call, upper, (meters) => covers(toHold(call, meters)));
-  if (growth === undefined) return;
-  call.growingHold = new GrowingHold({
-    ledger,
-    hold: call.hold,
-    amountOf: (outputTokens) => toHold(call, growth.boundOf(outputTokens)),
-    limitTokensOf: (outputTokens) => sumTokens(growth.boundOf(outputTokens)) ?? 0,
-    stepTokens: growth.stepTokens,
-    outputTokensMax: growth.outputTokensMax(),
-    hidden: toHidden(kernel, call, growth),
-  });
-}
-
-function toHidden(kernel: Kernel, call: CallContext, { hiddenTokensPerSecond: tokensPerSecond }: Growth) {
-  if (tokensPerSecond === undefined) return undefined;
-  return { tokensPerSecond, timeouts: kernel.network.timeouts, now: kernel.now, end: call.endWith.bind(call) };
-}
-
-/** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */
-function toHold(call: CallContext, meters: Meters): HoldAmount {
-  const { model } = call.modelEntry;
-  if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
-  return { nanodollars: costMaxOfCall(call, meters) ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
-}
-
-/** Records a failure in the call, at its route and in the log. Returns the error for the caller. */
-function fail(kernel: Kernel, call: CallContext, error: unknown): GatewayError {
-  const failure = toClientError(error, call);
-  call.status = failure.status;
-  call.errorCode = failure.code;
-  call.errorMessage = failure.message;
-  if (call.clientLeft || call.cancelReason === "client_disconnected") recordDisconnect(call);
+/** Records a failure in the run, at its route and in the log. Returns the error for the caller. */
+function fail(kernel: Kernel, run: ModelRun, error: unknown): GatewayError {
+  const { call } = run;
+  const failure = toClientError(error, run);
+  run.error = failure;
+  run.status = failure.status;
+  run.errorCode = failure.code;
+  if (call.clientLeft || call.cancelReason === "client_disconnected") recordDisconnect(run);
   // Cut because nothing is left: what was made until then is owed, the hidden part of it too.
-  recordOwed(kernel, call, error, fundErrors.has(failure.code));
-  if (recordLateFailure(error, call, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
+  recordOwed(kernel, run, error, fundErrors.has(failure.code));
+  if (recordLateFailure(error, run, kernel.now())) kernel.log.warn("circuit_opened", { call: call.id });
   if (failure.code === "internal_error") kernel.log.error("call_failed", { call: call.id, error });
   return failure;
 }
 
 /** What was sent is owed: the provider bills the prompt, also where no part of the answer has come. */
-function recordDisconnect(call: CallContext): void {
-  call.status = 499;
-  call.errorCode = "client_disconnected";
-  if (call.sent.size > 0) call.usageMeter.produced = true;
-}
-
-async function settle(kernel: Kernel, call: CallContext): Promise<void> {
-  const { usageMeter } = call;
-  const { model } = call.modelEntry;
-  const { meters, source } = await usageMeter.count().catch((error): Count => {
-    kernel.log.error("estimate_failed", { call: call.id, error });
-    return { meters: usageMeter.reported ?? {}, source: usageMeter.reported === undefined ? "none" : "reported" };
-  });
-  call.meters = meters;
-  call.usageSource = source;
-  if (usageMeter.implausible !== undefined) {
-    const { model: id, route, id: callId } = call;
-    kernel.log.warn("usage_implausible", {
-      call: callId,
-      model: id,
-      route,
-      reported: usageMeter.implausible,
-      charged: meters,
-    });
-    call.currentRoute?.health.onImplausible(kernel.now());
-  }
-  const price = priceOfCall(call, meters);
-  call.costNanodollars = price === undefined ? undefined : costNanodollars(price, meters);
-  await kernel.ledger.settle({
-    callId: call.ledgerId,
-    outcome: source === "none" ? "released" : "settled",
-    route: call.route,
-    meters,
-    usageSource: source,
-    costNanodollars: call.costNanodollars,
-    quotaTokens: model.premium ? 0 : toQuotaTokens(meters, model),
-    status: call.status,
-    errorCode: call.errorCode,
-    firstByteMs: call.firstByteMs,
-    durationMs: kernel.now() - call.startedMs,
-    protocol: call.capability === "chat" ? call.protocol : undefined,
-    clientRequestId: call.clientRequestId,
-    detail: formatCallDetail(call),
-    tag: call.tag,
-  });
+function recordDisconnect(run: ModelRun): void {
+  run.status = 499;
+  run.errorCode = "client_disconnected";
+  if (run.sent.size > 0) run.usageMeter.produced = true;
 }

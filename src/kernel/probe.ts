@@ -6,7 +6,8 @@ import {
   type ProviderPlugin,
   UpstreamFault,
 } from "../contract/index.ts";
-import { CallContext } from "./call-context.ts";
+import { Attempt, Call, ModelRun } from "./call.ts";
+import { UsageMeter } from "./normalize/usage.ts";
 import { buildRegistry, type Credential } from "./routing/build-registry.ts";
 import type { Network } from "./upstream/network.ts";
 import { BoundUpstream } from "./upstream/upstream.ts";
@@ -37,7 +38,12 @@ export interface ProbeResult {
   readonly fault: UpstreamFault | undefined;
 }
 
-const caller = { accountId: "probe", keyId: "probe", limits: { requestsPerMinute: 1, tokensPerMinute: 1 } };
+const caller = {
+  accountId: "probe",
+  keyId: "probe",
+  limits: { requestsPerMinute: 1, tokensPerMinute: 1 },
+  freeTokensPerDay: 0,
+};
 /** Stands for a model where the plugin has none. */
 const anyModel: Model = {
   id: "models",
@@ -62,14 +68,24 @@ export async function probe(network: Network, { plugin, credential, msMax, ...gi
     throw new GatewayError("conflict", `${plugin.name} has no key; set one first`);
   }
   const startedMs = network.now();
-  const call = new CallContext(makeCallId(Date.now()), Date.now(), { ...caller, freeTokensPerDay: 0 }, startedMs);
+  const id = makeCallId(Date.now());
   const request = { model: model.id, ...requests[model.capability] };
-  call.setRequest(model.capability, request as never).modelEntry = modelEntry;
-  const upstream = new BoundUpstream(network, route, route.keys.take(startedMs)?.credential, call);
+  const call = new Call({
+    id,
+    openedAt: Date.now(),
+    startedMs,
+    caller,
+    capability: model.capability,
+    body: request as never,
+    protocol: "chat",
+  });
+  const run = new ModelRun(call, { modelEntry }, { usageMeterOf: () => new UsageMeter(async () => ({})) });
+  const attempt = new Attempt(run, route, route.keys.take(startedMs), startedMs);
+  const upstream = new BoundUpstream(network, attempt);
   const handler = route.plugin.handlers[model.capability] as (input: object) => Promise<unknown>;
   const timer = setTimeout(() => call.cancel("timeout"), msMax);
   try {
-    const { id, signal } = call;
+    const { signal } = attempt;
     const list = () => upstream.json("/models", undefined, { method: "GET" });
     const ask = () => handler({ id, request, model, signal, upstream, warn: () => undefined });
     const answer = await call.untilCancelled(given.model === undefined ? list() : ask());
@@ -78,11 +94,11 @@ export async function probe(network: Network, { plugin, credential, msMax, ...gi
     return { ms: network.now() - startedMs, fault: toFault(error, call, msMax) };
   } finally {
     clearTimeout(timer);
-    call.abort();
+    attempt.abort();
   }
 }
 
-function toFault(error: unknown, { cancelReason }: CallContext, msMax: number): UpstreamFault {
+function toFault(error: unknown, { cancelReason }: Call, msMax: number): UpstreamFault {
   if (cancelReason === "timeout") return new UpstreamFault("timeout", `It did not answer within ${msMax / 1000} s`);
   if (error instanceof UpstreamFault) return error;
   return new UpstreamFault("bad_response", "Its answer could not be read", { cause: error });

@@ -1,5 +1,5 @@
 import { type CompiledPrice, costMaxNanodollars, costNanodollars, getOwn, type Meters } from "../contract/index.ts";
-import type { CallContext } from "./call-context.ts";
+import type { ModelRun } from "./call.ts";
 
 /** Providers' own names of tiers, by what clients ask for. */
 const namesOf: Readonly<Record<string, readonly string[]>> = {
@@ -8,7 +8,7 @@ const namesOf: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The price of the tier that a request asks for, if the model's price has it. */
-function findAsked({ modelEntry, passthrough, request }: CallContext, isAnswered: boolean) {
+function findAsked({ modelEntry, passthrough, request }: ModelRun, isAnswered: boolean) {
   const tiers = modelEntry.compiledPrice?.serviceTiers;
   if (tiers === undefined) return undefined;
   const isPassed = passthrough !== undefined && (!isAnswered || passthrough.isServing);
@@ -20,12 +20,12 @@ function findAsked({ modelEntry, passthrough, request }: CallContext, isAnswered
 }
 
 /** The most that usage can cost by any tier that may serve the call; `undefined` as {@link costMaxNanodollars}. */
-export function costMaxOfCall(call: CallContext, meters: Meters): number | undefined {
-  const { compiledPrice } = call.modelEntry;
-  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, call.keepsHour);
-  const asked = findAsked(call, false);
+export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined {
+  const { compiledPrice } = run.modelEntry;
+  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, run.keepsHour);
+  const asked = findAsked(run, false);
   if (cost === undefined || asked === undefined) return cost;
-  const other = costMaxNanodollars(asked.price, meters, call.keepsHour);
+  const other = costMaxNanodollars(asked.price, meters, run.keepsHour);
   return other === undefined ? undefined : Math.max(cost, other);
 }
 
@@ -33,11 +33,11 @@ export function costMaxOfCall(call: CallContext, meters: Meters): number | undef
  * The price that a call is charged by: that of the tier that was requested if the provider says that it served it, the
  * more expensive one if the provider says nothing, otherwise the model's own.
  */
-export function priceOfCall(call: CallContext, meters: Meters): CompiledPrice | undefined {
-  const { compiledPrice } = call.modelEntry;
-  const asked = findAsked(call, true);
-  if (compiledPrice === undefined || asked === undefined || call.ignored.has("service_tier")) return compiledPrice;
-  const { servedTier } = call;
+export function priceOfRun(run: ModelRun, meters: Meters): CompiledPrice | undefined {
+  const { compiledPrice } = run.modelEntry;
+  const asked = findAsked(run, true);
+  if (compiledPrice === undefined || asked === undefined || run.ignored.has("service_tier")) return compiledPrice;
+  const { servedTier } = run;
   if (servedTier !== undefined) {
     const isServed = servedTier === asked.tier || getOwn(namesOf, asked.tier)?.includes(servedTier);
     return isServed ? asked.price : compiledPrice;

@@ -1,4 +1,5 @@
 import { type ChatChunk, type ChatStream, UpstreamFault } from "../contract/index.ts";
+import { nextTurn } from "../lib/next-turn.ts";
 
 /**
  * Streams are read and written by one loop, `pump`. It waits for two things: the next piece of the provider, and a client that
@@ -185,13 +186,6 @@ export function withYielding<Chunk>(
   const close = chunks.return?.bind(chunks);
   if (close !== undefined) paused.return = close;
   return paused;
-}
-
-/** Resolves once other calls had their turn. */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, 0);
-  });
 }
 
 /** Closes an iterator early. Errors are ignored. */

@@ -1,7 +1,6 @@
 import type { AnswerUsage, Capability, ErrorCode, Ledger, Meters } from "../contract/index.ts";
-import type { CallContext } from "./call-context.ts";
-import type { AnswerOf } from "./exchange.ts";
-import type { Registry, Route } from "./routing/registry.ts";
+import type { AnswerOf, Attempt, Call, ModelRun } from "./call.ts";
+import type { Registry } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 
 /** Writes lines for the operator. `fields` are small and never hold a secret or a prompt. */
@@ -33,10 +32,10 @@ export interface Kernel {
  * it must not read prompts and answers.
  */
 export interface CallObserver {
-  /** An attempt at a route ended: the provider began to answer, or the attempt failed with the error. */
-  attempted(call: CallContext, route: Route, startedMs: number, error?: unknown): void;
+  /** An attempt ended: the provider began to answer, or the attempt failed with its error. */
+  attempted(attempt: Attempt): void;
   /** A call ended and is final. Only the headers of its HTTP request are of use. */
-  ended(call: CallContext, httpRequest: Request): void;
+  ended(call: Call, httpRequest: Request): void;
   /** An error was answered, with or without a call. */
   refused(code: ErrorCode): void;
 }
@@ -53,29 +52,29 @@ export interface Growth {
 /** How one capability is validated, bounded, executed and counted. */
 export interface CapabilityHandler<C extends Capability> {
   /** Runs before anything is held. @throws {GatewayError} `invalid_request` for what this model does not take. */
-  validate(call: CallContext<C>, kernel: Kernel): void | Promise<void>;
+  validate(run: ModelRun<C>, kernel: Kernel): void | Promise<void>;
   /** The most that the request can use, for the hold. */
-  upperBound(call: CallContext<C>): Meters;
+  upperBound(run: ModelRun<C>): Meters;
   /** The least that must be payable, where the request can be lowered; absent: the upper bound. */
-  lowerBound?(call: CallContext<C>, upper: Meters): Meters;
+  lowerBound?(run: ModelRun<C>, upper: Meters): Meters;
   /**
    * For a stream, whose hold can follow its output: the step by which it is extended, and the
    * bound of the request, also once it is lowered, with so many tokens of output. Absent: the whole upper bound is held.
    */
-  growth?(call: CallContext<C>, upper: Meters): Growth | undefined;
+  growth?(run: ModelRun<C>, upper: Meters): Growth | undefined;
   /** Lowers the request to what is left, which is at least the lower bound. */
-  lower?(call: CallContext<C>, upper: Meters, covers: (meters: Meters) => boolean): void;
+  lower?(run: ModelRun<C>, upper: Meters, covers: (meters: Meters) => boolean): void;
   /** Tokens counted against the rate limit at admission, where the upper bound is not in tokens. */
-  promptTokens?(call: CallContext<C>): number;
+  promptTokens?(run: ModelRun<C>): number;
   /**
    * Has the provider count a prompt that only the model's context bounds, for a lower upper bound. Returns whether it is
    * lower now; absent: the bound is what it is.
    */
-  countPrompt?(kernel: Kernel, call: CallContext<C>): Promise<boolean>;
+  countPrompt?(kernel: Kernel, run: ModelRun<C>): Promise<boolean>;
   /** What one request of the call reported, in meters; `undefined` for a report that cannot be used. */
-  toReport(call: CallContext<C>, usage: AnswerUsage): Meters | undefined;
+  toReport(run: ModelRun<C>, usage: AnswerUsage): Meters | undefined;
   /** Counts what went in and, by the output of the usage meter, came out. */
-  estimate(call: CallContext<C>, kernel: Kernel): Promise<Meters>;
+  estimate(run: ModelRun<C>, kernel: Kernel): Promise<Meters>;
   /** Asks the provider. Resolves with the whole answer, or with `undefined` once the sink has all of it. */
-  execute(kernel: Kernel, call: CallContext<C>): Promise<AnswerOf<C>>;
+  execute(kernel: Kernel, run: ModelRun<C>): Promise<AnswerOf<C>>;
 }

@@ -1,10 +1,10 @@
 import { GatewayError, UpstreamFault } from "../contract/index.ts";
-import type { CallContext } from "../kernel/index.ts";
+import type { Attempt } from "../kernel/index.ts";
 
 /** `answered`, the kind of the provider's fault, or why the gateway ended the attempt. */
-export function attemptOutcome(call: CallContext, error: unknown): string {
-  if (error === undefined) return "answered";
-  if (call.cancelReason !== undefined) return "cut";
+export function attemptOutcome({ isAnswered, run, error }: Attempt): string {
+  if (isAnswered) return "answered";
+  if (run.call.cancelReason !== undefined) return "cut";
   if (error instanceof UpstreamFault) return error.kind;
   return error instanceof GatewayError ? "refused" : "plugin";
 }

@@ -91,9 +91,9 @@ async function openMetrics(
 /** Combines two observers into one. */
 function combineObservers(one: CallObserver, other: CallObserver): CallObserver {
   return {
-    attempted(call, route, startedMs, error) {
-      one.attempted(call, route, startedMs, error);
-      other.attempted(call, route, startedMs, error);
+    attempted(attempt) {
+      one.attempted(attempt);
+      other.attempted(attempt);
     },
     ended(call, httpRequest) {
       one.ended(call, httpRequest);

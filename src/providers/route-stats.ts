@@ -1,5 +1,5 @@
 import { GatewayError, UpstreamFault } from "../contract/index.ts";
-import { type CallContext, type CallObserver, ConnectionError, type Route } from "../kernel/index.ts";
+import { type Attempt, type Call, type CallObserver, ConnectionError, type Route } from "../kernel/index.ts";
 import { AttemptWindow, type WindowSum } from "./attempt-window.ts";
 import type { Failure } from "./health.ts";
 
@@ -57,29 +57,30 @@ export class RouteStats implements CallObserver {
     this.#listener = listener;
   }
 
-  attempted(call: CallContext, route: Route, startedMs: number, error?: unknown): void {
-    this.#next?.attempted(call, route, startedMs, error);
-    const reason = explainFailure(call, error);
+  attempted(attempt: Attempt): void {
+    this.#next?.attempted(attempt);
+    const reason = explainFailure(attempt);
     if (reason === "not counted") return;
-    for (const counted of this.#countedOf(route, call.keyIndex)) {
-      counted.window.add(this.#steadyNow(), this.#steadyNow() - startedMs, reason !== undefined);
+    for (const counted of this.#countedOf(attempt)) {
+      counted.window.add(this.#steadyNow(), this.#steadyNow() - attempt.startedMs, reason !== undefined);
       if (reason !== undefined) counted.lastError = { at: this.#now(), reason };
     }
+    const { route, key, error } = attempt;
     if (error instanceof UpstreamFault && error.kind === ofModel) return;
     const failure = reason === undefined ? undefined : toFailure(route, error, reason);
-    this.#listener?.record(route.plugin.name, call.keyIndex, failure);
+    this.#listener?.record(route.plugin.name, key?.index, failure);
   }
 
-  ended(call: CallContext, httpRequest: Request): void {
+  ended(call: Call, httpRequest: Request): void {
     this.#next?.ended(call, httpRequest);
-    if (call.route === undefined || call.currentRoute === undefined || !lateErrors.has(call.errorCode ?? "")) return;
-    for (const counted of this.#countedOf(call.currentRoute, call.keyIndex)) {
+    const { attempt, error, model = "" } = call.run ?? {};
+    if (attempt?.isAnswered !== true || error === undefined || !lateErrors.has(call.errorCode ?? "")) return;
+    for (const counted of this.#countedOf(attempt)) {
       counted.window.addLateError(this.#steadyNow());
       counted.lastError = { at: this.#now(), reason: "the answer broke off" };
     }
     const kind = call.errorCode === "upstream_timeout" ? "timeout" : "bad_response";
-    const failure = { kind, message: call.errorMessage ?? "The answer broke off", model: call.model ?? "" } as const;
-    this.#listener?.recordLate(call.route, call.keyIndex, failure);
+    this.#listener?.recordLate(attempt.route.plugin.name, attempt.key?.index, { kind, message: error.message, model });
   }
 
   refused(code: Parameters<CallObserver["refused"]>[0]): void {
@@ -99,10 +100,10 @@ export class RouteStats implements CallObserver {
     return { ...counted.window.sum(this.#steadyNow()), lastError: counted.lastError };
   }
 
-  #countedOf({ circuitBreaker, keys }: Pick<Route, "circuitBreaker" | "keys">, index: number | undefined): Counted[] {
+  #countedOf({ route: { circuitBreaker, keys }, key }: Attempt): Counted[] {
     const byIndex = this.#keys.get(keys) ?? new Map<number, Counted>();
     this.#keys.set(keys, byIndex);
-    const ofKey = index === undefined ? [] : [getOrCreate(byIndex, index)];
+    const ofKey = key === undefined ? [] : [getOrCreate(byIndex, key.index)];
     return [getOrCreate(this.#routes, circuitBreaker), ...ofKey];
   }
 }
@@ -127,9 +128,10 @@ function toFailure({ keys, model }: Route, error: unknown, reason: string): Fail
 }
 
 /** Why an attempt failed; `undefined` when it did not. */
-function explainFailure({ cancelReason }: CallContext, error: unknown): string | undefined {
+function explainFailure({ isAnswered, error, run }: Attempt): string | undefined {
+  const { cancelReason } = run.call;
   if (cancelReason !== undefined && cancelReason !== "timeout") return "not counted";
-  if (error === undefined) return undefined;
+  if (isAnswered) return undefined;
   if (error instanceof GatewayError) return "not counted";
   if (!(error instanceof UpstreamFault)) return "the plugin failed";
   if (ofRequest.has(error.kind) || (error.isOfRequest && error.kind !== ofModel)) return undefined;

@@ -10,7 +10,7 @@ import type {
   ServerEvent,
 } from "../../src/contract/index.ts";
 import { openPassthrough, sendPassthrough } from "../../src/kernel/capabilities/passthrough.ts";
-import { CallContext, type ChatSink, type Kernel, Passthrough } from "../../src/kernel/index.ts";
+import { type ChatSink, Call as GatewayCall, type Kernel, ModelRun, Passthrough } from "../../src/kernel/index.ts";
 import { boundPrompt } from "../../src/kernel/normalize/prompt-bounds.ts";
 import { StreamNormalizer } from "../../src/kernel/normalize/stream.ts";
 import { UsageMeter } from "../../src/kernel/normalize/usage.ts";
@@ -243,7 +243,6 @@ async function handOn(
     upstream,
     warn: () => undefined,
   });
-  const call = new CallContext("req_1", 0, { accountId: "a" } as Caller);
   const sink: ChatSink = {
     open: () => undefined,
     write: () => undefined,
@@ -252,10 +251,19 @@ async function handOn(
       return undefined;
     },
   };
-  const chat = call.setRequest("chat", request, sink);
-  chat.modelEntry = { model, compiledPrice: undefined, routes: [] };
-  chat.usageMeter = new UsageMeter(async () => ({}));
-  await sendPassthrough({} as Kernel, chat, opened);
+  const call = new GatewayCall({
+    id: "req_1",
+    openedAt: 0,
+    startedMs: 0,
+    caller: { accountId: "a" } as Caller,
+    capability: "chat",
+    body: request,
+    protocol: protocol,
+    sink,
+  });
+  const modelEntry = { model, compiledPrice: undefined, routes: [] };
+  const run = new ModelRun(call, { modelEntry }, { usageMeterOf: () => new UsageMeter(async () => ({})) });
+  await sendPassthrough({} as Kernel, run, opened);
   return length;
 }
 

@@ -1,8 +1,7 @@
 import type { Capability, ChatChunk, ChatCompletion, GatewayError, ProviderPlugin } from "../../src/contract/index.ts";
-import type { AnswerOf, RequestOf } from "../../src/kernel/exchange.ts";
-import { runCall } from "../../src/kernel/pipeline.ts";
+import type { AnswerOf, RequestOf } from "../../src/kernel/call.ts";
 import type { Reply } from "../support/reply.ts";
-import { callOf, createBench, type FakeFetch, type FakeLedger } from "../unit/kernel/support.ts";
+import { callOf, createBench, type FakeFetch, type FakeLedger, runCall } from "../unit/kernel/support.ts";
 
 /** A request as a provider would have got it: JSON, or the fields of a form. */
 export interface Sent {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Capability } from "../../src/contract/index.ts";
-import type { RequestOf } from "../../src/kernel/exchange.ts";
+import type { RequestOf } from "../../src/kernel/call.ts";
 import { faultsOf, schemaMissing } from "../support/openai-schema.ts";
 import { recordingsMissing } from "../support/recordings.ts";
 import { replyOf } from "../support/reply.ts";

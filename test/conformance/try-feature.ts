@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Capability, ChatCompletion, Model, ProviderPlugin } from "../../src/contract/index.ts";
-import type { RequestOf } from "../../src/kernel/exchange.ts";
+import type { RequestOf } from "../../src/kernel/call.ts";
 import { cannedReply } from "./canned.ts";
 import { type Feature, plainRequests } from "./features.ts";
 import { type Outcome, serveBy } from "./fixture.ts";

@@ -13,7 +13,8 @@ import {
 
 import {
   buildRegistry,
-  CallContext,
+  Call,
+  findCandidates,
   type Kernel,
   type Log,
   monotonicNow,
@@ -112,14 +113,22 @@ export async function serveOnce(
   const chunks: ChatChunk[] = [];
   const sink = { open: () => undefined, write: (piece: unknown) => void chunks.push(piece as ChatChunk) };
   const caller = { accountId: "check", keyId: "check", limits: limitsOfCaller, freeTokensPerDay: 1 };
-  const call = new CallContext("req_check", Date.now(), caller, now()).setRequest(
+  const isStream = request.stream === true || capability === "speech";
+  const openedAt = Date.now();
+  const call = new Call({
+    id: "req_check",
+    openedAt,
+    startedMs: now(),
+    caller,
     capability,
-    toRequest(capability, { ...request, model }) as never,
-    request.stream === true || capability === "speech" ? sink : undefined,
-  );
+    protocol: "chat",
+    body: toRequest(capability, { ...request, model }) as never,
+    sink: isStream ? (sink as never) : undefined,
+  });
   const outcome = { chunks, requests: [], thrown };
   try {
-    const answer: unknown = await runCall(kernel, call);
+    const candidates = findCandidates(kernel, { model: model as string, capability, caller, openedAt, isStream });
+    const answer: unknown = await runCall(kernel, call, candidates);
     return { ...outcome, answer, error: undefined, settlement: settlements[0] };
   } catch (cause) {
     if (!(cause instanceof GatewayError)) throw cause;

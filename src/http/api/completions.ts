@@ -3,7 +3,8 @@ import { type ChatCompletion, type ChatRequest, makeCallId } from "../../contrac
 import { completionsInbound, toChatRequests, toTextCompletion } from "../../protocols/completions/inbound.ts";
 import { CompletionsRequest, TextCompletion } from "../../protocols/completions/schema.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, HttpCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/reply-once.ts";
 import { requestBody } from "../lifecycle/validation-errors.ts";
 import { NamedEvent, responses } from "./openapi.ts";
@@ -23,7 +24,7 @@ export function completionsController(deps: HttpDeps) {
       return jsonReply(deps, call, toTextCompletion(await answerAll(deps, call, requests)));
     }),
     {
-      parse: [readJsonCall(deps, completionsInbound), "json"],
+      parse: [readJsonCall(deps, { capability: "chat", inbound: completionsInbound }), "json"],
       body: Body,
       detail: {
         summary: "Text generation from a prompt (legacy)",
@@ -55,11 +56,11 @@ async function answerAll(deps: HttpDeps, call: HttpCall, requests: readonly Chat
   return answers;
 }
 
-function createNextCall({ now, kernel }: HttpDeps, { caller, httpRequest, asked, memory }: HttpCall): HttpCall {
+function createNextCall({ now, kernel }: HttpDeps, call: HttpCall): HttpCall {
+  const { caller, httpRequest, memory, inbound, capability } = call;
   const openedAt = now();
   const about = { id: makeCallId(openedAt), openedAt, startedMs: kernel.now(), caller };
-  const next = new HttpCall(about, httpRequest, { memory });
-  next.inbound = completionsInbound;
-  next.asked = asked;
+  const next = new HttpCall(about, httpRequest, { memory, inbound, capability });
+  next.candidates = call.candidates;
   return next;
 }

@@ -27,7 +27,7 @@ export function embeddingsController(deps: HttpDeps) {
       jsonReply(deps, call, await executeCall(deps, call, { capability: "embeddings", request: body })),
     ),
     {
-      parse: [readJsonCall(deps), "json"],
+      parse: [readJsonCall(deps, { capability: "embeddings" }), "json"],
       body: Body,
       detail: {
         summary: "Vector embeddings",

@@ -5,7 +5,7 @@ import { GatewayError, makeCallId } from "../../contract/index.ts";
 import { clientOrigin, parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readClientAddress, toNetwork } from "../lifecycle/client-address.ts";
-import type { HttpCall } from "../lifecycle/handle-call.ts";
+import type { HttpCall } from "../lifecycle/http-call.ts";
 import { pageHeaders } from "../lifecycle/security-headers.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
 import { ownerOfNetwork } from "../memory/memory-accountant.ts";

@@ -2,7 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { type GeneratedImage, type GeneratedImages, ImagesRequest, ImagesResponse } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/reply-once.ts";
 import { requestBody } from "../lifecycle/validation-errors.ts";
 import { sseReplyOf } from "../sse/reply.ts";
@@ -35,7 +36,7 @@ export function imagesController(deps: HttpDeps) {
       return jsonReply(deps, call, { created: toSeconds(call.openedAt), data, ...settings, ...(usage && { usage }) });
     }),
     {
-      parse: [readJsonCall(deps), "json"],
+      parse: [readJsonCall(deps, { capability: "images" }), "json"],
       body: Body,
       detail: {
         summary: "Image generation",

@@ -6,8 +6,9 @@ import { messagesFormat } from "../../protocols/messages/passthrough.ts";
 import { MessagesAnswer, MessagesCountRequest, MessagesRequest } from "../../protocols/messages/schema.ts";
 import { createReasoningEnvelope } from "../../protocols/reasoning-envelope.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type CountLimiter, checkEarly } from "../lifecycle/early-checks.ts";
-import { apiKeyRoutes, type HttpCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import type { CountLimiter } from "../lifecycle/count-limiter.ts";
+import { apiKeyRoutes, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/reply-once.ts";
 import { requestBody } from "../lifecycle/validation-errors.ts";
 import { InputTokens, NamedEvent, responsesOfMessages } from "./openapi.ts";
@@ -18,7 +19,7 @@ const countedCharactersMax = 50_000;
 
 /** POST /messages, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
 export function messagesController(deps: HttpDeps, counts: CountLimiter) {
-  const parse = readJsonCall(deps, messagesInbound, async (body, call) => checkEarly(deps, body, call));
+  const parse = readJsonCall(deps, { capability: "chat", inbound: messagesInbound });
   return new Elysia()
     .use(apiKeyRoutes(deps))
     .post(

@@ -14,7 +14,8 @@ import {
 import { describeRoutes, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, type HttpCall, jsonReply } from "../lifecycle/handle-call.ts";
+import { apiKeyRoutes, jsonReply } from "../lifecycle/handle-call.ts";
+import type { HttpCall } from "../lifecycle/http-call.ts";
 import { responses } from "./openapi.ts";
 
 const ModelObject = Type.Object(

@@ -21,7 +21,7 @@ export function moderationsController(deps: HttpDeps) {
       return jsonReply(deps, call, { id: call.id.replace(/^req_/, "modr-"), model: call.model, results });
     }),
     {
-      parse: [readJsonCall(deps), "json"],
+      parse: [readJsonCall(deps, { capability: "moderation", modelDefault: model.default as string }), "json"],
       body: Body,
       detail: {
         summary: "Moderation of texts and images",

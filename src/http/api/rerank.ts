@@ -28,7 +28,7 @@ export function rerankController(deps: HttpDeps) {
       return jsonReply(deps, call, toRerankResponse(body, request.documents, answered));
     }),
     {
-      parse: [readJsonCall(deps), "json"],
+      parse: [readJsonCall(deps, { capability: "rerank" }), "json"],
       body: Body,
       detail: {
         summary: "Ranking of documents by their relevance to a query",

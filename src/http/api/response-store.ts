@@ -12,7 +12,7 @@ import {
 } from "../../protocols/responses/inbound.ts";
 import type { ResponseItem, ResponseObject, ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { HttpCall } from "../lifecycle/handle-call.ts";
+import type { HttpCall } from "../lifecycle/http-call.ts";
 import { inTurn } from "../lifecycle/read-body.ts";
 
 /** What one response and its input may take; a longer one is answered and not stored. */
@@ -129,7 +129,7 @@ export class ResponseStore {
       await this.#write(call, whole, { input: toStoredItems(input, response.id), usedIds: context.usedIds });
     } catch (error) {
       Object.assign(response, { store: false });
-      call.ignored.add("store");
+      call.leaveOut("store");
       this.#deps.log.warn("response_not_stored", { call: call.id, error });
     }
   }
@@ -161,7 +161,7 @@ export class ResponseStore {
     const sizes = await ask(this.#rows.sizes(accountId, ids));
     const bytes = sizes.reduce((sum, row) => sum + row.bytes, 0);
     if (bytes > contextBytesMax) throw tooMuchContext(`${bytes} bytes, more than ${contextBytesMax}`);
-    call.reserveMemory(rowCopies * bytes);
+    call.memory.reserve(rowCopies * bytes);
     const read = () => this.#readRows(call, sizes);
     const opened = await (bytes > pieceBytesMax ? this.#inTurnOf(accountId, read) : read());
     return new Map(await this.#withoutOthers(call, opened));

@@ -4,8 +4,7 @@ import { createReasoningEnvelope } from "../../protocols/reasoning-envelope.ts";
 import { checkResponsesRequest, isResponsesBody, toChatRequest } from "../../protocols/responses/inbound.ts";
 import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
-import { checkEarly } from "../lifecycle/early-checks.ts";
-import type { HttpCall } from "../lifecycle/handle-call.ts";
+import type { HttpCall } from "../lifecycle/http-call.ts";
 import { checkBody } from "../lifecycle/validation-errors.ts";
 
 /**
@@ -18,7 +17,6 @@ import { checkBody } from "../lifecycle/validation-errors.ts";
 export async function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall): Promise<ChatRequest | undefined> {
   if (!isResponsesBody(body)) return fromOtherHabits(body, (field) => call.leaveOut(field)) as ChatRequest | undefined;
   checkResponsesRequest(body);
-  checkEarly(deps, body, call);
   const request = checkBody(ResponsesRequest, body);
   const envelope = createReasoningEnvelope(deps.sealKey, call.caller.accountId);
   const { chat, plan } = toChatRequest(request, { envelope, stored: false });

@@ -6,8 +6,9 @@ import { responsesInbound } from "../../protocols/responses/index.ts";
 import { responsesFormat } from "../../protocols/responses/passthrough.ts";
 import { ResponseObject, ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
-import { type CountLimiter, checkEarly } from "../lifecycle/early-checks.ts";
-import { apiKeyRoutes, executeCall, type HttpCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import type { CountLimiter } from "../lifecycle/count-limiter.ts";
+import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/reply-once.ts";
 import { requestBody } from "../lifecycle/validation-errors.ts";
 import { Compaction, InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
@@ -20,7 +21,7 @@ const countedCharactersMax = 50_000;
 
 /** POST /responses, whole or as server-sent events: natively where the provider speaks the protocol, else through chat. */
 export function responsesController(deps: HttpDeps, { store, counts }: { store: ResponseStore; counts: CountLimiter }) {
-  const parse = readJsonCall(deps, responsesInbound, async (body, call) => checkEarly(deps, body, call));
+  const parse = readJsonCall(deps, { capability: "chat", inbound: responsesInbound });
   return new Elysia()
     .use(apiKeyRoutes(deps))
     .post(

@@ -6,7 +6,8 @@ import { chooseSpeechFormat } from "../../kernel/index.ts";
 import { toNamedEvent } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { ByteStream } from "../lifecycle/byte-stream.ts";
-import { apiKeyRoutes, callHeaders, executeCall, type HttpCall, readJsonCall } from "../lifecycle/handle-call.ts";
+import { apiKeyRoutes, callHeaders, executeCall, readJsonCall } from "../lifecycle/handle-call.ts";
+import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/reply-once.ts";
 import { requestBody } from "../lifecycle/validation-errors.ts";
 import { sseReply } from "../sse/reply.ts";
@@ -43,7 +44,7 @@ export function speechController(deps: HttpDeps) {
       return new Response(sink.body, { headers: callHeaders(call, deps.snapshot().sandbox, mediaType) });
     }),
     {
-      parse: [readJsonCall(deps), "json"],
+      parse: [readJsonCall(deps, { capability: "speech" }), "json"],
       body: Body,
       detail: {
         summary: "Text to speech",

@@ -67,7 +67,10 @@ export function transcriptionsController(deps: HttpDeps) {
       },
     ),
     {
-      parse: [readFormCall(deps, toBody), "formdata"],
+      parse: [
+        readFormCall(deps, { capability: "transcription", modelDefault: model.default as string, toBody }),
+        "formdata",
+      ],
       body: Body,
       detail: {
         summary: "Speech to text",
@@ -95,7 +98,11 @@ function toBody(form: FormData): Record<string, unknown> {
   checkFile(file);
   const granularities = [...form.getAll("timestamp_granularities[]"), ...form.getAll("timestamp_granularities")];
   const unknownFields = [...new Set(form.keys())].filter((name) => !knownFields.includes(name)).slice(0, 20);
-  const body: Record<string, unknown> = { file, timestamp_granularities: granularities, unknownFields };
+  const body: Record<string, unknown> = {
+    file,
+    timestamp_granularities: granularities,
+    unknownFields,
+  };
   for (const name of ["model", "language", "response_format", "prompt"]) {
     const value = form.get(name);
     if (typeof value === "string" && value !== "") body[name] = value;

@@ -1,6 +1,6 @@
 import { emailsOf } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import type { CallContext } from "../../kernel/index.ts";
+import type { Call } from "../../kernel/index.ts";
 import { type OpenCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../lifecycle/store-timeout.ts";
@@ -22,7 +22,9 @@ export async function liveCalls(deps: HttpDeps) {
   const ownIds = new Set(callIds(loadShedder.running));
   const others = calls.filter(({ id }) => !ownIds.has(id));
   const [now, steadyNow] = [deps.now(), deps.kernel.now()];
-  const longest = [...loadShedder.running].sort((one, other) => one.startedMs - other.startedMs).slice(0, shownMax);
+  const longest = [...loadShedder.running]
+    .sort((one, other) => one.request.startedMs - other.request.startedMs)
+    .slice(0, shownMax);
   const shown = [
     ...longest.map((call) => toRunningCallJson(call, steadyNow)),
     ...others.map((call) => toRemoteCallJson(call, now)),
@@ -55,12 +57,12 @@ async function readRemoteCalls(deps: HttpDeps): Promise<RemoteCalls | undefined>
   }
 }
 
-function callIds(running: ReadonlySet<CallContext>): string[] {
+function callIds(running: ReadonlySet<Call>): string[] {
   return [...running].map(({ id }) => id);
 }
 
-function toRunningCallJson(call: CallContext, now: number) {
-  const { id, openedAt, startedMs, capability, caller, sink, model, route, attempts, firstByteMs, hold } = call;
+function toRunningCallJson({ request, run, attempts }: Call, now: number) {
+  const { id, openedAt, startedMs, capability, caller, sink } = request;
   return {
     id,
     /** Whether another process runs it. */
@@ -71,11 +73,11 @@ function toRunningCallJson(call: CallContext, now: number) {
     key_id: caller.keyId,
     capability,
     stream: sink !== undefined,
-    model: model ?? null,
-    route: route ?? null,
+    model: run?.model ?? null,
+    route: run?.plugin ?? null,
     attempts,
-    first_byte_ms: firstByteMs ?? null,
-    held_usd: hold === undefined ? null : formatUsd(hold.heldNanodollars),
+    first_byte_ms: run?.firstByteMs ?? null,
+    held_usd: run?.hold === undefined ? null : formatUsd(run.hold.heldNanodollars),
   };
 }
 

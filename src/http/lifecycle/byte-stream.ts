@@ -1,4 +1,4 @@
-import type { CallContext, StreamSink } from "../../kernel/index.ts";
+import type { StreamSink } from "../../kernel/index.ts";
 
 const bufferedBytesMax = 64 * 1024;
 
@@ -16,7 +16,7 @@ export class ByteStream implements StreamSink<Uint8Array> {
   /** Backpressure: resolves when the client has read what was written. */
   #backpressure: { resumed: Promise<void>; resume: () => void } | undefined;
 
-  constructor(call: Pick<CallContext, "cancel">) {
+  constructor(call: { cancel(): void }) {
     this.opened = new Promise((resolve) => {
       this.#open = resolve;
     });
@@ -28,7 +28,7 @@ export class ByteStream implements StreamSink<Uint8Array> {
         pull: () => this.#wake(),
         cancel: () => {
           this.#controller = undefined;
-          call.cancel("client_disconnected");
+          call.cancel();
           this.#wake();
         },
       },

@@ -3,14 +3,13 @@ import { setImmediate } from "node:timers/promises";
 import { GatewayError } from "../../contract/index.ts";
 import { keepJsonText } from "../../kernel/index.ts";
 import { ArrivalPace, arrivedTooSlowly } from "../memory/arrival-pace.ts";
+import { largeBytesMin } from "../memory/call-memory.ts";
 import { countedBytesMin, type MemoryReservation } from "../memory/memory-accountant.ts";
 import { checkJsonBounds } from "./json-bounds.ts";
 
 /** The largest JSON body, in bytes: a long conversation with several pictures. */
 export const jsonBytesMax = 32 * 1024 * 1024;
 
-/** A larger body takes long enough to be noticed by other requests, in bytes. */
-export const largeBytesMin = 1024 * 1024;
 /** So does a shorter one of so many values. */
 const slowWeightMin = 50_000;
 /** Above this average, no client is slowed down by sending its body in chunks. */

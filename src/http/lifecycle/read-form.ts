@@ -1,21 +1,31 @@
 import { Buffer } from "node:buffer";
-import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
+import { audioFileBytesMax, type Capability, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { countedBytesMin, type MemoryReservation } from "../memory/memory-accountant.ts";
-import { authenticate, type RouteContext } from "./handle-call.ts";
+import { authenticate } from "./handle-call.ts";
+import type { Endpoint, RouteContext } from "./http-call.ts";
 import { declaredBytes, readBytes, refuseEncoding } from "./read-body.ts";
+import { resolveModels } from "./resolve-models.ts";
 
 /** The largest form: the largest audio file, and room for its other fields. */
 export const formBytesMax = audioFileBytesMax + 1024 * 1024;
 
-/** The `parse` of a route with a multipart form, which `toBody` turns into the body. */
-export function readFormCall<Body>(deps: HttpDeps, toBody: (form: FormData) => Body) {
+/** An endpoint with a multipart form. */
+interface FormEndpoint<Body> extends Endpoint {
+  readonly capability: Capability;
+  toBody(form: FormData): Body;
+}
+
+/** The `parse` of a route with a multipart form. */
+export function readFormCall<Body>(deps: HttpDeps, endpoint: FormEndpoint<Body>) {
   return async (context: RouteContext): Promise<Body> => {
-    const call = await authenticate(deps, context.request, context.server);
+    const call = await authenticate(deps, context.request, context.server, endpoint);
     context.call = call;
     deps.ledger.checkRequests(call.caller);
     declaredBytes(context.request, formBytesMax);
-    return toBody(await readForm(context.request, call.memory.request));
+    const body = endpoint.toBody(await readForm(context.request, call.memory.request));
+    resolveModels(deps, call, body, endpoint.modelDefault);
+    return body;
   };
 }
 

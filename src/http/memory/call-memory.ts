@@ -1,10 +1,13 @@
+import type { CallMemoryBounds } from "../../kernel/index.ts";
 import type { MemoryAccountant, MemoryReservation } from "./memory-accountant.ts";
 
+/** A larger body takes long enough to be noticed by other requests, in bytes. */
+export const largeBytesMin = 1024 * 1024;
 /** The longest whole answer of a provider always has room when its account has nothing else: it is paid by then. */
 const answerAloneMax = 256 * 1024 * 1024;
 
 /** What a call has in memory: what came in for it until its response is there, and its answer until that was sent. */
-export class CallMemory {
+export class CallMemory implements CallMemoryBounds {
   /** Its body, and what is fetched and read for it. */
   readonly request: MemoryReservation;
   readonly #accountant: MemoryAccountant;
@@ -17,6 +20,20 @@ export class CallMemory {
     this.#accountant = accountant;
     this.#owner = owner;
     this.request = accountant.reserve(owner);
+  }
+
+  get isLarge(): boolean {
+    return this.request.bytes >= largeBytesMin;
+  }
+
+  reserve(bytes: number): void {
+    this.request.grow(bytes);
+  }
+
+  reserveAnswer(bytes: number): void {
+    const { answer } = this;
+    if (bytes < 0) answer.shrink(-bytes);
+    else answer.grow(bytes);
   }
 
   /** Of the answer; only while it is needed. */

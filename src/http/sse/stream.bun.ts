@@ -1,5 +1,5 @@
 import type { ServerEvent } from "../../contract/index.ts";
-import type { CallContext, StreamSink } from "../../kernel/index.ts";
+import type { StreamSink } from "../../kernel/index.ts";
 
 /** Text that is buffered until Bun pulls the body, in characters. */
 const bufferedCharactersMax = 64 * 1024;
@@ -38,14 +38,14 @@ export class SseStream<Chunk> implements StreamSink<Chunk> {
   #backpressure: Promise<void> | undefined;
   #onPull: (() => void) | undefined;
 
-  constructor(call: Pick<CallContext, "cancel">, encode: (chunk: Chunk) => string) {
+  constructor(call: { cancel(): void }, encode: (chunk: Chunk) => string) {
     this.#encode = encode;
     this.body = new ReadableStream({
       type: "direct",
       pull: (controller: DirectController) => this.#start(controller),
       cancel: () => {
         this.#close();
-        call.cancel("client_disconnected");
+        call.cancel();
       },
     } as unknown as UnderlyingDefaultSource<Uint8Array>);
   }

@@ -1,6 +1,6 @@
 import { ChatRequest, type Meters, type Model } from "../../contract/index.ts";
-import type { CallContext } from "../call-context.ts";
-import { largest } from "../growing-hold.ts";
+import { largest } from "../admission.ts";
+import type { ModelRun } from "../call.ts";
 import { boundPrompt, chatForm, getContextTokensMax, type PromptBound } from "../normalize/prompt-bounds.ts";
 import { getOutputMeter } from "../normalize/sound.ts";
 import { countTokens } from "../normalize/tokenizer.ts";
@@ -30,13 +30,13 @@ export const chatBounds: Pick<
   CapabilityHandler<"chat">,
   "upperBound" | "countPrompt" | "lowerBound" | "growth" | "lower"
 > = {
-  upperBound(call) {
-    const { request, modelEntry, countedTokensMax = Number.POSITIVE_INFINITY } = call;
+  upperBound(run) {
+    const { request, modelEntry, countedTokensMax = Number.POSITIVE_INFINITY } = run;
     const { model } = modelEntry;
     const counted = promptCopiesMax(request, modelEntry) * countedTokensMax;
-    const bounds = boundPrompts(call);
-    call.isOpenEnded = bounds.some(({ isOpenEnded }) => isOpenEnded);
-    call.keepsHour = bounds.some(({ keepsHour }) => keepsHour);
+    const bounds = boundPrompts(run);
+    run.isOpenEnded = bounds.some(({ isOpenEnded }) => isOpenEnded);
+    run.keepsHour = bounds.some(({ keepsHour }) => keepsHour);
     const most = (meter: "inputToken" | "audioInputToken") =>
       Math.min(counted, Math.max(...bounds.map(({ meters }) => meters[meter] ?? 0)));
     const audioInputToken = most("audioInputToken");
@@ -47,52 +47,52 @@ export const chatBounds: Pick<
     };
   },
 
-  async countPrompt(kernel, call) {
-    const bounds = boundPrompts(call);
+  async countPrompt(kernel, run) {
+    const bounds = boundPrompts(run);
     if (!bounds.some(({ isOpenEnded }) => isOpenEnded) || bounds.some(({ hasAddress }) => hasAddress)) return false;
-    await kernel.ledger.countRequest(call.id, call.caller);
-    const tokens = await countPrompt(kernel, call);
-    call.countedTokensMax = tokens;
+    await kernel.ledger.countRequest(run.call.id, run.caller);
+    const tokens = await countPrompt(kernel, run);
+    run.countedTokensMax = tokens;
     return tokens !== undefined;
   },
 
-  lowerBound: (call, upper) =>
-    call.passthrough?.isBounded === false || mayExceed(call.request, call.modelEntry)
+  lowerBound: (run, upper) =>
+    run.passthrough?.isBounded === false || mayExceed(run.request, run.modelEntry)
       ? upper
-      : createLowerBounds(call, upper)(1, firstOutputTokens),
+      : createLowerBounds(run, upper)(1, firstOutputTokens),
 
-  growth(call, upper) {
-    const { sink, request, modelEntry } = call;
+  growth(run, upper) {
+    const { sink, request, modelEntry } = run;
     const isSound = getOutputMeter(request, modelEntry.model) !== "outputToken";
     if (sink === undefined || isSound) return undefined;
-    const isHidden = reasons(call);
-    const toBound = createLowerBounds(call, upper);
-    const choices = () => call.request.n ?? 1;
+    const isHidden = reasons(run);
+    const toBound = createLowerBounds(run, upper);
+    const choices = () => run.request.n ?? 1;
     return {
       stepTokens: choices() * (isHidden ? hiddenStepTokens : stepTokens),
       hiddenTokensPerSecond: isHidden ? choices() * hiddenTokensPerSecond : undefined,
       boundOf: (outputToken) => ({ ...toBound(choices(), 0), outputToken }),
-      outputTokensMax: () => choices() * getOutputTokensMax(call.request, modelEntry),
+      outputTokensMax: () => choices() * getOutputTokensMax(run.request, modelEntry),
     };
   },
 
   /** As many choices as can have a first piece of output, and as much output as all of them can have. */
-  lower(call, upper, covers) {
-    const { request, modelEntry } = call;
-    const toBound = createLowerBounds(call, upper);
+  lower(run, upper, covers) {
+    const { request, modelEntry } = run;
+    const toBound = createLowerBounds(run, upper);
     let n = request.n ?? 1;
     while (n > 1 && !covers(toBound(n, firstOutputTokens))) n--;
     const most = getOutputTokensMax(request, modelEntry);
     const fits = largest(most, (tokens) => tokens === 1 || covers(toBound(n, tokens)));
     const param = nameOfLimit(request);
-    call.lowered = { [param]: fits, ...(n !== (request.n ?? 1) && { n }) };
-    call.request = { ...request, ...call.lowered };
-    call.upper = toBound(n, fits);
+    run.lowered = { [param]: fits, ...(n !== (request.n ?? 1) && { n }) };
+    run.request = { ...request, ...run.lowered };
+    run.upper = toBound(n, fits);
   },
 };
 
 /** The bounds of all bodies that may be sent: that of chat, for each copy of it, and that which the client wrote. */
-function boundPrompts({ request, modelEntry, passthrough }: CallContext<"chat">): PromptBound[] {
+function boundPrompts({ request, modelEntry, passthrough }: ModelRun<"chat">): PromptBound[] {
   const { model, routes } = modelEntry;
   const bounds: PromptBound[] = [];
   if (passthrough !== undefined && routes.some(({ plugin }) => passthrough.isServedBy(plugin))) {
@@ -110,23 +110,23 @@ function boundPrompts({ request, modelEntry, passthrough }: CallContext<"chat">)
 }
 
 /** Whether a part of the output may not be shown. */
-function reasons(call: CallContext<"chat">): boolean {
-  return call.modelEntry.model.reasoning === true || mayReason(call);
+function reasons(run: ModelRun<"chat">): boolean {
+  return run.modelEntry.model.reasoning === true || mayReason(run);
 }
 
 /**
  * The output that nobody has seen, at the most what is held: of an answer that was cut by its size, what came; of a call that
  * was cut while its model reasons, or before its whole answer came, what is usually made in that time.
  */
-export async function estimateUnseen(call: CallContext<"chat">): Promise<number> {
-  const { request, modelEntry, cutAfterMs, sink } = call;
+export async function estimateUnseen(run: ModelRun<"chat">): Promise<number> {
+  const { request, modelEntry, cutAfterMs, sink } = run;
   let tokens = 0;
-  for (const { cutBytes, cutText } of call.owedRequests) {
+  for (const { cutBytes, cutText } of run.owedRequests) {
     tokens +=
       cutText === "" ? cutBytes / bytesPerToken : await countTokens(cutText, Math.max(cutBytes, cutText.length));
   }
-  if (cutAfterMs !== undefined && call.sent.size > 0 && (reasons(call) || sink === undefined)) {
-    const open = call.owedRequests.filter(({ usage }) => usage === undefined).length;
+  if (cutAfterMs !== undefined && run.sent.size > 0 && (reasons(run) || sink === undefined)) {
+    const open = run.owedRequests.filter(({ usage }) => usage === undefined).length;
     const choices = promptCopiesMax(request, modelEntry) > 1 ? open : (request.n ?? 1);
     tokens = Math.max(tokens, (cutAfterMs / 1000) * choices * usualTokensPerSecond);
   }
@@ -139,7 +139,7 @@ export function promptCopiesMax(request: ChatRequest, { routes }: ModelEntry): n
 }
 
 /** Bounds of the same request with other limits. A long prompt is counted once: its tokens are taken from the upper bound. */
-function createLowerBounds({ request, modelEntry }: CallContext<"chat">, upper: Meters) {
+function createLowerBounds({ request, modelEntry }: ModelRun<"chat">, upper: Meters) {
   const { inputToken = 0, audioInputToken = 0 } = upper;
   const copiesMax = promptCopiesMax(request, modelEntry);
   const most = getOutputTokensMax(request, modelEntry);
@@ -196,7 +196,7 @@ const plainFields: ReadonlySet<string> = new Set([...Object.keys(ChatRequest.pro
  * Whether a request may ask for thoughts, which may not be shown: by its effort, by a field that this API does not know, or
  * by the field of the client's own protocol.
  */
-function mayReason({ request, passthrough }: CallContext<"chat">): boolean {
+function mayReason({ request, passthrough }: ModelRun<"chat">): boolean {
   const { reasoning_effort: effort } = request;
   if (effort && effort !== "none") return true;
   if (effort !== "none" && passthrough?.format.reasoningOf(passthrough.body)) return true;

@@ -13,8 +13,9 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import type { CallContext } from "../call-context.ts";
-import { chunkTokensMax } from "../growing-hold.ts";
+import { chunkTokensMax } from "../admission.ts";
+import type { ModelRun } from "../call.ts";
+import { withFailover } from "../failover.ts";
 import {
   type AnswerHead,
   collectText,
@@ -28,8 +29,7 @@ import { hasSubstance, StreamNormalizer } from "../normalize/stream.ts";
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
 import { checkCustomTools } from "../normalize/tool-call.ts";
 import { shareOfOpen, toChatUsage } from "../normalize/usage.ts";
-import { withFailover } from "../routing/failover.ts";
-import { priceOfCall } from "../service-tier.ts";
+import { priceOfRun } from "../service-tier.ts";
 import { type BegunStream, begin, ChunkReader, pump } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import {
@@ -50,19 +50,19 @@ import { createOpener, type OpenedPassthrough, sendPassthrough } from "./passthr
  * The tokens of the body that was sent. What its provider alone can count, it is asked for; if it does not tell, that is taken
  * at the most that it can be, as is a prompt of which an estimate is more.
  */
-async function estimatePrompt(kernel: Kernel, call: CallContext<"chat">): Promise<Meters> {
-  const { request, modelEntry, route, passthrough } = call;
+async function estimatePrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<Meters> {
+  const { request, modelEntry, answeredBy, passthrough } = run;
   const { model } = modelEntry;
-  const routes = modelEntry.routes.filter(({ plugin }) => route === undefined || plugin.name === route);
+  const routes = modelEntry.routes.filter(({ plugin }) => answeredBy === undefined || plugin.name === answeredBy);
   const isPassed = passthrough !== undefined && routes.some(({ plugin }) => passthrough.isServedBy(plugin));
   const [body, form] = isPassed ? [passthrough.body, passthrough.format.prompt] : [request, chatForm];
-  const open = call.owedRequests.filter(({ usage }) => usage === undefined).length;
+  const open = run.owedRequests.filter(({ usage }) => usage === undefined).length;
   const copiesMax = isPassed ? 1 : promptCopiesMax(request, { ...modelEntry, routes });
   const copies = open === 0 ? copiesMax : Math.min(copiesMax, open);
   const { meters, hasAddress } = boundPrompt(body, form, model);
   const text = readPromptText(body, form, model);
   const counted = text.isOpenEnded
-    ? (call.countedTokensMax ?? (hasAddress ? undefined : await countPrompt(kernel, call)) ?? Number.POSITIVE_INFINITY)
+    ? (run.countedTokensMax ?? (hasAddress ? undefined : await countPrompt(kernel, run)) ?? Number.POSITIVE_INFINITY)
     : (await countPieces(text.pieces)) + text.otherTokens;
   const audioTokens = estimateAudioTokens(text.audioTokensMax);
   const { inputToken = 0, audioInputToken } = meters;
@@ -84,14 +84,14 @@ const temperatureDefault = 0.7;
 type OpenedChat = { completion: ChatCompletion } | ({ completion?: undefined } & BegunStream<ChatChunk>);
 
 export const chatHandler: CapabilityHandler<"chat"> = {
-  validate(call, kernel) {
-    if (call.passthrough !== undefined) call.modelEntry = call.passthrough.chooseRoutes(call.modelEntry);
-    call.request = withOneOutputLimit(call.request);
-    const { request } = call;
-    const { model, routes } = call.modelEntry;
+  validate(run, kernel) {
+    if (run.passthrough !== undefined) run.modelEntry = run.passthrough.chooseRoutes(run.modelEntry);
+    run.request = withOneOutputLimit(run.request);
+    const { request } = run;
+    const { model, routes } = run.modelEntry;
     const { n } = request;
     checkCustomTools(request, routes);
-    checkFeatures(kernel, call);
+    checkFeatures(kernel, run);
     if (n && n > fanOutMax && routes.some((route) => needsFanOut(route, request))) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
     }
@@ -101,8 +101,8 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       const sentence = `${param} is ${wanted}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
       throw new GatewayError("invalid_request", sentence, { param });
     }
-    checkLogprobs(call, kernel.network.bounds.answerBytesMax);
-    call.request = withOutputLimitOf(request, model);
+    checkLogprobs(run, kernel.network.bounds.answerBytesMax);
+    run.request = withOutputLimitOf(request, model);
     return measureAudio(request);
   },
 
@@ -111,33 +111,33 @@ export const chatHandler: CapabilityHandler<"chat"> = {
   toReport: (_, usage) =>
     "prompt_tokens" in usage ? toMeters(usage) : toTokenMeters(usage, { input: "text_tokens", output: "text_tokens" }),
 
-  async estimate(call, kernel) {
-    const { request, usageMeter } = call;
+  async estimate(run, kernel) {
+    const { request, usageMeter } = run;
     const { sample, soundLength } = usageMeter.output;
-    const owed = call.owedRequests;
+    const owed = run.owedRequests;
     const open = owed.filter(({ usage }) => usage === undefined).length;
     // What the others report is not estimated a second time.
     const share = open > 0 && open < owed.length ? shareOfOpen(usageMeter.output, open) : 1;
     const seen = Math.ceil(share * (await countTokens(sample.text, sample.length)));
     return {
-      ...(await estimatePrompt(kernel, call)),
-      outputToken: Math.max(seen, await estimateUnseen(call)),
+      ...(await estimatePrompt(kernel, run)),
+      outputToken: Math.max(seen, await estimateUnseen(run)),
       ...estimateSound(request, soundLength),
     };
   },
 
-  async execute(kernel, call) {
-    const opened = await withFailover<ChatRequest, OpenedChat | OpenedPassthrough>(kernel, call, {
-      requestFor: (model) => (call.protocol === "chat" ? withDefaults(call.request, model) : call.request),
-      run: call.passthrough === undefined ? openChat : createOpener(call.passthrough, openChat),
+  async execute(kernel, run) {
+    const { id, openedAt, protocol, passthrough, sink } = run.call.request;
+    const opened = await withFailover<ChatRequest, OpenedChat | OpenedPassthrough>(kernel, run, {
+      requestFor: (model) => (protocol === "chat" ? withDefaults(run.request, model) : run.request),
+      run: passthrough === undefined ? openChat : createOpener(passthrough, openChat),
     });
-    call.firstByteMs = kernel.now() - call.startedMs;
-    if ("readUsage" in opened) return sendPassthrough(kernel, call, opened);
-    const head = createAnswerHead(call.id, call.modelEntry.model.id, call.openedAt);
-    if (opened.completion !== undefined && call.sink === undefined) {
-      return finishCompletion(kernel, call, normalizeCompletion(opened.completion, head));
+    if ("readUsage" in opened) return sendPassthrough(kernel, run, opened);
+    const head = createAnswerHead(id, run.model, openedAt);
+    if (opened.completion !== undefined && sink === undefined) {
+      return finishCompletion(kernel, run, normalizeCompletion(opened.completion, head));
     }
-    await streamChunks(call, opened, head);
+    await streamChunks(run, opened, head);
     return undefined;
   },
 };
@@ -191,14 +191,14 @@ function badAnswer(sentence: string): UpstreamFault {
 
 async function finishCompletion(
   kernel: Kernel,
-  call: CallContext<"chat">,
+  run: ModelRun<"chat">,
   completion: ChatCompletion,
 ): Promise<ChatCompletion> {
-  const { usageMeter } = call;
+  const { usageMeter } = run;
   const { output } = usageMeter;
-  call.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
+  run.finishReasons = completion.choices.flatMap((choice) => choice.finish_reason ?? []);
   const { service_tier: tier } = completion as { service_tier?: unknown };
-  if (typeof tier === "string") call.servedTier = tier;
+  if (typeof tier === "string") run.servedTier = tier;
   usageMeter.produced = true;
   const meters = toMeters(completion.usage);
   if (meters !== undefined) usageMeter.report(meters);
@@ -214,15 +214,15 @@ async function finishCompletion(
   usageMeter.wrote = output.sample.length > 0;
   usageMeter.finish();
   const count = await usageMeter.count();
-  completion.usage = toChatUsage(completion.usage, count, priceOfCall(call, count.meters));
+  completion.usage = toChatUsage(completion.usage, count, priceOfRun(run, count.meters));
   if (count.source === "estimated")
-    kernel.log.warn("usage_estimated", { call: call.id, model: call.model, route: call.route });
+    kernel.log.warn("usage_estimated", { call: run.call.id, model: run.model, route: run.plugin });
   return completion;
 }
 
 /** Sends the chunks as they come. Throws unless the stream ends in order; the HTTP side makes an error event of it. */
-async function streamChunks(call: CallContext<"chat">, opened: OpenedChat, head: AnswerHead): Promise<void> {
-  const { usageMeter, sink, request } = call;
+async function streamChunks(run: ModelRun<"chat">, opened: OpenedChat, head: AnswerHead): Promise<void> {
+  const { call, usageMeter, sink, request } = run;
   if (sink === undefined) throw new TypeError("There is no sink to stream to");
   const includeUsage = request.stream_options?.include_usage === true;
   const normalizer = new StreamNormalizer(head, usageMeter, includeUsage);
@@ -230,12 +230,12 @@ async function streamChunks(call: CallContext<"chat">, opened: OpenedChat, head:
     call.throwIfCancelled();
     let drained: Promise<void> | undefined;
     for (const chunk of normalizer.push(raw)) drained = sink.write(chunk);
-    if (typeof raw.service_tier === "string") call.servedTier = raw.service_tier;
+    if (typeof raw.service_tier === "string") run.servedTier = raw.service_tier;
     return drained;
   };
   // A chunk that is not paid is neither counted nor sent.
   const send = (raw: ChatChunk) => {
-    const held = call.spend(chunkTokensMax(raw));
+    const held = run.spend(chunkTokensMax(raw));
     return held === undefined ? forward(raw) : held.then(() => forward(raw));
   };
   sink.open();
@@ -243,10 +243,10 @@ async function streamChunks(call: CallContext<"chat">, opened: OpenedChat, head:
   else await pump(opened, send);
   if (!normalizer.finished) throw badAnswer("The provider's stream ended before the answer was complete");
   usageMeter.finish();
-  call.finishReasons = normalizer.finishReasons;
+  run.finishReasons = normalizer.finishReasons;
   if (!includeUsage) return;
   const count = await usageMeter.count();
-  const usage = toChatUsage(normalizer.usage, count, priceOfCall(call, count.meters));
+  const usage = toChatUsage(normalizer.usage, count, priceOfRun(run, count.meters));
   await sink.write(normalizer.usageChunk(usage));
 }
 

@@ -1,9 +1,16 @@
-import { type Call, GatewayError, isAmount, type PassthroughFormat, UpstreamFault } from "../../contract/index.ts";
-import { CallContext } from "../call-context.ts";
+import {
+  GatewayError,
+  isAmount,
+  type PassthroughFormat,
+  type Call as PluginCall,
+  UpstreamFault,
+} from "../../contract/index.ts";
+import { Attempt, Call, type ClientRequest, ModelRun } from "../call.ts";
 import { toClientError } from "../errors.ts";
+import { isOfKey, recordRefusedKey } from "../failover.ts";
+import { UsageMeter } from "../normalize/usage.ts";
 import type { Passthrough } from "../passthrough.ts";
-import { recordRefusedKey } from "../routing/failures.ts";
-import { orderRoutes } from "../routing/registry.ts";
+import { type ModelEntry, orderRoutes } from "../routing/registry.ts";
 import type { Kernel } from "../types.ts";
 import { BoundUpstream } from "../upstream/upstream.ts";
 
@@ -24,10 +31,11 @@ const marginTokens = 1000;
  */
 export function countPassthrough(
   kernel: Kernel,
-  call: CallContext,
+  request: ClientRequest,
+  modelEntry: ModelEntry,
   { format, body, headers }: Passthrough,
 ): Promise<number | undefined> {
-  return ask(kernel, call, format.countHandler, { body, headers });
+  return ask(kernel, request, modelEntry, { name: format.countHandler, counted: { body, headers } });
 }
 
 /**
@@ -36,19 +44,16 @@ export function countPassthrough(
  *
  * @returns What is sure to cover what the provider bills; `undefined` when no route counts, or the provider failed.
  */
-export async function countPrompt(kernel: Kernel, call: CallContext<"chat">): Promise<number | undefined> {
-  const { request, passthrough, modelEntry } = call;
+export async function countPrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<number | undefined> {
+  const { request, passthrough, modelEntry } = run;
   const isPassed = passthrough !== undefined && modelEntry.routes.some(({ plugin }) => passthrough.isServedBy(plugin));
   // A count of what a legacy request is translated into would miss its functions.
   if (!isPassed && (request.functions || request.messages.some(({ role }) => role === "function"))) return undefined;
-  const counting = new CallContext(call.id, call.openedAt, call.caller, kernel.now()).setRequest("chat", request);
-  counting.modelEntry = modelEntry;
-  counting.model = call.model;
-  counting.passthrough = passthrough;
+  const { memory: _, signal: __, ...counting } = run.call.request;
   try {
     const tokens = isPassed
-      ? await countPassthrough(kernel, counting, passthrough)
-      : await ask(kernel, counting, "countChatTokens", request);
+      ? await countPassthrough(kernel, counting, modelEntry, passthrough)
+      : await ask(kernel, counting, modelEntry, { name: "countChatTokens", counted: request });
     return tokens === undefined ? undefined : Math.ceil((tokens * 11) / 10) + marginTokens;
   } catch (error) {
     // What is wrong with the request is told by the call itself.
@@ -57,44 +62,54 @@ export async function countPrompt(kernel: Kernel, call: CallContext<"chat">): Pr
   }
 }
 
+/** The plugin's handler that counts, and what it is given. */
+interface CountTask {
+  readonly name: CountHandler;
+  readonly counted: unknown;
+}
+
 async function ask(
   kernel: Kernel,
-  call: CallContext,
-  name: CountHandler,
-  request: unknown,
+  asked: ClientRequest,
+  modelEntry: ModelEntry,
+  { name, counted }: CountTask,
 ): Promise<number | undefined> {
   const { network, now, random = Math.random } = kernel;
-  const routes = orderRoutes(call.modelEntry.routes, now(), random, call.caller.accountId);
+  const { accountId } = asked.caller;
+  const routes = orderRoutes(modelEntry.routes, now(), random, accountId);
   const route = routes.find(({ plugin }) => plugin.handlers[name] !== undefined);
   const handler = route?.plugin.handlers[name]?.bind(route.plugin.handlers) as Count | undefined;
   if (route === undefined || handler === undefined) return undefined;
   const key = route.keys.take(now());
-  call.currentRoute = route;
+  const call = new Call(asked);
+  const run = new ModelRun(call, { modelEntry }, { usageMeterOf: () => new UsageMeter(async () => ({})) });
+  const attempt = new Attempt(run, route, key, now());
   call.setDeadline(network.timeouts, now() + countMsMax);
   try {
     const { model } = route;
-    const { id, signal } = call;
-    const upstream = new BoundUpstream(network, route, key?.credential, call);
-    const warn = (sentence: string) => call.warn(sentence);
-    const tokens = await call.untilCancelled(handler({ id, request, model, signal, upstream, warn }));
+    const { signal } = attempt;
+    const upstream = new BoundUpstream(network, attempt);
+    const warn = () => undefined;
+    const tokens = await call.untilCancelled(
+      handler({ id: asked.id, request: counted, model, signal, upstream, warn }),
+    );
     key?.circuitBreaker.onSuccess();
     return isAmount(tokens) ? tokens : undefined;
   } catch (error) {
     const kind = error instanceof UpstreamFault ? error.kind : undefined;
-    const isOfKey = kind === "auth" || kind === "insufficient_quota" || kind === "rate_limited";
-    if (isOfKey) {
-      route.circuitBreaker.onSuccess(call.caller.accountId);
-      recordRefusedKey(kernel, route, key, error as UpstreamFault);
+    if (error instanceof UpstreamFault && isOfKey(error)) {
+      route.circuitBreaker.onSuccess(accountId);
+      recordRefusedKey(kernel, route, key, error);
     } else key?.circuitBreaker.onSuccess();
     if (error instanceof GatewayError || kind === "bad_request" || kind === "context_length") {
-      throw toClientError(error, call);
+      throw toClientError(error, run);
     }
-    kernel.log.warn("count_failed", { call: call.id, model: call.model, error });
+    kernel.log.warn("count_failed", { call: asked.id, model: run.model, error });
     return undefined;
   } finally {
     call.clearDeadline(network.timeouts);
-    call.abort();
+    attempt.abort();
   }
 }
 
-type Count = (call: Call<unknown>) => Promise<number>;
+type Count = (call: PluginCall<unknown>) => Promise<number>;

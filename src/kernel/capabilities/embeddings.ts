@@ -12,9 +12,9 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { base64ToFloats, floatsToBase64 } from "../../lib/base64.ts";
+import { withFailover } from "../failover.ts";
 import { boundText, readText, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countedCharactersMax, countPieces, countTokens, decodeTokens } from "../normalize/tokenizer.ts";
-import { withFailover } from "../routing/failover.ts";
 import type { ModelEntry } from "../routing/registry.ts";
 import type { CapabilityHandler } from "../types.ts";
 
@@ -24,15 +24,15 @@ const bytesPerTokenMax = 8;
 const foreignMargin = 1.25;
 
 export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
-  validate(call) {
-    const { request, modelEntry } = call;
+  validate(run) {
+    const { request, modelEntry } = run;
     const { model, routes } = modelEntry;
     checkDimensions(request.dimensions, model.dimensions, model.id);
     checkLengths(getInputs(request), model);
     if (!isTokens(request) || routes.every(({ plugin }) => plugin.takes?.includes("tokenInput"))) return;
     return decodeInputs(request).then((input) => {
       checkLengths(input, model);
-      call.request = { ...request, input };
+      run.request = { ...request, input };
     });
   },
 
@@ -54,10 +54,10 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
     return { inputToken: tokens + (await countPieces(texts, true)) + otherTokens };
   },
 
-  async execute(kernel, call) {
-    const { request, usageMeter } = call;
-    await checkTokens(getInputs(request), call.modelEntry.model);
-    const answer = await withFailover(kernel, call, {
+  async execute(kernel, run) {
+    const { request, usageMeter } = run;
+    await checkTokens(getInputs(request), run.modelEntry.model);
+    const answer = await withFailover(kernel, run, {
       requestFor: () => request,
       async run(plugin, pluginCall) {
         // Tokens are left only where every plugin takes them.
@@ -69,13 +69,12 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
         return { ...embeddings, vectors };
       },
     });
-    call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.complete = true;
     const reported = answer.usage?.prompt_tokens;
     if (isReportable(reported) && reported > 0) usageMeter.report({ inputToken: reported });
     const { inputToken } = (await usageMeter.count()).meters;
-    return toList(answer, call.modelEntry.model.id, inputToken as number);
+    return toList(answer, run.model, inputToken as number);
   },
 };
 

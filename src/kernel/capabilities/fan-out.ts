@@ -8,8 +8,8 @@ import {
   fromIterable,
   UpstreamFault,
 } from "../../contract/index.ts";
+import { maySendAgain } from "../failover.ts";
 import { toChunks } from "../normalize/completion.ts";
-import { maySendAgain } from "../routing/failures.ts";
 import type { Route } from "../routing/registry.ts";
 import { ChunkReader } from "../streaming.ts";
 

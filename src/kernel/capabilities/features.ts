@@ -1,5 +1,5 @@
 import { type ChatRequest, type ContentPart, GatewayError, isEnded, type Model } from "../../contract/index.ts";
-import type { CallContext } from "../call-context.ts";
+import type { ModelRun } from "../call.ts";
 import { mayUse } from "../routing/allowed-models.ts";
 import type { Kernel } from "../types.ts";
 
@@ -31,9 +31,9 @@ const namedMax = 3;
  *
  * @throws {GatewayError} `invalid_request` or `context_length_exceeded`, naming models that can and that the key may use.
  */
-export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): void {
-  checkOutputLimit(call);
-  const { request, modelEntry, passthrough } = call;
+export function checkFeatures({ registry }: Kernel, run: ModelRun<"chat">): void {
+  checkOutputLimit(run);
+  const { request, modelEntry, passthrough } = run;
   const { model } = modelEntry;
   const needs: Needs = model.features === undefined || passthrough?.untranslatable ? new Map() : findNeeds(request);
   const missing = [...needs].find(([feature]) => !hasFeature(model, feature));
@@ -45,7 +45,8 @@ export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): 
   const able: string[] = [];
   for (const { model: other } of registry.modelEntries) {
     if (able.length === namedMax) break;
-    if (!mayUse(call.caller, other.id) || other.capability !== "chat" || isEnded(other, call.openedAt)) continue;
+    if (!mayUse(run.caller, other.id) || other.capability !== "chat" || isEnded(other, run.call.request.openedAt))
+      continue;
     if (needs.size > 0 && other.features === undefined) continue;
     const fits = other.contextTokens !== undefined && other.contextTokens >= tokensMin;
     if ([...needs.keys()].every((feature) => hasFeature(other, feature)) && (fits || !isTooLong)) able.push(other.id);
@@ -59,7 +60,7 @@ export function checkFeatures({ registry }: Kernel, call: CallContext<"chat">): 
   throw new GatewayError("context_length_exceeded", sentence, { param: "messages" });
 }
 
-function checkOutputLimit({ request, modelEntry: { model, routes } }: CallContext<"chat">): void {
+function checkOutputLimit({ request, modelEntry: { model, routes } }: ModelRun<"chat">): void {
   const { max_completion_tokens: newer, max_tokens: older } = request;
   const limit = newer || older || responseTokensMin;
   if (limit >= responseTokensMin || routes.some((route) => route.model.endpoint !== "responses")) return;

@@ -12,10 +12,10 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import type { CallContext } from "../call-context.ts";
+import type { ModelRun } from "../call.ts";
+import { withFailover } from "../failover.ts";
 import { boundText, readText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
-import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 import type { SentRequest } from "../upstream/served.ts";
 import { settleRequests } from "./fan-out.ts";
@@ -28,49 +28,48 @@ const extraTokens = 64;
 export const imagesHandler: CapabilityHandler<"images"> = {
   validate() {},
 
-  upperBound: (call) => toMeters(call, getWanted(call.request), boundText(call.request, ImagesRequest) + extraTokens),
+  upperBound: (run) => toMeters(run, getWanted(run.request), boundText(run.request, ImagesRequest) + extraTokens),
   promptTokens: ({ request }) => boundText(request, ImagesRequest),
 
-  toReport: (call, usage) =>
-    isByToken(call) ? toTokenMeters(usage, { input: "text_tokens", output: "image_tokens" }) : undefined,
+  toReport: (run, usage) =>
+    isByToken(run) ? toTokenMeters(usage, { input: "text_tokens", output: "image_tokens" }) : undefined,
 
   /**
    * The images that were given out, and those that were asked for by a request that the gateway or the connection cut, because
    * its provider goes on and makes them. By the token, each has as many as it may have, and each request its prompt.
    */
-  async estimate(call) {
-    const { owedRequests: owed, usageMeter } = call;
+  async estimate(run) {
+    const { owedRequests: owed, usageMeter } = run;
     const open = owed.filter(({ usage }) => usage === undefined);
-    const wanted = getWanted(call.request);
-    const each = call.modelEntry.routes.some((route) => needsFanOut(route.plugin, wanted)) ? 1 : wanted;
-    const given = isByToken(call)
+    const wanted = getWanted(run.request);
+    const each = run.modelEntry.routes.some((route) => needsFanOut(route.plugin, wanted)) ? 1 : wanted;
+    const given = isByToken(run)
       ? usageMeter.output.length - each * (owed.length - open.length)
       : usageMeter.output.length;
     const images = Math.min(wanted, Math.max(0, given) + each * open.filter(isCut).length);
-    if (!isByToken(call)) return { image: images };
-    const promptTokens = await countPieces(readText(call.request, ImagesRequest), true);
-    const meters = toMeters(call, images, promptTokens);
+    if (!isByToken(run)) return { image: images };
+    const promptTokens = await countPieces(readText(run.request, ImagesRequest), true);
+    const meters = toMeters(run, images, promptTokens);
     return { ...meters, inputToken: Math.max(images, open.length) * promptTokens };
   },
 
-  async execute(kernel, call) {
-    const { request, usageMeter } = call;
-    const answer = await withFailover(kernel, call, {
-      requestFor(model) {
+  async execute(kernel, run) {
+    const { request, usageMeter } = run;
+    const answer = await withFailover(kernel, run, {
+      requestFor(model, attempt) {
         const quality = toBoundQuality(request, model);
         if (quality === request.quality) return request;
-        call.warn(`Took quality ${quality} for ${request.quality}, whose tokens are not known`, "quality");
+        attempt.warn(`Took quality ${quality} for ${request.quality}, whose tokens are not known`, "quality");
         return { ...request, quality };
       },
       run: generateImages,
     });
-    call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.complete = true;
     usageMeter.output.length = answer.images.length;
-    const meters = isByToken(call)
+    const meters = isByToken(run)
       ? toTokenMeters(answer.usage, { input: "text_tokens", output: "image_tokens" })
-      : { image: Math.min(getWanted(request), answer.images.length + call.owedRequests.filter(isCut).length) };
+      : { image: Math.min(getWanted(request), answer.images.length + run.owedRequests.filter(isCut).length) };
     if (meters !== undefined) usageMeter.report(meters);
     return answer;
   },
@@ -81,7 +80,7 @@ const isCut = ({ cutBytes, isWhole }: SentRequest) => cutBytes > 0 || !isWhole;
 
 const getWanted = ({ n }: ImagesRequest) => n || 1;
 
-function isByToken({ modelEntry: { model } }: CallContext<"images">): boolean {
+function isByToken({ modelEntry: { model } }: ModelRun<"images">): boolean {
   return !getBasicMeters("images", model.price).includes("image");
 }
 
@@ -121,9 +120,9 @@ function getImageTokensMax(request: ImagesRequest, model: Model): number {
 }
 
 /** So many pictures, each of which takes the prompt and the most tokens that it can have. */
-function toMeters(call: CallContext<"images">, images: number, promptTokens: number): Meters {
-  if (!isByToken(call)) return { image: images };
-  const each = call.modelEntry.routes.map(({ model }) => getImageTokensMax(call.request, model));
+function toMeters(run: ModelRun<"images">, images: number, promptTokens: number): Meters {
+  if (!isByToken(run)) return { image: images };
+  const each = run.modelEntry.routes.map(({ model }) => getImageTokensMax(run.request, model));
   return { inputToken: images * promptTokens, imageOutputToken: images * Math.max(...each) };
 }
 

@@ -1,5 +1,5 @@
 import { GatewayError } from "../../contract/index.ts";
-import type { CallContext } from "../call-context.ts";
+import type { ModelRun } from "../call.ts";
 import { getOutputTokensMax } from "./chat-bounds.ts";
 
 /** What a token with its probability takes as JSON, and each of the likeliest others. */
@@ -11,7 +11,7 @@ const bytesPerToken = 70;
  *
  * @throws {GatewayError} `invalid_request`
  */
-export function checkLogprobs({ request, sink, modelEntry }: CallContext<"chat">, bytesMax: number): void {
+export function checkLogprobs({ request, sink, modelEntry }: ModelRun<"chat">, bytesMax: number): void {
   if (sink !== undefined || request.logprobs !== true) return;
   const { n, top_logprobs: others } = request;
   const tokens = (n ?? 1) * getOutputTokensMax(request, modelEntry);

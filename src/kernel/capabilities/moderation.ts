@@ -7,9 +7,9 @@ import {
   type Moderations,
   UpstreamFault,
 } from "../../contract/index.ts";
+import { withFailover } from "../failover.ts";
 import { boundPrompt, chatForm, readPromptText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
-import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 
 export const moderationHandler: CapabilityHandler<"moderation"> = {
@@ -27,10 +27,10 @@ export const moderationHandler: CapabilityHandler<"moderation"> = {
     return { inputToken: sum(counts) };
   },
 
-  async execute(kernel, call) {
-    const { request, usageMeter } = call;
+  async execute(kernel, run) {
+    const { request, usageMeter } = run;
     const wanted = toPrompts(request).length;
-    const answer = await withFailover(kernel, call, {
+    const answer = await withFailover(kernel, run, {
       requestFor: () => request,
       async run(plugin, pluginCall): Promise<Moderations> {
         const moderations = await plugin.handlers.moderation?.(pluginCall);
@@ -38,7 +38,6 @@ export const moderationHandler: CapabilityHandler<"moderation"> = {
         throw new UpstreamFault("bad_response", "The provider's answer does not have one result for each input");
       },
     });
-    call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.complete = true;
     const reported = toReported(answer.usage?.prompt_tokens);

@@ -10,7 +10,7 @@ import {
   type WirePart,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import type { CallContext } from "../call-context.ts";
+import type { ModelRun } from "../call.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
 import type { Passthrough } from "../passthrough.ts";
 import { type BegunStream, begin, pump, toReader } from "../streaming.ts";
@@ -78,19 +78,19 @@ export async function openPassthrough(
 /** Gives the answer out. Throws unless a stream ends in order. */
 export async function sendPassthrough(
   kernel: Kernel,
-  call: CallContext<"chat">,
+  run: ModelRun<"chat">,
   opened: OpenedPassthrough,
 ): Promise<undefined> {
   const { passthrough } = opened;
   passthrough.isServing = true;
-  const reader = new PassthroughReader(passthrough, call, opened.readUsage);
+  const reader = new PassthroughReader(passthrough, run, opened.readUsage);
   if (opened.whole !== undefined) reader.readWhole(opened.whole);
-  else await sendEvents(call, reader, opened);
-  call.usageMeter.finish();
-  if (kernel.observer !== undefined && reader.finishReason !== undefined) call.finishReasons = [reader.finishReason];
-  const { source } = await call.usageMeter.count();
+  else await sendEvents(run, reader, opened);
+  run.usageMeter.finish();
+  if (kernel.observer !== undefined && reader.finishReason !== undefined) run.finishReasons = [reader.finishReason];
+  const { source } = await run.usageMeter.count();
   if (source === "estimated")
-    kernel.log.warn("usage_estimated", { call: call.id, model: call.model, route: call.route });
+    kernel.log.warn("usage_estimated", { call: run.call.id, model: run.model, route: run.plugin });
   return undefined;
 }
 
@@ -104,19 +104,20 @@ function hasBegun(event: ServerEvent, format: PassthroughFormat): boolean {
 }
 
 async function sendEvents(
-  call: CallContext<"chat">,
+  run: ModelRun<"chat">,
   reader: PassthroughReader,
   { stream, passthrough }: OpenedPassthrough,
 ): Promise<void> {
-  if (call.sink === undefined || stream === undefined) throw new TypeError("There is no sink to stream to");
+  const { sink } = run;
+  if (sink === undefined || stream === undefined) throw new TypeError("There is no sink to stream to");
   // An event that is not paid is neither counted nor sent.
   const send = (event: ServerEvent) => {
     const read = readEvent(event, passthrough.format);
     if (read === undefined) return undefined;
-    const held = call.spend(reader.tokensMaxOf(read));
+    const held = run.spend(reader.tokensMaxOf(read));
     return held === undefined ? reader.read(read) : held.then(() => reader.read(read));
   };
-  call.sink.open();
+  sink.open();
   await pump(stream, send, () => reader.isComplete);
   if (!reader.isComplete) throw badAnswer("The provider's stream ended before the answer was complete");
 }
@@ -124,14 +125,14 @@ async function sendEvents(
 /** Reads what has to be known of an answer, and sends its events on. */
 class PassthroughReader {
   readonly #passthrough: Passthrough;
-  readonly #call: CallContext<"chat">;
+  readonly #run: ModelRun<"chat">;
   readonly #readUsage: NativeAnswer["readUsage"];
   isComplete = false;
   finishReason: string | undefined;
 
-  constructor(passthrough: Passthrough, call: CallContext<"chat">, readUsage: NativeAnswer["readUsage"]) {
+  constructor(passthrough: Passthrough, run: ModelRun<"chat">, readUsage: NativeAnswer["readUsage"]) {
     this.#passthrough = passthrough;
-    this.#call = call;
+    this.#run = run;
     this.#readUsage = readUsage;
   }
 
@@ -153,7 +154,7 @@ class PassthroughReader {
 
   /** Sends an event; the last one is kept until the call is settled. */
   read({ event, part }: ReadEvent): Promise<void> | undefined {
-    this.#call.throwIfCancelled();
+    this.#run.call.throwIfCancelled();
     const passthrough = this.#passthrough;
     const { format } = passthrough;
     this.#report(part);
@@ -169,7 +170,7 @@ class PassthroughReader {
       data: isChanged || event.data.includes("\n") ? JSON.stringify(part) : event.data,
     };
     this.#note(part);
-    if (!format.isLast(part.type)) return this.#call.sink?.pass(sent);
+    if (!format.isLast(part.type)) return this.#run.sink?.pass(sent);
     this.isComplete = true;
     passthrough.answer = head;
     passthrough.lastEvent = sent;
@@ -179,8 +180,8 @@ class PassthroughReader {
   #report(part: WirePart): void {
     const head = this.#passthrough.format.headOf(part) ?? part;
     const tier = this.#passthrough.format.servedTierOf(head);
-    if (typeof tier === "string") this.#call.servedTier = tier;
-    const { usageMeter } = this.#call;
+    if (typeof tier === "string") this.#run.servedTier = tier;
+    const { usageMeter } = this.#run;
     const meters = toMeters(this.#readUsage(part));
     if (meters === undefined) return;
     usageMeter.report(meters);
@@ -190,7 +191,7 @@ class PassthroughReader {
 
   #count(text: unknown): void {
     if (typeof text !== "string" || text === "") return;
-    const { usageMeter } = this.#call;
+    const { usageMeter } = this.#run;
     usageMeter.produced = true;
     usageMeter.wrote = true;
     const { output } = usageMeter;
@@ -204,12 +205,12 @@ class PassthroughReader {
     const reason = this.#passthrough.format.finishReasonOf(part);
     if (reason === undefined) return;
     this.finishReason = reason;
-    this.#call.usageMeter.produced = true;
+    this.#run.usageMeter.produced = true;
   }
 
   /** Gives the answer the model's public name. */
   #rename(head: WirePart): boolean {
-    const name = this.#call.modelEntry.model.id;
+    const name = this.#run.model;
     if (typeof head.model !== "string" || head.model === name) return false;
     head.model = name;
     return true;

@@ -7,9 +7,9 @@ import {
   RerankRequest,
   UpstreamFault,
 } from "../../contract/index.ts";
+import { withFailover } from "../failover.ts";
 import { boundText, getContextTokensMax, readText, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
-import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 
 /** What separates a query from a document, and what a model puts around both. */
@@ -33,13 +33,12 @@ export const rerankHandler: CapabilityHandler<"rerank"> = {
     return { inputToken: Math.min(texts + documents.length * query, inputToken) };
   },
 
-  async execute(kernel, call) {
-    const { request, usageMeter } = call;
-    const ranking = await withFailover(kernel, call, {
+  async execute(kernel, run) {
+    const { request, usageMeter } = run;
+    const ranking = await withFailover(kernel, run, {
       requestFor: () => request,
       run: async (plugin, pluginCall) => checkRanking(await plugin.handlers.rerank?.(pluginCall), request),
     });
-    call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.complete = true;
     const reported = toReported(ranking.usage);

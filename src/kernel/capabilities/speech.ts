@@ -13,9 +13,9 @@ import {
 import { writeWavHead } from "../../lib/wav.ts";
 import { splitText } from "../audio/split-text.ts";
 import { concatBytes, expectSameFormat, type OpenedFile, openSamples, type WavFormat } from "../audio/wav-stream.ts";
+import { withFailover } from "../failover.ts";
 import { boundText, readText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
-import { withFailover } from "../routing/failover.ts";
 import { closeIterator, withYielding } from "../streaming.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { usualTokensPerSecond } from "./chat-bounds.ts";
@@ -69,12 +69,12 @@ export const speechHandler: CapabilityHandler<"speech"> = {
    * came, although it was answered, or cut by the client or the gateway, all of its characters. By the token, sound of which
    * nothing came counts by the time in which it was made.
    */
-  async estimate(call) {
-    const { request, modelEntry, usageMeter } = call;
+  async estimate(run) {
+    const { request, modelEntry, usageMeter } = run;
     const { model } = modelEntry;
     const { length } = usageMeter.output;
     if (isByToken(model)) {
-      const { cutAfterMs = 0, owedRequests, upper } = call;
+      const { cutAfterMs = 0, owedRequests, upper } = run;
       const isUnheard = length === 0 && owedRequests.length > 0;
       const made = isUnheard ? Math.ceil((cutAfterMs / 1000) * usualTokensPerSecond) : length;
       return {
@@ -84,19 +84,19 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     }
     // A part is a request. Of one without a sound so far all is owed, which the provider has to speak.
     const parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY);
-    const asked = parts.slice(0, call.owedRequests.length).map(countCharacters);
+    const asked = parts.slice(0, run.owedRequests.length).map(countCharacters);
     const last = asked.pop() ?? 0;
     const before = asked.reduce((sum, characters) => sum + characters, 0);
     return { character: length > before ? length : Math.max(length, before + last) };
   },
 
-  async execute(kernel, call) {
-    const { request, usageMeter, sink } = call;
+  async execute(kernel, run) {
+    const { request, usageMeter, sink } = run;
     if (sink === undefined) throw new TypeError("There is no sink to send the audio to");
-    const { model } = call.modelEntry;
+    const { model } = run.modelEntry;
     const format = chooseSpeechFormat(request, model);
     const parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY);
-    const { opened, speak } = await withFailover(kernel, call, {
+    const { opened, speak } = await withFailover(kernel, run, {
       requestFor: (model) => toPluginRequest(request, model, format),
       async run(plugin, pluginCall) {
         if (request.voice && pluginCall.request.voice !== request.voice)
@@ -107,7 +107,6 @@ export const speechHandler: CapabilityHandler<"speech"> = {
         return { opened: await speak(parts[0] as string), speak };
       },
     });
-    call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     let [total, spoken, seconds] = [0, 0, 0];
     const usages: (Meters | undefined)[] = [];
@@ -125,7 +124,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
       const all = countCharacters(part);
       let bytes = 0;
       for await (const piece of sound.pieces) {
-        if (total > 0) call.throwIfCancelled();
+        if (total > 0) run.call.throwIfCancelled();
         bytes += piece.length;
         seconds += piece.length / sound.bytesPerSecond;
         usageMeter.output.length = isByToken(model)

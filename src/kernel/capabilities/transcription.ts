@@ -10,9 +10,9 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { readAudioLength } from "../audio/audio-length.ts";
+import { withFailover } from "../failover.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
 import { countTokens } from "../normalize/tokenizer.ts";
-import { withFailover } from "../routing/failover.ts";
 import type { CapabilityHandler } from "../types.ts";
 
 /** OpenAI counts a token for each tenth of a second of sound, others up to 32 a second. */
@@ -71,9 +71,9 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
     };
   },
 
-  async execute(kernel, call) {
-    const { request, usageMeter } = call;
-    const transcript = await withFailover(kernel, call, {
+  async execute(kernel, run) {
+    const { request, usageMeter } = run;
+    const transcript = await withFailover(kernel, run, {
       requestFor: () => request,
       async run(plugin, pluginCall) {
         const { unknownFields = [] } = request;
@@ -84,11 +84,10 @@ export const transcriptionHandler: CapabilityHandler<"transcription"> = {
         return answer;
       },
     });
-    call.firstByteMs = kernel.now() - call.startedMs;
     usageMeter.produced = true;
     usageMeter.complete = true;
     usageMeter.output.sample.add(transcript.text);
-    const meters = isByToken(call.modelEntry.model)
+    const meters = isByToken(run.modelEntry.model)
       ? toTokenMeters(transcript.usage, { input: "audio_tokens", output: "text_tokens" })
       : toLength(transcript, request);
     if (meters !== undefined) usageMeter.report(meters);

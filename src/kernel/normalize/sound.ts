@@ -1,6 +1,6 @@
 import type { ChatRequest, ContentPart, Meters, Model } from "../../contract/index.ts";
 import { fromBase64 } from "../../lib/base64.ts";
-import { nextTurn } from "../streaming.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
 
 export type InputAudio = Extract<ContentPart, { type: "input_audio" }>;
 

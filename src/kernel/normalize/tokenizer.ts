@@ -1,4 +1,4 @@
-import { nextTurn } from "../streaming.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
 
 /** Longer texts are counted by samples of this many characters in all, so that an estimate stays cheap. */
 export const countedCharactersMax = 200_000;

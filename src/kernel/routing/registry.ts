@@ -37,6 +37,8 @@ export interface Candidate {
   /** What it was asked for by. */
   readonly name: string;
   readonly modelEntry: ModelEntry;
+  /** It answers for the model of that name, which has ended. */
+  readonly isSuccession?: boolean;
   /** Where its speed is kept; absent unless that decides the order. */
   readonly speeds?: Speeds | undefined;
 }

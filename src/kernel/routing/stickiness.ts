@@ -1,7 +1,7 @@
 import type { Caller } from "../../contract/index.ts";
 
 /** Whose prompt a provider may have cached: a session of an account. */
-export function ownerOf({ session, caller }: { session: string | undefined; caller: Caller }): string | undefined {
+export function ownerOf({ session, caller }: { session?: string | undefined; caller: Caller }): string | undefined {
   return session === undefined ? undefined : `${caller.accountId} ${session}`;
 }
 

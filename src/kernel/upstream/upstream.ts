@@ -15,11 +15,11 @@ import {
 } from "../../contract/index.ts";
 import { EventStreamParser } from "../../lib/event-stream.ts";
 import { forgetKept } from "../../lib/kept-with.ts";
+import { nextTurn } from "../../lib/next-turn.ts";
 import { SseParser } from "../../lib/sse.ts";
-import type { CallContext } from "../call-context.ts";
+import type { PoolKey } from "../routing/health.ts";
 import type { Route } from "../routing/registry.ts";
 import type { BatchReader } from "../streaming.ts";
-import { nextTurn } from "../streaming.ts";
 import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./authorize.ts";
 import { ConnectionError } from "./connection-error.ts";
 import { containsText, type Download, downloadPublic } from "./download.ts";
@@ -46,13 +46,39 @@ const refusalBytesMax = 65_536;
 /** A whole answer is in memory as it arrived and as its values; its text, here and for the caller, only for a moment. */
 const answerCopies = 2;
 
-/** The upstream of one attempt: one route, one of its keys, one call. */
+/** What an upstream sends for: an attempt at a route. */
+export interface Sender {
+  readonly route: Route;
+  readonly key: Pick<PoolKey, "credential"> | undefined;
+  /** Aborted when the attempt ends. Every request carries it. */
+  readonly signal: AbortSignal;
+  /** What was asked for: it may name files to download. */
+  readonly request: unknown;
+  /** Why its call was ended by the gateway; absent while it goes on. */
+  readonly cancelReason: string | undefined;
+  /** Whether the request takes so long to walk through that each walk gets a turn of the event loop of its own. */
+  readonly isLarge: boolean;
+  /** Holds all that the answer can be; undefined where that is held already. @throws {GatewayError} When that is not left. */
+  coverAll(): Promise<void> | undefined;
+  /** A request is about to be sent. */
+  onSent(sent: SentRequest, nowMs: number): void;
+  /** The provider has not received it, or has refused it: it is not owed. */
+  onRefused(sent: SentRequest): void;
+  /** The provider was silent for too long. */
+  onSilence(): void;
+  /** Counts memory until the call ends. @throws {GatewayError} When there is no room. */
+  reserve(bytes: number): void;
+  /** Counts memory of the answer until it was sent; fewer bytes than 0 are freed. @throws {GatewayError} When there is no room. */
+  reserveAnswer(bytes: number): void;
+}
+
+/** The upstream of one attempt: one route, one of its keys. */
 export class BoundUpstream implements Upstream {
   readonly #network: Network;
   readonly #route: Route;
   readonly #credential: ProviderCredential | undefined;
   readonly baseUrl: string;
-  readonly #call: CallContext;
+  readonly #sender: Sender;
   /** Of this attempt: a handler that continues after it has ended can send nothing. */
   readonly #signal: AbortSignal;
   #timedOut = false;
@@ -62,13 +88,13 @@ export class BoundUpstream implements Upstream {
   /** The answers of the provider so far: they may name files to download. */
   readonly #answers: unknown[] = [];
 
-  constructor(network: Network, route: Route, credential: ProviderCredential | undefined, call: CallContext) {
+  constructor(network: Network, sender: Sender) {
     this.#network = network;
-    this.#route = route;
-    this.#credential = credential;
-    this.baseUrl = getBaseUrl(route, credential);
-    this.#call = call;
-    this.#signal = call.signal;
+    this.#sender = sender;
+    this.#route = sender.route;
+    this.#credential = sender.key?.credential;
+    this.baseUrl = getBaseUrl(this.#route, this.#credential);
+    this.#signal = sender.signal;
   }
 
   /** Whether a request was made for the provider, so that what fails from then on can be its fault. */
@@ -127,27 +153,27 @@ export class BoundUpstream implements Upstream {
       body: new BodyReader(response, this.#limits(this.#network.bounds.streamBytesMax)),
       parser: isBinary ? new EventStreamParser() : new SseParser(),
       sent,
-      isCut: () => this.#signal.aborted || this.#call.cancelReason !== undefined,
+      isCut: () => this.#signal.aborted || this.#sender.cancelReason !== undefined,
     });
   }
 
   async download(url: string): Promise<Download> {
     // Only URLs from the caller or the provider: a plugin cannot leak data in a URL of its own.
-    if (!containsText(this.#call.request, url) && !this.#answers.some((answer) => containsText(answer, url))) {
+    if (!containsText(this.#sender.request, url) && !this.#answers.some((answer) => containsText(answer, url))) {
       throw new TypeError("Cannot download a URL that is neither in the request nor in the provider's answer");
     }
-    const reserve = (bytes: number) => this.#call.reserveMemory(bytes);
+    const reserve = (bytes: number) => this.#sender.reserve(bytes);
     return downloadPublic(this.#network.publicGet, url, this.#signal, reserve);
   }
 
   /** A large request was translated in this turn of the event loop. */
   #rest(): Promise<void> | undefined {
-    return this.#call.isLarge ? nextTurn() : undefined;
+    return this.#sender.isLarge ? nextTurn() : undefined;
   }
 
   /** A whole answer cannot be stopped halfway, so that all of it is held before it is asked for, also for a stream. */
   #holdAll(): Promise<void> | undefined {
-    return this.#call.growingHold?.coverAll();
+    return this.#sender.coverAll();
   }
 
   async #send(
@@ -173,20 +199,20 @@ export class BoundUpstream implements Upstream {
     const sent = new SentRequest(plugin.readUsage);
     try {
       if (checked !== undefined) await checked;
-      this.#call.onSent(sent, now());
+      this.#sender.onSent(sent, now());
       this.#sent.push(sent);
       response = await client.request({ ...target, method, headers, body, signal: this.#signal });
       this.#wasSent = true;
     } catch (error) {
       const isUnsent = error instanceof UpstreamFault && !(error instanceof ConnectionError && error.wasSent);
       if (!isUnsent) this.#wasSent = true;
-      else this.#call.sent.delete(sent);
+      else this.#sender.onRefused(sent);
       throw this.#toFault(error);
     } finally {
       timeouts.cancel(timeout);
     }
     if (response.status < 200 || response.status > 299) {
-      this.#call.sent.delete(sent);
+      this.#sender.onRefused(sent);
       throw await this.#readRefusal(response);
     }
     return [response, sent];
@@ -297,7 +323,7 @@ export class BoundUpstream implements Upstream {
   /** @throws {LongAnswerFault} When there is no room: the provider has made the answer, so it is not asked again. */
   #reserveAnswer(bytes: number): void {
     try {
-      this.#call.reserveAnswer(answerCopies * bytes);
+      this.#sender.reserveAnswer(answerCopies * bytes);
     } catch (cause) {
       const sentence = "The gateway has no room in memory for so long an answer now; ask for less, or for a stream";
       throw new LongAnswerFault("bad_response", sentence, { cause, isOfRequest: true });
@@ -324,11 +350,11 @@ export class BoundUpstream implements Upstream {
   #timeout(): void {
     this.#timedOut = true;
     for (const sent of this.#sent) sent.isTimedOut = true;
-    this.#call.timeout(this.#signal);
+    this.#sender.onSilence();
   }
 
   #toFault(error: unknown): Error {
-    if (this.#timedOut || this.#call.cancelReason === "timeout") {
+    if (this.#timedOut || this.#sender.cancelReason === "timeout") {
       return new UpstreamFault("timeout", "The provider did not answer in the time allowed", { cause: error });
     }
     if (error instanceof UpstreamFault) return error;

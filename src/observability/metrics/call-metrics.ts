@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import { type ErrorCode, type MeterName, type Meters, meterTable, nanodollarsPerUsd } from "../../contract/index.ts";
-import type { CallContext, CallObserver, Route } from "../../kernel/index.ts";
+import type { Attempt, Call, CallObserver, ModelRun } from "../../kernel/index.ts";
 import { attemptOutcome } from "../attempt-outcome.ts";
 
 const durationSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -35,37 +35,43 @@ export class CallMetrics implements CallObserver {
     this.#options = options;
   }
 
-  attempted(call: CallContext, { plugin: { name } }: Route, startedMs: number, error?: unknown): void {
+  attempted(attempt: Attempt): void {
+    const { name } = attempt.route.plugin;
     const plugin = addWithin(seriesMax, this.#plugins, name) ? name : other;
-    this.#metrics.attempts.inc({ plugin, outcome: attemptOutcome(call, error) });
-    this.#metrics.upstreamDuration.observe({ plugin }, (this.#options.now() - startedMs) / 1000);
+    this.#metrics.attempts.inc({ plugin, outcome: attemptOutcome(attempt) });
+    this.#metrics.upstreamDuration.observe({ plugin }, (this.#options.now() - attempt.startedMs) / 1000);
   }
 
-  ended(call: CallContext): void {
-    const { capability, status, state, errorCode, firstByteMs, startedMs } = call;
-    const labels = this.#labels(call);
+  ended(call: Call): void {
+    const { capability, startedMs, sink } = call.request;
+    const { run, state, status, errorCode } = call;
+    const { firstByteMs } = run ?? {};
+    const labels = this.#labels(capability, run);
     this.#metrics.calls.inc({ capability, ...labels, status, state });
     if (errorCode !== undefined) this.#metrics.errors.inc({ code: errorCode });
     this.#metrics.duration.observe({ capability, ...labels }, (this.#options.now() - startedMs) / 1000);
-    if (call.sink !== undefined && firstByteMs !== undefined) {
+    if (sink !== undefined && firstByteMs !== undefined) {
       this.#metrics.firstByte.observe({ capability, ...labels }, firstByteMs / 1000);
     }
-    if (call.hold !== undefined) this.#countUsage(labels, call, call.hold);
+    if (run?.hold !== undefined) this.#countUsage(labels, run, run.hold);
   }
 
   refused(code: ErrorCode): void {
     this.#metrics.errorAnswers.inc({ code });
   }
 
-  /** The plugin is `none` when no plugin answered. */
-  #labels({ capability, model = other, route = "none" }: CallContext): ModelLabels {
-    const isKnown = model === other || addWithin(seriesMax, this.#series, `${model} ${route} ${capability}`);
-    return isKnown ? { model, plugin: route } : { model: other, plugin: "none" };
+  /** The plugin is the one that answered or failed last, and `none` where none was tried. */
+  #labels(
+    capability: string,
+    { model = other, plugin = "none" }: Partial<Pick<ModelRun, "model" | "plugin">> = {},
+  ): ModelLabels {
+    const isKnown = model === other || addWithin(seriesMax, this.#series, `${model} ${plugin} ${capability}`);
+    return isKnown ? { model, plugin } : { model: other, plugin: "none" };
   }
 
   /** Counters whose first increase alerts depend on start at 0. */
-  #countUsage(labels: ModelLabels, call: CallContext, { heldNanodollars }: { heldNanodollars: number }): void {
-    const { usageSource, costNanodollars, meters } = call;
+  #countUsage(labels: ModelLabels, run: ModelRun, { heldNanodollars }: { heldNanodollars: number }): void {
+    const { usageSource, costNanodollars, meters } = run;
     this.#metrics.usage.inc({ ...labels, source: usageSource });
     const isUsed = this.#countMeters(labels, meters);
     const premium = String(this.#options.isPremium(labels.model) ?? "unknown");

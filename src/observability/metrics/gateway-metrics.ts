@@ -1,6 +1,6 @@
 import { Gauge, Histogram, type Registry } from "prom-client";
 import { type Capability, capabilities, nanodollarsPerUsd } from "../../contract/index.ts";
-import { type CallContext, describeRoutes, type Registry as ModelRegistry } from "../../kernel/index.ts";
+import { type Call, describeRoutes, type Registry as ModelRegistry } from "../../kernel/index.ts";
 import type { SpanCounts } from "../traces/span-queue.ts";
 import { addCounter, addGauge, addValue, type Sample } from "./scraped-metrics.ts";
 
@@ -9,7 +9,7 @@ export interface GatewaySnapshot {
   registry(): ModelRegistry;
   now(): number;
   /** The running calls. */
-  running(): Iterable<CallContext>;
+  running(): Iterable<Call>;
   /** Requests refused so far because of overload or shutdown. */
   shedCount(): number;
   /** Whether the process is shutting down. */
@@ -96,12 +96,15 @@ export function addLoadMetrics(registry: Registry, snapshot: GatewaySnapshot): v
     labels: ["capability"],
     read() {
       const running = new Map<Capability, number>(capabilities.map((name) => [name, 0]));
-      for (const { capability } of snapshot.running()) running.set(capability, (running.get(capability) ?? 0) + 1);
+      for (const {
+        request: { capability },
+      } of snapshot.running())
+        running.set(capability, (running.get(capability) ?? 0) + 1);
       return Array.from(running, ([capability, count]) => [{ capability }, count] as const);
     },
   });
   addValue(registry, "modelgate_held_usd", "Held in wallets for the running calls of this process", () => {
-    const holds = Array.from(snapshot.running(), ({ hold }) => hold?.heldNanodollars ?? 0);
+    const holds = Array.from(snapshot.running(), ({ run }) => run?.hold?.heldNanodollars ?? 0);
     return holds.reduce((sum, held) => sum + held, 0) / nanodollarsPerUsd;
   });
   addCounter(registry, {

@@ -10,13 +10,12 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { UpstreamFault } from "../../contract/index.ts";
-import type { CallContext, CallObserver, Route } from "../../kernel/index.ts";
+import type { Attempt, Call, CallObserver } from "../../kernel/index.ts";
 import { attemptOutcome } from "../attempt-outcome.ts";
 import { callAttributes, operations, providerName } from "./span-attributes.ts";
 
-interface Attempt {
-  readonly route: Route;
-  readonly startedMs: number;
+interface TracedAttempt {
+  readonly attempt: Attempt;
   readonly endedMs: number;
   readonly outcome: string;
   readonly status: number | undefined;
@@ -29,35 +28,38 @@ interface Attempt {
 export class CallTraces implements CallObserver {
   readonly #tracer: Tracer;
   readonly #now: () => number;
-  readonly #attempts = new WeakMap<CallContext, Attempt[]>();
+  readonly #attempts = new WeakMap<Call, TracedAttempt[]>();
 
   constructor(tracer: Tracer, now: () => number) {
     this.#tracer = tracer;
     this.#now = now;
   }
 
-  attempted(call: CallContext, route: Route, startedMs: number, error?: unknown): void {
-    const outcome = attemptOutcome(call, error);
+  attempted(attempt: Attempt): void {
+    const { call } = attempt.run;
+    const { error } = attempt;
     const status = error instanceof UpstreamFault ? error.status : undefined;
-    const attempt: Attempt = { route, startedMs, endedMs: this.#now(), outcome, status };
+    const traced: TracedAttempt = { attempt, endedMs: this.#now(), outcome: attemptOutcome(attempt), status };
     const known = this.#attempts.get(call);
-    if (known === undefined) this.#attempts.set(call, [attempt]);
-    else known.push(attempt);
+    if (known === undefined) this.#attempts.set(call, [traced]);
+    else known.push(traced);
   }
 
-  ended(call: CallContext, { headers }: Request): void {
+  ended(call: Call, { headers }: Request): void {
     const endedMs = this.#now();
-    const toDate = (ms: number) => call.openedAt + ms - call.startedMs;
-    const operation = operations[call.capability];
-    const name = call.model === undefined ? operation : `${operation} ${call.model}`;
-    const options = { kind: SpanKind.SERVER, startTime: call.openedAt };
+    const { openedAt, startedMs, capability } = call.request;
+    const { run } = call;
+    const toDate = (ms: number) => openedAt + ms - startedMs;
+    const operation = operations[capability];
+    const name = run === undefined ? operation : `${operation} ${run.model}`;
+    const options = { kind: SpanKind.SERVER, startTime: openedAt };
     const span = this.#tracer.startSpan(name, options, parseTraceparent(headers.get("traceparent")));
     const attempts = this.#attempts.get(call) ?? [];
     if (span.isRecording()) {
-      const answeredBy = attempts.find(({ outcome }) => outcome === "answered")?.route.model;
+      const answeredBy = attempts.find(({ outcome }) => outcome === "answered")?.attempt.route.model;
       span.setAttributes(callAttributes(call, answeredBy));
       if (call.status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
-      for (const attempt of attempts) this.#span(attempt, { operation, endedMs, span, toDate });
+      for (const traced of attempts) this.#span(traced, { operation, endedMs, span, toDate });
     }
     span.end(toDate(endedMs));
   }
@@ -67,7 +69,7 @@ export class CallTraces implements CallObserver {
   }
 
   #span(
-    { route, startedMs, endedMs, outcome, status }: Attempt,
+    { attempt: { route, startedMs }, endedMs, outcome, status }: TracedAttempt,
     call: { operation: string; endedMs: number; span: Span; toDate(ms: number): number },
   ): void {
     const name = `${call.operation} ${route.model.upstreamId}`;

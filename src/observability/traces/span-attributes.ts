@@ -1,6 +1,6 @@
 import type { Attributes } from "@opentelemetry/api";
 import { type Capability, type Model, nanodollarsPerUsd, promptMeters, sumOutputTokens } from "../../contract/index.ts";
-import type { CallContext } from "../../kernel/index.ts";
+import type { Call } from "../../kernel/index.ts";
 
 /** OpenTelemetry's operation names, and our own where it has none. */
 export const operations: Readonly<Record<Capability, string>> = {
@@ -29,9 +29,11 @@ export function providerName(plugin: string): string {
 }
 
 /** The attributes of a call's span; never its prompt or answer. */
-export function callAttributes(call: CallContext, answeredBy: Model | undefined): Attributes {
-  const { capability, meters, usageSource, costNanodollars, firstByteMs } = call;
-  const isStreamed = call.sink !== undefined;
+export function callAttributes(call: Call, answeredBy: Model | undefined): Attributes {
+  const { run } = call;
+  const { capability, sink, clientRequestId } = call.request;
+  const { meters = {}, usageSource = "none", costNanodollars, firstByteMs, plugin } = run ?? {};
+  const isStreamed = sink !== undefined;
   const attributes: Attributes = {
     "gen_ai.operation.name": operations[capability],
     "gen_ai.request.stream": isStreamed,
@@ -44,17 +46,17 @@ export function callAttributes(call: CallContext, answeredBy: Model | undefined)
   };
   const more: Record<string, string | number | string[] | undefined> = {
     "gen_ai.output.type": outputTypes[capability],
-    "gen_ai.provider.name": call.route === undefined ? undefined : providerName(call.route),
-    "gen_ai.request.model": call.model,
+    "gen_ai.provider.name": plugin === undefined ? undefined : providerName(plugin),
+    "gen_ai.request.model": run?.model,
     "gen_ai.response.model": answeredBy?.upstreamId,
-    "gen_ai.response.finish_reasons": call.finishReasons,
+    "gen_ai.response.finish_reasons": run?.finishReasons,
     "gen_ai.response.time_to_first_chunk": isStreamed && firstByteMs !== undefined ? firstByteMs / 1000 : undefined,
     // OpenTelemetry counts cached tokens as input.
     "gen_ai.usage.input_tokens": sum(...promptMeters.map((name) => meters[name])),
     "gen_ai.usage.output_tokens": sumOutputTokens(meters),
     "gen_ai.usage.cache_read.input_tokens": meters.cacheReadToken,
     "gen_ai.usage.cache_creation.input_tokens": sum(meters.cacheWriteToken, meters.cacheWrite1hToken),
-    "modelgate.client_request_id": call.clientRequestId,
+    "modelgate.client_request_id": clientRequestId,
     "modelgate.cost_usd": costNanodollars === undefined ? undefined : costNanodollars / nanodollarsPerUsd,
     "error.type": call.errorCode,
   };

@@ -4,7 +4,9 @@ import type { Caller, ChatChunk } from "../../../src/contract/index.ts";
 import { openStore } from "../../../src/db/index.ts";
 import {
   buildRegistry,
-  CallContext,
+  Call,
+  type ClientRequest,
+  findCandidates,
   type Kernel,
   openNetwork,
   runCall,
@@ -26,7 +28,13 @@ const limits = { requestsPerMinute: 60, tokensPerMinute: 1_000_000 };
 const caller: Caller = { accountId: "a1", keyId: "k1", limits, freeTokensPerDay: 250_000 };
 const request = { model: "famA-4o-mini", messages: [{ role: "user" as const, content: "Say hello" }] };
 
-const whole = await runCall(kernel, new CallContext("req_whole", now(), caller).setRequest("chat", request));
+const about = { openedAt: now(), startedMs: now(), caller, capability: "chat", protocol: "chat" } as const;
+const runChat = (chat: Pick<ClientRequest<"chat">, "id" | "body" | "sink">) => {
+  const candidates = findCandidates(kernel, { ...about, model: chat.body.model, isStream: chat.sink !== undefined });
+  return runCall(kernel, new Call({ ...about, ...chat }), candidates);
+};
+
+const whole = await runChat({ id: "req_whole", body: request });
 let streamed = "";
 const sink = {
   open: silent,
@@ -36,8 +44,7 @@ const sink = {
   },
   pass: silent,
 };
-const streamedCall = new CallContext("req_streamed", now(), caller);
-await runCall(kernel, streamedCall.setRequest("chat", { ...request, stream: true }, sink));
+await runChat({ id: "req_streamed", body: { ...request, stream: true }, sink });
 const calls = await store.db.selectFrom("calls").select(["id", "state"]).orderBy("id").execute();
 const runtime = navigator.userAgent;
 console.log(JSON.stringify({ runtime, whole: whole?.choices[0]?.message.content, streamed, calls }));

@@ -4,12 +4,26 @@ import { readConfig } from "../../../src/config/index.ts";
 import { createContentLog } from "../../../src/content-log/content-log.ts";
 import { createRedact } from "../../../src/content-log/redact.ts";
 import type { Caller } from "../../../src/contract/index.ts";
-import { CallContext } from "../../../src/kernel/index.ts";
 import { errorOf } from "../../support/error-of.ts";
+import { chatCall, chatModel, runOf } from "../../unit/kernel/support.ts";
 import { engine, temporaryStore } from "../db/temporary-store.ts";
 
 const dayMs = 86_400_000;
 const env = { CONTENT_LOG: "selected", SECRETS_KEY: "a key of these tests, long enough".replaceAll(" ", "-") };
+
+/** Ends a call that was admitted, and keeps its text where that is switched on. */
+async function end(
+  { keeper }: ReturnType<typeof createContentLog>,
+  about: { id: string; openedAt: number; caller: Caller },
+  content: string,
+  answer: () => Promise<unknown>,
+): Promise<void> {
+  const call = chatCall({ messages: [{ role: "user", content }] }, about);
+  runOf(call, { model: chatModel, compiledPrice: undefined, routes: [] }).hold = {} as never;
+  const copy = keeper?.copy(call.request);
+  const whole = await answer().catch(() => undefined);
+  if (copy !== undefined) keeper?.keep(call, copy, whole);
+}
 
 async function start(more: Record<string, string> = {}, waitingBytesMax = 2 ** 20) {
   const store = await temporaryStore();
@@ -27,12 +41,10 @@ async function start(more: Record<string, string> = {}, waitingBytesMax = 2 ** 2
   let calls = 0;
   const keep = async (content = "Hi", answer: () => Promise<unknown> = async () => ({ choices: [] })) => {
     calls += 1;
-    const call = new CallContext(`req_${calls}`, clock.now, await authenticate());
-    call.setRequest("chat", { model: "m", messages: [{ role: "user", content }] });
-    call.hold = {} as never;
-    await contentLog.keeper?.follow(call as CallContext, answer).catch(() => undefined);
+    const id = `req_${calls}`;
+    await end(contentLog, { id, openedAt: clock.now, caller: await authenticate() }, content, answer);
     await contentLog.keeper?.flush();
-    return call.id;
+    return id;
   };
   return { store, clock, warned, contentLog, accountId, keyId, authenticate, keep };
 }
@@ -112,10 +124,8 @@ describe(`content over ${engine}`, () => {
     const { warned, contentLog, authenticate, accountId } = await start({ CONTENT_LOG: "all" }, 100_000);
     const caller = await authenticate();
     for (let at = 0; at < 30; at++) {
-      const call = new CallContext(`req_${at}`, 0, caller);
-      call.setRequest("chat", { model: "m", messages: [{ role: "user", content: `${at} ${"word ".repeat(2000)}` }] });
-      call.hold = {} as never;
-      await contentLog.keeper?.follow(call as CallContext, async () => ({ choices: [] }));
+      const about = { id: `req_${at}`, openedAt: 0, caller };
+      await end(contentLog, about, `${at} ${"word ".repeat(2000)}`, async () => ({ choices: [] }));
     }
     await contentLog.keeper?.flush();
     const { records } = await contentLog.describe(accountId);

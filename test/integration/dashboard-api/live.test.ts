@@ -1,9 +1,9 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import type { Caller } from "../../../src/contract/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
-import { CallContext } from "../../../src/kernel/index.ts";
 import { type OpenCall, remoteCallsMax } from "../../../src/ledger/index.ts";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
+import { newCall } from "../../unit/kernel/support.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
 setDefaultTimeout(30_000);
@@ -19,12 +19,7 @@ async function liveFixture(remoteCalls: HttpDeps["remoteCalls"]) {
   /** Has a call run here that has taken so long. */
   const run = (id: string, runningMs: number) => {
     const caller = { accountId, keyId: "key_1" };
-    deps.loadShedder.startCall(
-      new CallContext(id, clock.now() - runningMs, caller as Caller).setRequest("chat", {
-        model: "chat-1",
-        messages: [],
-      }),
-    );
+    deps.loadShedder.startCall(newCall({ id, openedAt: clock.now() - runningMs, caller: caller as Caller }));
   };
   const openOf = (id: string, runningMs: number): OpenCall => ({
     ...{ id, account_id: accountId, key_id: "key_2", model: "model-2", capability: "speech" },

@@ -9,11 +9,10 @@ import {
   type Model,
   makeCallId,
 } from "../../../src/contract/index.ts";
-import type { RequestOf } from "../../../src/kernel/exchange.ts";
-import { CallContext, runCall } from "../../../src/kernel/index.ts";
+import type { RequestOf } from "../../../src/kernel/call.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { wavOf } from "../../support/wav.ts";
-import { chatModel, createBench, createPlugin } from "../../unit/kernel/support.ts";
+import { callOf, chatModel, createBench, createPlugin, runCall } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, type BillingFixture, dayMs, ledgerFixture, newYear } from "./fixture.ts";
 
@@ -114,11 +113,8 @@ describe.each(engineNames)("64 calls at once that use all they may: %s engine", 
     const by: Caller = { accountId: "acc_1", keyId: "key_1", limits, freeTokensPerDay: 10_000, ...caller };
     const outcomes = await Promise.all(
       Array.from({ length: 64 }, async () => {
-        const call = new CallContext(makeCallId(newYear), newYear, by).setRequest(
-          capability,
-          { ...request } as never,
-          sink,
-        );
+        const about = { id: makeCallId(newYear), openedAt: newYear, caller: by, sink };
+        const call = callOf(capability, { ...request } as never, about);
         return await runCall({ ...kernel, ledger: fixture.ledger }, call).then(
           () => "served",
           (error) => (error instanceof GatewayError ? error.code : String(error)),

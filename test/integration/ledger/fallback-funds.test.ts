@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { type Handlers, type Model, makeCallId } from "../../../src/contract/index.ts";
-import { CallContext, runCall } from "../../../src/kernel/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { unavailable } from "../../unit/kernel/fallback-bench.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
-import { chatModel, createBench, createPlugin, rejectionOf } from "../../unit/kernel/support.ts";
+import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, type BillingFixture, ledgerFixture, newYear } from "./fixture.ts";
 
@@ -36,9 +35,8 @@ describe.each(engineNames)("the funds of a fallback: %s engine", (name) => {
     const caller = { accountId: "acc_1", keyId: "key_1", limits, freeTokensPerDay: 0 };
     const messages = [{ role: "user" as const, content: "x".repeat(900) }];
     const calls = Array.from({ length: count }, () => {
-      const call = new CallContext(makeCallId(newYear), newYear, caller);
-      call.asked = ["cheap", "dear"];
-      return runCall({ ...kernel, ledger: fixture.ledger }, call.setRequest("chat", { model: "cheap", messages }));
+      const about = { id: makeCallId(newYear), openedAt: newYear, caller, models: ["cheap", "dear"] };
+      return runCall({ ...kernel, ledger: fixture.ledger }, callOf("chat", { model: "cheap", messages }, about));
     });
     return { calls, asked };
   }

@@ -7,9 +7,8 @@ import {
   type Model,
   makeCallId,
 } from "../../../src/contract/index.ts";
-import { CallContext, runCall } from "../../../src/kernel/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
-import { chatModel, createBench, createPlugin, startMs } from "../../unit/kernel/support.ts";
+import { callOf, chatModel, createBench, createPlugin, runCall, startMs } from "../../unit/kernel/support.ts";
 import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, type BillingFixture, ledgerFixture, newYear, statesOf } from "./fixture.ts";
 
@@ -56,13 +55,10 @@ describe.each(engineNames)("64 streams at once that use all they may: %s engine"
         let chunks = 0;
         const sink = { open: () => undefined, write: () => void chunks++, pass: () => undefined };
         const request = { model: "m", n, stream: true, messages: [{ role: "user" as const, content: "Hello" }] };
-        const call = new CallContext(makeCallId(newYear + index), newYear, by, startMs).setRequest(
-          "chat",
-          request,
-          sink,
-        );
+        const about = { id: makeCallId(newYear + index), openedAt: newYear, startedMs: startMs, caller: by, sink };
+        const call = callOf("chat", request, about);
         return await runCall({ ...kernel, ledger: fixture.ledger }, call).then(
-          () => ({ outcome: "served", chunks, lowered: call.lowered !== undefined }),
+          () => ({ outcome: "served", chunks, lowered: call.run?.lowered !== undefined }),
           (error) => ({ outcome: error instanceof GatewayError ? error.code : String(error), chunks, lowered: false }),
         );
       }),

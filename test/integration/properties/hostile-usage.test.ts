@@ -9,10 +9,9 @@ import {
   meterNames,
   type ProviderPlugin,
 } from "../../../src/contract/index.ts";
-import { runCall } from "../../../src/kernel/index.ts";
 import { runs } from "../../support/hostile.ts";
 import { completionOf, finishChunk, Sink, textChunk, usageChunk } from "../../unit/kernel/streams.ts";
-import { callOf, chatModel, createBench, createPlugin } from "../../unit/kernel/support.ts";
+import { callOf, chatModel, createBench, createPlugin, runCall } from "../../unit/kernel/support.ts";
 
 const bad = fc.constantFrom(
   -1,
@@ -90,7 +89,7 @@ describe.each(Object.entries(kinds))("a usage report of %s", (_, toCase) => {
           plugin: [handlers, changes],
           call,
         } = toCase(usage);
-        const models = [row(call.capability, premium)];
+        const models = [row(call.request.capability, premium)];
         const plugin: ProviderPlugin = createPlugin(handlers, { ...changes, models });
         const { kernel, ledger } = createBench([plugin]);
         await runCall(kernel, call);

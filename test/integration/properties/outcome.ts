@@ -1,11 +1,10 @@
 import { expect } from "bun:test";
 import { type Capability, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
-import { runCall } from "../../../src/kernel/index.ts";
 import { expectPrototypesClean, thrownBy } from "../../support/hostile.ts";
 import { wavFile } from "../../support/wav.ts";
 import { fetchOf } from "../../unit/kernel/fake-fetch.ts";
 import { Sink } from "../../unit/kernel/streams.ts";
-import { createBench, newCall } from "../../unit/kernel/support.ts";
+import { callOf, createBench, runCall } from "../../unit/kernel/support.ts";
 
 const messages = [{ role: "user", content: "Hello" }];
 const requests: Partial<Record<Capability, object>> = {
@@ -31,7 +30,7 @@ export async function outcomeOf(
   });
   const request = { model, ...requests[capability], ...(stream && { stream: true }) };
   const sink = stream || capability === "speech" ? new Sink() : undefined;
-  const error = await thrownBy(() => runCall(bench.kernel, newCall().setRequest(capability, request as never, sink)));
+  const error = await thrownBy(() => runCall(bench.kernel, callOf(capability, request as never, { sink })));
   const unread = bench.log.lines.find(({ event }) => event === "plugin_failed" || event === "call_failed");
   return { error, unread, settlement: bench.ledger.settlement };
 }

@@ -1,14 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { charactersMax, readAnswer, readRequest } from "../../../src/content-log/read-content.ts";
 import type { Capability } from "../../../src/contract/index.ts";
-import { CallContext } from "../../../src/kernel/index.ts";
-import { caller } from "../kernel/support.ts";
 
-function callOf(capability: Capability, request: object, passthrough?: object): CallContext {
-  const call = new CallContext("req_1", 0, caller).setRequest(capability, request as never);
-  if (passthrough !== undefined) call.passthrough = passthrough as never;
-  return call;
-}
+const callOf = (capability: Capability, body: object, passthrough?: object) =>
+  ({ capability, body, passthrough }) as unknown as Parameters<typeof readRequest>[0];
+
 const base64 = "iVBORw0KGgo".repeat(400);
 
 describe("the text of a request", () => {

@@ -7,10 +7,10 @@ import {
   fromIterable,
   UpstreamFault,
 } from "../../../src/contract/index.ts";
-import { describeRoutes, runCall } from "../../../src/kernel/index.ts";
+import { describeRoutes } from "../../../src/kernel/index.ts";
 import { failedBy, fetchOf, json, refused, settled, silence } from "./fake-fetch.ts";
 import { completionOf, Sink } from "./streams.ts";
-import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
+import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
 const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
 const acme = createPlugin({ chat });

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
-import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf } from "./streams.ts";
-import { chatCall, chatModel, createBench, createPlugin } from "./support.ts";
+import { chatCall, chatModel, createBench, createPlugin, runCall } from "./support.ts";
 
 const perMillion = (usd: string) => ({ usd, per: 1_000_000 });
 const price = { ...chatModel.price, cacheWriteToken: perMillion("1.25"), cacheWrite1hToken: perMillion("2") };

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
-import { runCall } from "../../../src/kernel/index.ts";
 import type { PluginDefinition } from "../../../src/sdk/index.ts";
 import { completionOf } from "./streams.ts";
-import { chatCall, createBench, createPlugin, rejectionOf } from "./support.ts";
+import { chatCall, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
 const badRequest = () => {
   throw new GatewayError("invalid_request", "The field is odd, expected an even one", { param: "field" });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { builtIns } from "../../../plugins/index.ts";
 import { type AdmissionRequest, type Call, type ChatRequest, GatewayError } from "../../../src/contract/index.ts";
-import { runCall } from "../../../src/kernel/index.ts";
+import type { ModelEntry } from "../../../src/kernel/index.ts";
 import { fetchOf, json, refused } from "./fake-fetch.ts";
 import { completionOf } from "./streams.ts";
-import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
+import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall, runOf } from "./support.ts";
 
 const pdf = { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,AAAA" } };
 const messages = [{ role: "user", content: [{ type: "text", text: "Sum it up" }, pdf] }];
@@ -146,12 +146,12 @@ describe("the count of a chat request", () => {
       credentials: { [name]: { keys: ["key-a"] } },
     });
     const { countPrompt } = await import("../../../src/kernel/capabilities/count-prompt.ts");
-    const call = chatCall({ model: row?.id, messages });
-    call.modelEntry = bench.kernel.registry.find(row?.id as string, call);
-    expect(await countPrompt(bench.kernel, call)).toBe(2980);
+    const modelEntry = bench.kernel.registry.byName(row?.id as string) as ModelEntry;
+    const run = runOf(chatCall({ model: row?.id, messages }), modelEntry);
+    expect(await countPrompt(bench.kernel, run)).toBe(2980);
     expect(fetch.asked[0]?.url).toEndWith(path);
     expectBody(fetch.asked[0]?.body as Record<string, unknown>);
     const failing = createBench(plugin === undefined ? [] : [plugin], { fetch: fetchOf(refused(500)) });
-    expect(await countPrompt(failing.kernel, call)).toBeUndefined();
+    expect(await countPrompt(failing.kernel, run)).toBeUndefined();
   });
 });

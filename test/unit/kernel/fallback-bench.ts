@@ -39,7 +39,5 @@ export function withVirtual({ kernel }: Bench, ...rows: VirtualModelRow[]): void
 }
 
 export function listed(models: readonly string[], request: Record<string, unknown> = {}, options = {}) {
-  const call = chatCall({ model: models[0], ...request }, options);
-  call.asked = models;
-  return call;
+  return chatCall({ model: models[0], ...request }, { ...options, models });
 }

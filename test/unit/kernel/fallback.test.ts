@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { fromIterable, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
-import { runCall } from "../../../src/kernel/index.ts";
 import { bench, type Chat, listed, unavailable, works } from "./fallback-bench.ts";
 import { Sink, textChunk, textOf } from "./streams.ts";
-import { caller, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
+import { caller, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
 describe("a list of models", () => {
   test("is tried in order; each model is held and settled on its own, and only the one that serves is charged", async () => {
@@ -19,7 +18,7 @@ describe("a list of models", () => {
       [call.id, "released", 500],
       [`${call.id}-2`, "settled", 200],
     ]);
-    expect([call.model, call.route, call.status, call.attempts]).toEqual(["b", "b", 200, 2]);
+    expect([call.run?.model, call.run?.answeredBy, call.run?.status, call.attempts]).toEqual(["b", "b", 200, 2]);
     expect(call.failures).toEqual([{ model: "a", code: "upstream_error" }]);
     expect(log.lines.filter(({ event }) => event === "model_fallback").map(({ fields }) => fields)).toEqual([
       { call: call.id, ledger_id: call.id, model: "a", error: "upstream_error" },
@@ -151,7 +150,7 @@ describe("a list of models", () => {
     const error = await runCall(kernel, call).catch((thrown: unknown) => thrown);
     expect(seen.slice(-1)).toEqual([900]);
     expect(seen[0]).toBeLessThan(900);
-    expect([call.lowered, [...call.ignored]]).toEqual([undefined, []]);
+    expect([call.run?.lowered, [...(call.run?.ignored ?? [])]]).toEqual([undefined, []]);
     // The time that all models have together is still watched.
     expect(error).toMatchObject({ code: "upstream_timeout" });
   });

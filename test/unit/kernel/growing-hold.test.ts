@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Extension, GatewayError } from "../../../src/contract/index.ts";
-import { GrowingHold, type GrowingHoldOptions } from "../../../src/kernel/growing-hold.ts";
+import { GrowingHold, type GrowingHoldOptions } from "../../../src/kernel/admission.ts";
 import { TimeoutScheduler } from "../../../src/kernel/upstream/timeouts.ts";
 import { rejectionOf } from "./support.ts";
 

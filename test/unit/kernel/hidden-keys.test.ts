@@ -1,10 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { Call, ChatCompletion, ChatRequest } from "../../../src/contract/index.ts";
 import { GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
-import { runCall } from "../../../src/kernel/index.ts";
 import { KeyPool } from "../../../src/kernel/routing/health.ts";
 import { fetchOf, json, refused } from "./fake-fetch.ts";
-import { chatCall, createBench, createPlugin, rejectionOf } from "./support.ts";
+import { chatCall, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
 const key = "no-known-form-0123456789";
 const other = "another-0123456789";

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { builtIns, sandbox } from "../../../plugins/index.ts";
 import type { Handlers } from "../../../src/contract/index.ts";
-import { runCall } from "../../../src/kernel/index.ts";
 import { definePlugin, openai, withFunctionsAsTools } from "../../../src/sdk/index.ts";
 import { fetchOf, json } from "./fake-fetch.ts";
 import { completionOf } from "./streams.ts";
-import { chatCall, chatModel, createBench, createPlugin } from "./support.ts";
+import { chatCall, chatModel, createBench, createPlugin, runCall } from "./support.ts";
 
 const usage = { prompt_tokens: 9, completion_tokens: 900, total_tokens: 909 };
 const fetch = () => fetchOf(json(completionOf("Hello", usage)));

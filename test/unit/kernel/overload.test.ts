@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
-import { type CallContext, LoadShedder, monotonicNow } from "../../../src/kernel/index.ts";
+import { type Call, LoadShedder, monotonicNow } from "../../../src/kernel/index.ts";
 import { newCall } from "./support.ts";
 
 const shedders: LoadShedder[] = [];
@@ -26,7 +26,7 @@ function shedderOf(bounds: { maxConcurrentCalls: number; lagMsMax: number }) {
     }
   };
   const enter = (count: number) => {
-    const calls = Array.from({ length: count }, newCall);
+    const calls = Array.from({ length: count }, () => newCall());
     for (const call of calls) shedder.startCall(call);
     return calls;
   };
@@ -43,7 +43,7 @@ describe("load shedding", () => {
     expect(refusal).toMatchObject({ code: "unavailable", status: 503, retryAfterMs: 1000 });
     expect(refusal?.message).toContain("3 running calls");
     expect(() => shedder.startCall(newCall())).toThrow(GatewayError);
-    shedder.endCall(first as CallContext);
+    shedder.endCall(first as Call);
     expect(refuses()).toBe(false);
     enter(1);
     expect([shedder.size, shedder.refusedCount]).toEqual([3, 2]);
@@ -119,7 +119,7 @@ describe("load shedding while the event loop is late", () => {
     const calls = enter(200);
     late(60, 20);
     expect(refuses()).toBe(true);
-    shedder.endCall(calls[0] as CallContext);
+    shedder.endCall(calls[0] as Call);
     expect(refuses()).toBe(false);
   });
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatRequest, fromIterable, GatewayError } from "../../../src/contract/index.ts";
-import { runCall } from "../../../src/kernel/index.ts";
+import { type ChatRequest, fromIterable, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
-import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf, startMs } from "./support.ts";
+import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
 /** A bench whose steps are written down in order. */
 function tracedBench(failure?: Error) {
@@ -73,6 +72,20 @@ describe("runCall", () => {
     ledger.refusal = new GatewayError("insufficient_balance", "No money");
     expect(await rejectionOf(runCall(kernel, chatCall()))).toBe(ledger.refusal as GatewayError);
     expect(steps).toEqual(["admit"]);
+  });
+
+  test("records a failed call under the plugin that failed last, with each attempt under its own", async () => {
+    const failing = () => Promise.reject(new UpstreamFault("overloaded", "Down", { status: 503 }));
+    const plugins = ["first", "second"].map((name, index) =>
+      createPlugin({ chat: failing }, { name, models: [{ ...chatModel, priority: index }] }),
+    );
+    const { kernel, ledger } = createBench(plugins);
+    const call = chatCall();
+    await rejectionOf(runCall(kernel, call));
+    expect([call.run?.plugin, call.run?.answeredBy]).toEqual(["second", undefined]);
+    expect(ledger.settlement).toMatchObject({ route: "second", status: 500, errorCode: "upstream_error" });
+    const { attempts } = JSON.parse(ledger.settlement.detail ?? "{}");
+    expect(attempts.map(({ route }: { route: string }) => route)).toEqual(["first", "second"]);
   });
 
   test("releases the hold when the provider fails", async () => {
@@ -161,7 +174,7 @@ describe("runCall", () => {
     const call = chatCall({ n: 128, documents });
     await runCall(kernel, call);
     expect(counts).toBe(1);
-    expect(call.lowered).toEqual({ max_tokens: 287, n: 1 });
+    expect(call.run?.lowered).toEqual({ max_tokens: 287, n: 1 });
     expect(sent).toMatchObject([{ n: 1, max_tokens: 287 }]);
   });
 
@@ -172,6 +185,6 @@ describe("runCall", () => {
     await runCall(kernel, call);
     expect(ledger.settlement).toMatchObject({ route: "acme", costNanodollars: 140_000, quotaTokens: 0 });
     expect(ledger.settlement).toMatchObject({ firstByteMs: 40, durationMs: 40 });
-    expect(call).toMatchObject({ model: "chat-1", route: "acme", attempts: 1, openedAt: startMs });
+    expect([call.run?.model, call.run?.answeredBy, call.attempts]).toEqual(["chat-1", "acme", 1]);
   });
 });

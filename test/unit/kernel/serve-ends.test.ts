@@ -6,10 +6,9 @@ import {
   GatewayError,
   UpstreamFault,
 } from "../../../src/contract/index.ts";
-import { runCall } from "../../../src/kernel/index.ts";
 import { SentRequest } from "../../../src/kernel/upstream/served.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
-import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
+import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
 const broken = new UpstreamFault("bad_response", "The line is dead");
 
@@ -190,7 +189,7 @@ describe("a call that is cut", () => {
     const call = chatCall();
     const done = runCall(kernel, call);
     while (call.attempts === 0) await Promise.resolve();
-    call.onSent(new SentRequest(plugin.readUsage), 0);
+    call.run?.attempt?.onSent(new SentRequest(plugin.readUsage), 0);
     if (when === "while it runs") {
       call.cancel("client_disconnected");
       // Only the report of the provider tells what its hidden part costs.

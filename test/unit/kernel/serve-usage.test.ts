@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, fromIterable, type Meters, type Settlement } from "../../../src/contract/index.ts";
-import { runCall } from "../../../src/kernel/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, usage, usageChunk } from "./streams.ts";
-import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
+import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
 /** What the prompt comes to when it is counted here: 3 tokens, and 6 for being a message. */
 const estimatedInput = 9;

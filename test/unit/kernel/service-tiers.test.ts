@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { compilePrice, type Model } from "../../../src/contract/index.ts";
-import { runCall } from "../../../src/kernel/index.ts";
 import { definePlugin, openai } from "../../../src/sdk/index.ts";
 import { completionOf, Sink } from "./streams.ts";
-import { chatCall, chatModel, createBench } from "./support.ts";
+import { chatCall, chatModel, createBench, runCall } from "./support.ts";
 
 const million = 1_000_000;
 const rates = (usd: string) => ({ inputToken: { usd, per: million }, outputToken: { usd, per: million } });
@@ -61,7 +60,7 @@ describe("service_tier", () => {
       await runCall(kernel, call);
       expect(sent[0]?.service_tier).toBe(asked);
       expect(ledger.settlement.costNanodollars).toBe(costAt(usd));
-      expect([...call.ignored]).toEqual([]);
+      expect([...(call.run?.ignored ?? [])]).toEqual([]);
       // "Say hello" has at most nine tokens, and six more as a message.
       expect(ledger.claims[0]?.holdNanodollars).toBe((15 + 100) * heldUsd * 1000);
     }
@@ -77,7 +76,7 @@ describe("service_tier", () => {
     await runCall(bench.kernel, call);
     expect(bench.sent[0]?.service_tier).toBe(sent as string);
     expect(bench.ledger.settlement.costNanodollars).toBe(costAt(2));
-    expect([...call.ignored]).toEqual(sent === undefined ? ["service_tier"] : []);
+    expect([...(call.run?.ignored ?? [])]).toEqual(sent === undefined ? ["service_tier"] : []);
   });
 
   test("is not paid for where the provider was asked without it", async () => {

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, type ChatRequest, GatewayError, type Model } from "../../../src/contract/index.ts";
-import { chunkTokensMax } from "../../../src/kernel/growing-hold.ts";
-import { runCall } from "../../../src/kernel/index.ts";
+import { chunkTokensMax } from "../../../src/kernel/admission.ts";
 import { FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
-import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "./support.ts";
+import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
 const row: Model = { ...chatModel, contextTokens: 200_000, outputTokensMax: 128_000 };
 const promptTokens = 15;
@@ -52,7 +51,7 @@ describe("what a chat call holds at first", () => {
     expect(ledger.extensions).toEqual([]);
     // The provider is told what the client said.
     expect(sent[0]?.max_tokens).toBe((request as ChatRequest).max_tokens ?? 128_000);
-    expect(run.lowered).toBeUndefined();
+    expect(run.run?.lowered).toBeUndefined();
   });
 
   test.each([

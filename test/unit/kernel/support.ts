@@ -15,17 +15,27 @@ import {
   type Settlement,
   UpstreamFault,
 } from "../../../src/contract/index.ts";
-import type { RequestOf } from "../../../src/kernel/exchange.ts";
 import {
+  type AnswerOf,
+  Attempt,
   buildRegistry,
-  CallContext,
+  Call,
+  type ClientRequest,
   type Credential,
+  findCandidates,
   type Kernel,
   type Log,
+  type ModelEntry,
+  ModelRun,
   openNetwork,
+  type RequestOf,
+  type Route,
+  runCall as runKernelCall,
   type StreamSink,
   TimeoutScheduler,
 } from "../../../src/kernel/index.ts";
+import { UsageMeter } from "../../../src/kernel/normalize/usage.ts";
+import { KeyPool } from "../../../src/kernel/routing/health.ts";
 import type { Network, UpstreamBounds } from "../../../src/kernel/upstream/network.ts";
 import { SsrfGuard } from "../../../src/kernel/upstream/ssrf-guard.ts";
 import { definePlugin, type PluginDefinition } from "../../../src/sdk/index.ts";
@@ -219,17 +229,58 @@ export function createBench(plugins: readonly ProviderPlugin[], options: BenchOp
 
 const messages = [{ role: "user" as const, content: "Say hello" }];
 
-/** A call before its endpoint has set a request. */
-export const newCall = (by: Caller = caller) => new CallContext("req_0123456789abcdefghjkmnpqrs", startMs, by);
-
-interface CallOptions {
-  caller?: Caller;
-  sink?: StreamSink<never>;
+/** What of a call is other than usual. */
+interface CallOptions extends Omit<Partial<ClientRequest>, "sink" | "capability" | "body"> {
+  /** The models that the client listed. */
+  models?: readonly string[] | undefined;
+  sink?: StreamSink<never> | undefined;
 }
 
+/** The models that the client of a call listed. */
+const modelsOf = new WeakMap<object, readonly string[]>();
+
 /** A call of any capability. */
-export function callOf<C extends Capability>(capability: C, request: RequestOf<C>, options: CallOptions = {}) {
-  return newCall(options.caller).setRequest(capability, request, options.sink);
+export function callOf<C extends Capability>(
+  capability: C,
+  body: RequestOf<C>,
+  { sink, models, ...options }: CallOptions = {},
+): Call<C> {
+  const request = {
+    id: "req_0123456789abcdefghjkmnpqrs",
+    openedAt: startMs,
+    startedMs: options.openedAt ?? startMs,
+    caller,
+    protocol: "chat",
+    ...options,
+    capability,
+    body,
+    sink,
+  };
+  const call = new Call(request as unknown as ClientRequest<C>);
+  if (models !== undefined) modelsOf.set(call, models);
+  return call;
+}
+
+/** A call that nobody runs. */
+export const newCall = (options: CallOptions = {}): Call => chatCall({}, options) as unknown as Call;
+
+/** A model that is tried for a call, before it is admitted. */
+export function runOf<C extends Capability>(call: Call<C>, modelEntry: ModelEntry): ModelRun<C> {
+  return new ModelRun(call, { modelEntry }, { usageMeterOf: () => new UsageMeter(async () => ({})) });
+}
+
+/** An attempt at a route by a call of its own. */
+export function attemptOf(route: Route, key = new KeyPool(["key-a"]).take(startMs)): Attempt {
+  const run = runOf(newCall(), { model: route.model, compiledPrice: undefined, routes: [route] });
+  return new Attempt(run, route, key, startMs);
+}
+
+/** Finds the models of a call and runs it, as an endpoint does. */
+export async function runCall<C extends Capability>(kernel: Kernel, call: Call<C>): Promise<AnswerOf<C>> {
+  const { body, sink, ...about } = call.request;
+  const { model } = body as { model: string };
+  const query = { ...about, model, models: modelsOf.get(call), isStream: sink !== undefined };
+  return await runKernelCall(kernel, call, findCandidates(kernel, query));
 }
 
 /** A chat call of `chat-1`. */

@@ -1,11 +1,10 @@
 import { describe, expect, test } from "bun:test";
-import { readCredential } from "../../../src/contract/index.ts";
 import type { Route } from "../../../src/kernel/routing/registry.ts";
 import { SsrfGuard } from "../../../src/kernel/upstream/ssrf-guard.ts";
 import { BoundUpstream } from "../../../src/kernel/upstream/upstream.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { fetchOf, json } from "./fake-fetch.ts";
-import { createBench, createPlugin, newCall } from "./support.ts";
+import { attemptOf, createBench, createPlugin } from "./support.ts";
 
 const chat = () => Promise.reject(new Error("not asked"));
 const plugin = createPlugin({ chat }, { hosts: ["files.acme.example"] });
@@ -13,9 +12,9 @@ const route = createBench([plugin]).kernel.registry.byName("chat-1")?.routes[0] 
 
 function upstreamOf(fetch: ReturnType<typeof fetchOf>, addresses = ["93.184.216.34"]) {
   const { network, clock } = createBench([plugin], { fetch });
-  const call = newCall();
   const guard = new SsrfGuard(async () => addresses, clock.now);
-  return { upstream: new BoundUpstream({ ...network, guard }, route, readCredential("key-a"), call), call };
+  const attempt = attemptOf(route);
+  return { upstream: new BoundUpstream({ ...network, guard }, attempt), attempt };
 }
 
 describe("the door to the network", () => {
@@ -48,10 +47,10 @@ describe("the door to the network", () => {
   test.each(["https://attacker.example/?secret=1", "https://pictures.example/a.png#more"])(
     "downloads nothing that neither the request nor an answer names: %s",
     async (url) => {
-      const { upstream, call } = upstreamOf(fetchOf(json({ data: [{ url: "https://pictures.example/b.png" }] })));
-      call.setRequest("chat", {
+      const { upstream, attempt } = upstreamOf(fetchOf(json({ data: [{ url: "https://pictures.example/b.png" }] })));
+      attempt.run.request = {
         messages: [{ content: [{ image_url: { url: "https://pictures.example/a.png" } }] }],
-      } as never);
+      } as never;
       await upstream.json("/a", {});
       expect((await errorOf(upstream.download(url))).message).toContain(
         "neither in the request nor in the provider's answer",
@@ -62,10 +61,10 @@ describe("the door to the network", () => {
   test.each(["http://pictures.example/a.png", "http://pictures.example/b.png"])(
     "downloads what one of them names, by the rules for downloads: %s",
     async (url) => {
-      const { upstream, call } = upstreamOf(fetchOf(json({ data: [{ url: "http://pictures.example/b.png" }] })));
-      call.setRequest("chat", {
+      const { upstream, attempt } = upstreamOf(fetchOf(json({ data: [{ url: "http://pictures.example/b.png" }] })));
+      attempt.run.request = {
         messages: [{ content: [{ image_url: { url: "http://pictures.example/a.png" } }] }],
-      } as never);
+      } as never;
       await upstream.json("/a", {});
       expect((await errorOf(upstream.download(url))).message).toContain("only https is fetched");
     },

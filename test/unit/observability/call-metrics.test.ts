@@ -1,16 +1,19 @@
 import { describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import { type ChatChunk, UpstreamFault } from "../../../src/contract/index.ts";
-import { executeCall, HttpCall } from "../../../src/http/lifecycle/handle-call.ts";
+import { executeCall } from "../../../src/http/lifecycle/handle-call.ts";
+import { HttpCall } from "../../../src/http/lifecycle/http-call.ts";
+import { resolveModels } from "../../../src/http/lifecycle/resolve-models.ts";
 import { CallMemory } from "../../../src/http/memory/call-memory.ts";
+import type { Route } from "../../../src/kernel/index.ts";
 import { CallMetrics } from "../../../src/observability/metrics/call-metrics.ts";
 import { addCommitMetrics } from "../../../src/observability/metrics/gateway-metrics.ts";
 import { type MetricLine, readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { httpOf } from "../http/support.ts";
 import { Sink } from "../kernel/streams.ts";
-import { chatCall, createPlugin, newCall } from "../kernel/support.ts";
+import { attemptOf, chatModel, createPlugin, newCall, runOf } from "../kernel/support.ts";
 
-const request = { model: "chat-1", messages: [{ role: "user" as const, content: "Say hello" }] };
+const chat = { model: "chat-1", messages: [{ role: "user" as const, content: "Say hello" }] };
 const nowMs = 1_790_000_000_500;
 const ofModel = { model: "chat-1", plugin: "acme" };
 
@@ -29,12 +32,17 @@ function observedGateway(plugins?: Parameters<typeof httpOf>[0]) {
   const { metrics, lines, read } = metricsOf(http.clock.now);
   const deps = { ...http.deps, kernel: { ...http.kernel, observer: metrics } };
   const call = (changes: object = {}, sink?: Sink<ChatChunk>) => {
-    const options = { capability: "chat" as const, request: { ...request, ...changes }, ...(sink && { sink }) };
-    return executeCall(
-      deps,
-      new HttpCall(newCall(), new Request("http://gateway.example/"), { memory: new CallMemory(deps.memory, "acct") }),
-      options,
-    ).catch(() => undefined);
+    const options = { capability: "chat" as const, request: { ...chat, ...changes }, ...(sink && { sink }) };
+    const request = new Request("http://gateway.example/");
+    const one = new HttpCall(newCall().request, request, {
+      capability: "chat",
+      memory: new CallMemory(deps.memory, "acct"),
+    });
+    const run = async () => {
+      resolveModels(deps, one, options.request);
+      return await executeCall(deps, one, options);
+    };
+    return run().catch(() => undefined);
   };
   return { lines, read, call, clock: http.clock };
 }
@@ -95,17 +103,17 @@ describe("CallMetrics", () => {
       { plugin: "acme", outcome: "plugin", value: 1 },
     ]);
     expect(await all(lines, "calls_total")).toEqual([
-      { capability: "chat", model: "chat-1", plugin: "none", status: "500", state: "released", value: 1 },
+      { capability: "chat", ...ofModel, status: "500", state: "released", value: 1 },
     ]);
-    expect(await all(lines, "usage_total")).toEqual([{ model: "chat-1", plugin: "none", source: "none", value: 1 }]);
+    expect(await all(lines, "usage_total")).toEqual([{ ...ofModel, source: "none", value: 1 }]);
   });
 
   test("count usage without cost, and calls that cost more than their hold", async () => {
     const { metrics, read } = metricsOf(undefined, (model) => model === "chat-1");
     for (const cost of [0, undefined, 10, 11]) {
-      const call = chatCall();
-      call.model = "chat-1";
-      call.hold = {
+      const call = newCall();
+      const run = runOf(call, { model: chatModel, compiledPrice: undefined, routes: [] });
+      run.hold = {
         callId: call.id,
         heldNanodollars: 10,
         heldTokens: 0,
@@ -113,9 +121,9 @@ describe("CallMetrics", () => {
         availableTokens: 0,
         limits: {} as never,
       };
-      call.meters = { outputToken: 5, audioMs: 1500 };
-      call.usageSource = "estimated";
-      call.costNanodollars = cost;
+      run.meters = { outputToken: 5, audioMs: 1500 };
+      run.usageSource = "estimated";
+      run.costNanodollars = cost;
       metrics.ended(call);
     }
     expect(await read("zero_cost_calls_total", { model: "chat-1", premium: "true" })).toBe(2);
@@ -129,10 +137,12 @@ describe("CallMetrics", () => {
   test("have a bounded number of series", async () => {
     const { metrics, lines, read } = metricsOf();
     for (let index = 0; index < 6_000; index++) {
-      const call = chatCall();
-      call.model = `model-${index}`;
+      const model = { ...chatModel, id: `model-${index}` };
+      const call = newCall();
+      runOf(call, { model, compiledPrice: undefined, routes: [] });
       metrics.ended(call);
-      metrics.attempted(call, { plugin: { name: `plugin-${index}` } } as never, nowMs);
+      const route = { plugin: { name: `plugin-${index}` }, model } as Route;
+      metrics.attempted(attemptOf(route));
     }
     const models = new Set((await all(lines, "calls_total")).map(({ model }) => model));
     expect(models.size).toBe(5_001);
@@ -152,8 +162,8 @@ describe("CallMetrics", () => {
     const clock = { nowMs };
     const { metrics, read } = metricsOf(() => clock.nowMs);
     for (const ms of [5, 6, 400_000]) {
-      const call = chatCall();
-      clock.nowMs = call.openedAt + ms;
+      const call = newCall();
+      clock.nowMs = call.request.startedMs + ms;
       metrics.ended(call);
     }
     const buckets = await Promise.all(

@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import { builtIns } from "../../../plugins/index.ts";
 import { type ChatChunk, costNanodollars, type Meters } from "../../../src/contract/index.ts";
-import { runCall } from "../../../src/kernel/index.ts";
 import { Sink } from "../kernel/streams.ts";
-import { chatCall, createBench } from "../kernel/support.ts";
+import { chatCall, createBench, runCall } from "../kernel/support.ts";
 
 /** A call of a model whose provider gives this answer, and what it was asked. */
 async function callOf(plugin: string, request: Record<string, unknown>, answer: () => Response) {
@@ -82,7 +81,7 @@ test("a streamed prompt that Claude keeps for an hour is held, charged and shown
   const { meters, costNanodollars: cost = Number.NaN } = ledger.settlement;
   // 10 × $3 + 20 × $0.30 + 30 × $3.75 + 40 × $6 + 5 × $15 a million.
   expect([cost, meters.cacheWrite1hToken]).toEqual([463_500, 40]);
-  expect(costNanodollars(call.modelEntry.compiledPrice as never, { cacheWrite1hToken: 100 })).toBe(600_000);
+  expect(costNanodollars(call.run?.modelEntry.compiledPrice as never, { cacheWrite1hToken: 100 })).toBe(600_000);
   expect(ledger.claims[0]?.holdNanodollars).toBeGreaterThanOrEqual(106 * 6000);
 });
 

@@ -1,23 +1,27 @@
 import { expect, test } from "bun:test";
 import { GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
-import { buildRegistry, CallContext, ConnectionError, type Route } from "../../../src/kernel/index.ts";
+import { buildRegistry, type CancelReason, ConnectionError, type Route } from "../../../src/kernel/index.ts";
 import { RouteStats } from "../../../src/providers/route-stats.ts";
 import { helloPlugin } from "../http/support.ts";
-import { caller } from "../kernel/support.ts";
+import { attemptOf } from "../kernel/support.ts";
 
 function setup() {
   const { registry } = buildRegistry([helloPlugin], () => ({ keys: ["key-one", "key-two"] }));
   const [{ routes } = { routes: [] }] = registry.modelEntries;
   const route = routes[0] as Route;
+  const [, second] = [route.keys.take(0), route.keys.take(0)];
   const stats = new RouteStats(
     undefined,
     () => 1000,
     () => 5000,
   );
-  const attempt = (error?: unknown, change: Partial<CallContext> = {}) => {
-    const call = Object.assign(new CallContext("req", 0, caller), { keyIndex: 1, currentRoute: route, ...change });
-    stats.attempted(call, route, 900, error);
-    return call;
+  const attempt = (error?: unknown, cancelReason?: CancelReason) => {
+    const made = attemptOf(route, second);
+    made.run.call.cancelReason = cancelReason;
+    if (error === undefined) made.isAnswered = true;
+    else made.fail(error, 1000);
+    stats.attempted(made);
+    return made.run;
   };
   return { stats, route, attempt };
 }
@@ -46,9 +50,11 @@ test.each([
 
 test("a client that leaves counts against no route, and an answer that breaks off does", () => {
   const { stats, route, attempt } = setup();
-  attempt(new UpstreamFault("bad_response", "x"), { cancelReason: "client_disconnected" });
+  attempt(new UpstreamFault("bad_response", "x"), "client_disconnected");
   expect(stats.ofRoute(route).calls).toBe(0);
-  const call = attempt(undefined, { route: helloPlugin.name, errorCode: "upstream_error" });
-  stats.ended(call, new Request("http://gateway.example"));
+  const run = attempt();
+  run.error = new GatewayError("upstream_error", "The stream ended early");
+  run.errorCode = "upstream_error";
+  stats.ended(run.call, new Request("http://gateway.example"));
   expect(stats.ofRoute(route)).toMatchObject({ calls: 1, errors: 1, lastError: { reason: "the answer broke off" } });
 });

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatChunk, GatewayError } from "../../../../src/contract/index.ts";
-import { executeCall, HttpCall } from "../../../../src/http/lifecycle/handle-call.ts";
+import { type ChatChunk, type ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
+import type { HttpDeps } from "../../../../src/http/deps.ts";
+import { executeCall } from "../../../../src/http/lifecycle/handle-call.ts";
+import { HttpCall } from "../../../../src/http/lifecycle/http-call.ts";
+import { resolveModels } from "../../../../src/http/lifecycle/resolve-models.ts";
 import { CallMemory } from "../../../../src/http/memory/call-memory.ts";
 import { MemoryAccountant } from "../../../../src/http/memory/memory-accountant.ts";
 import { completionOf, Sink } from "../../kernel/streams.ts";
@@ -11,14 +14,21 @@ import { goodKey, helloPlugin, httpOf } from "../support.ts";
 function contextOf(request = new Request("http://gateway.example/")) {
   const idleSeconds: number[] = [];
   const server = { requestIP: () => null, timeout: (_: Request, seconds: number) => void idleSeconds.push(seconds) };
-  const call = new HttpCall(newCall(), request, {
+  const call = new HttpCall(newCall().request, request, {
     memory: new CallMemory(new MemoryAccountant(2 ** 28), "acct"),
+    capability: "chat",
     server,
   });
   return { call, idleSeconds };
 }
 
 const request = { model: "chat-1", messages: [{ role: "user" as const, content: "Say hello" }] };
+
+/** Finds the model of a request and runs it. */
+async function execute(deps: HttpDeps, call: HttpCall, body: ChatRequest = request, sink?: Sink<ChatChunk>) {
+  resolveModels(deps, call, body);
+  return await executeCall(deps, call, { capability: "chat", request: body, ...(sink && { sink }) });
+}
 
 describe("executeCall", () => {
   test("keeps the socket open while the provider thinks, and only then", async () => {
@@ -30,15 +40,15 @@ describe("executeCall", () => {
         return completionOf("Hello");
       },
     });
-    await executeCall(httpOf([plugin]).deps, call, { capability: "chat", request });
+    await execute(httpOf([plugin]).deps, call);
     expect([during, idleSeconds]).toEqual([[[0]], [0, 255]]);
   });
 
   test("writes one line for each call, also for one that never became one", async () => {
     const { deps, log } = httpOf();
-    await executeCall(deps, contextOf().call, { capability: "chat", request });
+    await execute(deps, contextOf().call);
     const wrong = { ...request, model: "nobody" };
-    await executeCall(deps, contextOf().call, { capability: "chat", request: wrong }).catch(() => undefined);
+    await execute(deps, contextOf().call, wrong).catch(() => undefined);
     const lines = log.lines.filter(({ event }) => event === "call").map(({ fields }) => fields);
     expect(lines).toMatchObject([
       {
@@ -64,7 +74,7 @@ describe("executeCall", () => {
       },
     });
     const { deps, log } = httpOf([failing]);
-    await executeCall(deps, contextOf().call, { capability: "chat", request }).catch(() => undefined);
+    await execute(deps, contextOf().call).catch(() => undefined);
     expect(log.lines.at(-1)?.fields).toMatchObject({ attempts: 1, warnings: ["top_k was left out"] });
   });
 
@@ -73,7 +83,7 @@ describe("executeCall", () => {
     const { deps, ledger } = httpOf([helloPlugin]);
     const sink = new Sink<ChatChunk>();
     const streamed = { ...request, stream: true };
-    await executeCall(deps, call, { capability: "chat", request: streamed, sink }).catch(() => undefined);
+    await execute(deps, call, streamed, sink).catch(() => undefined);
     expect(ledger.settlement).toMatchObject({ outcome: "released", status: 499 });
   });
 });

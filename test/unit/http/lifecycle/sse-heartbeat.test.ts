@@ -1,14 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { SseHeartbeat } from "../../../../src/http/sse/heartbeat.ts";
 import { SseStream } from "../../../../src/http/sse/stream.bun.ts";
-import { newCall } from "../../kernel/support.ts";
 
 const comment = ": keep-alive\n\n";
 
 /** A stream under a keeper whose timer never comes: the test ticks. */
 function keptOutlet() {
   const keeper = new SseHeartbeat(1_000_000_000);
-  const sink = new SseStream<string>(newCall(), (text) => text);
+  const sink = new SseStream<string>({ cancel: () => undefined }, (text) => text);
   keeper.add(sink);
   const end = async () => {
     keeper.delete(sink);

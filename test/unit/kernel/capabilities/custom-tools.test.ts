@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Call, ChatChunk, ChatCompletion, ChatRequest } from "../../../../src/contract/index.ts";
-import { runCall } from "../../../../src/kernel/index.ts";
 import { completionOf, FakeStream, Sink } from "../streams.ts";
-import { callOf, createBench, createPlugin, rejectionOf } from "../support.ts";
+import { callOf, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 
 const tools = [{ type: "custom", custom: { name: "apply_patch" } }];
 const called = { id: "call_1", type: "custom", custom: { name: "apply_patch", input: "*** Begin" } };

@@ -9,9 +9,8 @@ import {
   type Model,
   UpstreamFault,
 } from "../../../../src/contract/index.ts";
-import { runCall } from "../../../../src/kernel/index.ts";
 import { floatsToBase64 } from "../../../../src/lib/base64.ts";
-import { callOf, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
+import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {

@@ -7,9 +7,8 @@ import {
   UpstreamFault,
 } from "../../../../src/contract/index.ts";
 import { fanOutMax } from "../../../../src/kernel/capabilities/fan-out.ts";
-import { runCall } from "../../../../src/kernel/index.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "../streams.ts";
-import { chatCall, createBench, createPlugin, rejectionOf } from "../support.ts";
+import { chatCall, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 
 const parts = (cached: number): ChatUsage => ({
   prompt_tokens: 10,

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { builtIns } from "../../../../plugins/index.ts";
 import type { Model } from "../../../../src/contract/index.ts";
-import { runCall } from "../../../../src/kernel/index.ts";
 import { bench, listed, works } from "../fallback-bench.ts";
-import { caller, chatCall, createBench, rejectionOf } from "../support.ts";
+import { caller, chatCall, createBench, rejectionOf, runCall } from "../support.ts";
 
 const all = ["vision", "tools", "json_schema", "audio", "pdf"] as const;
 const rows: Record<string, Partial<Model>> = {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { GeneratedImages, ImagesRequest, Model } from "../../../../src/contract/index.ts";
-import { runCall } from "../../../../src/kernel/index.ts";
-import { callOf, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
+import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const price = { image: { usd: "0.04", per: 1 }, markupPercent: 15 };

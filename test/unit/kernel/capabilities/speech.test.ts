@@ -1,12 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { type Model, type Speech, type SpeechRequest, UpstreamFault } from "../../../../src/contract/index.ts";
 import { splitText } from "../../../../src/kernel/audio/split-text.ts";
-import { runCall } from "../../../../src/kernel/index.ts";
 import { readWav } from "../../../../src/lib/wav.ts";
 import { writeWav } from "../../../../src/sdk/index.ts";
 import { fetchOf, refused, settled, silence } from "../fake-fetch.ts";
 import { FakeStream, Sink } from "../streams.ts";
-import { callOf, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
+import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
@@ -177,14 +176,14 @@ describe("speech", () => {
   ])("in OpenAI's voice %s is spoken in %s, and the caller is told", async (voice, spoken, ignored) => {
     const { done, asked, call } = ask({ voice });
     await done;
-    expect([asked[0]?.voice, [...call.ignored]]).toEqual([spoken, ignored]);
+    expect([asked[0]?.voice, [...(call.run?.ignored ?? [])]]).toEqual([spoken, ignored]);
   });
 
   test("keeps OpenAI's voice for a model that has it, or whose voices are not known", async () => {
     for (const voices of [["alloy", "tara"], undefined]) {
       const { done, asked, call } = ask({ voice: "alloy" }, undefined, { voices } as Partial<Model>);
       await done;
-      expect([asked[0]?.voice, call.ignored.size]).toEqual(["alloy", 0]);
+      expect([asked[0]?.voice, call.run?.ignored.size]).toEqual(["alloy", 0]);
     }
   });
 });

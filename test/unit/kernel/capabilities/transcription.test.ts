@@ -5,10 +5,9 @@ import {
   type Transcript,
   type TranscriptionRequest,
 } from "../../../../src/contract/index.ts";
-import { runCall } from "../../../../src/kernel/index.ts";
 import { chunk, fileOf, flacFrames, flacHead, wavHead } from "../../../support/audio-files.ts";
 import { wavFile } from "../../../support/wav.ts";
-import { callOf, chatModel, createBench, createPlugin, FakeLedger, rejectionOf } from "../support.ts";
+import { callOf, chatModel, createBench, createPlugin, FakeLedger, rejectionOf, runCall } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
@@ -124,5 +123,5 @@ test("fields that no transcription takes are named to the caller, under names th
   const unknownFields = ["include[]", "chunking_strategy", "a\r\nb", "x".repeat(65)];
   const call = callOf("transcription", { model: "hear-1", file, unknownFields });
   await runCall(bench.kernel, call);
-  expect([...call.ignored]).toEqual(["include[]", "chunking_strategy"]);
+  expect([...(call.run?.ignored ?? [])]).toEqual(["include[]", "chunking_strategy"]);
 });

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { runCall } from "../../../../src/kernel/index.ts";
 import { expectAllowed, mayUse } from "../../../../src/kernel/routing/allowed-models.ts";
 import { bench, listed, unavailable, withVirtual, works } from "../fallback-bench.ts";
-import { caller, chatCall, rejectionOf } from "../support.ts";
+import { caller, chatCall, rejectionOf, runCall } from "../support.ts";
 
 describe("the lists of a key and its account", () => {
   test.each<[key: string[] | undefined, account: string[] | undefined, allowed: string]>([

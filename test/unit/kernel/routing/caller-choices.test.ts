@@ -6,12 +6,12 @@ import {
   type ChatRequest,
   fromIterable,
 } from "../../../../src/contract/index.ts";
-import { describeRoutes, runCall } from "../../../../src/kernel/index.ts";
+import { describeRoutes } from "../../../../src/kernel/index.ts";
 import { classifyError } from "../../../../src/sdk/index.ts";
 import { fetchOf, json, refused, settled } from "../fake-fetch.ts";
 import { type Chat, listed, withVirtual } from "../fallback-bench.ts";
 import { completionOf, Sink, textChunk } from "../streams.ts";
-import { type Bench, chatCall, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
+import { type Bench, chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 
 const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
 
@@ -71,7 +71,7 @@ describe("a stream that lasts longer than a call may", () => {
       call.setDeadline(bench.clock.timeouts, bench.clock.nowMs);
       bench.clock.pass(0);
       await done;
-      return call.model;
+      return call.run?.model;
     };
     expect([await askFirst(), await askFirst(), await askFirst()]).toEqual(["a", "a", "a"]);
   });

@@ -6,11 +6,10 @@ import {
   type ChatRequest,
   fromIterable,
 } from "../../../../src/contract/index.ts";
-import { runCall } from "../../../../src/kernel/index.ts";
-import { attemptsMax } from "../../../../src/kernel/routing/failover.ts";
+import { attemptsMax } from "../../../../src/kernel/failover.ts";
 import { failedBy, fetchOf, json, liveBody, refused, settled } from "../fake-fetch.ts";
 import { completionOf, Sink, textChunk } from "../streams.ts";
-import { chatCall, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
+import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 
 const chat = (call: Call<ChatRequest>) => call.upstream.json<ChatCompletion>("/chat", { model: call.model.upstreamId });
 const acme = createPlugin({ chat });

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { fromIterable, UpstreamFault } from "../../../../src/contract/index.ts";
-import { describeRoutes, runCall } from "../../../../src/kernel/index.ts";
+import { describeRoutes } from "../../../../src/kernel/index.ts";
 import { fetchOf, json } from "../fake-fetch.ts";
 import { bench, type Chat, listed, works } from "../fallback-bench.ts";
 import { completionOf, Sink } from "../streams.ts";
-import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf } from "../support.ts";
+import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
 
 const confused: Chat = () => Promise.reject(new TypeError("x is undefined"));
 

@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { UpstreamFault } from "../../../../src/contract/index.ts";
-import { runCall } from "../../../../src/kernel/index.ts";
 import { completionOf } from "../streams.ts";
-import { caller, chatCall, chatModel, createBench, createPlugin } from "../support.ts";
+import { caller, chatCall, chatModel, createBench, createPlugin, runCall } from "../support.ts";
 
 const names = ["acme", "bolt", "core"];
 
@@ -24,8 +23,7 @@ function gateway(rows: Record<string, object> = {}, broken: readonly string[] = 
     Response.json({ key: new Headers(headers).get("authorization")?.slice("Bearer ".length) });
   const { kernel } = createBench(plugins, { credentials, fetch, random: Math.random });
   return async (session?: string, accountId = "account-1") => {
-    const call = chatCall({}, { caller: { ...caller, accountId } });
-    call.session = session;
+    const call = chatCall({}, { caller: { ...caller, accountId }, session });
     return (await runCall(kernel, call))?.choices[0]?.message.content as string;
   };
 }

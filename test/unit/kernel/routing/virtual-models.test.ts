@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayError, Model } from "../../../../src/contract/index.ts";
-import { CallContext, runCall } from "../../../../src/kernel/index.ts";
 import { bench, type Chat, listed, unavailable, withVirtual, works } from "../fallback-bench.ts";
-import { caller, chatCall, rejectionOf } from "../support.ts";
+import { caller, chatCall, rejectionOf, runCall } from "../support.ts";
 
 describe("a virtual model", () => {
   test("is served by its members, and the answer names the one that did", async () => {
@@ -10,7 +9,7 @@ describe("a virtual model", () => {
     withVirtual(one, { id: "fast", models: ["a", "b"] });
     const call = chatCall({ model: "fast" });
     expect((await runCall(one.kernel, call))?.model).toBe("b");
-    expect(call.isSuccession).toBe(false);
+    expect(call.run?.isSuccession).toBe(false);
   });
 
   test("takes members that are not served for granted, and is not found when none is", async () => {
@@ -63,8 +62,7 @@ describe("a virtual model", () => {
     expect((await runCall(one.kernel, chatCall({ model: "any" })))?.model).toBe("b");
     withVirtual(one, { ...weighted, models: ["a", "b"] });
     const serve = async (session: string) => {
-      const call = chatCall({ model: "any" });
-      call.session = session;
+      const call = chatCall({ model: "any" }, { session });
       return (await runCall(one.kernel, call))?.model;
     };
     const sessions = Array.from({ length: 40 }, (_, index) => `session-${index}`);
@@ -85,8 +83,7 @@ describe("a virtual model", () => {
     const { clock } = one;
     withVirtual(one, { id: "any", models: ["a", "b"], strategy: "fastest" });
     const serve = async () => {
-      const { id, caller: by } = chatCall();
-      const call = new CallContext(id, clock.nowMs, by).setRequest("chat", chatCall({ model: "any" }).request);
+      const call = chatCall({ model: "any" }, { openedAt: clock.nowMs });
       return (await runCall(one.kernel, call))?.model;
     };
     expect([await serve(), await serve(), await serve(), await serve()]).toEqual(["a", "b", "b", "b"]);

@@ -1,20 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { readCredential, type UpstreamRequestOptions } from "../../../../src/contract/index.ts";
+import type { UpstreamRequestOptions } from "../../../../src/contract/index.ts";
 import type { Route } from "../../../../src/kernel/routing/registry.ts";
 import { HttpClient } from "../../../../src/kernel/upstream/http-client.ts";
 import type { UpstreamBounds } from "../../../../src/kernel/upstream/network.ts";
 import { BoundUpstream } from "../../../../src/kernel/upstream/upstream.ts";
 import { fetchOf, json, liveBody, refused, settled, silence } from "../fake-fetch.ts";
-import { createBench, createPlugin, faultOf, newCall } from "../support.ts";
+import { attemptOf, createBench, createPlugin, faultOf } from "../support.ts";
 
 const plugin = createPlugin({ chat: () => Promise.reject(new Error("not asked")) });
 const route = createBench([plugin]).kernel.registry.byName("chat-1")?.routes[0] as Route;
 
 function upstreamOf(fetch: ReturnType<typeof fetchOf>, bounds: Partial<UpstreamBounds> = {}) {
   const { network, clock } = createBench([plugin], { fetch, bounds });
-  const call = newCall();
-  return { upstream: new BoundUpstream(network, route, readCredential("key-a"), call), clock, call };
+  const attempt = attemptOf(route);
+  return { upstream: new BoundUpstream(network, attempt), clock, attempt, call: attempt.run.call };
 }
 
 async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
@@ -36,11 +36,11 @@ describe("a request to a provider", () => {
   test("goes to the base URL with the key, and follows no redirect", async () => {
     const fetch = fetchOf(json({ fine: true }));
     const init: UpstreamRequestOptions = { headers: { "x-version": "2" } };
-    const { upstream, call } = upstreamOf(fetch);
+    const { upstream, attempt } = upstreamOf(fetch);
     expect(await upstream.json<unknown>("/chat?a=b", { hello: 1 }, init)).toEqual({ fine: true });
     const [asked] = fetch.asked;
     expect(asked).toMatchObject({ url: "https://acme.example/v1/chat?a=b", key: "key-a", body: { hello: 1 } });
-    expect(asked?.init).toMatchObject({ method: "POST", redirect: "manual", signal: call.signal });
+    expect(asked?.init).toMatchObject({ method: "POST", redirect: "manual", signal: attempt.signal });
     expect(asked?.init.headers).toMatchObject({ "content-type": "application/json", "x-version": "2" });
   });
 
@@ -132,12 +132,7 @@ test("a compressed answer without a length is read by the platform's fetch", asy
   });
   const { network } = createBench([plugin]);
   const here = { ...route, baseUrl: `http://127.0.0.1:${server.port}` };
-  const upstream = new BoundUpstream(
-    { ...network, client: new HttpClient(fetch, Date.now) },
-    here,
-    readCredential("a"),
-    newCall(),
-  );
+  const upstream = new BoundUpstream({ ...network, client: new HttpClient(fetch, Date.now) }, attemptOf(here));
   expect(await upstream.json<unknown>("/a", {})).toEqual({ fine: true });
   await server.stop(true);
 });
@@ -188,9 +183,9 @@ describe("silence", () => {
   const bounds = { firstByteMsMax: 1000, idleMsMax: 500 };
 
   test("before the head ends the attempt after the first deadline, not before, and leaves the call to another", async () => {
-    const { upstream, clock, call } = upstreamOf(fetchOf(silence), bounds);
+    const { upstream, clock, call, attempt } = upstreamOf(fetchOf(silence), bounds);
     const asked = faultOf(upstream.json("/a", {}));
-    const { signal } = call;
+    const { signal } = attempt;
     clock.pass(999);
     expect(signal.aborted).toBe(false);
     clock.pass(1);

@@ -1,9 +1,8 @@
 import { expect, test } from "bun:test";
 import type { ChatChunk } from "modelgate/plugin";
 import gemini from "../../../../plugins/gemini/index.ts";
-import { runCall } from "../../../../src/kernel/index.ts";
 import { Sink } from "../../kernel/streams.ts";
-import { chatCall, createBench } from "../../kernel/support.ts";
+import { chatCall, createBench, runCall } from "../../kernel/support.ts";
 
 const usageMetadata = { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 };
 /** A million tokens in and out: $0.75 and $3.75, half of it by flex, and 1.8 times as much by priority. */
@@ -55,5 +54,5 @@ test.each([
 ])("%s is not sent to %s", async (asked, model, isIgnored) => {
   const { sent, call } = await callOf({ model, service_tier: asked }, "standard");
   expect(Object.keys(sent ?? {})).not.toContain("serviceTier");
-  expect(call.ignored.has("service_tier")).toBe(isIgnored);
+  expect(call.run?.ignored.has("service_tier")).toBe(isIgnored);
 });

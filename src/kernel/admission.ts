@@ -1,17 +1,116 @@
+/**
+ * What a call may cost is held before a provider is asked. {@link admit} takes the most that the request can use, or of a
+ * stream that can be followed a first part of it; where less than the most is left, the request is lowered to that. The
+ * hold of a stream then grows with its output: {@link GrowingHold}.
+ */
 import {
+  type Capability,
   type ChatChunk,
   type ChunkChoice,
   type Extension,
   GatewayError,
   type Hold,
   type Ledger,
+  type Meters,
+  sumTokens,
 } from "../contract/index.ts";
 import { isRecord } from "../lib/json.ts";
+import type { ModelRun, OutputHold } from "./call.ts";
 import { tokensMax } from "./normalize/prompt-bounds.ts";
+import { toQuotaTokens } from "./normalize/usage.ts";
+import { costMaxOfRun } from "./service-tier.ts";
+import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 
+/** The errors of a caller without the funds for a call. */
+export const fundErrors: ReadonlySet<string> = new Set(["insufficient_balance", "budget_exceeded", "quota_exceeded"]);
+
+/**
+ * Admits a run. A prompt that its provider can count far lower than the gateway can bound it is counted where its bound is
+ * more than the caller can pay; that is a request of its own to the caller's limits.
+ *
+ * @throws {GatewayError} When a limit is reached or the caller cannot pay for it.
+ */
+export async function admit<C extends Capability>(
+  kernel: Kernel,
+  run: ModelRun<C>,
+  handler: CapabilityHandler<C>,
+): Promise<void> {
+  try {
+    await holdFor(kernel, run, handler);
+  } catch (refusal) {
+    const isOfFunds = refusal instanceof GatewayError && fundErrors.has(refusal.code);
+    if (!isOfFunds || !(await handler.countPrompt?.(kernel, run))) throw refusal;
+    await holdFor(kernel, run, handler);
+  }
+}
+
+async function holdFor<C extends Capability>(
+  kernel: Kernel,
+  run: ModelRun<C>,
+  handler: CapabilityHandler<C>,
+): Promise<void> {
+  const { ledger } = kernel;
+  const { model, compiledPrice } = run.modelEntry;
+  const { caller, capability, session, openedAt } = run.call.request;
+  const upper = handler.upperBound(run);
+  const most = toHold(run, upper);
+  const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(run, upper);
+  const first = growth === undefined ? upper : growth.boundOf(Math.min(growth.stepTokens, growth.outputTokensMax()));
+  const wanted = toHold(run, first);
+  const least = handler.lowerBound === undefined ? most : toHold(run, handler.lowerBound(run, upper));
+  const hold = await ledger.admit({
+    callId: run.ledgerId,
+    caller,
+    model: model.id,
+    capability,
+    premium: model.premium,
+    holdNanodollars: wanted.nanodollars,
+    minNanodollars: least.nanodollars,
+    holdTokens: wanted.tokens,
+    minTokens: least.tokens,
+    limitTokens: sumTokens(first) ?? handler.promptTokens?.(run) ?? 0,
+    priceVersion: compiledPrice?.version,
+    session,
+    openedAt,
+  });
+  run.hold = hold;
+  const { heldNanodollars, heldTokens, availableNanodollars, availableTokens } = hold;
+  const [maxNanodollars, maxTokens] =
+    growth === undefined ? [heldNanodollars, heldTokens] : [availableNanodollars, availableTokens];
+  const covers = ({ nanodollars, tokens }: HoldAmount) => nanodollars <= maxNanodollars && tokens <= maxTokens;
+  run.upper = upper;
+  if (!covers(most)) handler.lower?.(run, upper, (meters) => covers(toHold(run, meters)));
+  if (growth === undefined) return;
+  run.growingHold = new GrowingHold({
+    ledger,
+    hold,
+    amountOf: (outputTokens) => toHold(run, growth.boundOf(outputTokens)),
+    limitTokensOf: (outputTokens) => sumTokens(growth.boundOf(outputTokens)) ?? 0,
+    stepTokens: growth.stepTokens,
+    outputTokensMax: growth.outputTokensMax(),
+    hidden: toHidden(kernel, run, growth),
+  });
+}
+
+function toHidden(
+  { network, now }: Kernel,
+  { call }: ModelRun,
+  { hiddenTokensPerSecond: tokensPerSecond }: Growth,
+): HiddenOutput | undefined {
+  if (tokensPerSecond === undefined) return undefined;
+  return { tokensPerSecond, timeouts: network.timeouts, now, end: call.endWith.bind(call) };
+}
+
+/** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */
+function toHold(run: ModelRun, meters: Meters): HoldAmount {
+  const { model } = run.modelEntry;
+  if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
+  return { nanodollars: costMaxOfRun(run, meters) ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
+}
+
 /** What usage takes of the wallet, or of the free quota. */
-export interface HoldAmount {
+interface HoldAmount {
   nanodollars: number;
   tokens: number;
 }
@@ -52,7 +151,7 @@ const watchMs = 100;
  * which waits only if the hold does not cover what comes next. A byte of output counts as a token, of which it has one at
  * the most; hidden output counts by the time in which it can have been made.
  */
-export class GrowingHold {
+export class GrowingHold implements OutputHold {
   readonly #options: GrowingHoldOptions;
   /** The output that has come, in tokens at most. */
   #used = 0;

@@ -1,8 +1,9 @@
 import { RefusedKeyError } from "../../accounts/index.ts";
 import type { GatewayError } from "../../contract/index.ts";
+import type { Call } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readClientRequestId } from "./client-names.ts";
-import type { HttpCall } from "./handle-call.ts";
+import type { HttpCall } from "./http-call.ts";
 
 const modelCharactersMax = 100;
 const pathCharactersMax = 200;
@@ -21,10 +22,10 @@ interface Refused {
 /** Tells the request log of a request that did not become a call, if its API key is known. An admitted call has a row. */
 export function recordRefusal(deps: HttpDeps, { id, openedAt, request, call, error, status }: Refused): void {
   const caller = call?.caller ?? (error instanceof RefusedKeyError ? error.key : undefined);
-  if (deps.refusals === undefined || caller === undefined || call?.hold !== undefined) return;
+  if (deps.refusals === undefined || caller === undefined || call?.execution?.run?.hold !== undefined) return;
   const model = call?.model ?? call?.requestedModel;
   deps.refusals.add({
-    id: call?.ledgerId ?? id,
+    id: call?.execution?.run?.ledgerId ?? id,
     account_id: caller.accountId,
     key_id: caller.keyId,
     opened_at: openedAt,
@@ -45,4 +46,34 @@ export function recordRefusal(deps: HttpDeps, { id, openedAt, request, call, err
 /** PostgreSQL stores neither null characters nor halves of surrogate pairs. */
 function toStorable(text: string, charactersMax: number): string {
   return text.slice(0, charactersMax).replaceAll("\0", "").toWellFormed();
+}
+
+/** Tells metrics, traces and the operator's log of a call that has ended, whatever became of it. */
+export function recordEnd(deps: HttpDeps, call: Call, httpRequest: Request): void {
+  deps.kernel.observer?.ended(call, httpRequest);
+  const { request, run, state, warnings, failures } = call;
+  deps.log.info("call", {
+    call: call.id,
+    client_request_id: request.clientRequestId,
+    account: request.caller.accountId,
+    key: request.caller.keyId,
+    subject: request.caller.token?.subject,
+    end_user: request.caller.token?.endUser,
+    capability: request.capability,
+    protocol: request.protocol,
+    session: request.session,
+    model: run?.model,
+    route: run?.plugin,
+    status: call.status,
+    state,
+    error: call.errorCode,
+    usage: state === "refused" ? undefined : run?.meters,
+    usage_source: run?.usageSource ?? "none",
+    cost_nanodollars: run?.costNanodollars,
+    first_byte_ms: run?.firstByteMs,
+    duration_ms: deps.kernel.now() - request.startedMs,
+    attempts: call.attempts,
+    tried: failures.length === 0 ? undefined : failures,
+    warnings: warnings.length === 0 ? undefined : warnings,
+  });
 }

@@ -1,0 +1,522 @@
+/**
+ * The four objects of a call. A {@link ClientRequest} is what came in and never changes. A {@link Call} is the life of it
+ * until the answer has ended: it can be cancelled, has a deadline, and tells what became of it. A {@link ModelRun} is one
+ * model that is tried for it, with its own hold, usage and row in the ledger; a fallback to another model makes a new one,
+ * so that nothing of a model that failed is left for the next. An {@link Attempt} is one request to one route with one key.
+ * Each changes only by its own progress.
+ */
+import {
+  type Caller,
+  type Capability,
+  type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
+  type EmbeddingList,
+  type EmbeddingsBody,
+  type ErrorCode,
+  type GatewayError,
+  type GeneratedImages,
+  type Hold,
+  type ImagesRequest,
+  type Meters,
+  type ModerationRequest,
+  type Moderations,
+  type Ranking,
+  type RerankRequest,
+  type ServerEvent,
+  type SpeechRequest,
+  type Transcript,
+  type TranscriptionRequest,
+  UpstreamFault,
+  type UsageSource,
+} from "../contract/index.ts";
+import type { UsageMeter } from "./normalize/usage.ts";
+import type { Passthrough } from "./passthrough.ts";
+import type { PoolKey } from "./routing/health.ts";
+import type { Candidate, ModelEntry, Route } from "./routing/registry.ts";
+import type { SentRequest } from "./upstream/served.ts";
+import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
+import type { Sender } from "./upstream/upstream.ts";
+
+/** What each capability takes, answers and streams. A streamed answer goes to the sink, and the answer is `undefined`. */
+interface Exchanges {
+  chat: { request: ChatRequest; answer: ChatCompletion | undefined; sink: ChatSink };
+  embeddings: { request: EmbeddingsBody; answer: EmbeddingList; sink: never };
+  images: { request: ImagesRequest; answer: GeneratedImages; sink: never };
+  transcription: { request: TranscriptionRequest; answer: Transcript; sink: never };
+  moderation: { request: ModerationRequest; answer: Moderations; sink: never };
+  rerank: { request: RerankRequest; answer: Ranking; sink: never };
+  speech: { request: SpeechRequest; answer: undefined; sink: StreamSink<Uint8Array<ArrayBuffer>> };
+}
+
+export type RequestOf<C extends Capability> = Exchanges[C]["request"];
+export type AnswerOf<C extends Capability> = Exchanges[C]["answer"];
+export type SinkOf<C extends Capability> = Exchanges[C]["sink"];
+
+/** Receives a streamed answer. The kernel writes to it, the HTTP side sends. */
+export interface StreamSink<Chunk> {
+  /** The provider has begun to answer: the head may be sent. Called once, before the first chunk. */
+  open(): void;
+  /** Takes a chunk. Returns a promise when the client is behind, to be awaited before the next chunk. */
+  write(chunk: Chunk): Promise<void> | undefined;
+}
+
+/** The sink of a chat stream, whose provider may speak the client's own wire format. */
+export interface ChatSink extends StreamSink<ChatChunk> {
+  /** Takes an event in the client's own wire format; as `write`. */
+  pass(event: ServerEvent): Promise<void> | undefined;
+}
+
+/** Counts the memory that a call takes. */
+export interface CallMemoryBounds {
+  /** Whether what came in takes so long to walk through that each walk gets a turn of the event loop of its own. */
+  readonly isLarge: boolean;
+  /** Counts bytes until the call ends. @throws {GatewayError} When there is no room. */
+  reserve(bytes: number): void;
+  /** Counts bytes of the answer until it was sent; fewer than 0 are freed. @throws {GatewayError} When there is no room. */
+  reserveAnswer(bytes: number): void;
+}
+
+/** What a client sent, as the kernel takes it. It never changes. */
+export interface ClientRequest<C extends Capability = Capability> {
+  /** Also the `x-request-id` of the response. */
+  readonly id: string;
+  /** Milliseconds since 1970. */
+  readonly openedAt: number;
+  /** The same moment by {@link Kernel.now}, to measure from. */
+  readonly startedMs: number;
+  readonly caller: Caller;
+  readonly capability: C;
+  /** What is requested, in the uniform format. */
+  readonly body: RequestOf<C>;
+  /** Where a streamed answer goes; absent when the answer is wanted whole. */
+  readonly sink?: SinkOf<C> | undefined;
+  /** What the client speaks. Only chat has defaults of this API's own. */
+  readonly protocol: string;
+  /** What the client sent in a wire format of its own, where a route may speak that. */
+  readonly passthrough?: Passthrough | undefined;
+  /** The client's own id of the request. It is shown and logged, and never relied on. */
+  readonly clientRequestId?: string | undefined;
+  /** What the client calls its session, which sticks to a route and a key. A claim: it decides nothing else. */
+  readonly session?: string | undefined;
+  /** What the client calls requests of this kind, for statistics. */
+  readonly tag?: string | undefined;
+  /** Aborted when the client disconnects, which cancels a stream; absent for a request without a client. */
+  readonly signal?: AbortSignal | undefined;
+  /** A stream goes on when its client leaves, because the answer is stored. */
+  readonly outlivesClient?: boolean;
+  readonly forbidsStoring?: boolean;
+  /** Fields of the client's body that no route is sent. */
+  readonly leftOut?: readonly string[];
+  /** What was lost before the kernel saw the request, for the log. */
+  readonly warnings?: readonly string[];
+  /** Absent: nothing is counted. */
+  readonly memory?: CallMemoryBounds;
+}
+
+/** Why the gateway itself ended a call. */
+export type CancelReason = "client_disconnected" | "timeout" | "draining" | "hold_refused";
+
+/** How long a model that reasons may go on for a client that has left. */
+const runOnMsMax = 60_000;
+const warningsMax = 20;
+const warningCharactersMax = 500;
+
+/** One call, from its checked request to its log line. */
+export class Call<C extends Capability = Capability> {
+  readonly request: ClientRequest<C>;
+  /** The models that were tried, in order; the last one serves the call, or failed last. */
+  readonly runs: ModelRun<C>[] = [];
+  cancelReason: CancelReason | undefined = undefined;
+  /** Set by {@link endWith}. */
+  cancelError: GatewayError | undefined = undefined;
+  /** The client has left while the call goes on. */
+  clientLeft = false;
+  /** Why it was refused before any model was tried. */
+  refusal: GatewayError | undefined = undefined;
+  /** Warnings of plugins and of what translated the request, for the log. */
+  readonly warnings: string[];
+
+  #ended: AbortController | undefined = undefined;
+  #onCancel: () => void = () => undefined;
+  #timeout: Timeout | undefined = undefined;
+  #runOn: NodeJS.Timeout | undefined = undefined;
+
+  constructor(request: ClientRequest<C>) {
+    this.request = request;
+    this.warnings = request.warnings === undefined ? [] : [...request.warnings];
+    const { signal } = request;
+    if (signal?.aborted) this.#onDisconnect();
+    else signal?.addEventListener("abort", () => this.#onDisconnect());
+  }
+
+  get id(): string {
+    return this.request.id;
+  }
+
+  /** The model that is tried now, or was tried last; absent before the first. */
+  get run(): ModelRun<C> | undefined {
+    return this.runs.at(-1);
+  }
+
+  /** The attempts at all models. */
+  get attempts(): number {
+    let attempts = 0;
+    for (const run of this.runs) attempts += run.attempts.length;
+    return attempts;
+  }
+
+  /** The models that were tried in vain before the present one, and why. */
+  get failures(): { model: string; code: ErrorCode }[] {
+    return this.runs.slice(0, -1).flatMap(({ model, error }) => (error ? { model, code: error.code } : []));
+  }
+
+  /** 200, the status of the error, or 499 for a client that disconnected. */
+  get status(): number {
+    return this.run?.status ?? this.refusal?.status ?? 500;
+  }
+
+  get errorCode(): string | undefined {
+    return this.run === undefined ? this.refusal?.code : this.run.errorCode;
+  }
+
+  /** How the call is recorded. Final once it has ended. */
+  get state(): "settled" | "released" | "refused" {
+    if (this.run?.hold === undefined) return "refused";
+    return this.run.usageSource === "none" ? "released" : "settled";
+  }
+
+  /** Aborted when the whole call is cancelled. */
+  get signal(): AbortSignal {
+    this.#ended ??= new AbortController();
+    if (this.cancelReason !== undefined) this.#ended.abort();
+    return this.#ended.signal;
+  }
+
+  /**
+   * Ends the call: whatever it waits for is aborted, and it settles. Only the first reason counts. A call goes on for a while
+   * when its client has left where only the provider's report tells what it costs: of a model that reasons, which hides a
+   * part of its answer, and of a prompt that only its provider can count.
+   */
+  cancel(reason: CancelReason): void {
+    const { run } = this;
+    // Without a deadline the call is over, and only its last bytes were not taken.
+    const isHidden =
+      run !== undefined &&
+      run.sent.size > 0 &&
+      (run.modelEntry.model.reasoning || run.isOpenEnded) &&
+      this.#timeout !== undefined;
+    if (reason === "client_disconnected" && isHidden) {
+      // Both the request and the body of its response tell that the client has left.
+      this.clientLeft = true;
+      this.#runOn ??= setTimeout(() => this.#end(reason), runOnMsMax);
+    } else this.#end(reason);
+  }
+
+  /**
+   * Ends the call because its client disconnected, unless it goes on: a whole answer is billed by the provider that was
+   * asked for it, and a client that disconnects in time would not pay.
+   */
+  #onDisconnect(): void {
+    const { sink, outlivesClient } = this.request;
+    if ((sink !== undefined && !outlivesClient) || this.attempts === 0) this.cancel("client_disconnected");
+  }
+
+  #end(reason: CancelReason): void {
+    if (this.cancelReason !== undefined) return;
+    this.cancelReason = reason;
+    this.run?.attempt?.abort();
+    this.#ended?.abort();
+    this.#onCancel();
+  }
+
+  /** Cancels the call with the error for its caller. */
+  endWith(error: GatewayError): void {
+    this.cancelError ??= error;
+    this.cancel("hold_refused");
+  }
+
+  /** Cancels the call at the given time, by {@link Kernel.now}. Replaces an earlier deadline. */
+  setDeadline(timeouts: TimeoutScheduler, atMs: number): void {
+    if (this.#timeout === undefined) this.#timeout = timeouts.schedule(atMs, () => this.cancel("timeout"));
+    else this.#timeout.atMs = atMs;
+  }
+
+  clearDeadline(timeouts: TimeoutScheduler): void {
+    if (this.#timeout !== undefined) timeouts.cancel(this.#timeout);
+    this.#timeout = undefined;
+    clearTimeout(this.#runOn);
+  }
+
+  /**
+   * The outcome of work, or a fault once the call is cancelled, for work that may ignore the signal. Written by hand
+   * because `Promise.race` costs five microseconds more per call.
+   */
+  untilCancelled<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      work.then(resolve, reject);
+      this.#onCancel = () => reject(cancelledFault());
+      if (this.cancelReason !== undefined) this.#onCancel();
+    });
+  }
+
+  /** @throws {UpstreamFault} When the call was cancelled: it has settled, and nothing may be counted or sent. */
+  throwIfCancelled(): void {
+    if (this.cancelReason !== undefined) throw cancelledFault();
+  }
+
+  /** Keeps a warning for the log, within bounds. */
+  warn(sentence: string): void {
+    if (this.warnings.length < warningsMax) this.warnings.push(sentence.slice(0, warningCharactersMax));
+  }
+}
+
+function cancelledFault(): UpstreamFault {
+  return new UpstreamFault("bad_response", "The call was cancelled");
+}
+
+/** The hold of a stream, which follows its output. */
+export interface OutputHold {
+  /** Counts output before it is sent. Returns what the stream has to wait for; mostly undefined. */
+  spend(bytes: number): Promise<void> | undefined;
+  /** Holds all that the answer can be. @throws {GatewayError} When that is not left. */
+  coverAll(): Promise<void>;
+  /** The model has ended: nothing is held any more. */
+  stop(): void;
+}
+
+/** One model that is tried for a call, with one row in the ledger. */
+export class ModelRun<C extends Capability = Capability> {
+  readonly call: Call<C>;
+  /** The id of its row in the ledger: the call's own, and one made of that for each model after the first. */
+  readonly ledgerId: string;
+  /** No other model follows. */
+  readonly isLast: boolean;
+  /** It answers for the model that was asked for, which has ended. */
+  readonly isSuccession: boolean;
+  /** The model with the routes that may serve the request. */
+  modelEntry: ModelEntry;
+  /** The request as this model takes it, lowered to what is left. */
+  request: RequestOf<C>;
+  readonly usageMeter: UsageMeter;
+  /** The requests to its routes, in order. */
+  readonly attempts: Attempt[] = [];
+
+  /** The most tokens of the prompt by a count of the provider's; absent where there is none. */
+  countedTokensMax: number | undefined = undefined;
+  /** Whether the request asks a provider to keep a part of the prompt for an hour. */
+  keepsHour = false;
+  /** Only its provider's report tells what the prompt costs. */
+  isOpenEnded = false;
+  /** Present once it was admitted. */
+  hold: Hold | undefined = undefined;
+  /** Present for a stream whose hold follows its output. */
+  growingHold: OutputHold | undefined = undefined;
+  /** The most that it can use, by which it was admitted. */
+  upper: Meters | undefined = undefined;
+  /** Request fields that were lowered to what is left. */
+  lowered: Readonly<Record<string, number>> | undefined = undefined;
+
+  /** Requests that providers may have received and have not refused. */
+  readonly sent = new Set<SentRequest>();
+  /** When the first of them was sent, by {@link Kernel.now}. */
+  sentMs = 0;
+  /** How long its providers worked on a call that was cut, by its client or by the gateway; absent: it was not cut. */
+  cutAfterMs: number | undefined = undefined;
+  /** From the request of the client until a provider began to answer. */
+  firstByteMs: number | undefined = undefined;
+  /** The tier of service that the provider says it served the call by. */
+  servedTier: string | undefined = undefined;
+  /** The finish reason of each choice. */
+  finishReasons: string[] | undefined = undefined;
+
+  /** Why it failed; absent while it has not. */
+  error: GatewayError | undefined = undefined;
+  /** 200, the status of the error, or 499 for a client that disconnected. */
+  status = 200;
+  errorCode: string | undefined = undefined;
+  /** The final usage and its cost; set when it is settled. */
+  meters: Meters = {};
+  usageSource: UsageSource = "none";
+  costNanodollars: number | undefined = undefined;
+
+  /** @param usageMeterOf Creates what counts its usage. */
+  constructor(
+    call: Call<C>,
+    { modelEntry, isSuccession }: Pick<Candidate, "modelEntry" | "isSuccession">,
+    { usageMeterOf, isLast = true }: { usageMeterOf(run: ModelRun<C>): UsageMeter; isLast?: boolean },
+  ) {
+    this.call = call;
+    const { length } = call.runs;
+    this.ledgerId = length === 0 ? call.id : `${call.id}-${length + 1}`;
+    this.isLast = isLast;
+    this.isSuccession = isSuccession === true;
+    this.modelEntry = modelEntry;
+    this.request = call.request.body;
+    this.usageMeter = usageMeterOf(this);
+    call.runs.push(this);
+  }
+
+  get caller(): Caller {
+    return this.call.request.caller;
+  }
+
+  get sink(): SinkOf<C> | undefined {
+    return this.call.request.sink;
+  }
+
+  get passthrough(): Passthrough | undefined {
+    return this.call.request.passthrough;
+  }
+
+  get isLarge(): boolean {
+    return this.call.request.memory?.isLarge === true;
+  }
+
+  /** The public id of the model. */
+  get model(): string {
+    return this.modelEntry.model.id;
+  }
+
+  /** The present attempt, or the last one; absent before the first. */
+  get attempt(): Attempt | undefined {
+    return this.attempts.at(-1);
+  }
+
+  /** The plugin of the last attempt, which answered or failed; absent when no provider was tried. */
+  get plugin(): string | undefined {
+    return this.attempt?.route.plugin.name;
+  }
+
+  /** The plugin whose provider began to answer; absent until then. */
+  get answeredBy(): string | undefined {
+    return this.attempt?.isAnswered === true ? this.plugin : undefined;
+  }
+
+  /** Fields of the client's request that the last attempt left out or could not keep to. */
+  get ignored(): ReadonlySet<string> {
+    return this.attempt?.ignored ?? new Set(this.call.request.leftOut);
+  }
+
+  /**
+   * Requests that are paid for: those of which an answer came, and of a call that was cut also those that may still be worked
+   * on.
+   */
+  get owedRequests(): SentRequest[] {
+    const isCut = this.cutAfterMs !== undefined;
+    return [...this.sent].filter(
+      ({ isAnswered, isWhole, isTimedOut }) => isAnswered || ((isCut || isTimedOut) && !isWhole),
+    );
+  }
+
+  /**
+   * Counts output before it is sent, in bytes at the least as many as it has tokens.
+   *
+   * @returns Undefined if it may be sent. Otherwise wait, and send it unless this rejects: the error ends the call.
+   * @throws {UpstreamFault} When the call was cancelled.
+   */
+  spend(bytes: number): Promise<void> | undefined {
+    this.call.throwIfCancelled();
+    return this.growingHold?.spend(bytes);
+  }
+}
+
+/** One request to one route with one of its keys. A handler may send several to the provider within it. */
+export class Attempt implements Sender {
+  readonly run: ModelRun;
+  readonly route: Route;
+  /** Absent for a plugin without keys. */
+  readonly key: PoolKey | undefined;
+  /** By {@link Kernel.now}. */
+  readonly startedMs: number;
+  /** Set once it failed. */
+  endedMs: number | undefined = undefined;
+  /** Why it failed; absent while it has not. */
+  error: unknown = undefined;
+  /** The provider has begun to answer with content: no other attempt follows. */
+  isAnswered = false;
+  /** Fields of the client's request that it left out or could not keep to, for the caller. */
+  readonly ignored: Set<string>;
+  readonly #controller = new AbortController();
+
+  constructor(run: ModelRun, route: Route, key: PoolKey | undefined, startedMs: number) {
+    this.run = run;
+    this.route = route;
+    this.key = key;
+    this.startedMs = startedMs;
+    this.ignored = new Set(run.call.request.leftOut);
+    run.attempts.push(this);
+  }
+
+  /** Aborted when the attempt or the whole call ends. Every request to the provider carries it. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Aborts what it may have left open at its provider. */
+  abort(): void {
+    this.#controller.abort();
+  }
+
+  /** Ends it, so that another can follow. */
+  fail(error: unknown, nowMs: number): void {
+    this.error = error;
+    this.endedMs = nowMs;
+    this.abort();
+  }
+
+  get request(): unknown {
+    return this.run.request;
+  }
+
+  get cancelReason(): CancelReason | undefined {
+    return this.run.call.cancelReason;
+  }
+
+  get isLarge(): boolean {
+    return this.run.isLarge;
+  }
+
+  coverAll(): Promise<void> | undefined {
+    return this.run.growingHold?.coverAll();
+  }
+
+  onSent(sent: SentRequest, nowMs: number): void {
+    const { run } = this;
+    if (run.sent.size === 0) run.sentMs = nowMs;
+    run.sent.add(sent);
+  }
+
+  onRefused(sent: SentRequest): void {
+    this.run.sent.delete(sent);
+  }
+
+  reserve(bytes: number): void {
+    this.run.call.request.memory?.reserve(bytes);
+  }
+
+  reserveAnswer(bytes: number): void {
+    this.run.call.request.memory?.reserveAnswer(bytes);
+  }
+
+  /** The provider was silent for too long. Ends the attempt while another can follow, otherwise the call. */
+  onSilence(): void {
+    if (this.isAnswered) this.run.call.cancel("timeout");
+    else this.abort();
+  }
+
+  /** Keeps a plugin's warning for the log and the names of ignored fields for the caller, within bounds. */
+  warn(sentence: string, ignored: string | readonly string[] = []): void {
+    this.run.call.warn(sentence);
+    for (const field of [ignored].flat())
+      if (this.ignored.size < warningsMax && this.#isShowable(field)) this.ignored.add(field);
+  }
+
+  /** Whether the caller sent this field (a default of the gateway's own is not a loss), under a name that a header can hold. */
+  #isShowable(field: string): boolean {
+    const { request, passthrough } = this.run;
+    const { unknownFields } = request as Partial<TranscriptionRequest>;
+    const isSent = Object.hasOwn(passthrough?.body ?? request, field) || unknownFields?.includes(field) === true;
+    return isSent && /^[\w.-]{1,64}(\[\])?$/.test(field);
+  }
+}

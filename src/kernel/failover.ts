@@ -1,0 +1,306 @@
+/**
+ * What happens when a provider fails. A call tries the routes of a model, and on each route its keys, until one begins to
+ * answer: {@link withFailover}. Nothing has reached the caller before that, so a failure that another key or provider may
+ * not have is retried there. When all routes of a model have failed, another model may follow: {@link mayFallBack}.
+ *
+ * One rule bounds both: a request that was sent whole is sent again only after the provider refused it, because a provider
+ * that is silent or broke off may still be working on it and would bill it twice.
+ */
+import {
+  type ErrorCode,
+  GatewayError,
+  type Model,
+  type Call as PluginCall,
+  type ProviderPlugin,
+  UpstreamFault,
+} from "../contract/index.ts";
+import { Attempt, type ModelRun } from "./call.ts";
+import type { PoolKey } from "./routing/health.ts";
+import { orderRoutes, type Route } from "./routing/registry.ts";
+import { affinity, ownerOf } from "./routing/stickiness.ts";
+import type { Kernel } from "./types.ts";
+import { LongAnswerFault } from "./upstream/http-client.ts";
+import { BoundUpstream } from "./upstream/upstream.ts";
+
+/** How many attempts a call gets at a model over all its routes and keys. */
+export const attemptsMax = 4;
+/** The average pause before the only route is tried again; half of it more or less. */
+const retryMs = 200;
+/** A provider that asks for a longer pause is not waited for. */
+const retryMsMax = 5000;
+
+/** What is attempted on each route. */
+export interface RouteTask<Request, Answer> {
+  /** The request as this row of the model takes it. */
+  requestFor(model: Model, attempt: Attempt): Request;
+  /** Runs the plugin's handler; resolves once the provider has begun to answer with content. */
+  run(plugin: ProviderPlugin, call: PluginCall<Request>): Promise<Answer>;
+}
+
+/**
+ * Tries the routes of a model until one begins to answer. With a single route, a transient failure is retried on it once.
+ *
+ * @throws {UpstreamFault | GatewayError} The last failure, or the first that every route would return.
+ */
+export async function withFailover<Request, Answer>(
+  kernel: Kernel,
+  run: ModelRun,
+  task: RouteTask<Request, Answer>,
+): Promise<Answer> {
+  const { now, network } = kernel;
+  const { call } = run;
+  const { id, startedMs } = call.request;
+  const { accountId } = run.caller;
+  const owner = ownerOf(call.request);
+  const random =
+    owner === undefined ? (kernel.random ?? Math.random) : (route: Route) => affinity(owner, route.plugin.name);
+  const routes = orderRoutes(run.modelEntry.routes, now(), random, accountId);
+  const { beginMsMax } = network.bounds;
+  const longestMs = Math.max(...routes.map(({ model }) => (model.timeoutSeconds ?? 0) * 1000));
+  call.setDeadline(network.timeouts, startedMs + Math.max(beginMsMax, longestMs));
+  let last: unknown;
+  for (const route of routes) {
+    // Created by the first failure: most calls need none.
+    let triedKeys: Set<number> | undefined;
+    let retries = routes.length === 1 ? 1 : 0;
+    while (run.attempts.length < attemptsMax) {
+      const nowMs = now();
+      const key = route.keys.take(nowMs, triedKeys, owner);
+      if (key === undefined && (route.keys.size > 0 || (triedKeys !== undefined && triedKeys.size > 0))) break;
+      call.throwIfCancelled();
+      const attempt = new Attempt(run, route, key, nowMs);
+      route.circuitBreaker.begin(nowMs, accountId);
+      const upstream = new BoundUpstream(network, attempt);
+      try {
+        const answer = await task.run(route.plugin, {
+          id,
+          request: task.requestFor(route.model, attempt),
+          model: route.model,
+          signal: attempt.signal,
+          upstream,
+          warn: (sentence, ignored) => attempt.warn(sentence, ignored),
+        });
+        attempt.isAnswered = true;
+        call.setDeadline(network.timeouts, startedMs + network.bounds.callMsMax);
+        recordSuccess(route, key, accountId);
+        kernel.observer?.attempted(attempt);
+        run.firstByteMs = now() - startedMs;
+        return answer;
+      } catch (error) {
+        attempt.fail(error, now());
+        kernel.observer?.attempted(attempt);
+        const keyIndex = key === undefined ? 0 : key.index;
+        triedKeys ??= new Set();
+        triedKeys.add(keyIndex);
+        if (call.cancelReason !== undefined || call.clientLeft || error instanceof GatewayError) throw error;
+        if (!upstream.wasAsked && !(error instanceof UpstreamFault)) {
+          last = toOwnFailure(kernel, attempt);
+          break;
+        }
+        const fault = toFault(kernel, attempt);
+        last = fault;
+        // A part of what was asked for is paid already, and would be again.
+        if (upstream.hasServed && isOfKey(fault)) {
+          route.circuitBreaker.onSuccess(accountId);
+          recordRefusedKey(kernel, route, key, fault);
+          throw fault;
+        }
+        if (isFinal(fault)) {
+          recordSuccess(route, key, accountId);
+          throw fault;
+        }
+        if (isOfKey(fault)) {
+          // The provider answered, so the route itself works.
+          route.circuitBreaker.onSuccess(accountId);
+          if (recordRefusedKey(kernel, route, key, fault)) continue;
+          break;
+        }
+        recordFailure(kernel, route, fault, accountId);
+        if (upstream.hasServed || !maySendAgain(fault, upstream.wasSent)) throw fault;
+        if (retries === 0 || fault !== error || !(await waitToRetry(kernel, run, fault))) break;
+        retries--;
+        triedKeys.delete(keyIndex);
+      }
+    }
+  }
+  throw last;
+}
+
+/**
+ * What a plugin throws that is neither a fault nor a refusal, before it has asked its provider: a failure of the gateway,
+ * which another route may not have. It says nothing about the provider, so it counts against no route.
+ */
+function toOwnFailure(kernel: Kernel, { run, route, error }: Attempt): GatewayError {
+  kernel.log.error("plugin_failed", { call: run.call.id, plugin: route.plugin.name, error });
+  const sentence =
+    "The gateway could not make the provider's request of this one, and sent nothing; the operator finds the reason in the " +
+    "log under its x-request-id";
+  return new GatewayError("internal_error", sentence, { cause: error });
+}
+
+/** The error as a fault. A plugin that throws anything else behind its provider's answer has failed itself. */
+function toFault(kernel: Kernel, { run, route, error }: Attempt): UpstreamFault {
+  if (error instanceof UpstreamFault) return error;
+  const { name } = route.plugin;
+  kernel.log.error("plugin_failed", { call: run.call.id, plugin: name, error });
+  if (route.health.onFailure(kernel.now(), run.caller.accountId)) kernel.log.error("circuit_opened", { plugin: name });
+  return new UpstreamFault("bad_response", "The provider's answer could not be read", { cause: error });
+}
+
+/** Whether every route would return the same. */
+function isFinal({ kind }: UpstreamFault): boolean {
+  return kind === "bad_request" || kind === "context_length";
+}
+
+/**
+ * Whether the request may be sent again, to this route or another. After a timeout or a broken answer the provider may
+ * still be working on it and would bill it, so it may not; it may when no provider has received it, or when the provider
+ * answered by an error that it did not serve it.
+ */
+export function maySendAgain({ kind, status }: UpstreamFault, wasSent: boolean): boolean {
+  if (!wasSent) return true;
+  if (kind === "timeout") return false;
+  return kind !== "bad_response" || (status !== undefined && status >= 300);
+}
+
+/** Whether another key may work. */
+export function isOfKey({ kind }: UpstreamFault): boolean {
+  return kind === "auth" || kind === "insufficient_quota" || kind === "rate_limited";
+}
+
+function recordSuccess(route: Route, key: PoolKey | undefined, accountId: string): void {
+  route.circuitBreaker.onSuccess(accountId);
+  key?.circuitBreaker.onSuccess();
+}
+
+function recordFailure(
+  { log, now }: Kernel,
+  { plugin, model, circuitBreaker }: Route,
+  { kind, isOfRequest }: UpstreamFault,
+  account: string,
+): void {
+  // The provider answered, and other requests fit.
+  if (isOfRequest || kind === "request_too_large") circuitBreaker.onSuccess(account);
+  else if (circuitBreaker.onFailure(now(), account))
+    log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind });
+}
+
+/** Returns whether another key of this route may work. */
+export function recordRefusedKey(
+  kernel: Kernel,
+  route: Route,
+  key: PoolKey | undefined,
+  fault: UpstreamFault,
+): boolean {
+  const { kind, status, retryAfterMs } = fault;
+  kernel.log.warn("upstream_refused_key", { plugin: route.plugin.name, key: key?.index, kind, status });
+  if (key === undefined) return false;
+  if (retryAfterMs === undefined) key.circuitBreaker.onFailure(kernel.now());
+  else key.circuitBreaker.openUntil(kernel.now() + retryAfterMs);
+  return true;
+}
+
+/** Waits before the only route is tried again. Returns whether it should be: not where another model is next. */
+async function waitToRetry(kernel: Kernel, { call, isLast }: ModelRun, fault: UpstreamFault): Promise<boolean> {
+  if (!isLast) return false;
+  if (fault.kind !== "overloaded" && fault.kind !== "bad_response" && fault.kind !== "timeout") return false;
+  const jitterMs = retryMs * (0.5 + (kernel.random ?? Math.random)());
+  const waitMs = fault.retryAfterMs === undefined ? jitterMs : fault.retryAfterMs + jitterMs / 2;
+  const { beginMsMax } = kernel.network.bounds;
+  if (waitMs > retryMsMax || kernel.now() + waitMs >= call.request.startedMs + beginMsMax) return false;
+  await (kernel.pause ?? pause)(waitMs, call.signal);
+  return call.cancelReason === undefined;
+}
+
+/** Resolves after a while, or at once when the signal is aborted. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done);
+  });
+}
+
+/**
+ * Counts a failure after the answer began, or a timeout before it, against the route. Other failures were counted with
+ * their attempt; a client that disconnects and an invalid request count against no route. Nor does an answer that lasts longer
+ * than a call may, while its provider is not silent: its client reads slowly, or has asked for so much.
+ *
+ * @returns Whether a circuit opened.
+ */
+export function recordLateFailure(error: unknown, run: ModelRun, nowMs: number): boolean {
+  const { attempt } = run;
+  const { cancelReason } = run.call;
+  if (attempt === undefined || error instanceof GatewayError || error instanceof LongAnswerFault) return false;
+  if (cancelReason !== undefined && cancelReason !== "timeout") return false;
+  if (!attempt.isAnswered && cancelReason !== "timeout") return false;
+  if (isOverlong(run)) return false;
+  const { accountId } = run.caller;
+  const { health, circuitBreaker } = attempt.route;
+  if (!(error instanceof UpstreamFault)) return health.onFailure(nowMs, accountId);
+  if (error.isOfRequest) return false;
+  const isOfRoute = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";
+  return isOfRoute && circuitBreaker.onFailure(nowMs, accountId);
+}
+
+/** Whether an answer lasted longer than a call may, although its provider was not silent. */
+function isOverlong({ answeredBy, call, sent }: ModelRun): boolean {
+  return answeredBy !== undefined && call.cancelReason === "timeout" && ![...sent].some(({ isTimedOut }) => isTimedOut);
+}
+
+/** What another model may not have, if it came before the hold, and if it came from a provider. */
+const beforeHold: ReadonlySet<ErrorCode> = new Set([
+  "invalid_request",
+  "model_not_found",
+  "context_length_exceeded",
+  "request_too_large",
+  "quota_exceeded",
+  "insufficient_balance",
+  "budget_exceeded",
+]);
+const ofProvider: ReadonlySet<ErrorCode> = new Set([
+  "model_not_found",
+  "context_length_exceeded",
+  "request_too_large",
+  "rate_limit_exceeded",
+  "upstream_error",
+  "upstream_timeout",
+]);
+
+/**
+ * Whether another model may serve the call after this one failed: only while nothing has come out, and only after a failure
+ * that another one may not have. Before the hold `invalid_request` is about this model: the shape of the request was
+ * checked before.
+ */
+export function mayFallBack(run: ModelRun, { code, cause }: GatewayError): boolean {
+  const { call, sent } = run;
+  if (call.cancelReason !== undefined || call.clientLeft || run.answeredBy !== undefined) return false;
+  if (run.hold === undefined) return beforeHold.has(code);
+  // A plugin that could not make its request of this one: another model's may.
+  if (code === "internal_error") return run.attempt !== undefined && sent.size === 0;
+  if (!ofProvider.has(code)) return false;
+  // What was served is paid, whatever its provider says of it, and would be again.
+  if ([...sent].some(({ isAnswered }) => isAnswered)) return false;
+  return !(cause instanceof UpstreamFault) || maySendAgain(cause, sent.size > 0);
+}
+
+/** Whether a failure says something about the speed of the model: what a caller can cause does not. */
+export function isOfModel(run: ModelRun, error: GatewayError): boolean {
+  if (run.hold === undefined || isOverlong(run)) return false;
+  if (error.cause instanceof UpstreamFault && error.cause.isOfRequest) return false;
+  return /^(upstream_error|upstream_timeout|rate_limit_exceeded)$/.test(error.code);
+}
+
+/** The failure of the last model, with what became of those before it. */
+export function withEarlierFailures({ call }: ModelRun, error: GatewayError): GatewayError {
+  const { failures } = call;
+  if (failures.length === 0) return error;
+  const before = failures.map((failure) => `'${failure.model}' (${failure.code})`).join(", ");
+  const { code, message, param, publicCode, retryAfterMs, cause } = error;
+  const sentence = `${message}; before it failed: ${before}`;
+  return new GatewayError(code, sentence, { param, publicCode, retryAfterMs, cause });
+}

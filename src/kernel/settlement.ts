@@ -1,0 +1,216 @@
+/**
+ * How a run ends in the ledger: what it used is counted, by what the provider reported or by an estimate, and charged once.
+ * What was served is owed, whatever became of the answer; what a provider reports beyond what the call can have used is not
+ * believed.
+ */
+import {
+  type Capability,
+  costNanodollars,
+  GatewayError,
+  type MeterName,
+  type Meters,
+  outputMeters,
+  promptMeters,
+  sumOutputTokens,
+  sumPromptTokens,
+  UpstreamFault,
+} from "../contract/index.ts";
+import type { Attempt, ModelRun } from "./call.ts";
+import { contextTokensDefault, getContextTokensMax } from "./normalize/prompt-bounds.ts";
+import { addMeters, type Count, type ServedUsage, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
+import { priceOfRun } from "./service-tier.ts";
+import type { CapabilityHandler, Kernel } from "./types.ts";
+
+const messageCharactersMax = 500;
+/** The most tokens of a picture, or of speech, of a model that does not say. */
+const mediaTokensDefault = 32_768;
+/** A limit of the output is not kept to the token: the mark of its end may count, or what was begun. */
+const limitMargin = { share: 1.1, tokens: 64 };
+const audioMsDefault = 14_400_000;
+const limitNames = ["max_tokens", "max_completion_tokens"];
+
+/** What counts the usage of a call: by its answer, and by what was served of it whatever became of the answer. */
+export function createUsageMeter<C extends Capability>(
+  kernel: Kernel,
+  run: ModelRun<C>,
+  handler: CapabilityHandler<C>,
+): UsageMeter {
+  return new UsageMeter(() => handler.estimate(run, kernel), {
+    hasSeveral: () => run.sent.size > 1,
+    served: () => sumServed(run, handler),
+    bound: (meters) => boundReport(run, meters),
+  });
+}
+
+/**
+ * What a failed call owes: an answer that came and is no refusal, and what was sent where the call was cut by its client or
+ * by the gateway, because the provider goes on and bills it.
+ */
+export function recordOwed(kernel: Kernel, run: ModelRun, error: unknown, isUnpaid: boolean): void {
+  const isTimeout = error instanceof UpstreamFault && error.kind === "timeout";
+  if (isUnpaid || isTimeout || run.call.clientLeft || run.call.cancelReason !== undefined) {
+    run.cutAfterMs = kernel.now() - run.sentMs;
+  }
+  if (run.owedRequests.length > 0) run.usageMeter.produced = true;
+}
+
+function sumServed<C extends Capability>(run: ModelRun<C>, handler: CapabilityHandler<C>): ServedUsage {
+  const requests = run.owedRequests;
+  let meters: Meters | undefined;
+  let [open, cut] = [0, 0];
+  for (const { usage, isWhole } of requests) {
+    const report = usage === undefined ? undefined : handler.toReport(run, usage);
+    if (report === undefined) {
+      open++;
+      if (!isWhole) cut++;
+    } else meters = addMeters(meters ?? {}, report);
+  }
+  return { requests: requests.length, open, cut, meters };
+}
+
+/**
+ * What is charged for a report that is more than the call can have used: of the prompt more than the model's context for each
+ * request, of the output more than its limit. The rest of the report is believed.
+ */
+function boundReport(run: ModelRun, meters: Meters): Meters | undefined {
+  const { upper = {}, sent } = run;
+  const { model } = run.modelEntry;
+  const requests = Math.max(1, sent.size);
+  const context = (getContextTokensMax(model) ?? contextTokensDefault) * requests;
+  const limit = (model.outputTokensMax ?? mediaTokensDefault) * requests;
+  const outputMax = (sumOutputTokens(upper) ?? 0) * limitMargin.share + limitMargin.tokens;
+  // A limit that the provider was not sent bounds nothing.
+  const isLimited = run.call.request.capability === "chat" && !limitNames.some((name) => run.ignored.has(name));
+  const isOver: [readonly MeterName[], boolean][] = [
+    [promptMeters, sumPromptTokens(meters) > Math.max(context, sumPromptTokens(upper))],
+    [
+      outputMeters,
+      (sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit)) ||
+        (meters.audioMs ?? 0) > Math.max(upper.audioMs ?? 0, model.audioMsMax ?? audioMsDefault),
+    ],
+  ];
+  if (!isOver.some(([, over]) => over)) return undefined;
+  const bounded: Meters = { ...meters };
+  for (const [names, over] of isOver) {
+    if (!over) continue;
+    for (const name of names) {
+      delete bounded[name];
+      if (upper[name] !== undefined) bounded[name] = upper[name];
+    }
+  }
+  return bounded;
+}
+
+/** Counts what the run used, and charges it. */
+export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
+  const { call, usageMeter } = run;
+  const { capability, startedMs, protocol, clientRequestId, tag } = call.request;
+  const { model } = run.modelEntry;
+  const { meters, source } = await usageMeter.count().catch((error): Count => {
+    kernel.log.error("estimate_failed", { call: call.id, error });
+    return { meters: usageMeter.reported ?? {}, source: usageMeter.reported === undefined ? "none" : "reported" };
+  });
+  run.meters = meters;
+  run.usageSource = source;
+  if (usageMeter.implausible !== undefined) {
+    kernel.log.warn("usage_implausible", {
+      call: call.id,
+      model: model.id,
+      route: run.plugin,
+      reported: usageMeter.implausible,
+      charged: meters,
+    });
+    run.attempt?.route.health.onImplausible(kernel.now());
+  }
+  const price = priceOfRun(run, meters);
+  run.costNanodollars = price === undefined ? undefined : costNanodollars(price, meters);
+  await kernel.ledger.settle({
+    callId: run.ledgerId,
+    outcome: source === "none" ? "released" : "settled",
+    route: run.plugin,
+    meters,
+    usageSource: source,
+    costNanodollars: run.costNanodollars,
+    quotaTokens: model.premium ? 0 : toQuotaTokens(meters, model),
+    status: run.status,
+    errorCode: run.errorCode,
+    firstByteMs: run.firstByteMs,
+    durationMs: kernel.now() - startedMs,
+    protocol: capability === "chat" ? protocol : undefined,
+    clientRequestId,
+    detail: formatCallDetail(run),
+    tag,
+  });
+}
+
+/** An attempt that failed, as the request log shows it. */
+export interface FailedAttempt {
+  readonly route: string;
+  readonly duration_ms: number;
+  /** The kind of an upstream fault, or the code of the gateway's own error. */
+  readonly error: string;
+  /** The HTTP status of the provider; absent: it sent none. */
+  readonly status?: number | undefined;
+  /** The provider's own words, which may name the operator's account: for administrators. */
+  readonly message: string;
+}
+
+/** What the request log tells of a call beside its columns, as it is stored. What is absent did not happen. */
+export interface CallDetail {
+  readonly stream?: true | undefined;
+  /** The finish reason of each choice. */
+  readonly finish?: readonly string[] | undefined;
+  /** The sentence that the caller was given. */
+  readonly error?: string | undefined;
+  readonly attempts?: readonly FailedAttempt[] | undefined;
+  /** Request fields that were left out, and those that were lowered. */
+  readonly ignored?: readonly string[] | undefined;
+  readonly lowered?: Readonly<Record<string, number>> | undefined;
+  readonly warnings?: readonly string[] | undefined;
+  /** Whose token (JWT) the caller had, by the claim `sub`, and which of their customers they called for. */
+  readonly subject?: string | undefined;
+  readonly end_user?: string | undefined;
+}
+
+/** JSON of the {@link CallDetail}; undefined when there is nothing to tell. */
+function formatCallDetail({
+  call,
+  sink,
+  finishReasons,
+  error,
+  attempts,
+  ignored,
+  lowered,
+}: ModelRun): string | undefined {
+  const { warnings } = call;
+  const { caller } = call.request;
+  const failedAttempts = attempts.filter(({ endedMs }) => endedMs !== undefined).map(describeFailure);
+  const detail: CallDetail = {
+    stream: sink === undefined ? undefined : true,
+    finish: finishReasons?.length ? finishReasons : undefined,
+    error: error?.message.slice(0, messageCharactersMax),
+    attempts: failedAttempts.length === 0 ? undefined : failedAttempts,
+    ignored: ignored.size === 0 ? undefined : [...ignored],
+    lowered,
+    warnings: warnings.length === 0 ? undefined : warnings,
+    subject: caller.token?.subject,
+    end_user: caller.token?.endUser,
+  };
+  const text = JSON.stringify(detail);
+  return text === "{}" ? undefined : text;
+}
+
+/** Without the keys that a provider repeats. */
+function describeFailure({ route, error, startedMs, endedMs = startedMs }: Attempt): FailedAttempt {
+  const isFault = error instanceof UpstreamFault;
+  const isKnown = isFault || error instanceof GatewayError;
+  return {
+    route: route.plugin.name,
+    duration_ms: Math.round(endedMs - startedMs),
+    error: isFault ? error.kind : error instanceof GatewayError ? error.code : "plugin_failed",
+    status: isFault ? error.status : undefined,
+    message: isKnown
+      ? route.keys.hide((isFault ? error.providerMessage : undefined) ?? error.message).slice(0, messageCharactersMax)
+      : "The plugin failed; the log has its error",
+  };
+}
