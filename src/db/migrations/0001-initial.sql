@@ -158,17 +158,25 @@ create table transactions (
 
 create index transactions_of_account on transactions (account_id, at);
 
-create table wallets (
-  account_id text not null primary key,
+-- Wallets and charges of days are written with each call: by the number of the account, and shown with its name.
+create table wallet_rows (
+  account_id bigint not null primary key,
   balance_nanodollars bigint not null
 ) without rowid;
 
-create table daily_charges (
-  account_id text not null,
+create view wallets as select names.name as account_id, wallet_rows.balance_nanodollars
+from wallet_rows join names on names.id = wallet_rows.account_id;
+
+create table daily_charge_rows (
+  account_id bigint not null,
   day bigint not null,
   charged_nanodollars bigint not null,
   primary key (account_id, day)
 ) without rowid;
+
+create view daily_charges as
+select names.name as account_id, daily_charge_rows.day, daily_charge_rows.charged_nanodollars
+from daily_charge_rows join names on names.id = daily_charge_rows.account_id;
 
 create table daily_quota_usage (
   account_id text not null,
@@ -505,6 +513,40 @@ create table alerts (
   seen_at bigint not null,
   notified_at bigint,
   notified_level bigint
+);
+
+create table alert_history (
+  id text not null primary key,
+  alert_id text not null,
+  owner text not null,
+  rule text not null,
+  text text not null,
+  level bigint not null,
+  since_at bigint not null,
+  ended_at bigint not null
+);
+
+create index alert_history_of_owner on alert_history (owner, ended_at);
+
+create table alert_mutes (
+  alert_id text not null primary key,
+  owner text not null,
+  until_at bigint,
+  muted_by text not null
+);
+
+create table metric_rules (
+  id text not null primary key,
+  name text not null,
+  metric text not null,
+  scope text not null,
+  subject text not null,
+  comparison text not null,
+  threshold bigint not null,
+  minutes bigint not null,
+  calls_min bigint not null,
+  enabled bigint not null,
+  created_at bigint not null
 );
 
 create table alert_channels (

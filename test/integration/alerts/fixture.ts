@@ -7,7 +7,10 @@ import { openStore, type Store } from "../../../src/db/index.ts";
 import { buildRegistry } from "../../../src/kernel/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { createLog } from "../../../src/observability/log.ts";
-import { SecretBox } from "../../../src/providers/index.ts";
+import { HealthLog } from "../../../src/providers/health.ts";
+import { type Providers, readHealth, SecretBox } from "../../../src/providers/index.ts";
+import { type MeasureQuery, measureCalls } from "../../../src/reports/index.ts";
+import { addCharge } from "../../support/ledger-rows.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
 import { createPlugin } from "../../unit/kernel/support.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
@@ -36,8 +39,15 @@ export async function fixture({ store: given, differences = [] }: { store?: Stor
   const { registry } = buildRegistry([createPlugin({ chat: async () => completionOf("Hello") })], () => ({
     keys: ["k1", "k2"],
   }));
+  const health = new HealthLog(store, now);
+  const settings = { keysOf: () => [], keyIdsOf: () => ["one", "two"] };
+  const snapshot = { plugins: [...registry.modelEntries].flatMap(({ routes }) => routes.map(({ plugin }) => plugin)) };
+  const providers = { settings, health, snapshot, startedAt: 0, now } as unknown as Providers;
   const deps = {
     ...{ store, secrets: box, config, log, now, kernel: { registry, now } },
+    health: () => readHealth(providers, registry, now()),
+    usedModels: async () => new Set<string>(),
+    measure: (wanted: MeasureQuery) => measureCalls(store, wanted),
     verifyLedger: async () => differences,
   };
   const alerts = createAlerts(deps);
@@ -51,15 +61,14 @@ export async function fixture({ store: given, differences = [] }: { store?: Stor
     await alerts.deliverDue();
     return webhook.requests.slice(before).flatMap(({ body }) => (JSON.parse(body) as { text: string }).text);
   };
-  return { store, clock, webhook, alerts, channel, round, deps };
+  return { store, clock, webhook, alerts, channel, round, deps, health };
 }
 
 /** An account with a wallet that paid for a call today. */
 export async function accountWith(store: Store, email: string, nanodollars: number, now: number) {
   const account = await createAccount(store, { email }, now);
   await creditWallet(store, { accountId: account.id, nanodollars, note: "test" });
-  const charge = { account_id: account.id, day: Math.floor(now / (24 * hour)), charged_nanodollars: 1 };
-  await store.db.insertInto("daily_charges").values(charge).execute();
+  await addCharge(store, account.id, Math.floor(now / (24 * hour)), 1);
   return account;
 }
 
