@@ -11,6 +11,7 @@ import {
 } from "modelgate/plugin";
 import current from "./catalogue.json" with { type: "json" };
 import { authorize, credential } from "./credential.ts";
+import { embeddings } from "./embeddings.ts";
 import { readFault } from "./errors.ts";
 import { isClaude, modelOptions } from "./options.ts";
 import { toConverse } from "./request.ts";
@@ -28,6 +29,7 @@ export default definePlugin({
   handlers: {
     chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }),
     countChatTokens,
+    embeddings,
     rerank: (call) => rerank(call, pathOf(call.model.upstreamId, "invoke")),
   },
   checks: {
