@@ -3,8 +3,9 @@ import { countPassthrough, isHeaderValue, Passthrough } from "../../kernel/index
 import type { Exchange } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../errors.ts";
-import { executeCall, jsonReply } from "../lifecycle/handle-call.ts";
+import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
+import { jsonReply } from "../lifecycle/respond.ts";
 import { sseReply } from "../sse/reply.ts";
 import { formatEvent, SseStream } from "../sse/stream.bun.ts";
 

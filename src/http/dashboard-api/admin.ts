@@ -4,7 +4,7 @@ import { auditedActions, createAudited, emailsOf, listVouchers, searchAccounts }
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { createLinkMail } from "./link-mail.ts";
 import { readCredit, readMoment, readUsd } from "./read-fields.ts";
 import { toAccountRowJson, toVoucherJson } from "./serializers.ts";

@@ -11,7 +11,7 @@ import {
 import { GatewayError } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { readBudget, readMoment } from "./read-fields.ts";
 import { toKeyJson } from "./serializers.ts";
 import { withSession } from "./session.ts";
