@@ -5,7 +5,6 @@ import { completionsInbound } from "../protocols/completions/inbound.ts";
 import { messagesInbound } from "../protocols/messages/index.ts";
 import { responsesInbound } from "../protocols/responses/index.ts";
 import { createAdminApi, keyUsageController, organizationApi } from "./admin-api/index.ts";
-import { chatController } from "./api/chat.ts";
 import { completionsController } from "./api/completions.ts";
 import { docs } from "./api/docs.bun.ts";
 import { embeddingsController } from "./api/embeddings.ts";
@@ -19,6 +18,7 @@ import { moderationsController } from "./api/moderations.ts";
 import { rerankController } from "./api/rerank.ts";
 import { ResponseStore } from "./api/response-store.ts";
 import { responsesController } from "./api/responses.ts";
+import { exchangeControllers } from "./api/serve-exchange.ts";
 import { speechController } from "./api/speech.ts";
 import { storedResponsesController } from "./api/stored-responses.ts";
 import { transcriptionsController } from "./api/transcriptions.ts";
@@ -70,7 +70,7 @@ function createShared(deps: HttpDeps) {
 
 function api(deps: HttpDeps, { sendFile, counts, store, adminApi }: ReturnType<typeof createShared>) {
   return new Elysia()
-    .use(chatController(deps))
+    .use(exchangeControllers(deps, inbounds))
     .use(completionsController(deps))
     .use(responsesController(deps, { store, counts }))
     .use(storedResponsesController(deps, store))
@@ -89,7 +89,7 @@ function api(deps: HttpDeps, { sendFile, counts, store, adminApi }: ReturnType<t
     .use(organizationApi(deps, adminApi));
 }
 
-/** What clients speak. */
+/** What clients speak. A format that says all of itself needs nothing else here. */
 const inbounds: readonly ClientFormat[] = [chatInbound, completionsInbound, responsesInbound, messagesInbound];
 
 /** What the clients of a path speak, also of one that only ends as an endpoint does: their base URL may be wrong. */

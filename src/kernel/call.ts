@@ -67,9 +67,6 @@ export interface ChatSink extends StreamSink<ChatChunk> {
   pass(event: ServerEvent): Promise<void> | undefined;
 }
 
-/** The protocols that clients speak for chat. */
-export type Protocol = "chat" | "completions" | "responses" | "messages";
-
 /** Counts the memory that a call takes. */
 export interface CallMemoryBounds {
   /** Whether what came in takes so long to walk through that each walk gets a turn of the event loop of its own. */
@@ -95,7 +92,7 @@ export interface ClientRequest<C extends Capability = Capability> {
   /** Where a streamed answer goes; absent when the answer is wanted whole. */
   readonly sink?: SinkOf<C> | undefined;
   /** What the client speaks. Only chat has defaults of this API's own. */
-  readonly protocol: Protocol;
+  readonly protocol: string;
   /** What the client sent in a wire format of its own, where a route may speak that. */
   readonly passthrough?: Passthrough | undefined;
   /** The client's own id of the request. It is shown and logged, and never relied on. */

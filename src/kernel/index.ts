@@ -7,7 +7,6 @@ export {
   type ChatSink,
   type ClientRequest,
   ModelRun,
-  type Protocol,
   type RequestOf,
   type SinkOf,
   type StreamSink,

@@ -1,3 +1,4 @@
+import type { TSchema } from "@sinclair/typebox";
 import {
   type ChatChunk,
   type ChatCompletion,
@@ -14,7 +15,8 @@ import {
  * interface; the kernel never sees it.
  */
 export interface Inbound<Body = never, Options = never> {
-  readonly protocol: "chat" | "completions" | "responses" | "messages";
+  /** Its name in the request log and in metrics. */
+  readonly protocol: string;
   /** The paths that take and answer the format, below the base path; `:id` stands for one segment. */
   readonly endpoints: readonly string[];
   /** What the format calls the output limit; absent: as the uniform format. */
@@ -31,6 +33,24 @@ export interface Inbound<Body = never, Options = never> {
   toError(error: GatewayError, callId: string): ErrorResponse;
   /** The headers of every answer. */
   headersOf?(callId: string): Record<string, string>;
+}
+
+/**
+ * An inbound format that is served by what it says itself: `src/http/server.ts` lists it, and has no other code for it. Formats
+ * whose requests refer to something that the gateway keeps, or that have further endpoints, have a controller of their own.
+ */
+export interface ServedInbound<Body> extends Inbound<Body, void> {
+  readonly route: InboundRoute;
+}
+
+/** The endpoint of an inbound format, as it is validated and described. */
+export interface InboundRoute {
+  /** Below the base path. */
+  readonly path: string;
+  readonly body: TSchema;
+  readonly answer: TSchema;
+  readonly summary: string;
+  readonly description: string;
 }
 
 /** An error as an HTTP response. */

@@ -32,6 +32,30 @@ export async function* exportCalls(store: Store, wanted: CallsWanted): AsyncGene
   }
 }
 
+/**
+ * Reads the calls that ended after a point in the order of their ends, up to another, page by page.
+ *
+ * @param range `seq` of calls: all above `after`, and those up to `until`.
+ */
+export async function* exportEnds(
+  { db }: Pick<Store, "db">,
+  { after, until }: { after: number; until: number },
+): AsyncGenerator<WrittenCall[]> {
+  for (let last = after; last < until; ) {
+    const page = await db
+      .selectFrom("calls")
+      .selectAll()
+      .where("seq", ">", last)
+      .where("seq", "<=", until)
+      .orderBy("seq")
+      .limit(pageRows)
+      .execute();
+    if (page.length > 0) yield page;
+    if (page.length < pageRows) return;
+    last = page.at(-1)?.seq ?? until;
+  }
+}
+
 async function* readCalls(
   { db }: Store,
   accountId: string,

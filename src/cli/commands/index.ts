@@ -12,6 +12,7 @@ import { accountContent } from "./account-content.ts";
 import { adminKeyCreate, adminKeyList, adminKeyRevoke } from "./admin-key.ts";
 import { catalogueCheck, models } from "./catalogue.ts";
 import { catalogueSign, catalogueUpdate } from "./catalogue-update.ts";
+import { exportCallsCommand } from "./export.ts";
 import { importLiteLlm, importNewApi, importOpenRouter } from "./import.ts";
 import { keyCreate, keyList, keyRevoke, keyRotate, keySet } from "./key.ts";
 import { ledgerExport, ledgerVerify } from "./ledger.ts";
@@ -48,7 +49,7 @@ export const commands: readonly Command[] = [
   ...[pluginList, pluginNew, pluginCheck, pluginRecord],
   ...[providerList, providerAdd, providerRemove, providerSet, providerKeySet, providerKeyRemove, providerTest],
   ...[catalogueCheck, catalogueUpdate, catalogueSign],
-  ...[importLiteLlm, importNewApi, importOpenRouter],
+  ...[importLiteLlm, importNewApi, importOpenRouter, exportCallsCommand],
   ...[ledgerVerify, ledgerExport, ledgerReconcile],
   ...[backup, health, config, version],
 ];

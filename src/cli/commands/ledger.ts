@@ -2,7 +2,7 @@ import { usageColumns } from "../../contract/index.ts";
 import { verifyLedger } from "../../ledger/index.ts";
 import { exportCalls, type WrittenCall } from "../../reports/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
-import { toIsoTime } from "../lib/format.ts";
+import { toFields, toJson } from "../export/call-rows.ts";
 import { parseDay } from "../lib/parse.ts";
 import { findAccount, withStore } from "../lib/with-store.ts";
 
@@ -63,38 +63,6 @@ function parseFormat(text: string | undefined): "csv" | "jsonl" {
   if (text === undefined || text === "jsonl") return "jsonl";
   if (text === "csv") return "csv";
   throw new UsageError(`Cannot write --format ${text}, expected csv or jsonl`);
-}
-
-/** The fields of an exported call except its usage; unknown ones are `null`. */
-function toFields(call: WrittenCall) {
-  return {
-    id: call.id,
-    account: call.account_id,
-    key: call.key_id,
-    model: call.model,
-    capability: call.capability,
-    premium: call.premium === 1,
-    route: call.route,
-    state: call.state,
-    usage_source: call.usage_source,
-    cost_nanodollars: call.cost_nanodollars,
-    charged_nanodollars: call.charged_nanodollars,
-    quota_tokens: call.quota_tokens,
-    price_version: call.price_version,
-    session: call.session,
-    status: call.status,
-    error_code: call.error_code,
-    opened_at: toIsoTime(call.opened_at),
-    ended_at: toIsoTime(call.settled_at),
-    first_byte_ms: call.first_byte_ms,
-    duration_ms: call.duration_ms,
-  };
-}
-
-/** Unknown usage is left out of `usage`. */
-function toJson(call: WrittenCall) {
-  const known = usageColumns.filter((column) => call[column] !== null);
-  return { ...toFields(call), usage: Object.fromEntries(known.map((column) => [column, call[column]])) };
 }
 
 /** The fields of the JSON, with one column for each meter. */

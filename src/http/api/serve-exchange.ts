@@ -1,16 +1,57 @@
+import { Elysia } from "elysia";
 import { type ChatChunk, type ChatCompletion, type ChatRequest, GatewayError } from "../../contract/index.ts";
 import { countPassthrough, isHeaderValue, Passthrough } from "../../kernel/index.ts";
-import type { Exchange } from "../../protocols/inbound.ts";
+import { chatInbound } from "../../protocols/chat/inbound.ts";
+import type { Exchange, ServedInbound } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../errors.ts";
 import { executeCall } from "../lifecycle/execute.ts";
-import type { HttpCall } from "../lifecycle/http-call.ts";
+import type { ClientFormat, HttpCall } from "../lifecycle/http-call.ts";
+import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { requestBody } from "../lifecycle/validate.ts";
 import { sseReply } from "../sse/reply.ts";
 import { formatEvent, SseStream } from "../sse/stream.bun.ts";
+import { ChatEvent, responses } from "./openapi.ts";
+import { toChatBody } from "./responses-as-chat.ts";
 
+const { path: chatPath } = chatInbound.route;
 /** A longer value of a wire format's own header is not sent on. */
 const headerCharactersMax = 4096;
+
+/** The endpoints of the inbound formats that say all of themselves. */
+export function exchangeControllers(deps: HttpDeps, inbounds: readonly (ClientFormat | ServedInbound<never>)[]) {
+  const controllers = new Elysia();
+  for (const inbound of inbounds) if ("route" in inbound) controllers.use(exchangeController(deps, inbound));
+  return controllers;
+}
+
+function exchangeController(deps: HttpDeps, inbound: ServedInbound<never>) {
+  const { path, body: schema, answer, summary, description } = inbound.route;
+  return new Elysia().use(apiKeyRoutes(deps)).post(
+    path,
+    replyOnce<unknown>(deps, ({ call, body }) => serveExchange(deps, call, inbound.open(body as never))),
+    {
+      // Only there do clients send the bodies of other formats.
+      parse: [
+        readJsonCall(deps, {
+          capability: "chat",
+          inbound,
+          ...(path === chatPath && { check: (body, call) => toChatBody(deps, body, call) }),
+        }),
+        "json",
+      ],
+      body: requestBody(schema),
+      detail: {
+        summary,
+        description,
+        tags: ["Calls"],
+        responses: responses({ "application/json": answer, "text/event-stream": ChatEvent }),
+      },
+    },
+  );
+}
 
 /**
  * Serves a chat request in its client's wire format, whole or as server-sent events: passed through where the provider

@@ -21,7 +21,7 @@ const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
 const Filter = Type.Object({
   ...spanFields,
   ...{ account: text, key: text, model: text, plugin: text, session: text, tag: text, text },
-  protocol: Type.Optional(Type.Union([Type.Literal("chat"), Type.Literal("responses"), Type.Literal("messages")])),
+  protocol: Type.Optional(Type.String({ minLength: 1, maxLength: 32 })),
   status: Type.Optional(Type.String({ pattern: "^(ok|failed|refused|running|[1-5]xx|[1-5]\\d\\d)$" })),
 });
 const PageQuery = Type.Composite([Filter, CursorQuery]);

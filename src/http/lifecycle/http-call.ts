@@ -1,13 +1,5 @@
 import type { Caller, Capability, Meters } from "../../contract/index.ts";
-import type {
-  Call,
-  Candidates,
-  ClientRequest,
-  ModelEntry,
-  Passthrough,
-  Protocol,
-  RequestOf,
-} from "../../kernel/index.ts";
+import type { Call, Candidates, ClientRequest, ModelEntry, Passthrough, RequestOf } from "../../kernel/index.ts";
 import type { Inbound } from "../../protocols/inbound.ts";
 import type { CallMemory } from "../memory/call-memory.ts";
 import type { Clients } from "./client-address.ts";
@@ -91,7 +83,7 @@ export class HttpCall {
     this.tag = readTagHeader(httpRequest.headers);
   }
 
-  get protocol(): Protocol {
+  get protocol(): string {
     return this.inbound?.protocol ?? "chat";
   }
 

@@ -1,6 +1,6 @@
-import { type ChatRequest, GatewayError } from "../../contract/index.ts";
+import { ChatCompletion, ChatRequest, GatewayError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { type Exchange, type Inbound, toEvent, toOpenaiError } from "../inbound.ts";
+import { type Exchange, type ServedInbound, toEvent, toOpenaiError } from "../inbound.ts";
 import { effortOfBudget } from "../messages/inbound.ts";
 
 /**
@@ -36,9 +36,16 @@ export function fromOtherHabits(body: unknown, onWeakened: (field: string) => vo
 export const doneEvent = "data: [DONE]\n\n";
 
 /** The uniform format itself. */
-export const chatInbound: Inbound<ChatRequest, void> = {
+export const chatInbound: ServedInbound<ChatRequest> = {
   protocol: "chat",
   endpoints: ["/chat/completions"],
+  route: {
+    path: "/chat/completions",
+    body: ChatRequest,
+    answer: ChatCompletion,
+    summary: "Chat text generation",
+    description: "With `stream: true` the response is `text/event-stream`, ended by `data: [DONE]`.",
+  },
   refuse: () => undefined,
   toError: toOpenaiError,
   open(request): Exchange {

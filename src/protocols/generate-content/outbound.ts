@@ -7,7 +7,6 @@ import {
   type Message,
   type Model,
   type ModelOptions,
-  type ProviderPlugin,
   type ToolCall,
 } from "../../contract/index.ts";
 import { type DataUrl, readMedia } from "../../lib/data-url.ts";
@@ -17,6 +16,7 @@ import { LruMap } from "../../lib/lru-map.ts";
 import { SchemaBudget } from "../../lib/schema-budget.ts";
 import { placeholderImages as fetched, fetchImages, precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
+import type { Outbound } from "../outbound.ts";
 import { toServiceTier } from "../service-tier.ts";
 import { pickSupportedFields } from "../supported-fields.ts";
 import { getToolResults, readArguments, resultWithoutCall, withFunctionsAsTools } from "../tools.ts";
@@ -41,7 +41,7 @@ const modelOptions: ModelOptions = {
  * @example
  * Object.keys(gemini().handlers); // => ["chat", "countChatTokens"]
  */
-export function gemini(): Pick<ProviderPlugin, "handlers" | "checks" | "maxChoices" | "modelOptions" | "readUsage"> {
+export function gemini(): Outbound {
   const signatures: Signatures = new LruMap(signaturesMax);
   const chat = async ({ request, model, upstream, warn }: Call<ChatRequest>) => {
     const images = await fetchImages(request.messages, upstream);

@@ -6,7 +6,6 @@ import {
   type Message,
   type Model,
   type ModelOptions,
-  type ProviderPlugin,
   type Tool,
   type ToolCall,
 } from "../../contract/index.ts";
@@ -16,6 +15,7 @@ import { reduceSchema, strictSubset } from "../../lib/json-schema.ts";
 import { SchemaBudget } from "../../lib/schema-budget.ts";
 import { precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
+import type { Outbound } from "../outbound.ts";
 import { readClaudeBlocks, toClaudeDetail } from "../reasoning-details.ts";
 import { pickSupportedFields } from "../supported-fields.ts";
 import {
@@ -53,12 +53,7 @@ const modelOptions: ModelOptions = {
  * const provider = anthropic({ headers: { "anthropic-version": "2023-06-01" } });
  * Object.keys(provider.handlers); // => ["chat", "countChatTokens", "messages", "countMessagesTokens"]
  */
-export function anthropic({
-  headers,
-}: AnthropicOptions): Pick<
-  ProviderPlugin,
-  "handlers" | "checks" | "maxChoices" | "modelOptions" | "readFault" | "readUsage"
-> {
+export function anthropic({ headers }: AnthropicOptions): Outbound {
   const chat = async ({ request, model, upstream, warn }: Call<ChatRequest>) => {
     const { body, reading } = toMessages(request, model, warn);
     if (body.stream) return new MessagesOutboundStream(await upstream.events("/messages", body, { headers }), reading);

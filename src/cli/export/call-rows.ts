@@ -1,0 +1,35 @@
+import { usageColumns } from "../../contract/index.ts";
+import type { WrittenCall } from "../../reports/index.ts";
+import { toIsoTime } from "../lib/format.ts";
+
+/** The fields of an exported call except its usage; unknown ones are `null`. */
+export function toFields(call: WrittenCall) {
+  return {
+    id: call.id,
+    account: call.account_id,
+    key: call.key_id,
+    model: call.model,
+    capability: call.capability,
+    premium: call.premium === 1,
+    route: call.route,
+    state: call.state,
+    usage_source: call.usage_source,
+    cost_nanodollars: call.cost_nanodollars,
+    charged_nanodollars: call.charged_nanodollars,
+    quota_tokens: call.quota_tokens,
+    price_version: call.price_version,
+    session: call.session,
+    status: call.status,
+    error_code: call.error_code,
+    opened_at: toIsoTime(call.opened_at),
+    ended_at: toIsoTime(call.settled_at),
+    first_byte_ms: call.first_byte_ms,
+    duration_ms: call.duration_ms,
+  };
+}
+
+/** Unknown usage is left out of `usage`. */
+export function toJson(call: WrittenCall) {
+  const known = usageColumns.filter((column) => call[column] !== null);
+  return { ...toFields(call), usage: Object.fromEntries(known.map((column) => [column, call[column]])) };
+}
