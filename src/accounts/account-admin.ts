@@ -105,45 +105,86 @@ export async function listAccounts({ db }: Store): Promise<Account[]> {
   return rows.map(toAccount);
 }
 
-/** An account with its balance and role, for administrators. */
+/** An account with what a list tells of it, for administrators. */
 export interface AccountRow extends Account {
   balanceNanodollars: number;
+  /** Charged in the last 30 days. */
+  chargedNanodollars: number;
+  /** When one of its keys was used last; absent: never. */
+  lastUsedAt: number | undefined;
   /** Absent when the account has no user. */
   role: Role | undefined;
 }
 
-const searchLimit = 50;
+/** What accounts can be sorted by: those with the most, or the latest, first, and e-mails by the alphabet. */
+export const accountOrders = ["email", "balance", "spend", "last_used", "created"] as const;
+/** What a list can be narrowed to: a role, those that nobody signs in to, teams, or those that are disabled. */
+export const accountKinds = ["owner", "admin", "viewer", "member", "none", "team", "disabled"] as const;
 
-/**
- * Searches accounts by a part of their e-mail, name or id, ignoring case, and sorts them by e-mail. A page has fifty; `next`
- * is the `after` of the next page.
- */
-export async function searchAccounts(
-  { db }: Store,
-  text: string,
-  after = "",
-): Promise<{ rows: AccountRow[]; next: string | undefined }> {
+/** Which accounts are meant. */
+export interface AccountSearch {
+  /** A part of the e-mail, name or id, whatever its case. */
+  readonly text: string;
+  readonly order: (typeof accountOrders)[number];
+  readonly kind?: (typeof accountKinds)[number] | undefined;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+const spendDays = 30;
+const dayMs = 86_400_000;
+
+/** Accounts that fit, with what a list tells of them. */
+export async function searchAccounts({ db }: Store, search: AccountSearch, now: number): Promise<AccountRow[]> {
+  const { text, order, kind } = search;
   const pattern = `%${text.replaceAll(/[\\%_]/g, "\\$&")}%`;
   const has = (column: "accounts.email" | "accounts.name" | "accounts.id") =>
     // As it is written too: SQLite's `lower` knows only the letters of ASCII.
     sql<boolean>`(lower(${sql.ref(column)}) like ${pattern.toLowerCase()} escape '\\' or ${sql.ref(column)} like ${pattern} escape '\\')`;
+  const firstDay = Math.floor(now / dayMs) - spendDays + 1;
+  const charged = sql<number>`(select coalesce(cast(sum(charged_nanodollars) as bigint), 0) from daily_charges
+    where daily_charges.account_id = accounts.id and daily_charges.day >= ${firstDay})`;
+  const lastUsed = sql<number | null>`(select max(last_used_at) from keys where keys.account_id = accounts.id)`;
+  const orders = {
+    email: sql`accounts.email`,
+    balance: sql`coalesce(wallets.balance_nanodollars, 0) desc`,
+    spend: sql`${charged} desc`,
+    last_used: sql`${lastUsed} is null, ${lastUsed} desc`,
+    created: sql`accounts.created_at desc`,
+  };
   const rows = await db
     .selectFrom("accounts")
     .leftJoin("wallets", "wallets.account_id", "accounts.id")
     .leftJoin("users", "users.account_id", "accounts.id")
     .selectAll("accounts")
-    .select(["wallets.balance_nanodollars", "users.role"])
-    .where((where) => where.or([has("accounts.email"), has("accounts.name"), has("accounts.id")]))
-    .orderBy("accounts.email")
-    .where("accounts.email", ">", after)
-    .limit(searchLimit + 1)
+    .select(["wallets.balance_nanodollars", "users.role", charged.as("charged"), lastUsed.as("last_used_at")])
+    .$if(text !== "", (query) =>
+      query.where((where) => where.or([has("accounts.email"), has("accounts.name"), has("accounts.id")])),
+    )
+    .$if(kind !== undefined, (query) => query.where(isOfKind(kind ?? "member")))
+    .orderBy(orders[order])
+    .orderBy("accounts.id")
+    .limit(search.limit)
+    .offset(search.offset)
     .execute();
-  const shown = rows.slice(0, searchLimit).map((row) => ({
+  return rows.map((row) => ({
     ...toAccount(row),
-    balanceNanodollars: row.balance_nanodollars === null ? 0 : row.balance_nanodollars,
+    balanceNanodollars: row.balance_nanodollars ?? 0,
+    chargedNanodollars: Number(row.charged),
+    lastUsedAt: row.last_used_at ?? undefined,
     role: row.role ?? undefined,
   }));
-  return { rows: shown, next: rows.length > searchLimit ? shown.at(-1)?.email : undefined };
+}
+
+function isOfKind(kind: (typeof accountKinds)[number]) {
+  if (kind === "disabled") return sql<boolean>`accounts.disabled_at is not null`;
+  if (kind === "none") return sql<boolean>`users.role is null`;
+  // Founded as a team, or one in which others than its holder work.
+  if (kind === "team") {
+    return sql<boolean>`(accounts.founded_by is not null or accounts.email like '%.invalid'
+      or exists (select 1 from memberships where memberships.account_id = accounts.id))`;
+  }
+  return sql<boolean>`users.role = ${kind}`;
 }
 
 /** Maps the ids of accounts that have a user, or of the one with this id, to roles. */

@@ -1,4 +1,12 @@
-export { type Account, type AccountRow, emailsOf, readRoles, searchAccounts } from "./account-admin.ts";
+export {
+  type Account,
+  type AccountRow,
+  accountKinds,
+  accountOrders,
+  emailsOf,
+  readRoles,
+  searchAccounts,
+} from "./account-admin.ts";
 export {
   AdminAuthenticator,
   type AdminKey,
@@ -23,7 +31,11 @@ export {
   graceSecondsDefault,
   graceSecondsMax,
   importForeignKeys,
+  keyOrders,
   type NewKey,
+  type OwnedKey,
+  readKeyNames,
+  searchKeys,
 } from "./keys.ts";
 export {
   findUsers,

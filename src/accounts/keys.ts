@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { Selectable, Transaction } from "kysely";
+import { type Selectable, sql, type Transaction } from "kysely";
 import { apiKeyForm, formatApiKey, GatewayError, type KeyLimits, parseApiKey } from "../contract/index.ts";
 import { type Database, isConstraintError, isOfRunningPeriod, type Store } from "../db/index.ts";
 import { hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
@@ -383,6 +383,68 @@ export async function readKeyOf(
   const row = await query.executeTakeFirst();
   if (row !== undefined) return toApiKey(row);
   throw new GatewayError("not_found", "No API key of this project has this id");
+}
+
+/** The names of keys by their ids; unknown ids are left out. */
+export async function readKeyNames(
+  { db }: Pick<Store, "db">,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await db
+    .selectFrom("keys")
+    .select(["id", "name"])
+    .where("id", "in", [...new Set(ids)])
+    .execute();
+  return new Map(rows.map(({ id, name }) => [id, name]));
+}
+
+/** What {@link searchKeys} can sort by; those that a key may lack stand last. */
+export const keyOrders = ["created", "last_used", "expires", "name"] as const;
+
+/** Which keys of all accounts are meant. */
+export interface KeySearch {
+  /** A part of the key itself, of its name, or of the e-mail, name or id of its account; empty: any. */
+  readonly text: string;
+  /** `ended`: revoked or expired. */
+  readonly state: "active" | "ended" | "all";
+  readonly order: (typeof keyOrders)[number];
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** A key with the account whose it is. */
+export type OwnedKey = ApiKey & { readonly email: string; readonly accountName: string | undefined };
+
+/** Keys of all accounts, for administrators. The secret of a key is not needed to find it, nor looked at. */
+export async function searchKeys(store: Store, now: number, search: KeySearch): Promise<OwnedKey[]> {
+  const part = (parseApiKey(search.text.trim())?.id ?? search.text.trim().replace(/^sk-mg-/, "")).replace(/-…?$/, "");
+  const pattern = `%${part.toLowerCase().replaceAll(/[\\%_]/g, "\\$&")}%`;
+  const has = (column: string) => sql<boolean>`lower(${sql.ref(column)}) like ${pattern} escape '\\'`;
+  const isEnded = sql<boolean>`(keys.revoked_at is not null or (keys.expires_at is not null and keys.expires_at <= ${now}))`;
+  const orders = {
+    created: sql`keys.created_at desc`,
+    last_used: sql`keys.last_used_at is null, keys.last_used_at desc`,
+    expires: sql`keys.expires_at is null, keys.expires_at`,
+    name: sql`lower(keys.name)`,
+  };
+  const rows = await keysQuery(store, now)
+    .clearOrderBy()
+    .innerJoin("accounts", "accounts.id", "keys.account_id")
+    .select(["accounts.email", "accounts.name as account_name"])
+    .$if(part !== "", (query) =>
+      query.where((where) =>
+        where.or([has("keys.id"), has("keys.name"), has("accounts.email"), has("accounts.name"), has("accounts.id")]),
+      ),
+    )
+    .$if(search.state === "active", (query) => query.where(sql<boolean>`not ${isEnded}`))
+    .$if(search.state === "ended", (query) => query.where(isEnded))
+    .orderBy(orders[search.order])
+    .orderBy("keys.id")
+    .limit(search.limit)
+    .offset(search.offset)
+    .execute();
+  return rows.map((row) => ({ ...toApiKey(row), email: row.email, accountName: row.account_name ?? undefined }));
 }
 
 /** Lists all keys or those of one account, oldest first. */

@@ -1,5 +1,6 @@
 import type { App } from "../app.ts";
 import { type Config, getLocalOrigin, getPublicOrigin } from "../config/index.ts";
+import { getDisplayName, getRetirement } from "../contract/index.ts";
 import type { ModelEntry } from "../kernel/index.ts";
 import type { Bootstrap } from "./bootstrap.ts";
 import { columns } from "./lib/format.ts";
@@ -47,12 +48,12 @@ function describeKey(key: Bootstrap["key"]): string {
   return key.given ? "the value of MODELGATE_BOOTSTRAP_KEY" : `${key.key}   (shown only once)`;
 }
 
-/** A free chat model, if possible one that is not retired. */
+/** A free chat model by the name that people know, if possible one that is not retired. */
 function pickModel(modelEntries: Iterable<ModelEntry>): string | undefined {
-  const today = new Date().toISOString().slice(0, 10);
+  const now = Date.now();
   const free = [...modelEntries]
     .map(({ model }) => model)
     .filter(({ capability, premium }) => capability === "chat" && !premium);
-  const current = free.find(({ retiredOn }) => retiredOn === undefined || retiredOn > today);
-  return (current ?? free[0])?.id;
+  const model = free.find((each) => getRetirement(each, now) === undefined) ?? free[0];
+  return model && getDisplayName(model);
 }

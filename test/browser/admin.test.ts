@@ -13,7 +13,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
       dashboard.visit(async (page) => {
         const { gateway } = dashboard;
         await signInFirst(page, gateway);
-        await page.getByRole("link", { name: "Accounts" }).click();
+        await page.getByRole("link", { name: "Accounts", exact: true }).click();
         await seeHeading(page, "Accounts");
 
         await page.getByRole("button", { name: "New account" }).click();
@@ -120,7 +120,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
       dashboard.visit(async (page) => {
         const { gateway } = dashboard;
         await signIn(page, "owner@localhost");
-        await page.getByRole("link", { name: "Providers" }).click();
+        await page.locator(".nav").getByRole("link", { name: "Providers" }).click();
         await page.getByRole("cell", { name: /^openai/ }).waitFor();
         await page.getByRole("link", { name: "Catalogue" }).click();
         await page.getByLabel("Search catalogue").fill("famA-5");
@@ -174,7 +174,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
       dashboard.visit(async (page) => {
         await createUser(dashboard, "ben@example.org");
         await signIn(page, "ben@example.org");
-        expect(await page.getByRole("link", { name: "Accounts" }).count()).toBe(0);
+        expect(await page.getByRole("link", { name: "Accounts", exact: true }).count()).toBe(0);
         await page.goto("/admin/accounts");
         await seeHeading(page, "Not found");
       }),

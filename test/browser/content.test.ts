@@ -54,7 +54,7 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
         expect(await findViolations(page)).toEqual([]);
         // It is written a moment after the answer.
         await page.waitForFunction(async () => (await (await fetch("/dashboard/api/content")).json()).records === 1);
-        const panel = await openRequest(page, "famA-4o-mini");
+        const panel = await openRequest(page, "gpt-4o-mini");
         await panel.getByRole("button", { name: "Show content" }).click();
         await panel.getByText(/^My mail is .redacted.\./).waitFor();
         await panel
@@ -67,7 +67,7 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
 
       await dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
-        const panel = await openRequest(page, "famA-4o-mini");
+        const panel = await openRequest(page, "gpt-4o-mini");
         await panel.getByText("recorded in the audit log").waitFor();
         await panel.getByRole("button", { name: "Show content" }).click();
         await panel.getByText(/^My mail is .redacted.\./).waitFor();
@@ -87,7 +87,7 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
         await page.getByRole("button", { name: "Delete content" }).click();
         await section.getByText("Kept of 0 requests").waitFor();
         await page.goto("/requests");
-        await page.getByRole("button", { name: "famA-4o-mini" }).click();
+        await page.getByRole("button", { name: "gpt-4o-mini" }).click();
         await page.getByRole("dialog").getByText("Finish reason").waitFor();
         expect(await page.getByRole("region", { name: "Content" }).count()).toBe(0);
       });

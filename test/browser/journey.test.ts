@@ -47,7 +47,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
         const left = 1000 - (free.usage?.total_tokens ?? 0);
         await page.getByText(`${left} tokens left`).waitFor({ timeout: shownMsMax });
         await page
-          .getByRole("cell", { name: /famA-4o-mini.*Chat · laptop/ })
+          .getByRole("cell", { name: /gpt-4o-mini.*Chat · laptop/ })
           .first()
           .waitFor({ timeout: shownMsMax });
 
@@ -68,10 +68,7 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
 
         await page.getByRole("link", { name: "Overview" }).click();
         await ask("famA-5");
-        await page
-          .getByRole("cell", { name: /famA-5/ })
-          .first()
-          .waitFor({ timeout: shownMsMax });
+        await page.getByRole("cell", { name: /gpt-5/ }).first().waitFor({ timeout: shownMsMax });
         await page
           .getByTitle(/^\$14\.99/)
           .first()

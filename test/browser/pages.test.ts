@@ -73,7 +73,8 @@ describe.skipIf(!hasChromium)("every page", () => {
         expect(await findViolationsInBothThemes(page)).toEqual([]);
         await page.keyboard.press("Escape");
         await open(page, "/models");
-        await page.getByRole("button", { name: "famA-5", exact: true }).click();
+        await page.getByLabel("Search models").fill("gpt-5");
+        await page.getByRole("button", { name: "gpt-5", exact: true }).click();
         await page.getByRole("dialog").waitFor();
         expect(await findViolationsInBothThemes(page)).toEqual([]);
       }),
@@ -142,10 +143,11 @@ describe.skipIf(!hasChromium)("every page", () => {
           route.fulfill({ status: 503, json: { error: { message: "The database is not available" } } }),
         );
         await page.getByRole("link", { name: "Models" }).click();
+        await page.getByLabel("Search models").fill("gpt-5");
         await page.getByText("The database is not available").waitFor();
         await page.unroute("**/dashboard/api/models");
         await page.getByRole("button", { name: "Try again" }).click();
-        await page.getByRole("button", { name: "famA-5", exact: true }).waitFor();
+        await page.getByRole("button", { name: "gpt-5", exact: true }).waitFor();
       }),
     testMsMax,
   );

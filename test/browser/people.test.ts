@@ -30,7 +30,7 @@ describe.skipIf(!hasChromium)("roles", () => {
         await page.getByRole("button", { name: "Sign out", exact: true }).click();
         await seeHeading(page, "Sign in");
         await signIn(page, "ben@example.org");
-        await page.getByRole("link", { name: "Accounts" }).click();
+        await page.getByRole("link", { name: "Accounts", exact: true }).click();
         await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
         await seeHeading(page, "owner@localhost");
         expect(await page.getByLabel("Role", { exact: true }).count()).toBe(0);
@@ -43,7 +43,7 @@ describe.skipIf(!hasChromium)("roles", () => {
         await seeHeading(page, "carla@example.org");
         await page.getByLabel("Only selected models").check();
         await page.getByLabel("Search models").fill("4.1-nano");
-        await page.getByRole("checkbox", { name: /^famA-4\.1-nano/ }).check();
+        await page.getByRole("checkbox", { name: /^gpt-4\.1-nano/ }).check();
         await page.getByRole("button", { name: "Set models" }).click();
         await page.getByText("carla@example.org may use 1 model").waitFor();
         expect(await findViolations(page)).toEqual([]);
@@ -59,7 +59,7 @@ describe.skipIf(!hasChromium)("roles", () => {
         const id = await createUser(dashboard, "vic@example.org");
         await gateway.cli("account", "set", id, "--role", "viewer");
         await signIn(page, "vic@example.org");
-        await page.getByRole("link", { name: "Accounts" }).click();
+        await page.getByRole("link", { name: "Accounts", exact: true }).click();
         await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
         await seeHeading(page, "owner@localhost");
         await page.getByText("Requests per minute").waitFor();
@@ -71,12 +71,12 @@ describe.skipIf(!hasChromium)("roles", () => {
           ["Vouchers", "New voucher"],
           ["API keys", "Create API key"],
         ] as const) {
-          await page.getByRole("link", { name: link }).click();
+          await page.getByRole("link", { name: link, exact: true }).click();
           await seeHeading(page, link);
           expect(await page.getByRole("button", { name: button }).count()).toBe(0);
         }
         await gateway.cli("account", "set", id, "--role", "member");
-        await page.getByRole("link", { name: "Accounts" }).waitFor({ state: "hidden" });
+        await page.getByRole("link", { name: "Accounts", exact: true }).waitFor({ state: "hidden" });
       }),
     testMsMax,
   );

@@ -42,7 +42,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
-        await page.goto("/playground?model=famA-5");
+        await page.goto("/playground?model=gpt-5");
         await send(page, "Say it's <fine>");
         await page.locator(".turn-end").waitFor();
         expect(await page.locator(".turn.is-assistant .turn-text").textContent()).toContain("it's <fine>");
@@ -64,7 +64,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
-        await page.goto("/playground?model=famA-5");
+        await page.goto("/playground?model=gpt-5");
         await send(
           page,
           "**bold** [go](https://a.example) ![pic](https://b.example/p.png) <img src=y> [bad](javascript:x)",
@@ -94,7 +94,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
-        await page.goto("/playground?model=famA-5");
+        await page.goto("/playground?model=gpt-5");
         const pixel =
           "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
         await page
@@ -122,8 +122,8 @@ describe.skipIf(!hasChromium)("the playground", () => {
         await page.getByRole("button", { name: "Clear chat" }).click();
         await tools.fill("");
 
-        await page.getByLabel("Compare with").selectOption("famA-4o-mini");
-        expect(page.url()).toContain("compare=famA-4o-mini");
+        await page.getByLabel("Compare with").selectOption("gpt-4o-mini");
+        expect(page.url()).toContain("compare=gpt-4o-mini");
         await send(page, "Say hello");
         await page.locator(".turn-end").nth(1).waitFor();
         const answers = await page.locator(".turn.is-assistant .turn-text").allTextContents();
@@ -138,7 +138,7 @@ describe.skipIf(!hasChromium)("the playground", () => {
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
-        await page.goto("/playground?model=famA-5");
+        await page.goto("/playground?model=gpt-5");
         const words = Array.from({ length: 60 }, (_, at) => `word${at}`).join(" ");
         await send(page, `[[fault:pace=150]]${words}`);
         const answer = page.locator(".turn.is-assistant .turn-text");

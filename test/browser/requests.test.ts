@@ -42,9 +42,9 @@ describe.skipIf(!hasChromium)("the request log", () => {
         expect(await rows(page).count()).toBe(2);
 
         await page.getByRole("button", { name: "More filters" }).click();
-        await page.getByLabel("Model", { exact: true }).fill("famA-4o-mini");
+        await page.getByLabel("Model", { exact: true }).fill("gpt-4o-mini");
         await page.keyboard.press("Enter");
-        await page.waitForURL(/model=famA-4o-mini/);
+        await page.waitForURL(/model=gpt-4o-mini/);
         await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 1);
         await page.getByLabel("Session").fill("nobody's");
         await page.keyboard.press("Enter");
@@ -66,13 +66,13 @@ describe.skipIf(!hasChromium)("the request log", () => {
         await page.getByRole("button", { name: "Live" }).click();
         const response = await gateway.post("/chat/completions", { model: "famA-4.1-mini", messages });
         const id = response.headers.get("x-request-id") as string;
-        await page.getByRole("button", { name: "famA-4.1-mini" }).waitFor();
+        await page.getByRole("button", { name: "gpt-4.1-mini" }).waitFor();
         await page.getByRole("button", { name: "Live" }).click();
 
         await page.getByLabel("Request ID").fill(id);
         await page.keyboard.press("Enter");
         await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 1);
-        await page.getByRole("button", { name: "famA-4.1-mini" }).click();
+        await page.getByRole("button", { name: "gpt-4.1-mini" }).click();
         await page.getByRole("dialog").getByText("stop", { exact: true }).waitFor();
         await page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
 

@@ -87,9 +87,9 @@ async function shootAll(page: Page, fileOf: (name: string) => string): Promise<v
   await page.getByRole("button", { name: "Revoke key" }).click();
   await page.getByText("“staging” revoked").waitFor();
   await page.goto("/models?search=sonnet");
-  await page.getByRole("button", { name: "famC-sonnet-4-6", exact: true }).click();
+  await page.getByRole("button", { name: "claude-sonnet-4-6", exact: true }).click();
   await shoot("model");
-  await page.goto("/playground?model=famC-sonnet-4-6");
+  await page.goto("/playground?model=claude-sonnet-4-6");
   await page.getByLabel("Your message").fill("Explain in two sentences what a model gateway is for.");
   await page.keyboard.press("Enter");
   await page.locator(".turn-end").waitFor();

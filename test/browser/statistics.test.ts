@@ -34,7 +34,7 @@ describe.skipIf(!hasChromium)("the gateway at a glance", () => {
         expect(await findViolations(page)).toEqual([]);
 
         await page.getByLabel("Group by").selectOption("model");
-        await page.getByRole("button", { name: "famA-4o-mini" }).click();
+        await page.getByRole("button", { name: "gpt-4o-mini" }).click();
         await page.waitForURL(/model=famA-4o-mini/);
         await page.getByText("no errors").waitFor();
         // The address is all that another browser needs.

@@ -2,8 +2,38 @@ import useSWR, { mutate } from "swr";
 import { api, request } from "./api.ts";
 import { refreshMs } from "./session.ts";
 
-const getAccounts = (search: string, after: string) =>
-  request(api.admin.accounts.get({ query: { search, ...(after !== "" && { after }) } }));
+export const accountOrders = [
+  ["email", "By email"],
+  ["spend", "Most spent"],
+  ["balance", "Highest balance"],
+  ["last_used", "Last used"],
+  ["created", "Newest"],
+] as const;
+export const accountKinds = [
+  ["", "All accounts"],
+  ["owner", "Owners"],
+  ["admin", "Administrators"],
+  ["viewer", "Viewers"],
+  ["member", "Members"],
+  ["none", "No sign-in yet"],
+  ["team", "Teams"],
+  ["disabled", "Disabled"],
+] as const;
+
+export interface AccountSearch {
+  readonly search: string;
+  readonly order: (typeof accountOrders)[number][0];
+  readonly kind: (typeof accountKinds)[number][0];
+}
+
+const toQuery = ({ search, order, kind }: AccountSearch) => ({ search, order, ...(kind !== "" && { kind }) });
+const getAccounts = (search: AccountSearch, page: number) =>
+  request(api.admin.accounts.get({ query: { ...toQuery(search), page: String(page) } }));
+
+/** The address of a file with the accounts that fit. */
+export function toAccountsFile(search: AccountSearch): string {
+  return `/dashboard/api/admin/accounts.csv?${new URLSearchParams(toQuery(search))}`;
+}
 const getVouchers = () => request(api.admin.vouchers.get());
 const getLive = () => request(api.admin.live.get());
 
@@ -20,8 +50,10 @@ export type LiveCall = Awaited<ReturnType<typeof getLive>>["data"][number];
 /** For admin pages other than live calls. */
 const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
 
-export const useAccounts = (search: string, after: string) =>
-  useSWR(["admin-accounts", search, after], () => getAccounts(search, after), slowRefresh);
+const anyAccount: AccountSearch = { search: "", order: "email", kind: "" };
+
+export const useAccounts = (search: AccountSearch = anyAccount, page = 1) =>
+  useSWR(["admin-accounts", JSON.stringify(search), page], () => getAccounts(search, page), slowRefresh);
 export const useAccount = (id: string) => useSWR(["admin-accounts", "one", id], () => getAccount(id), slowRefresh);
 export const useAccountKeys = (id: string) => useSWR(["account-keys", id], () => getAccountKeys(id), slowRefresh);
 export const useAccountUsage = (id: string) => useSWR(["account-usage", id], () => getAccountUsage(id), slowRefresh);

@@ -102,8 +102,8 @@ export function NewPasswordField(input: Omit<InputProps, "label"> & { label?: st
 }
 
 interface SelectProps<T extends string> {
-  /** Pairs of value and label. */
-  options: readonly (readonly [T, string])[];
+  /** Value and label; those with a group stand below it. */
+  options: readonly (readonly [value: T, label: string, group?: string])[];
   value: T;
   onText: (value: T) => void;
 }
@@ -125,11 +125,19 @@ export function Select<T extends string>({
       className={isSmall ? "input input-small" : "input"}
       onChange={(event) => onText(event.target.value as T)}
     >
-      {options.map(([key, name]) => (
-        <option key={key} value={key}>
-          {name}
-        </option>
-      ))}
+      {[...Map.groupBy(options, ([, , group]) => group)].map(([group, members]) => {
+        const choices = members.map(([key, name]) => (
+          <option key={key} value={key}>
+            {name}
+          </option>
+        ));
+        if (group === undefined) return choices;
+        return (
+          <optgroup key={group} label={group}>
+            {choices}
+          </optgroup>
+        );
+      })}
     </select>
   );
 }

@@ -29,6 +29,7 @@ export function Table<Row>({
   empty,
   shownMax = Number.POSITIVE_INFINITY,
   sortName = "sort",
+  fileName,
 }: {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
@@ -37,6 +38,8 @@ export function Table<Row>({
   empty?: ReactNode;
   shownMax?: number;
   sortName?: string;
+  /** Offers the rows as a CSV file of this name, with the columns that have a value to sort by. */
+  fileName?: string | undefined;
 }) {
   const [sort, setSort] = useParam(sortName, "");
   const [isWhole, setWhole] = useState(false);
@@ -73,12 +76,21 @@ export function Table<Row>({
           </tbody>
         </table>
       </div>
-      {!isWhole && rows.length > shownMax && (
+      {((!isWhole && rows.length > shownMax) || fileName !== undefined) && (
         <div className="table-foot">
-          <span>The first {shownMax}</span>
-          <Button look="small" onClick={() => setWhole(true)}>
-            Show all {rows.length}
-          </Button>
+          <span>{!isWhole && rows.length > shownMax && `The first ${shownMax}`}</span>
+          <div className="row">
+            {!isWhole && rows.length > shownMax && (
+              <Button look="small" onClick={() => setWhole(true)}>
+                Show all {rows.length}
+              </Button>
+            )}
+            {fileName !== undefined && (
+              <Button look="small" icon="download" onClick={() => saveCsv(fileName, columns, inOrder)}>
+                CSV
+              </Button>
+            )}
+          </div>
         </div>
       )}
     </>
@@ -113,6 +125,30 @@ function HeadCell<Row>({
     </th>
   );
 }
+
+/** Saves rows as a file. Text is quoted, and escaped where a spreadsheet would read a formula. */
+function saveCsv<Row>(fileName: string, columns: readonly Column<Row>[], rows: readonly Row[]): void {
+  const shown = columns.filter(({ sort }) => sort !== undefined);
+  const toCell = (value: string | number | null | undefined) => {
+    if (value === null || value === undefined) return "";
+    if (typeof value === "number") return String(value);
+    return `"${(/^[=+\-@\t\r]/.test(value) ? `'${value}` : value).replaceAll('"', '""')}"`;
+  };
+  const lines = [
+    shown.map(({ name }) => toCell(name)),
+    ...rows.map((row) => shown.map(({ sort }) => toCell(sort?.(row)))),
+  ];
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(
+    new Blob([lines.map((cells) => `${cells.join(",")}\r\n`).join("")], { type: "text/csv" }),
+  );
+  link.download = `modelgate-${fileName}.csv`;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), revokeMs);
+}
+
+/** The browser has read the file by then. */
+const revokeMs = 10_000;
 
 function toWord({ name }: Pick<Column<never>, "name">): string {
   return name.toLowerCase().replaceAll(" ", "-");

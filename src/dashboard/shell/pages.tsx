@@ -51,6 +51,7 @@ const memberPages: readonly PageGroup[] = [
 const adminPages: readonly PageEntry[] = [
   onDemand("/admin/gateway", "Gateway usage", "chart", () => import("../features/statistics/gateway-page.tsx")),
   onDemand("/admin/accounts", "Accounts", "accounts", () => import("../features/accounts/accounts-page.tsx")),
+  onDemand("/admin/api-keys", "All API keys", "key", () => import("../features/keys/all-keys-page.tsx")),
   onDemand("/admin/keys", "Admin keys", "keys", () => import("../features/admin-keys/admin-keys-page.tsx")),
   onDemand("/admin/vouchers", "Vouchers", "voucher", () => import("../features/vouchers/vouchers-page.tsx")),
   onDemand("/admin/providers", "Providers", "admin", () => import("../features/providers/providers-page.tsx")),

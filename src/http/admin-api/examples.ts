@@ -19,5 +19,9 @@ export const organizationExamples: Readonly<Record<string, Readonly<Record<strin
   "/organization/projects/{project_id}/users/{user_id}": { role: "owner" },
   "/organization/users/{user_id}": { role: "viewer" },
   "/organization/invites": { email: "grace@example.com", role: "reader" },
+  "/organization/config": {
+    accounts: [{ email: "search@teams.example", kind: "team", name: "Search", budget_usd: "100.00" }],
+    keys: [{ account: "search@teams.example", name: "website", budget_usd: "5.00", budget_period: "day" }],
+  },
   "/organization/admin_api_keys": { name: "reports", scopes: ["usage:read"], expires_in_seconds: 86_400 },
 };

@@ -51,13 +51,19 @@ export function createAdminApi(deps: HttpDeps): AdminApi {
  * Routes for admin keys with a scope of this area: GET needs it to read, everything else to write. Elysia parses the body before
  * it derives anything, so the key is checked in both, whichever comes first: nobody else's body is read.
  */
-export function adminRoutes(deps: HttpDeps, { authenticate }: AdminApi, area: AdminKeyArea) {
+export function adminRoutes(
+  deps: HttpDeps,
+  { authenticate }: AdminApi,
+  /** Absent: the route checks the scopes itself. */
+  area: AdminKeyArea | undefined,
+  readBody: (request: Request) => Promise<unknown> = readSmallJson,
+) {
   const known = new WeakMap<Request, Promise<AdminKeyActor>>();
   const find = async (request: Request, server: Clients | null) => {
     rejectNullCharacters(request.url, "address");
     const actor = await authenticate(request, server);
     const access = request.method === "GET" || request.method === "HEAD" ? "read" : "write";
-    if (hasScope(actor.key.scopes, area, access)) return actor;
+    if (area === undefined || hasScope(actor.key.scopes, area, access)) return actor;
     throw new GatewayError("forbidden", `The admin key ${actor.key.id} lacks the scope ${area}:${access}`);
   };
   const admit = (request: Request, server: Clients | null) => {
@@ -71,7 +77,7 @@ export function adminRoutes(deps: HttpDeps, { authenticate }: AdminApi, area: Ad
   return new Elysia()
     .onParse({ as: "scoped" }, async ({ request, server }) => {
       await admit(request, server);
-      return await readSmallJson(request);
+      return await readBody(request);
     })
     .derive({ as: "scoped" }, async ({ request, server, set }) => {
       Object.assign(set.headers, dataHeaders(request));

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { HttpDeps } from "../deps.ts";
 import { adminKeysController } from "./admin-keys.ts";
 import { auditLogsController } from "./audit-logs.ts";
+import { configurationController } from "./configuration.ts";
 import type { AdminApi } from "./guard.ts";
 import { invitesController, projectUsersController, usersController } from "./people.ts";
 import {
@@ -33,5 +34,6 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(invitesController(deps, api))
     .use(adminKeysController(deps, api))
     .use(auditLogsController(deps, api))
-    .use(organizationUsageController(deps, api));
+    .use(organizationUsageController(deps, api))
+    .use(configurationController(deps, api));
 }

@@ -154,7 +154,7 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
           const project = await readProject(deps, params.project_id);
           const { id, key } = await accounts.createKey({
             ...{ accountId: project.id, by: admin.accountId, name: body.name },
-            ...readLimits(body, deps.now()),
+            ...readKeyLimits(body, deps.now()),
           });
           return { ...(await answerKey(deps, project, id)), value: key };
         }),
@@ -259,7 +259,7 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const { id: accountId } = await readProject(deps, params.project_id);
-          readLimits(body, deps.now());
+          readKeyLimits(body, deps.now());
           const made = await createServiceAccount(
             store,
             { accountId, name: body.name, by: admin.accountId },
@@ -350,7 +350,7 @@ async function createServiceKey(
   { id: serviceAccountId, accountId }: ServiceAccount,
   { name, by, body }: { name: string; by: string; body: Static<typeof NewServiceAccount> },
 ): Promise<Static<typeof ServiceAccountKey>> {
-  const given = readLimits(body, now());
+  const given = readKeyLimits(body, now());
   const { id, key } = await accounts.createKey({ accountId, by, name, serviceAccountId, ...given });
   return {
     ...{ id, object: "organization.project.service_account.api_key", name, value: key },
@@ -359,7 +359,7 @@ async function createServiceKey(
 }
 
 /** The limits of a new key; `null` is the same as absent. @throws {GatewayError} `invalid_request` */
-function readLimits(body: Static<typeof NewKey>, now: number) {
+export function readKeyLimits(body: Static<typeof NewKey>, now: number) {
   const { name: _, expiresAt, allowedModels, allowedNetworks, bounds } = readKeyChanges(body, now);
   const given = Object.entries(bounds).filter(([, value]) => value != null);
   return {
@@ -371,7 +371,7 @@ function readLimits(body: Static<typeof NewKey>, now: number) {
 }
 
 /** @throws {GatewayError} `invalid_request` */
-function readKeyChanges(body: Static<typeof KeyChange>, now: number) {
+export function readKeyChanges(body: Static<typeof KeyChange>, now: number) {
   const { budget_usd: usd } = body;
   return {
     name: body.name,

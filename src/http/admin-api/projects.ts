@@ -150,7 +150,9 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const { name, email } = body;
-          return await answer(await createProject(store, { by: admin, name, email, changes: readChanges(body) }, now));
+          return await answer(
+            await createProject(store, { by: admin, name, email, changes: readProjectChanges(body) }, now),
+          );
         }),
       {
         body: NewProject,
@@ -173,7 +175,7 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, async () => {
           const { id } = await readProject(deps, params.project_id);
           const isDisabled = body.status === undefined ? undefined : body.status === "archived";
-          const changes = { ...readChanges(body), name: body.name, email: body.email, isDisabled };
+          const changes = { ...readProjectChanges(body), name: body.name, email: body.email, isDisabled };
           await changeProject(store, { by: admin, accountId: id, changes }, now);
           return await answer(id);
         }),
@@ -277,7 +279,7 @@ export function projectLimitsController(deps: HttpDeps, api: AdminApi) {
 }
 
 /** @throws {GatewayError} `invalid_request` */
-function readChanges(body: Static<typeof NewProject> | Static<typeof ProjectChange>): ProjectChanges {
+export function readProjectChanges(body: Static<typeof NewProject> | Static<typeof ProjectChange>): ProjectChanges {
   const { budget_usd: usd, budget_period: period } = body;
   if (usd === undefined && period !== undefined) {
     throw invalid("budget_usd", "budget_period is given without budget_usd; send both");

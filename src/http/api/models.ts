@@ -95,7 +95,9 @@ export function modelsController(deps: HttpDeps) {
     const models = [...registry.modelEntries]
       .filter(({ model }) => mayUse(call.caller, model.id))
       .filter(({ model }) => !isEnded(model, deps.now()) || model.whenRetired === "successor")
-      .map(({ model }) => toModelJson(model, deps.now()));
+      .map(({ model }) => toModelJson(model, deps.now()))
+      // Those that have ended stand last.
+      .sort((one, other) => Number(one.retirement === "past") - Number(other.retirement === "past"));
     const data = [...models, ...toVirtualList(registry, call.caller)];
     const { searchParams } = parseUrl(call.httpRequest);
     return jsonReply(deps, call, searchParams.get("format") === "array" ? data : toPage(data, searchParams));
@@ -103,7 +105,7 @@ export function modelsController(deps: HttpDeps) {
   const one = async ({ call }: { call: HttpCall }) => {
     const { pathname } = parseUrl(call.httpRequest);
     const name = pathname.slice(pathname.indexOf(prefix) + prefix.length);
-    return jsonReply(deps, call, findModel(deps, decodePercent(name)));
+    return jsonReply(deps, call, findModel(deps, decodePercent(name), call.caller));
   };
   const detail = {
     summary: "List the models that can be served now to this key",
@@ -171,14 +173,16 @@ function invalid(param: string, sentence: string): GatewayError {
   return new GatewayError("invalid_request", sentence, { param });
 }
 
-function findModel(deps: HttpDeps, name: string): ModelObject {
+function findModel(deps: HttpDeps, name: string, caller: Caller): ModelObject {
   const virtual = deps.kernel.registry.virtualModels.get(name);
   const json = virtual && toVirtualJson(virtual, deps.kernel.registry);
   if (json !== undefined) return json;
   const modelEntry = deps.kernel.registry.byName(name);
   if (modelEntry !== undefined)
     return { ...toModelJson(modelEntry.model, deps.now()), routes: describeRoutes(modelEntry, deps.kernel.now()) };
-  throw new GatewayError("not_found", `The model '${name}' does not exist here; GET /models lists what does`, {
+  const near = deps.kernel.registry.suggest(name, caller);
+  const hint = near === undefined ? "GET /models lists what does" : `did you mean '${near}'?`;
+  throw new GatewayError("not_found", `The model '${name}' does not exist here; ${hint}`, {
     param: "model",
     publicCode: "model_not_found",
   });

@@ -3,6 +3,7 @@ import { Elysia } from "elysia";
 import {
   type Account,
   auditedActions,
+  changeProject,
   createAudited,
   findUser,
   getFreeQuota,
@@ -17,7 +18,7 @@ import { Models, toKeysJson } from "./keys.ts";
 import { PageQuery, toAccountJson, toQuotaJson, toSessionJson, toStatementPage, toWalletJson } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";
 
-/** Absent fields are unchanged; `null` removes the name, or the list of models. */
+/** Absent fields are unchanged; `null` removes the name or the list of models, or gives back the configured limit. */
 const AccountChange = formBody({
   name: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 200 }), Type.Null()])),
   email: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
@@ -25,6 +26,8 @@ const AccountChange = formBody({
     Type.Union([Type.Literal("owner"), Type.Literal("admin"), Type.Literal("viewer"), Type.Literal("member")]),
   ),
   allowed_models: Type.Optional(Type.Union([Models, Type.Null()])),
+  requests_per_minute: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
+  tokens_per_minute: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
 });
 
 /** The days of usage that the page of an account shows. */
@@ -66,8 +69,14 @@ export function adminAccountController(deps: HttpDeps) {
     .patch(
       "",
       async ({ admin, params: { id }, body }) => {
-        const { allowed_models: allowedModels, ...others } = body;
-        await actions.changeAccount(admin, id, { ...others, allowedModels });
+        const { allowed_models: allowedModels, requests_per_minute, tokens_per_minute, ...others } = body;
+        const limits = { requestsPerMinute: requests_per_minute, tokensPerMinute: tokens_per_minute };
+        if (Object.values(limits).some((limit) => limit !== undefined)) {
+          await changeProject(store, { by: admin, accountId: id, changes: limits }, now);
+        }
+        if ([allowedModels, ...Object.values(others)].some((value) => value !== undefined)) {
+          await actions.changeAccount(admin, id, { ...others, allowedModels });
+        }
         return { id };
       },
       { body: AccountChange },
@@ -108,5 +117,7 @@ function toLimitsJson({ config }: HttpDeps, account: Account) {
     requests_per_minute: account.requestsPerMinute ?? config.requestsPerMinute,
     tokens_per_minute: account.tokensPerMinute ?? config.tokensPerMinute,
     concurrent_calls: config.concurrentCalls ?? null,
+    own_requests_per_minute: account.requestsPerMinute ?? null,
+    own_tokens_per_minute: account.tokensPerMinute ?? null,
   };
 }

@@ -1,21 +1,38 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { auditedActions, createAudited, emailsOf, listVouchers, searchAccounts } from "../../accounts/index.ts";
+import {
+  accountKinds,
+  accountOrders,
+  auditedActions,
+  createAudited,
+  createProject,
+  emailsOf,
+  listVouchers,
+  searchAccounts,
+} from "../../accounts/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../lifecycle/validate.ts";
+import { type Page, streamDownload } from "./download.ts";
 import { createLinkMail } from "./link-mail.ts";
 import { readCredit, readMoment, readUsd } from "./read-fields.ts";
-import { toAccountRowJson, toVoucherJson } from "./serializers.ts";
+import { pageSize, toAccountRowJson, toVoucherJson } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";
 
 const Search = Type.Object({
   search: Type.Optional(Type.String({ maxLength: 254 })),
-  after: Type.Optional(Type.String({ maxLength: 254 })),
+  page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })),
+  order: Type.Optional(Type.Union(accountOrders.map((order) => Type.Literal(order)))),
+  kind: Type.Optional(Type.Union(accountKinds.map((kind) => Type.Literal(kind)))),
 });
+const csvColumns = [
+  ...["id", "email", "name", "role", "balance_usd", "spend_30_days_usd", "last_used_at", "free_tokens_per_day"],
+  ...["created_at", "disabled_at"],
+] as const;
+/** Without an e-mail it is a team that nobody is in yet. */
 const NewAccount = formBody({
-  email: Type.String({ minLength: 1, maxLength: 254 }),
+  email: Type.Optional(Type.String({ minLength: 1, maxLength: 254 })),
   name: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
 });
 const Usd = Type.String({ minLength: 1, maxLength: 30 });
@@ -36,21 +53,49 @@ export function adminAccountsController(deps: HttpDeps) {
   const audited = createAudited(store, now);
   const actions = auditedActions(audited, now);
   const mail = createLinkMail(deps);
+  const readRows = (
+    { search = "", order = "email", kind }: Static<typeof Search>,
+    place: { readonly limit: number; readonly offset: number },
+  ) => searchAccounts(store, { text: search, order, kind, ...place }, now());
   return new Elysia({ prefix: "/admin" })
     .use(withAdminSession(deps))
     .get(
       "/accounts",
-      async ({ query: { search = "", after = "" } }) => {
-        const { rows, next } = await searchAccounts(store, search, after);
-        return { data: rows.map(toAccountRowJson), next: next ?? null };
+      async ({ query }) => {
+        const page = Number(query.page ?? "1");
+        const rows = await readRows(query, { limit: pageSize + 1, offset: (page - 1) * pageSize });
+        return { data: rows.slice(0, pageSize).map(toAccountRowJson), page, has_more: rows.length > pageSize };
       },
+      { query: Search },
+    )
+    .get(
+      "/accounts.csv",
+      ({ query }) =>
+        streamDownload({
+          name: "accounts",
+          format: "csv",
+          columns: csvColumns,
+          toJson: toAccountRowJson,
+          readPage: async ({ limit, before: offset = 0 }: Page<number>) => {
+            const rows = await readRows(query, { limit, offset });
+            return { rows, next: rows.length < limit ? undefined : offset + rows.length };
+          },
+        }),
       { query: Search },
     )
     .post(
       "/accounts",
-      async ({ admin, body }) => {
-        const { id, email } = await actions.createAccount(admin, body);
-        return { id, email };
+      async ({ admin, body: { email, name } }) => {
+        if (email === undefined && name === undefined) {
+          throw new GatewayError("invalid_request", "email is missing; a team without one needs a name", {
+            param: "email",
+          });
+        }
+        if (email === undefined) {
+          const id = await createProject(store, { by: admin, name: name ?? "", changes: {} }, now);
+          return { id, email: null };
+        }
+        return { id: (await actions.createAccount(admin, { email, name })).id, email: email.trim().toLowerCase() };
       },
       { body: NewAccount },
     )

@@ -27,7 +27,7 @@ const CatalogueBody = formBody({
 export function catalogueController(deps: HttpDeps) {
   const { kernel, snapshot, store } = deps;
   return new Elysia({ prefix: "/admin/catalogue" })
-    .use(withAdminSession(deps, readCatalogue))
+    .use(withAdminSession(deps, readCatalogueBody))
     .get("", () => ({
       data: deps.catalogue.layers().map(({ base, signed, own, ownFiles, ...layers }) => {
         const modelEntry = kernel.registry.byName(layers.id);
@@ -60,17 +60,8 @@ export function catalogueController(deps: HttpDeps) {
             "Send the revision that you edited, in If-Match or as `revision`, or If-Match: * to overwrite";
           throw new GatewayError("invalid_request", sentence, { param: "revision" });
         }
-        const change = refusing(() => deps.catalogue.check(files));
-        await inTransaction(store, async (scope) => {
-          const detail = { files: change.files.join(", "), changes: shorten(change.models) };
-          const entry = { accountId: admin.accountId, action: "catalogue.change", subject: "catalogue", detail };
-          if (change.files.length > 0) await recordAudit(scope, entry, deps.now());
-          // Nothing can come between the check and the files.
-          if (expected !== "*" && expected !== refusing(() => deps.catalogue.read()).revision) throw overtaken();
-          refusing(() => change.write());
-        });
-        await deps.catalogue.reload();
-        const { revision: written } = deps.catalogue.read();
+        const change = changeCatalogue(deps, files);
+        const written = await change.write(admin.accountId, expected);
         set.headers.etag = `"${written}"`;
         return { revision: written, files: change.files, changes: change.models };
       },
@@ -78,8 +69,30 @@ export function catalogueController(deps: HttpDeps) {
     );
 }
 
+/**
+ * Checks a whole document of files, and writes it once it is told to: with an audit entry, and in force when it returns the new revision.
+ *
+ * @throws {GatewayError} `invalid_request` for the files; `write` throws `conflict` when they are not of the expected revision any more.
+ */
+export function changeCatalogue(deps: HttpDeps, files: Readonly<Record<string, unknown>>) {
+  const change = refusing(() => deps.catalogue.check(files));
+  const write = async (by: string, expected: string): Promise<string> => {
+    await inTransaction(deps.store, async (scope) => {
+      const detail = { files: change.files.join(", "), changes: shorten(change.models) };
+      const entry = { accountId: by, action: "catalogue.change", subject: "catalogue", detail };
+      if (change.files.length > 0) await recordAudit(scope, entry, deps.now());
+      // Nothing can come between the check and the files.
+      if (expected !== "*" && expected !== refusing(() => deps.catalogue.read()).revision) throw overtaken();
+      refusing(() => change.write());
+    });
+    await deps.catalogue.reload();
+    return deps.catalogue.read().revision;
+  };
+  return { files: change.files, models: change.models, write };
+}
+
 /** @throws {GatewayError} `payload_too_large`, or `invalid_request` with the line and column. */
-async function readCatalogue(request: Request): Promise<unknown> {
+export async function readCatalogueBody(request: Request): Promise<unknown> {
   declaredBytes(request, catalogueBytesMax);
   const text = await readChunks(request, catalogueBytesMax);
   checkJsonBounds(text);

@@ -5,6 +5,7 @@ import { formatUsd } from "../../contract/index.ts";
 import { endOfPeriod, firstDayOfPeriod, isOfRunningPeriod, type Store, startOfPeriod } from "../../db/index.ts";
 import { readFigures, readGroups, readSum, type StatisticsOfGroup } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { nameOfModel } from "./read-fields.ts";
 import { toIso } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";
 import { toFiguresJson } from "./statistics-json.ts";
@@ -33,8 +34,8 @@ export function homeController(deps: HttpDeps) {
       comparePeriods(store, toToday(now)),
       comparePeriods(store, toMonth(now)),
     ]);
-    const accounts = await readMovers(store, "account", now);
-    const models = await readMovers(store, "model", now);
+    const accounts = await readMovers(deps, "account", now);
+    const models = await readMovers(deps, "model", now);
     return {
       today,
       month,
@@ -85,7 +86,7 @@ async function comparePeriods(store: Store, { from, until, beforeFrom, beforeUnt
 }
 
 /** The accounts or models whose spend changed the most, and what each account was charged lately. */
-async function readMovers(store: Store, group: "account" | "model", now: number) {
+async function readMovers({ store, kernel }: HttpDeps, group: "account" | "model", now: number) {
   const today = Math.floor(now / dayMs);
   const read = async (firstDay: number) => {
     const starts = Array.from({ length: moversDays }, (_, day) => (firstDay + day) * dayHours);
@@ -118,7 +119,7 @@ async function readMovers(store: Store, group: "account" | "model", now: number)
       : undefined;
   const movers = shown.map(({ value, cost, before }) => ({
     value,
-    name: emails?.get(value) ?? value,
+    name: emails?.get(value) ?? nameOfModel(kernel, value) ?? value,
     cost_usd: formatUsd(cost),
     before_usd: formatUsd(before),
   }));

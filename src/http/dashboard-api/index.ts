@@ -15,7 +15,7 @@ import { adminContentController, contentController } from "./content.ts";
 import { emailController } from "./email.ts";
 import { adminHealthController, attentionController, statusController } from "./health.ts";
 import { homeController } from "./home.ts";
-import { keysController } from "./keys.ts";
+import { adminApiKeysController, keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
 import { publicRoutes } from "./session.ts";
@@ -37,20 +37,36 @@ const TeamInvitation = formBody({ token: Type.String({ minLength: 1, maxLength: 
 export function dashboardApi(deps: HttpDeps) {
   // Not in the API's documentation.
   return new Elysia({ prefix: "/dashboard/api", detail: { hide: true } })
+    .use(accountControllers(deps))
+    .use(gatewayControllers(deps))
+    .use(publicController(deps));
+}
+
+/** What everybody does with the account in which they work. In groups, because one chain of all is too deep for the compiler. */
+function accountControllers(deps: HttpDeps) {
+  return new Elysia()
     .use(meController(deps))
     .use(accountController(deps))
     .use(keysController(deps))
     .use(requestsController(deps))
     .use(contentController(deps))
-    .use(adminContentController(deps))
     .use(statisticsController(deps))
-    .use(homeController(deps))
     .use(sessionsController(deps))
     .use(emailController(deps))
     .use(teamController(deps))
     .use(teamsController(deps))
-    .use(adminTeamController(deps))
     .use(checkoutController(deps))
+    .use(statusController(deps))
+    .use(alertsController(deps));
+}
+
+/** What owners, administrators and viewers do with the gateway. */
+function gatewayControllers(deps: HttpDeps) {
+  return new Elysia()
+    .use(homeController(deps))
+    .use(adminApiKeysController(deps))
+    .use(adminContentController(deps))
+    .use(adminTeamController(deps))
     .use(adminAccountsController(deps))
     .use(adminAccountController(deps))
     .use(adminVouchersController(deps))
@@ -59,13 +75,10 @@ export function dashboardApi(deps: HttpDeps) {
     .use(systemStatusController(deps))
     .use(adminHealthController(deps))
     .use(attentionController(deps))
-    .use(statusController(deps))
     .use(providersController(deps))
     .use(catalogueController(deps))
     .use(tokenIssuersController(deps))
-    .use(alertsController(deps))
-    .use(adminAlertsController(deps))
-    .use(publicController(deps));
+    .use(adminAlertsController(deps));
 }
 
 function publicController(deps: HttpDeps) {

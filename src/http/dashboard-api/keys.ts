@@ -1,20 +1,25 @@
-import { Type } from "@sinclair/typebox";
+import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   type ApiKey,
   emailsOf,
   graceSecondsDefault,
   graceSecondsMax,
+  keyOrders,
   RateLimiter,
+  readRoles,
   type SessionUser,
+  searchKeys,
 } from "../../accounts/index.ts";
-import { GatewayError } from "../../contract/index.ts";
+import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
+import { readKeyCosts } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { formBody } from "../lifecycle/validate.ts";
+import { type Page, streamDownload } from "./download.ts";
 import { readBudget, readMoment } from "./read-fields.ts";
-import { toKeyJson } from "./serializers.ts";
-import { withSession } from "./session.ts";
+import { pageSize, toKeyJson } from "./serializers.ts";
+import { withAdminSession, withSession } from "./session.ts";
 
 const Budget = Type.String({ minLength: 1, maxLength: 30 });
 const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);
@@ -50,6 +55,39 @@ const KeyChange = formBody({
   concurrent_calls: Type.Optional(Type.Union([Limit, Type.Null()])),
 });
 
+function toNewKey(body: Static<typeof NewKey>) {
+  return {
+    name: body.name,
+    expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at, "expires_at"),
+    allowedModels: body.allowed_models,
+    allowedNetworks: body.allowed_networks,
+    bounds: {
+      budgetNanodollars: body.budget_usd === undefined ? undefined : readBudget(body.budget_usd),
+      budgetPeriod: body.budget_period,
+      requestsPerMinute: body.requests_per_minute,
+      tokensPerMinute: body.tokens_per_minute,
+      concurrentCalls: body.concurrent_calls,
+    },
+  };
+}
+
+function toChanges(body: Static<typeof KeyChange>) {
+  const { expires_at: expires, budget_usd: budget } = body;
+  return {
+    name: body.name,
+    expiresAt: typeof expires === "string" ? readMoment(expires, "expires_at") : expires,
+    allowedModels: body.allowed_models,
+    allowedNetworks: body.allowed_networks,
+    bounds: {
+      budgetNanodollars: typeof budget === "string" ? readBudget(budget) : budget,
+      budgetPeriod: body.budget_period,
+      requestsPerMinute: body.requests_per_minute,
+      tokensPerMinute: body.tokens_per_minute,
+      concurrentCalls: body.concurrent_calls,
+    },
+  };
+}
+
 /** Each change is written to the database and announced to all nodes. */
 const changesPerMinuteMax = 60;
 
@@ -83,21 +121,7 @@ export function keysController(deps: HttpDeps) {
       "",
       ({ user, body }) => {
         changes.take(user.accountId);
-        return accounts.createKey({
-          accountId: user.accountId,
-          by: user.ownAccountId,
-          name: body.name,
-          expiresAt: body.expires_at === undefined ? undefined : readMoment(body.expires_at, "expires_at"),
-          allowedModels: body.allowed_models,
-          allowedNetworks: body.allowed_networks,
-          bounds: {
-            budgetNanodollars: body.budget_usd === undefined ? undefined : readBudget(body.budget_usd),
-            budgetPeriod: body.budget_period,
-            requestsPerMinute: body.requests_per_minute,
-            tokensPerMinute: body.tokens_per_minute,
-            concurrentCalls: body.concurrent_calls,
-          },
-        });
+        return accounts.createKey({ accountId: user.accountId, by: user.ownAccountId, ...toNewKey(body) });
       },
       { body: NewKey },
     )
@@ -106,24 +130,7 @@ export function keysController(deps: HttpDeps) {
       async ({ user, params: { id }, body }) => {
         changes.take(user.accountId);
         await expectOwn(user, id);
-        const { expires_at: expires, budget_usd: budget } = body;
-        await accounts.changeKey(
-          id,
-          {
-            name: body.name,
-            expiresAt: typeof expires === "string" ? readMoment(expires, "expires_at") : expires,
-            allowedModels: body.allowed_models,
-            allowedNetworks: body.allowed_networks,
-            bounds: {
-              budgetNanodollars: typeof budget === "string" ? readBudget(budget) : budget,
-              budgetPeriod: body.budget_period,
-              requestsPerMinute: body.requests_per_minute,
-              tokensPerMinute: body.tokens_per_minute,
-              concurrentCalls: body.concurrent_calls,
-            },
-          },
-          user.ownAccountId,
-        );
+        await accounts.changeKey(id, toChanges(body), user.ownAccountId);
         return { id };
       },
       { body: KeyChange },
@@ -144,4 +151,133 @@ export function keysController(deps: HttpDeps) {
       await accounts.revokeKey(id, user.ownAccountId);
       return { id };
     });
+}
+
+const Search = Type.Object({
+  search: Type.Optional(Type.String({ maxLength: 254 })),
+  state: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("ended"), Type.Literal("all")])),
+  order: Type.Optional(Type.Union(keyOrders.map((order) => Type.Literal(order)))),
+  page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })),
+});
+const csvColumns = [
+  ...[
+    "id",
+    "name",
+    "account",
+    "email",
+    "state",
+    "created_at",
+    "created_by",
+    "last_used_at",
+    "expires_at",
+    "revoked_at",
+  ],
+  ...[
+    "spend_30_days_usd",
+    "budget_usd",
+    "budget_period",
+    "budget_used_usd",
+    "requests_per_minute",
+    "tokens_per_minute",
+  ],
+  ...["concurrent_calls", "allowed_models", "allowed_networks"],
+] as const;
+/** The days of which a list tells what keys cost. */
+const spendDays = 30;
+const dayMs = 86_400_000;
+
+/** The API keys of all accounts, for administrators; viewers only read them. Every change is in the audit log. */
+export function adminApiKeysController(deps: HttpDeps) {
+  const { accounts, store, now } = deps;
+  const read = async ({ search = "", state = "active", order = "created" }: Static<typeof Search>, page: KeyPage) => {
+    const found = await searchKeys(store, now(), { text: search, state, order, ...page });
+    await deps.rollup?.freshen();
+    const today = Math.floor(now() / dayMs);
+    const costs = await readKeyCosts(store, found, { first: today - spendDays + 1, last: today });
+    const makers = await emailsOf(
+      store,
+      found.flatMap(({ createdBy }) => createdBy ?? []),
+    );
+    return found.map((key) => ({
+      ...toKeyJson(key),
+      created_by: makers.get(key.createdBy ?? "") ?? null,
+      ...{ account: key.accountId, email: key.email, account_name: key.accountName ?? null },
+      spend_30_days_usd: formatUsd(costs.get(key.id) ?? 0),
+    }));
+  };
+  /** Only owners do to the key of an owner what gives somebody a secret of theirs, or takes a limit away. */
+  const expectManaged = async (admin: SessionUser, accountId: string) => {
+    if (admin.role === "owner" || (await readRoles(store, accountId)).get(accountId) !== "owner") return;
+    throw new GatewayError("forbidden", "This key belongs to an owner; only owners may do this to it");
+  };
+  const ownerOf = async (id: string) => {
+    const found = await accounts.findKeyOwner(id);
+    if (found === undefined) throw new GatewayError("not_found", "No API key has this id");
+    return found.accountId;
+  };
+  return new Elysia({ prefix: "/admin/api-keys" })
+    .use(withAdminSession(deps))
+    .get(
+      "",
+      async ({ query }) => {
+        const page = Number(query.page ?? "1");
+        const keys = await read(query, { limit: pageSize + 1, offset: (page - 1) * pageSize });
+        return { data: keys.slice(0, pageSize), page, has_more: keys.length > pageSize };
+      },
+      { query: Search },
+    )
+    .get(
+      "/file.csv",
+      ({ query }) =>
+        streamDownload({
+          name: "api-keys",
+          format: "csv",
+          columns: csvColumns,
+          toJson: (key: Awaited<ReturnType<typeof read>>[number]) => ({ ...key, state: toState(key, now()) }),
+          readPage: async ({ limit, before: offset = 0 }: Page<number>) => {
+            const rows = await read(query, { limit, offset });
+            return { rows, next: rows.length < limit ? undefined : offset + rows.length };
+          },
+        }),
+      { query: Search },
+    )
+    .post(
+      "/of/:account",
+      async ({ admin, params: { account }, body }) => {
+        await expectManaged(admin, account);
+        return await accounts.createKey({ accountId: account, by: admin.accountId, ...toNewKey(body) });
+      },
+      { body: NewKey },
+    )
+    .patch(
+      "/:id",
+      async ({ admin, params: { id }, body }) => {
+        await expectManaged(admin, await ownerOf(id));
+        await accounts.changeKey(id, toChanges(body), admin.accountId);
+        return { id };
+      },
+      { body: KeyChange },
+    )
+    .post(
+      "/:id/rotate",
+      async ({ admin, params: { id }, body: { grace_seconds: graceSeconds = graceSecondsDefault } }) => {
+        await expectManaged(admin, await ownerOf(id));
+        const { key, previousUntil } = await accounts.rotateKey(id, graceSeconds, admin.accountId);
+        return { id, key, previous_until: new Date(previousUntil).toISOString() };
+      },
+      { body: Rotation },
+    )
+    .delete("/:id", async ({ admin, params: { id } }) => {
+      // Anybody's: a key that has leaked must end at once.
+      await ownerOf(id);
+      await accounts.revokeKey(id, admin.accountId);
+      return { id };
+    });
+}
+
+type KeyPage = { readonly limit: number; readonly offset: number };
+
+function toState({ revoked_at: revoked, expires_at: expires }: ReturnType<typeof toKeyJson>, now: number): string {
+  if (revoked !== null) return "revoked";
+  return expires !== null && Date.parse(expires) <= now ? "expired" : "active";
 }

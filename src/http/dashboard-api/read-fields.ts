@@ -1,6 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { GatewayError, parseUsd } from "../../contract/index.ts";
+import { GatewayError, getDisplayName, parseUsd } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
+import type { Registry } from "../../kernel/index.ts";
 
 /** Decimal US dollars as nanodollars. @throws {GatewayError} `invalid_request` */
 export function readUsd(text: string): number {
@@ -58,6 +59,19 @@ export async function readAccountId({ db }: Pick<Store, "db">, text: string, par
   const row = await db.selectFrom("accounts").select("id").where("email", "=", email).executeTakeFirst();
   if (row !== undefined) return row.id;
   throw new GatewayError("invalid_request", `There is no account with the e-mail ${text}`, { param });
+}
+
+type Models = { readonly registry: Pick<Registry, "byName"> };
+
+/** The id by which the log knows a model that is named by any of its names; what nobody knows stays as it is. */
+export function idOfModel({ registry }: Models, name: string): string {
+  return registry.byName(name)?.model.id ?? name;
+}
+
+/** What people call a model of the log; undefined for one that is not served any more. */
+export function nameOfModel({ registry }: Models, id: string): string | undefined {
+  const model = registry.byName(id)?.model;
+  return model && getDisplayName(model);
 }
 
 /** A time in ISO 8601. @throws {GatewayError} `invalid_request` */

@@ -1,7 +1,9 @@
+import { emailsOf, readKeyNames } from "../../accounts/index.ts";
 import { usageColumns } from "../../contract/index.ts";
-import type { Store } from "../../db/index.ts";
-import { type LogCursor, type LoggedRequest, type RequestFilter, readRequests } from "../../reports/index.ts";
+import { type LogCursor, type RequestFilter, readRequests } from "../../reports/index.ts";
+import type { HttpDeps } from "../deps.ts";
 import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
+import { nameOfModel } from "./read-fields.ts";
 import { toRequestJson } from "./request-json.ts";
 
 const columns = [
@@ -22,18 +24,37 @@ const columns = [
   ...["session", "tag", "client_request_id", "requests"],
   ...usageColumns,
   ...["usage_source", "quota_tokens", "cost_usd", "charged_usd"],
-  ...["first_byte_ms", "duration_ms"],
+  ...["first_byte_ms", "duration_ms", "email", "key_name", "model_name"],
 ] as const;
 
-/** A file of the newest requests that fit the filter. */
-export function streamRequests(store: Store, filter: RequestFilter, format: DownloadFormat): Response {
+/** A file of the newest requests that fit the filter. E-mails are for those who see all accounts. */
+export function streamRequests(
+  { store, kernel }: HttpDeps,
+  filter: RequestFilter,
+  { format, seesAll }: { format: DownloadFormat; seesAll: boolean },
+): Response {
   return streamDownload({
     name: "requests",
     format,
     columns,
-    toJson: (request: LoggedRequest) => toRequestJson(request),
+    toJson: (row: object) => row,
     readPage: async (page: Page<LogCursor>) => {
-      const { requests: rows, next } = await readRequests(store, filter, page);
+      const { requests, next } = await readRequests(store, filter, page);
+      const emails = seesAll
+        ? await emailsOf(
+            store,
+            requests.map(({ account_id: id }) => id),
+          )
+        : undefined;
+      const keyNames = await readKeyNames(
+        store,
+        requests.map(({ key_id: id }) => id),
+      );
+      const rows = requests.map((request) => ({
+        ...toRequestJson(request, emails),
+        key_name: keyNames.get(request.key_id) ?? null,
+        model_name: request.model && (nameOfModel(kernel, request.model) ?? null),
+      }));
       return { rows, next };
     },
   });

@@ -11,7 +11,7 @@ import {
 } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { DownloadFormat } from "./download.ts";
-import { CursorQuery, readAccountId, readCursor, readSpan, spanFields } from "./read-fields.ts";
+import { CursorQuery, idOfModel, readAccountId, readCursor, readSpan, spanFields } from "./read-fields.ts";
 import { streamRequests } from "./request-download.ts";
 import { toRequestDetailJson, toRequestJson } from "./request-json.ts";
 import { pageSize, toIso } from "./serializers.ts";
@@ -30,7 +30,7 @@ const PageQuery = Type.Composite([Filter, CursorQuery]);
 export function requestsController(deps: HttpDeps) {
   const { store } = deps;
   const download = (format: DownloadFormat) => async (user: SessionUser, query: Static<typeof Filter>) =>
-    streamRequests(store, await readFilter(deps, user, query), format);
+    streamRequests(deps, await readFilter(deps, user, query), { format, seesAll: seesAll(user) });
   const [csv, jsonl] = [download("csv"), download("jsonl")];
   return new Elysia()
     .use(withSession(deps))
@@ -73,7 +73,8 @@ function seesAll({ role }: SessionUser): boolean {
 
 /** @throws {GatewayError} `forbidden` for another account than the own, `invalid_request` for an unknown one. */
 async function readFilter(deps: HttpDeps, user: SessionUser, query: Static<typeof Filter>): Promise<RequestFilter> {
-  const { key: keyId, model, plugin: route, protocol, session, tag, status } = query;
+  const { key: keyId, plugin: route, protocol, session, tag, status } = query;
+  const model = query.model && idOfModel(deps.kernel, query.model);
   return {
     ...readSpan(query),
     accountId: await readAccount(deps, user, query),

@@ -100,8 +100,14 @@ export function toAccountJson(account: Account) {
   };
 }
 
-export function toAccountRowJson({ balanceNanodollars, role, ...account }: AccountRow) {
-  return { ...toAccountJson(account), role: role ?? null, balance_usd: formatUsd(balanceNanodollars) };
+export function toAccountRowJson({ balanceNanodollars, chargedNanodollars, lastUsedAt, role, ...account }: AccountRow) {
+  return {
+    ...toAccountJson(account),
+    role: role ?? null,
+    balance_usd: formatUsd(balanceNanodollars),
+    spend_30_days_usd: formatUsd(chargedNanodollars),
+    last_used_at: toIso(lastUsedAt),
+  };
 }
 
 export function toSessionJson({ id, createdAt, expiresAt, lastUsedAt, address, userAgent }: Session) {

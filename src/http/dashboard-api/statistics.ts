@@ -1,6 +1,6 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { emailsOf, maySeeAll } from "../../accounts/index.ts";
+import { emailsOf, maySeeAll, type SessionUser } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { type Store, startOfPeriod } from "../../db/index.ts";
 import {
@@ -19,7 +19,8 @@ import {
   sumFigures,
 } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readMoment } from "./read-fields.ts";
+import { streamDownload } from "./download.ts";
+import { idOfModel, nameOfModel, readMoment } from "./read-fields.ts";
 import { readAccount } from "./requests.ts";
 import { withSession } from "./session.ts";
 import { type Metric, metrics, toFiguresJson, toMetric } from "./statistics-json.ts";
@@ -58,12 +59,18 @@ const Query = Type.Object({
 
 /** Sums of requests over time and by group: of the own account, for administrators of all accounts. */
 export function statisticsController(deps: HttpDeps) {
-  return new Elysia().use(withSession(deps)).get(
+  const routes = new Elysia()
+    .use(withSession(deps))
+    .get("/statistics.csv", ({ user, query }) => readFile(deps, user, query), {
+      query: Query,
+    });
+  return routes.get(
     "/statistics",
     async ({ user, query: given }) => {
       const { group_by: group = "model", metric = "cost" } = given;
       const now = deps.now();
-      const filter = toFilter(given, await readAccount(deps, user, given));
+      const named = given.model === undefined ? given : { ...given, model: idOfModel(deps.kernel, given.model) };
+      const filter = toFilter(named, await readAccount(deps, user, given));
       const { hours, buckets } = readBuckets(given, now);
       const query: StatisticsQuery = { filter, hours, starts: buckets.flat() };
       const span = toElapsed(query, now);
@@ -75,7 +82,7 @@ export function statisticsController(deps: HttpDeps) {
         readReasons(deps.store, filter, span),
         readGroups(deps.store, query, { group, rank: rankOf[metric], limit: groupsMax, charted: chartedMax }),
       ]);
-      const names = await readNames(deps.store, groups, { group, seesAll: maySeeAll(user.role) });
+      const names = await readNames(deps, groups, { group, seesAll: maySeeAll(user.role) });
       const toValues = (of: FiguresByHour) =>
         buckets.map((starts) => {
           const figures = sumFigures(starts.flatMap((start) => [of.get(start) ?? []]));
@@ -86,6 +93,8 @@ export function statisticsController(deps: HttpDeps) {
         totals: toFiguresJson(readFigures(sumFigures(totals.values()))),
         /** Of as much time before as has passed of the span. */
         previous: { from: new Date(before.from * hourMs).toISOString(), ...toFiguresJson(readFigures(previous)) },
+        /** What people call the account, key and model that the sums are narrowed to; null for what is not known. */
+        filter_names: await readFilterNames(deps, filter, maySeeAll(user.role)),
         /** Why requests of an account were refused, the most frequent reason first; empty where all accounts are shown. */
         refusals: reasons,
         values: toValues(totals),
@@ -104,6 +113,39 @@ export function statisticsController(deps: HttpDeps) {
 }
 
 type Given = Static<typeof Query>;
+
+/** Groups of one file; beyond them the smallest are left out. */
+const fileGroupsMax = 10_000;
+const fileColumns = [
+  ...["from", "to", "group", "value", "name", "account", "email", "requests", "errors", "refused", "prompt_tokens"],
+  ...["cached_tokens", "completion_tokens", "total_tokens", "cost_usd", "charged_usd"],
+] as const;
+
+/** All groups of a span as CSV, one row each: a statement by team, key, model or tag where the span is a month. */
+async function readFile(deps: HttpDeps, user: SessionUser, given: Given): Promise<Response> {
+  const { group_by: group = "model", metric = "cost" } = given;
+  const named = given.model === undefined ? given : { ...given, model: idOfModel(deps.kernel, given.model) };
+  const filter = toFilter(named, await readAccount(deps, user, given));
+  const { hours, buckets } = readBuckets(given, deps.now());
+  const query: StatisticsQuery = { filter, hours, starts: buckets.flat() };
+  await deps.rollup?.freshen();
+  const wanted = { group, rank: rankOf[metric], limit: fileGroupsMax, charted: 0 };
+  const { groups } = await readGroups(deps.store, query, wanted);
+  const names = await readNames(deps, groups, { group, seesAll: maySeeAll(user.role) });
+  const [from, to] = [query.starts[0] ?? 0, (query.starts.at(-1) ?? 0) + hours];
+  const span = { from: new Date(from * hourMs).toISOString(), to: new Date(to * hourMs).toISOString() };
+  return streamDownload({
+    name: `by-${group}-${span.from.slice(0, 10)}`,
+    format: "csv",
+    columns: fileColumns,
+    toJson: (each: StatisticsOfGroup) => ({
+      ...{ ...span, group, value: each.value },
+      ...names(each),
+      ...toFiguresJson(readFigures(each.total)),
+    }),
+    readPage: async () => ({ rows: groups }),
+  });
+}
 
 /** @throws {GatewayError} `invalid_request` for a filter that sums of sessions and tags do not know. */
 function toFilter(given: Given, accountId: string | undefined): StatisticsFilter {
@@ -170,9 +212,23 @@ function readTime(text: string, param: string): number {
   return readMoment(isDay(text) ? `${text}T00:00:00Z` : text, param);
 }
 
-/** Names of keys, and the e-mails of their accounts for administrators. */
+async function readFilterNames({ store, kernel }: HttpDeps, filter: StatisticsFilter, seesAll: boolean) {
+  const { accountId, keyId, model } = filter;
+  const emails = seesAll && accountId !== undefined ? await emailsOf(store, [accountId]) : undefined;
+  const key =
+    keyId === undefined
+      ? undefined
+      : await store.db.selectFrom("keys").select(["name", "account_id"]).where("id", "=", keyId).executeTakeFirst();
+  return {
+    account: emails?.get(accountId ?? "") ?? null,
+    key: key !== undefined && (accountId === undefined || key.account_id === accountId) ? key.name : null,
+    model: model === undefined ? null : (nameOfModel(kernel, model) ?? null),
+  };
+}
+
+/** Names of keys and models, and the e-mails of their accounts for administrators. */
 async function readNames(
-  store: Store,
+  { store, kernel }: HttpDeps,
   groups: readonly StatisticsOfGroup[],
   { group, seesAll }: { group: Given["group_by"]; seesAll: boolean },
 ) {
@@ -185,7 +241,7 @@ async function readNames(
   const keyNames = new Map(keys.map(({ id, name }) => [id, name]));
   const emails = seesAll ? await emailsOf(store, groups.map(accountOf)) : new Map<string, string>();
   return (each: StatisticsOfGroup) => ({
-    name: keyNames.get(each.value) ?? null,
+    name: (group === "model" ? nameOfModel(kernel, each.value) : keyNames.get(each.value)) ?? null,
     account: accountOf(each) || null,
     email: emails.get(accountOf(each)) ?? null,
   });

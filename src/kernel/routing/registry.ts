@@ -5,7 +5,8 @@ import {
   type Model,
   type ProviderPlugin,
 } from "../../contract/index.ts";
-import { expectAllowed } from "./allowed-models.ts";
+import { didYouMean } from "../../lib/did-you-mean.ts";
+import { expectAllowed, mayUse } from "./allowed-models.ts";
 import type { KeyPool, PluginHealth, RouteCircuit } from "./health.ts";
 import { type FindOptions, findSuccessor } from "./succession.ts";
 import type { Speeds, VirtualModel } from "./virtual-models.ts";
@@ -23,6 +24,9 @@ export interface Route {
   /** Of the provider's answers for this model. */
   readonly circuitBreaker: RouteCircuit;
 }
+
+/** Names of models are shorter; comparing a longer one with all of them would cost for nothing. */
+const suggestedLengthMax = 80;
 
 /** A model and the routes that serve it. */
 export interface ModelEntry {
@@ -95,7 +99,12 @@ export class Registry {
     if (asked === undefined) {
       // Other gateways' names begin with the provider.
       const known = name.slice(name.lastIndexOf("/") + 1);
-      const hint = this.#byName.has(known) ? `'${known}' does` : "GET /models lists what does";
+      const near = this.#byName.has(known) ? undefined : this.suggest(known, caller);
+      const hint = this.#byName.has(known)
+        ? `'${known}' does`
+        : near === undefined
+          ? "GET /models lists what does"
+          : `did you mean '${near}'?`;
       const sentence = `The model '${name}' does not exist here; ${hint}`;
       throw new GatewayError("model_not_found", sentence, { param: "model" });
     }
@@ -106,6 +115,13 @@ export class Registry {
     }
     expectAllowed(caller, modelEntry.model.id, virtual);
     return modelEntry;
+  }
+
+  /** The name that a misspelt one was most likely meant to be, of those that the caller may use. */
+  suggest(name: string, caller: FindOptions["caller"]): string | undefined {
+    if (name.length > suggestedLengthMax) return undefined;
+    const names = [...this.#byName].filter(([, { model }]) => mayUse(caller, model.id)).map(([each]) => each);
+    return didYouMean(name, names);
   }
 }
 

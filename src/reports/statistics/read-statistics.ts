@@ -102,6 +102,31 @@ export async function readSum(
   return sumFigures(totals.flatMap((figures) => [...figures.values()]));
 }
 
+/** What keys cost on these days, counted from 1970, in nanodollars by their id. A key without requests is missing. */
+export async function readKeyCosts(
+  { db }: Pick<Store, "db">,
+  keys: readonly { readonly id: string; readonly accountId: string }[],
+  days: { readonly first: number; readonly last: number },
+): Promise<ReadonlyMap<string, number>> {
+  if (keys.length === 0) return new Map();
+  const starts = Array.from({ length: days.last - days.first + 1 }, (_, place) => (days.first + place) * 24);
+  const rows = await db
+    .selectFrom("usage")
+    .select(({ fn }) => ["key_id", fn.sum<number>("cost_nanodollars").as("cost")])
+    .where("hours", "=", 24)
+    .where("kind", "=", "key")
+    .where("hour", "in", starts)
+    .where("account_id", "in", [...new Set(keys.map(({ accountId }) => accountId))])
+    .where(
+      "key_id",
+      "in",
+      keys.map(({ id }) => id),
+    )
+    .groupBy("key_id")
+    .execute();
+  return new Map(rows.map(({ key_id: id, cost }) => [id, Number(cost)]));
+}
+
 /**
  * The groups with the most of a rank, the largest first. Only what is charted by the hour is read by the hour: all else is
  * in the sums of days, of which there are 24 times fewer.

@@ -125,5 +125,7 @@ export function organizationRows<Row>(
     [`GET ${path}/admin_api_keys/:key_id`]: managed(200, { id: newAdminKey }),
     [`DELETE ${path}/admin_api_keys/:key_id`]: managed(200, { id: newAdminKey }),
     [`GET ${path}/audit_logs`]: managed(200),
+    [`GET ${path}/config`]: managed(200),
+    [`PUT ${path}/config`]: managed(200, { body: { accounts: [] } }),
   };
 }

@@ -55,6 +55,12 @@ function Account({ account }: { account: AccountDetail }) {
           </>
         }
       >
+        <Link className="btn" href={`/requests?account=${encodeURIComponent(account.email)}`}>
+          Requests
+        </Link>
+        <Link className="btn" href={`/admin/gateway?account=${account.id}`}>
+          Usage
+        </Link>
         {mayManage && me.own_account !== account.id && <DisableButton account={account} />}
       </PageHead>
       <div className="stack">
@@ -71,7 +77,7 @@ function Account({ account }: { account: AccountDetail }) {
         {mayChange && <CreditSection account={account} />}
         <ModelsSection account={account} mayManage={mayManage} />
         <TeamSection account={account.id} mayManage={mayManage} />
-        <KeysSection accountId={account.id} />
+        <KeysSection accountId={account.id} mayChange={mayManage} />
         <ContentSection account={account} mayChange={mayChange} />
         <UsageSection accountId={account.id} />
         <EntriesSection account={account.id} />

@@ -1,16 +1,32 @@
+import { useState } from "react";
 import { useAccountKeys } from "../../data/admin.ts";
+import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Section } from "../../kit/page.tsx";
+import { NewKeyDialog } from "../keys/key-dialogs.tsx";
 import { KeysTable } from "../keys/keys-table.tsx";
 
 /** The API keys of an account, the newest first. */
-export function KeysSection({ accountId }: { accountId: string }) {
+export function KeysSection({ accountId, mayChange }: { accountId: string; mayChange: boolean }) {
   const keys = useAccountKeys(accountId);
+  const [isCreating, setCreating] = useState(false);
   return (
-    <Section title="API keys">
+    <Section
+      title="API keys"
+      actions={
+        mayChange && (
+          <Button look="small" icon="plus" onClick={() => setCreating(true)}>
+            Create API key
+          </Button>
+        )
+      }
+    >
       <Loaded state={keys}>
-        {({ data }) => <KeysTable keys={data.toReversed()} mayChange={false} sortName="sort-keys" empty={empty} />}
+        {({ data }) => (
+          <KeysTable keys={data.toReversed()} scope="all" mayChange={mayChange} sortName="sort-keys" empty={empty} />
+        )}
       </Loaded>
+      {isCreating && <NewKeyDialog account={accountId} onClose={() => setCreating(false)} />}
     </Section>
   );
 }

@@ -6,6 +6,7 @@ import { toast } from "../../kit/toast.tsx";
 import { useCatalogue, useCatalogueDocument } from "../catalogue/api.ts";
 import { readVirtual } from "../catalogue/virtual-rows.ts";
 import { type ModelChoice, ModelPicker } from "../keys/model-picker.tsx";
+import { useModelNames } from "../models/api.ts";
 
 /** The models that an account may use with all of its keys. */
 export function ModelsSection({ account, mayManage }: { account: AccountDetail; mayManage: boolean }) {
@@ -52,9 +53,10 @@ function ModelsForm({ account: { id, email, allowed_models: before } }: { accoun
 function useModelChoices(): readonly ModelChoice[] | undefined {
   const catalogue = useCatalogue().data;
   const document = useCatalogueDocument().data;
+  const nameOf = useModelNames();
   if (catalogue === undefined) return undefined;
   const models = catalogue.data.map(
-    ({ id, row: { capability } }) => [id, { id, ...(capability && { capability }) }] as const,
+    ({ id, row: { capability } }) => [id, { id, name: nameOf(id), ...(capability && { capability }) }] as const,
   );
   const virtual = document === undefined ? [] : readVirtual(document.files).map(({ id }) => [id, { id }] as const);
   return [...new Map<string, ModelChoice>([...virtual, ...models]).values()];

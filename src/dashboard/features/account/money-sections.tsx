@@ -53,8 +53,52 @@ export function LimitsSection({ account, mayChange }: { account: AccountDetail; 
           {formatCount(quota.limit)} {own === null && <span className="faint">(default)</span>}
         </dd>
       </dl>
+      {mayChange && <LimitsForm account={account} />}
       {mayChange && <QuotaForm account={account} />}
     </Section>
+  );
+}
+
+/** Sets the limits of the account, or gives back the configured ones. */
+function LimitsForm({ account: { id, email, limits } }: { account: AccountDetail }) {
+  const initial = {
+    requests_per_minute: String(limits.own_requests_per_minute ?? ""),
+    tokens_per_minute: String(limits.own_tokens_per_minute ?? ""),
+  };
+  const form = useForm(initial, async (values) => {
+    const read = (text: string) => (text.trim() === "" ? null : Number(text));
+    const changes = {
+      requests_per_minute: read(values.requests_per_minute),
+      tokens_per_minute: read(values.tokens_per_minute),
+    };
+    await request(api.admin.accounts({ id }).patch(changes));
+    await refreshAccounts();
+    toast(`The limits of ${email} are saved`);
+  });
+  const isValid = Object.values(form.values).every((text) => /^([1-9]\d{0,14})?$/.test(text.trim()));
+  return (
+    <Form form={form} className="stack card-body">
+      <div className="split">
+        <TextField
+          label="Requests per minute"
+          inputMode="numeric"
+          autoComplete="off"
+          placeholder="Default"
+          {...form.field("requests_per_minute")}
+        />
+        <TextField
+          label="Tokens per minute"
+          inputMode="numeric"
+          autoComplete="off"
+          placeholder="Default"
+          {...form.field("tokens_per_minute")}
+          hint="Leave empty for the gateway's"
+        />
+      </div>
+      <div className="row">
+        <Submit form={form} label="Set limits" look="" isComplete={isValid} />
+      </div>
+    </Form>
   );
 }
 

@@ -1,30 +1,62 @@
 import { useDeferredValue, useState } from "react";
 import { Link } from "wouter";
-import { type AdminAccount, useAccounts } from "../../data/admin.ts";
+import {
+  type AccountSearch,
+  type AdminAccount,
+  accountKinds,
+  accountOrders,
+  toAccountsFile,
+  useAccounts,
+} from "../../data/admin.ts";
 import { toRoleName, useMayChange } from "../../data/roles.ts";
-import { formatCount, formatDay } from "../../format.ts";
+import { formatAge, formatCount, formatDay } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
-import { SearchField } from "../../kit/field.tsx";
+import { SearchField, Select } from "../../kit/field.tsx";
+import { Icon } from "../../kit/icon.tsx";
 import { PageHead, Usd } from "../../kit/page.tsx";
 import { Pager, Table } from "../../kit/table.tsx";
+import { setParams, useParam } from "../../kit/url-state.ts";
+import { InvitePeopleDialog } from "./invite-people-dialog.tsx";
 import { NewAccountDialog } from "./new-account-dialog.tsx";
+import { NewTeamDialog } from "./new-team-dialog.tsx";
 
+/** All accounts, for administrators. Search, filter and order are in the address. */
 export default function AccountsPage() {
-  const [search, setSearch] = useState("");
-  const query = useDeferredValue(search.trim().slice(0, 254));
-  /** The cursors of the pages up to this one. */
-  const [cursors, setCursors] = useState<readonly string[]>([""]);
-  const accounts = useAccounts(query, cursors.at(-1) as string);
+  const [search] = useParam("search", "");
+  const [order] = useParam<AccountSearch["order"]>(
+    "order",
+    "email",
+    accountOrders.map(([value]) => value),
+  );
+  const [kind] = useParam<AccountSearch["kind"]>(
+    "kind",
+    "",
+    accountKinds.map(([value]) => value),
+  );
+  const [pageText] = useParam("page", "1");
+  const page = /^[1-9]\d{0,5}$/.test(pageText) ? Number(pageText) : 1;
+  const query = { search: useDeferredValue(search.trim().slice(0, 254)), order, kind };
+  const accounts = useAccounts(query, page);
   const mayChange = useMayChange();
-  const [isCreating, setCreating] = useState(false);
+  const [dialog, setDialog] = useState<"account" | "team" | "people">();
+  const close = () => setDialog(undefined);
+  const toPage = (next: number) => setParams({ page: next === 1 ? "" : String(next) });
   return (
     <>
-      <PageHead title="Accounts" description="Users of this gateway, with their balances, quotas and roles.">
+      <PageHead title="Accounts" description="Users and teams of this gateway, with their balances, spend and roles.">
+        <a className="btn" href={toAccountsFile(query)} download>
+          <Icon name="download" size={15} />
+          CSV
+        </a>
         {mayChange && (
-          <Button look="primary" icon="plus" onClick={() => setCreating(true)}>
-            New account
-          </Button>
+          <>
+            <Button onClick={() => setDialog("team")}>New team</Button>
+            <Button onClick={() => setDialog("people")}>Invite people</Button>
+            <Button look="primary" icon="plus" onClick={() => setDialog("account")}>
+              New account
+            </Button>
+          </>
         )}
       </PageHead>
       <section className="card" aria-label="Accounts">
@@ -33,26 +65,39 @@ export default function AccountsPage() {
             label="Search accounts"
             placeholder="Search by email, name or ID"
             value={search}
-            onText={(text) => {
-              setSearch(text);
-              setCursors([""]);
-            }}
+            onText={(text) => setParams({ search: text, page: "" })}
+          />
+          <Select
+            isSmall
+            aria-label="Kind"
+            options={accountKinds}
+            value={kind}
+            onText={(next) => setParams({ kind: next, page: "" })}
+          />
+          <Select
+            isSmall
+            aria-label="Order"
+            options={accountOrders}
+            value={order}
+            onText={(next) => setParams({ order: next === "email" ? "" : next, page: "" })}
           />
         </div>
         <Loaded state={accounts} lines={8}>
-          {({ data, next }) => (
+          {({ data, has_more }) => (
             <>
               <AccountsTable accounts={data} />
               <Pager
                 labels={["Previous", "Next"]}
-                onBack={cursors.length > 1 ? () => setCursors(cursors.slice(0, -1)) : undefined}
-                onNext={next === null ? undefined : () => setCursors([...cursors, next])}
+                onBack={page > 1 ? () => toPage(page - 1) : undefined}
+                onNext={has_more ? () => toPage(page + 1) : undefined}
               />
             </>
           )}
         </Loaded>
       </section>
-      {isCreating && <NewAccountDialog onClose={() => setCreating(false)} />}
+      {dialog === "account" && <NewAccountDialog onClose={close} />}
+      {dialog === "team" && <NewTeamDialog onClose={close} />}
+      {dialog === "people" && <InvitePeopleDialog onClose={close} />}
     </>
   );
 }
@@ -81,13 +126,29 @@ function AccountsTable({ accounts }: { accounts: readonly AdminAccount[] }) {
           ),
         },
         { name: "Status", cell: (account) => <AccountState account={account} /> },
-        { name: "Balance", className: "end", cell: ({ balance_usd }) => <Usd value={balance_usd} /> },
+        {
+          name: "Balance",
+          className: "end",
+          sort: ({ balance_usd }) => Number(balance_usd),
+          cell: ({ balance_usd }) => <Usd value={balance_usd} />,
+        },
         {
           name: "Free tokens per day",
           className: "end",
           cell: ({ free_tokens_per_day: tokens }) => (tokens === null ? "default" : formatCount(tokens)),
         },
-        { name: "Created", cell: ({ created_at }) => formatDay(created_at) },
+        {
+          name: "30 days",
+          className: "end",
+          sort: ({ spend_30_days_usd }) => Number(spend_30_days_usd),
+          cell: ({ spend_30_days_usd }) => <Usd value={spend_30_days_usd} />,
+        },
+        {
+          name: "Last used",
+          sort: ({ last_used_at }) => last_used_at,
+          cell: ({ last_used_at }) => (last_used_at === null ? "never" : formatAge(last_used_at)),
+        },
+        { name: "Created", className: "roomy-only", cell: ({ created_at }) => formatDay(created_at) },
       ]}
     />
   );

@@ -11,7 +11,8 @@ export function NewAccountDialog({ onClose }: { onClose: () => void }) {
   const [created, setCreated] = useState<{ id: string; email: string }>();
   const form = useForm({ email: "", name: "" }, async (values) => {
     const [email, name] = [values.email.trim(), values.name.trim()];
-    setCreated(await request(api.admin.accounts.post({ email, ...(name !== "" && { name }) })));
+    const { id } = await request(api.admin.accounts.post({ email, ...(name !== "" && { name }) }));
+    setCreated({ id, email });
     await refreshAccounts();
   });
   if (created !== undefined) {

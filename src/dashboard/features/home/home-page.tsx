@@ -264,12 +264,17 @@ function LowWallets({ wallets }: { wallets: Home["low_wallets"] }) {
 
 function ExpiringKeys({ keys }: { keys: Home["expiring_keys"] }) {
   return (
-    <List title="Expiring keys" href="/admin/accounts" link="All accounts" empty="No API key expires within two weeks.">
+    <List
+      title="Expiring keys"
+      href="/admin/api-keys?order=expires"
+      link="All API keys"
+      empty="No API key expires within two weeks."
+    >
       {keys.length === 0 ? undefined : (
         <ul className="items">
           {keys.map(({ id, name, account, email, expires_at, last_used_at }) => (
             <li key={id}>
-              <Link className="link break" href={`/admin/accounts/${account}`}>
+              <Link className="link break" href={`/admin/api-keys?search=${encodeURIComponent(id)}`}>
                 {name}, {email ?? account}
               </Link>
               <span>

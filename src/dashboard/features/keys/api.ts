@@ -1,4 +1,4 @@
-import useSWR from "swr";
+import useSWR, { mutate } from "swr";
 import { api, request } from "../../data/api.ts";
 
 const getKeys = () => request(api.keys.get());
@@ -51,10 +51,25 @@ export interface NewKey {
   readonly concurrent_calls?: number;
 }
 
-/** Creates a key. Only this response contains the secret. */
-export function createKey(fields: NewKey) {
-  return request(api.keys.post(fields));
+/** Whose keys are changed: those of the account in which the user works, or those of any, as an administrator. */
+export type KeyScope = "own" | "all";
+
+/** Creates a key, in the account with this id or in one's own. Only this response contains the secret. */
+export async function createKey(fields: NewKey, account?: string) {
+  const created = await (account === undefined
+    ? request(api.keys.post(fields))
+    : request(api.admin["api-keys"].of({ account }).post(fields)));
+  await refreshKeys();
+  return created;
 }
+
+/** Loads all lists of keys anew. */
+export function refreshKeys(): Promise<unknown> {
+  const lists = ["api-keys", "account-keys"];
+  return mutate((key) => key === "keys" || (Array.isArray(key) && lists.includes(key[0])));
+}
+
+const keyOf = (scope: KeyScope, id: string) => (scope === "own" ? api.keys({ id }) : api.admin["api-keys"]({ id }));
 
 /** `null` removes a limit; absent fields stay unchanged. */
 export interface KeyChange {
@@ -69,15 +84,56 @@ export interface KeyChange {
   readonly concurrent_calls?: number | null;
 }
 
-export function changeKey(id: string, change: KeyChange) {
-  return request(api.keys({ id }).patch(change));
+export async function changeKey(scope: KeyScope, id: string, change: KeyChange): Promise<void> {
+  await request(keyOf(scope, id).patch(change));
+  await refreshKeys();
 }
 
 /** Gives a key another secret, which only this response contains. */
-export function rotateKey(id: string, graceSeconds: number) {
-  return request(api.keys({ id }).rotate.post({ grace_seconds: graceSeconds }));
+export async function rotateKey(scope: KeyScope, id: string, graceSeconds: number) {
+  const rotated = await request(keyOf(scope, id).rotate.post({ grace_seconds: graceSeconds }));
+  await refreshKeys();
+  return rotated;
 }
 
-export function revokeKey(id: string) {
-  return request(api.keys({ id }).delete());
+export async function revokeKey(scope: KeyScope, id: string): Promise<void> {
+  await request(keyOf(scope, id).delete());
+  await refreshKeys();
+}
+
+export const keyOrders = [
+  ["created", "Newest first"],
+  ["last_used", "Last used first"],
+  ["expires", "Expires first"],
+  ["name", "By name"],
+] as const;
+export const keyStates = [
+  ["active", "Active"],
+  ["ended", "Expired or revoked"],
+  ["all", "All"],
+] as const;
+
+export interface KeySearch {
+  readonly search: string;
+  readonly state: (typeof keyStates)[number][0];
+  readonly order: (typeof keyOrders)[number][0];
+}
+
+const getAllKeys = (query: KeySearch, page: number) =>
+  request(api.admin["api-keys"].get({ query: { ...query, page: String(page) } }));
+
+/** A key with its owner and what it cost lately. */
+export type OwnedKey = Awaited<ReturnType<typeof getAllKeys>>["data"][number];
+
+/** The keys of all accounts, for administrators. */
+export function useAllKeys(query: KeySearch, page: number) {
+  return useSWR(["api-keys", JSON.stringify(query), page], () => getAllKeys(query, page), {
+    refreshInterval: 30_000,
+    keepPreviousData: true,
+  });
+}
+
+/** The address of a file with the keys that fit. */
+export function toKeysFile(query: KeySearch): string {
+  return `/dashboard/api/admin/api-keys/file.csv?${new URLSearchParams({ ...query })}`;
 }

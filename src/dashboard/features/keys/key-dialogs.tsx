@@ -1,9 +1,8 @@
 import { useState } from "react";
-import { mutate } from "swr";
 import { formatDay } from "../../format.ts";
 import { FormDialog, useForm } from "../../kit/form.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { changeKey, createKey, type Key } from "./api.ts";
+import { changeKey, createKey, type Key, type KeyScope } from "./api.ts";
 import { KeyCreated } from "./key-created.tsx";
 import { isComplete, type KeyDraft, KeyFields, splitNetworks, toExpiresAt, toLimits } from "./key-fields.tsx";
 
@@ -21,23 +20,30 @@ const newKey: KeyDraft = {
 };
 
 /** Creates a key, then shows its secret once. */
-export function NewKeyDialog({ onClose }: { onClose: () => void }) {
+export function NewKeyDialog({
+  account,
+  onClose,
+}: {
+  /** The id of another account, for administrators; absent: the own one. */
+  account?: string;
+  onClose: () => void;
+}) {
   const [created, setCreated] = useState<{ key: string; model: string | undefined }>();
   const form = useForm(newKey, async (draft) => {
     const { name, expires_at, day, budget_usd, budget_period, allowed_models } = draft;
     const networks = splitNetworks(draft.allowed_networks);
     const limits = Object.entries(toLimits(draft)).filter(([, limit]) => limit !== null);
     const expiresAt = toExpiresAt(expires_at, day, Date.now());
-    const { key } = await createKey({
+    const fields = {
       name: name.trim(),
       ...(expiresAt !== null && { expires_at: expiresAt }),
       ...(budget_usd.trim() !== "" && { budget_usd: budget_usd.trim(), budget_period }),
       ...(allowed_models !== undefined && { allowed_models: [...allowed_models] }),
       ...(networks !== undefined && { allowed_networks: networks }),
       ...Object.fromEntries(limits),
-    });
+    };
+    const { key } = await createKey(fields, account);
     setCreated({ key, model: allowed_models?.[0] });
-    await mutate("keys");
   });
   if (created !== undefined) return <KeyCreated secret={created.key} model={created.model} onClose={onClose} />;
   return (
@@ -56,7 +62,7 @@ export function NewKeyDialog({ onClose }: { onClose: () => void }) {
 }
 
 /** Changes the name and limits of a key, not its secret. */
-export function EditKeyDialog({ apiKey, onClose }: { apiKey: Key; onClose: () => void }) {
+export function EditKeyDialog({ scope, apiKey, onClose }: { scope: KeyScope; apiKey: Key; onClose: () => void }) {
   const expires = apiKey.expires_at;
   const present: KeyDraft = {
     name: apiKey.name,
@@ -72,7 +78,7 @@ export function EditKeyDialog({ apiKey, onClose }: { apiKey: Key; onClose: () =>
   };
   const form = useForm(present, async (draft) => {
     const { name, expires_at, day, budget_usd, budget_period, allowed_models } = draft;
-    await changeKey(apiKey.id, {
+    await changeKey(scope, apiKey.id, {
       name: name.trim(),
       ...(expires_at !== "keep" && { expires_at: toExpiresAt(expires_at, day, Date.now()) }),
       budget_usd: budget_usd.trim() === "" ? null : budget_usd.trim(),
@@ -81,7 +87,6 @@ export function EditKeyDialog({ apiKey, onClose }: { apiKey: Key; onClose: () =>
       allowed_networks: splitNetworks(draft.allowed_networks) ?? null,
       ...toLimits(draft),
     });
-    await mutate("keys");
     toast(`“${name.trim()}” saved`);
     onClose();
   });

@@ -1,20 +1,24 @@
 import { type ReactNode, useState } from "react";
-import { mutate } from "swr";
 import { useMe } from "../../data/session.ts";
 import { formatAge, formatCount, formatDay, formatMoment, formatUsd } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
-import { getKeyState, type Key, maskKey, revokeKey } from "./api.ts";
+import { useModelNames } from "../models/api.ts";
+import { getKeyState, type Key, type KeyScope, maskKey, revokeKey } from "./api.ts";
 import { EditKeyDialog } from "./key-dialogs.tsx";
 import { RotateKeyDialog } from "./rotate-key-dialog.tsx";
 
 const keyBadges = { active: "badge is-good", expired: "badge is-warn", revoked: "badge is-bad" };
 const never = <span className="faint">never</span>;
 
-interface KeysTableProps {
-  keys: readonly Key[];
+interface KeysTableProps<Row extends Key> {
+  keys: readonly Row[];
+  /** Whose keys these are: it decides who may change which. */
+  scope?: KeyScope;
+  /** Columns after the name. */
+  more?: readonly Column<Row>[];
   /** Whether keys can be edited and revoked here. */
   mayChange: boolean;
   /** The parameter of the address with the chosen order. */
@@ -24,32 +28,47 @@ interface KeysTableProps {
   empty: ReactNode;
 }
 
-export function KeysTable({ keys, mayChange, sortName = "sort", keeps, empty }: KeysTableProps) {
+export function KeysTable<Row extends Key>({
+  keys,
+  scope = "own",
+  more = [],
+  mayChange,
+  sortName = "sort",
+  keeps,
+  empty,
+}: KeysTableProps<Row>) {
   const mayChangeKey = useMayChangeKey();
   const [editing, setEditing] = useState<Key>();
   const [revoking, setRevoking] = useState<Key>();
   const [rotating, setRotating] = useState<Key>();
   const revoke = async (key: Key) => {
-    await revokeKey(key.id);
+    await revokeKey(scope, key.id);
     toast(`“${key.name}” revoked`);
-    await mutate("keys");
   };
   return (
     <>
       <Table
-        rows={keys}
+        rows={keys as readonly Key[]}
+        fileName={scope === "own" ? "api-keys" : undefined}
         rowKey={({ id }) => id}
         columns={[
-          ...toColumns(keeps),
+          ...[...toColumns(keeps)].toSpliced(1, 0, ...(more as readonly Column<Key>[])),
           ...(mayChange
-            ? [toActions({ onEdit: setEditing, onRotate: setRotating, onRevoke: setRevoking }, mayChangeKey)]
+            ? [
+                toActions(
+                  { onEdit: setEditing, onRotate: setRotating, onRevoke: setRevoking },
+                  scope === "all" ? () => true : mayChangeKey,
+                ),
+              ]
             : []),
         ]}
         sortName={sortName}
         empty={empty}
       />
-      {editing !== undefined && <EditKeyDialog apiKey={editing} onClose={() => setEditing(undefined)} />}
-      {rotating !== undefined && <RotateKeyDialog apiKey={rotating} onClose={() => setRotating(undefined)} />}
+      {editing !== undefined && <EditKeyDialog scope={scope} apiKey={editing} onClose={() => setEditing(undefined)} />}
+      {rotating !== undefined && (
+        <RotateKeyDialog scope={scope} apiKey={rotating} onClose={() => setRotating(undefined)} />
+      )}
       {revoking !== undefined && (
         <Confirm
           title="Revoke this key?"
@@ -73,7 +92,7 @@ function useMayChangeKey(): (key: Key) => boolean {
   return ({ created_by }) => me !== undefined && (me.team_role === "admin" || created_by === me.email);
 }
 
-function toColumns(keeps: KeysTableProps["keeps"]): readonly Column<Key>[] {
+function toColumns(keeps: KeysTableProps<Key>["keeps"]): readonly Column<Key>[] {
   if (keeps === undefined) return columns;
   const status = (key: Key) => (
     <span className="badges">
@@ -190,7 +209,8 @@ function Budget({ apiKey: { budget_usd, budget_used_usd, budget_period } }: { ap
 }
 
 function Models({ allowed }: { allowed: Key["allowed_models"] }) {
+  const nameOf = useModelNames();
   if (allowed === null) return <span className="faint">all</span>;
-  const [first] = allowed;
-  return <span title={allowed.join("\n")}>{allowed.length === 1 ? first : `${allowed.length} models`}</span>;
+  const names = allowed.map(nameOf);
+  return <span title={names.join("\n")}>{names.length === 1 ? names[0] : `${names.length} models`}</span>;
 }

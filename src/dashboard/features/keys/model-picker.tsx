@@ -5,6 +5,8 @@ import { type Capability, capabilityNames } from "../models/api.ts";
 /** One to choose; a virtual model has no capability. */
 export interface ModelChoice {
   readonly id: string;
+  /** What people call it; absent: its id. */
+  readonly name?: string;
   readonly capability?: Capability;
 }
 
@@ -59,7 +61,9 @@ function ModelChecklist({
   const [first] = useState(selected);
   /** Names that the list lacks, such as those of virtual models, can be removed too. */
   const others = first.filter((id) => !models.some((known) => known.id === id)).map((id): ModelChoice => ({ id }));
-  const shown = [...models, ...others].filter(({ id }) => id.toLowerCase().includes(query));
+  const shown = [...models, ...others]
+    .filter(({ id, name = id }) => `${name} ${id}`.toLowerCase().includes(query))
+    .sort((one, other) => (one.name ?? one.id).localeCompare(other.name ?? other.id));
   const toggle = (id: string) =>
     onSelect(selected.includes(id) ? selected.filter((known) => known !== id) : [...selected, id]);
   return (
@@ -71,11 +75,11 @@ function ModelChecklist({
         onText={setSearch}
       />
       <ul className="ticks">
-        {shown.map(({ id, capability }) => (
+        {shown.map(({ id, name, capability }) => (
           <li key={id}>
             <label className="check">
               <input type="checkbox" checked={selected.includes(id)} onChange={() => toggle(id)} />
-              <span className="break">{id}</span>
+              <span className="break">{name ?? id}</span>
               <span className="faint ticks-end">{capability ? capabilityNames[capability] : ""}</span>
             </label>
           </li>

@@ -1,8 +1,7 @@
 import { useState } from "react";
-import { mutate } from "swr";
 import { SelectField } from "../../kit/field.tsx";
 import { FormDialog, useForm } from "../../kit/form.tsx";
-import { type Key, rotateKey } from "./api.ts";
+import { type Key, type KeyScope, rotateKey } from "./api.ts";
 import { KeyCreated } from "./key-created.tsx";
 
 const graces = [
@@ -13,12 +12,11 @@ const graces = [
 ] as const;
 
 /** Gives a key another secret, then shows it once. */
-export function RotateKeyDialog({ apiKey, onClose }: { apiKey: Key; onClose: () => void }) {
+export function RotateKeyDialog({ scope, apiKey, onClose }: { scope: KeyScope; apiKey: Key; onClose: () => void }) {
   const [secret, setSecret] = useState<string>();
   const form = useForm({ grace_seconds: "3600" }, async ({ grace_seconds }) => {
-    const { key } = await rotateKey(apiKey.id, Number(grace_seconds));
+    const { key } = await rotateKey(scope, apiKey.id, Number(grace_seconds));
     setSecret(key);
-    await mutate("keys");
   });
   if (secret !== undefined) {
     return <KeyCreated title="API key rotated" secret={secret} model={apiKey.allowed_models?.[0]} onClose={onClose} />;

@@ -33,6 +33,11 @@ export function listFeatures({ features = [], reasoning }: Pick<Model, "features
   return reasoning === true ? [...features, "reasoning"] : features;
 }
 
+/** What else a model may be called in requests. */
+export function listOtherNames({ id, name, aliases = [] }: Model): readonly string[] {
+  return [...new Set([...aliases, id])].filter((each) => each !== name);
+}
+
 /** The models that can be called now. */
 export function useModels() {
   return useSWR("models", getModels, { refreshInterval: 60_000 });

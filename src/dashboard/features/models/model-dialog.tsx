@@ -4,7 +4,15 @@ import { formatCount, formatUtcDay } from "../../format.ts";
 import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
-import { capabilityNames, featureNames, isRetired, listFeatures, type Model, retiresSoon } from "./api.ts";
+import {
+  capabilityNames,
+  featureNames,
+  isRetired,
+  listFeatures,
+  listOtherNames,
+  type Model,
+  retiresSoon,
+} from "./api.ts";
 import { Tier } from "./models-table.tsx";
 import { priceLines } from "./price-lines.ts";
 
@@ -17,7 +25,7 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
       .map((name) => featureNames[name])
       .join(", ") || undefined;
   return (
-    <Dialog title={model.id} description={`${capabilityNames[model.capability]} by ${model.ownedBy}`} onClose={onClose}>
+    <Dialog title={model.name} description={describe(model)} onClose={onClose}>
       <div className="dialog-body">
         {(isRetired(model) || retiresSoon(model)) && (
           <Callout tone="warn">
@@ -28,10 +36,11 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
         )}
         <div className="row">
           <Tier model={model} />
-          <CopyButton text={model.id} label="Copy model ID" shown="Copy model ID" />
+          <CopyButton text={model.name} label="Copy model name" shown="Copy model name" />
         </div>
         <dl className="facts">
-          <Detail name="Aliases">{model.aliases?.join(", ")}</Detail>
+          <Detail name="Also called">{listOtherNames(model).join(", ") || undefined}</Detail>
+          <Detail name="Models">{model.members?.join(", ")}</Detail>
           <Detail name="Price">
             <Price price={model.price} />
           </Detail>
@@ -48,12 +57,22 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
         </dl>
       </div>
       <footer className="dialog-foot">
-        <Link className="btn btn-primary" href={`/playground?model=${encodeURIComponent(model.id)}`}>
+        <Link className="btn" href={`/connect?model=${encodeURIComponent(model.name)}`}>
+          Connect
+        </Link>
+        <Link className="btn btn-primary" href={`/playground?model=${encodeURIComponent(model.name)}`}>
           Try in playground
         </Link>
       </footer>
     </Dialog>
   );
+}
+
+function describe({ capability, ownedBy, members }: Model): string {
+  const kind = capabilityNames[capability];
+  return members === null
+    ? `${kind} by ${ownedBy}`
+    : `${kind}: each call goes to the first of its models that can answer it`;
 }
 
 function Detail({ name, children }: { name: string; children: ReactNode }) {

@@ -4,6 +4,7 @@ import { PageHead } from "../../kit/page.tsx";
 import { Segmented } from "../../kit/segmented.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import {
+  byName,
   type Capability,
   capabilityNames,
   featureNames,
@@ -56,13 +57,13 @@ export default function ModelsPage() {
         </div>
         <Loaded state={models} lines={8}>
           {({ data }) => {
-            const matching = data.filter((model) => matches(model, { search, kind, tier, feature })).sort(byRetirement);
+            const matching = data.filter((model) => matches(model, { search, kind, tier, feature })).sort(byName);
             const current = matching.filter((model) => !isRetired(model));
             const shown = retired === "show" ? matching : current;
-            const shownModel = data.find(({ id }) => id === shownId);
+            const shownModel = data.find(({ id, name }) => id === shownId || name === shownId);
             return (
               <>
-                <ModelsTable models={shown} onShow={({ id }) => setShownId(id)} />
+                <ModelsTable models={shown} onShow={({ name }) => setShownId(name)} />
                 <div className="table-foot">
                   <span>{shown.length === data.length ? data.length : `${shown.length} of ${data.length}`} models</span>
                   {matching.length > current.length && (
@@ -98,11 +99,6 @@ function matches(model: Model, { search, kind, tier, feature }: Filters): boolea
   if (tier !== "all" && model.premium !== (tier === "premium")) return false;
   if (feature !== "any" && !listFeatures(model).includes(feature)) return false;
   const query = search.trim().toLowerCase();
-  const haystack = [model.id, model.ownedBy, ...(model.aliases ?? []), ...(model.voices ?? [])];
+  const haystack = [model.id, model.name, model.ownedBy, ...(model.aliases ?? []), ...(model.voices ?? [])];
   return query === "" || haystack.some((text) => text.toLowerCase().includes(query));
-}
-
-/** Retired models last. */
-function byRetirement(one: Model, other: Model): number {
-  return Number(isRetired(one)) - Number(isRetired(other)) || one.id.localeCompare(other.id);
 }

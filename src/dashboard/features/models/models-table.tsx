@@ -2,7 +2,7 @@ import { formatShort, formatUtcDay } from "../../format.ts";
 import { LinkButton } from "../../kit/button.tsx";
 import { Empty } from "../../kit/feedback.tsx";
 import { Table } from "../../kit/table.tsx";
-import { capabilityNames, isRetired, type Model, retiresSoon } from "./api.ts";
+import { capabilityNames, isRetired, listOtherNames, type Model, retiresSoon } from "./api.ts";
 import { firstRate, shortPrice } from "./price-lines.ts";
 
 export function ModelsTable({ models, onShow }: { models: readonly Model[]; onShow: (model: Model) => void }) {
@@ -11,6 +11,7 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
       rows={models}
       rowKey={({ id }) => id}
       shownMax={50}
+      fileName="models"
       empty={
         <Empty icon="search" title="No models match">
           <p>Try another search or clear the filters.</p>
@@ -20,17 +21,17 @@ export function ModelsTable({ models, onShow }: { models: readonly Model[]; onSh
         {
           name: "Model",
           className: "name lead",
-          sort: ({ id }) => id,
+          sort: ({ name }) => name,
           cell: (model) => (
             <>
               <LinkButton look="link cut" onClick={() => onShow(model)}>
-                {model.id}
+                {model.name}
               </LinkButton>
-              <span className="sub cut">{model.aliases?.join(", ")}</span>
+              <span className="sub cut">{listOtherNames(model).join(", ")}</span>
             </>
           ),
         },
-        { name: "Provider", className: "wide-only", sort: ({ ownedBy }) => ownedBy, cell: ({ ownedBy }) => ownedBy },
+        { name: "Maker", className: "wide-only", sort: ({ ownedBy }) => ownedBy, cell: ({ ownedBy }) => ownedBy },
         {
           name: "Capability",
           className: "wide-only",
@@ -84,6 +85,7 @@ export function Tier({ model }: { model: Model }) {
       <span className={model.premium ? "badge is-accent" : "badge is-good"}>
         {model.premium ? "wallet" : "free quota"}
       </span>
+      {model.members !== null && <span className="badge">virtual</span>}
       {isRetired(model) && <span className="badge is-warn">retired</span>}
       {retiresSoon(model) && <span className="badge is-warn">retires {formatUtcDay(model.retiredOn ?? null)}</span>}
     </>

@@ -8,7 +8,7 @@ import { type Column, Table } from "../../kit/table.tsx";
 import { toastError } from "../../kit/toast.tsx";
 import { useAction } from "../../kit/use-action.ts";
 import { maskKey, useKeyNames } from "../keys/api.ts";
-import { capabilityNames } from "../models/api.ts";
+import { capabilityNames, useModelNames } from "../models/api.ts";
 import { callColumns } from "../requests/call-columns.tsx";
 
 /** The page stays short until older calls are wanted. */
@@ -63,14 +63,14 @@ function Calls({ latest }: { latest: readonly Call[] }) {
   );
 }
 
-const toColumns = (keyName: (id: string) => string): readonly Column<Call>[] => [
+const toColumns = (keyName: (id: string) => string, modelName: (id: string) => string): readonly Column<Call>[] => [
   {
     name: "Model",
     className: "name lead",
     cell: ({ id, model, endpoint, key_id, capability }) => (
       <>
         <Link className="link cut" title={id} href={`/requests?request=${encodeURIComponent(id)}`}>
-          {model ?? endpoint ?? id}
+          {model === null ? (endpoint ?? id) : modelName(model)}
         </Link>
         <span className="sub cut" title={maskKey(key_id)}>
           {capability !== null && `${capabilityNames[capability]} · `}
@@ -85,7 +85,7 @@ const toColumns = (keyName: (id: string) => string): readonly Column<Call>[] => 
 function CallsTable({ calls }: { calls: readonly Call[] }) {
   return (
     <Table
-      columns={toColumns(useKeyNames())}
+      columns={toColumns(useKeyNames(), useModelNames())}
       rows={calls}
       rowKey={({ id }) => id}
       empty={

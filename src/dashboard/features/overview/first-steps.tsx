@@ -47,7 +47,7 @@ function UserSteps({ hasCalls, onHide }: StepsProps) {
 function AdminSteps({ hasCalls, onHide }: StepsProps) {
   const steps = useUserSteps(hasCalls);
   const { data: gateway } = useGateway();
-  const { data: accounts } = useAccounts("", "");
+  const { data: accounts } = useAccounts();
   if (steps === undefined || gateway === undefined || accounts === undefined) return null;
   const provider: Step = {
     title: "Add a provider",

@@ -7,7 +7,7 @@ import { Callout, Empty } from "../../kit/feedback.tsx";
 import { SelectField } from "../../kit/field.tsx";
 import type { IconName } from "../../kit/icon.tsx";
 import { useAction } from "../../kit/use-action.ts";
-import type { Model } from "../models/api.ts";
+import { isRetired, type Model } from "../models/api.ts";
 import { getLastCallId, refreshUsage } from "./playground-key.ts";
 
 const authorization = `-H "Authorization: Bearer $MODELGATE_KEY"`;
@@ -116,11 +116,17 @@ export function ModelField({ model, models, onModel }: PanelProps) {
     <SelectField
       label="Model"
       hint={model.premium ? "Billing: wallet" : "Billing: free quota"}
-      options={models.map(({ id }) => [id, id])}
+      options={models.map(toOption)}
       value={model.id}
       onText={onModel}
     />
   );
+}
+
+/** Below its maker; those that have ended say so. */
+function toOption(model: Model): readonly [string, string, string] {
+  const maker = model.members === null ? model.ownedBy : "Virtual models";
+  return [model.id, isRetired(model) ? `${model.id} (retired)` : model.id, maker];
 }
 
 /** A JSON request as a curl command, with the key from the environment. */

@@ -46,7 +46,7 @@ export function callApiWithJson(path: string, body: unknown, signal?: AbortSigna
 export async function endPlaygroundKey(): Promise<void> {
   const known = key;
   key = undefined;
-  if (known !== undefined) await revokeKey((await known).id);
+  if (known !== undefined) await revokeKey("own", (await known).id);
 }
 
 /** Refreshes balance and calls after a call. */

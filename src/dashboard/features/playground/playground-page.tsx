@@ -42,11 +42,15 @@ export default function PlaygroundPage() {
 
 function Panels({ models }: { models: readonly Model[] }) {
   const [wanted] = useParam("model", "");
-  const requested = models.find(({ id }) => id === wanted);
+  const requested = models.find(({ id, name }) => id === wanted || name === wanted);
   const ofModel = tabs.find(([name]) => name === requested?.capability)?.[0] ?? "chat";
   const [tab] = useParam<Tab>("tab", ofModel, tabNames);
-  const offered = models.filter(({ capability }) => capability === tab).sort(byUse);
-  const model = offered.find(({ id }) => id === requested?.id) ?? offered[0];
+  // Models are called by the names that people know.
+  const offered = models
+    .filter(({ capability }) => capability === tab)
+    .sort(byUse)
+    .map((each): Model => ({ ...each, id: each.name }));
+  const model = offered.find(({ id }) => id === requested?.name) ?? offered[0];
   const Panel = panels[tab];
   return (
     <div className="stack">
@@ -73,7 +77,7 @@ function byUse(one: Model, other: Model): number {
     Number(isRetired(one)) - Number(isRetired(other)) ||
     Number(isForeign(one)) - Number(isForeign(other)) ||
     Number(one.premium) - Number(other.premium) ||
-    one.id.localeCompare(other.id)
+    one.name.localeCompare(other.name)
   );
 }
 

@@ -85,7 +85,7 @@ function MoreFilters({ id, params, isAdmin, onChange }: FiltersProps & { id: str
       <LateField label="Model" list={`${id}-models`} {...text("model")} />
       <datalist id={`${id}-models`}>
         {models.map((model) => (
-          <option key={model.id} value={model.id} />
+          <option key={model.id} value={model.name} />
         ))}
       </datalist>
       <LateField label="Plugin" {...text("plugin")} />

@@ -1,7 +1,7 @@
 import { LinkButton } from "../../kit/button.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { maskKey, useKeyNames } from "../keys/api.ts";
-import { capabilityNames } from "../models/api.ts";
+import { capabilityNames, useModelNames } from "../models/api.ts";
 import type { LoggedRequest } from "./api.ts";
 import { callColumns } from "./call-columns.tsx";
 
@@ -13,21 +13,26 @@ interface RequestsTableProps {
 
 export function RequestsTable({ requests, isAdmin, onShow }: RequestsTableProps) {
   const keyName = useKeyNames();
-  return <Table columns={toColumns({ keyName, isAdmin, onShow })} rows={requests} rowKey={({ id }) => id} />;
+  const modelName = useModelNames();
+  return <Table columns={toColumns({ keyName, modelName, isAdmin, onShow })} rows={requests} rowKey={({ id }) => id} />;
 }
 
 const toColumns = ({
   keyName,
+  modelName,
   isAdmin,
   onShow,
-}: Omit<RequestsTableProps, "requests"> & { keyName: (id: string) => string }): readonly Column<LoggedRequest>[] => [
+}: Omit<RequestsTableProps, "requests"> & {
+  keyName: (id: string) => string;
+  modelName: (id: string) => string;
+}): readonly Column<LoggedRequest>[] => [
   {
     name: "Request",
     className: "name lead",
     cell: ({ id, model, endpoint, capability, key_id, account, email }) => (
       <>
         <LinkButton look="link cut" title={id} onClick={() => onShow(id)}>
-          {model ?? endpoint ?? id}
+          {model === null ? (endpoint ?? id) : modelName(model)}
         </LinkButton>
         <span className="sub cut" title={maskKey(key_id)}>
           {capability !== null && `${capabilityNames[capability]} · `}

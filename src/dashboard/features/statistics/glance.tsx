@@ -39,7 +39,7 @@ export function Glance({ title, description, account }: Props) {
         />
       </PageHead>
       <div className="stack">
-        <Filters asked={asked} isOfAll={isOfAll} />
+        <Filters asked={asked} isOfAll={isOfAll} names={statistics.data?.filter_names} />
         <Loaded state={statistics} lines={10}>
           {(data) => (
             <>
@@ -79,7 +79,15 @@ export function Glance({ title, description, account }: Props) {
 }
 
 /** What the sums are narrowed to, each with a button that ends it. */
-function Filters({ asked: { query }, isOfAll }: { asked: Asked; isOfAll: boolean }) {
+function Filters({
+  asked: { query },
+  isOfAll,
+  names: shown,
+}: {
+  asked: Asked;
+  isOfAll: boolean;
+  names: Statistics["filter_names"] | undefined;
+}) {
   const names = (Object.keys(filterLabels) as FilterName[]).filter(
     (name) => query[name] !== undefined && (isOfAll || name !== "account"),
   );
@@ -94,7 +102,8 @@ function Filters({ asked: { query }, isOfAll }: { asked: Asked; isOfAll: boolean
             aria-label={`Remove the filter ${filterLabels[name]}`}
             onClick={() => setParams({ [name]: "" })}
           >
-            {filterLabels[name]}: {query[name]}
+            {filterLabels[name]}:{" "}
+            {(shown as Partial<Record<FilterName, string | null>> | undefined)?.[name] ?? query[name]}
           </Button>
         </Fragment>
       ))}

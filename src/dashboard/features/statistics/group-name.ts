@@ -17,6 +17,7 @@ export function toGroupName({ value, name, email }: StatisticsGroup, group: Grou
   if (value === "*" && (group === "session" || group === "tag")) return "Further ones";
   if (value === "" || (group === "status" && value === "0")) return nameless[group];
   if (group === "account") return email ?? value;
+  if (group === "model") return name ?? value;
   return group === "key" ? (name ?? maskKey(value)) : value;
 }
 

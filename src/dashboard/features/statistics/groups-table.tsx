@@ -1,6 +1,7 @@
 import { Link } from "wouter";
 import { formatCount, formatMs, formatShare, formatShort } from "../../format.ts";
 import { Swatch } from "../../kit/chart/stacked-bars.tsx";
+import { Icon } from "../../kit/icon.tsx";
 import { Section, Usd } from "../../kit/page.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { setParams } from "../../kit/url-state.ts";
@@ -37,11 +38,21 @@ export function GroupsTable({
     <Section
       title={`By ${toWords(groupNames[query.group_by])}`}
       actions={
-        isCut && (
-          <span className="faint">
-            {groups.length} of {formatCount(count)}, the largest by {rankName(query.metric)}
-          </span>
-        )
+        <span className="row">
+          {isCut && (
+            <span className="faint">
+              {groups.length} of {formatCount(count)}, the largest by {rankName(query.metric)}
+            </span>
+          )}
+          <a
+            className="btn btn-small"
+            href={`/dashboard/api/statistics.csv?${new URLSearchParams({ ...query })}`}
+            download
+          >
+            <Icon name="download" size={14} />
+            CSV
+          </a>
+        </span>
       }
     >
       <Table

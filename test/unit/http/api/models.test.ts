@@ -11,13 +11,15 @@ const rows: Model[] = [
   { ...chatModel, id: "a b%c" },
   { ...chatModel, id: "accounts/acme/models/llama" },
 ];
+/** Those that have ended stand last. */
+const listed = [...rows.filter(({ retiredOn }) => retiredOn === undefined), rows[1] as Model];
 const { ask } = httpOf([createPlugin({ chat: () => Promise.reject(new Error("not asked")) }, { models: rows })]);
 
 describe("GET /models", () => {
   test.each(["models", "v1/models", "/v1/models", "/v1/v1/models"])("at %s lists what can be served", async (path) => {
     const list = await (await ask(path)).json();
     expect(list).toMatchObject({ object: "list" });
-    expect(list.data.map(({ id }: { id: string }) => id)).toEqual(rows.map(({ id }) => id));
+    expect(list.data.map(({ id }: { id: string }) => id)).toEqual(listed.map(({ id }) => id));
     expect(list.data[0]).toEqual({
       id: "famA/oss-20b",
       object: "model",
@@ -54,13 +56,13 @@ describe("GET /models", () => {
     ["", [0, 4], false],
     ["?limit=3", [0, 3], true],
     ["?limit=4", [0, 4], false],
-    ["?limit=2&after_id=plain", [2, 4], false],
-    ["?limit=1&after_id=plain", [2, 3], true],
-    ["?after_id=accounts/acme/models/llama", [4, 4], false],
-    ["?limit=2&before_id=accounts/acme/models/llama", [1, 3], true],
-    ["?before_id=plain", [0, 1], false],
+    ["?limit=2&after_id=famA/oss-20b", [1, 3], true],
+    ["?limit=3&after_id=famA/oss-20b", [1, 4], false],
+    ["?after_id=plain", [4, 4], false],
+    ["?limit=2&before_id=plain", [1, 3], true],
+    ["?before_id=a%20b%25c", [0, 1], false],
   ] as const)("pages by %p", async (query, [from, to], more) => {
-    const ids = rows.slice(from, to).map(({ id }) => id);
+    const ids = listed.slice(from, to).map(({ id }) => id);
     const { data, ...page } = await (await ask(`models${query}`)).json();
     expect(data.map(({ id }: { id: string }) => id)).toEqual(ids);
     expect(page).toEqual({ object: "list", has_more: more, first_id: ids[0] ?? null, last_id: ids.at(-1) ?? null });
@@ -104,10 +106,10 @@ describe("GET /models", () => {
     expect(data.map(({ id, retirement, successor }: Record<string, string>) => [id, retirement, successor])).toEqual([
       ["soon", "soon", "new"],
       ["later", undefined, undefined],
-      ["followed", "past", "new"],
       ["new", undefined, undefined],
+      ["followed", "past", "new"],
     ]);
-    expect(data.at(-1)).toMatchObject({ features: ["vision"], reasoning: true });
+    expect(data.at(-2)).toMatchObject({ features: ["vision"], reasoning: true });
     const chat = (model: string) =>
       http.post("chat/completions", { model, messages: [{ role: "user", content: "Hi" }] });
     await expectError(await chat("ended"), { status: 400, code: "model_not_found", param: "model" });
@@ -128,6 +130,16 @@ describe("GET /models", () => {
 
   test.each([encodeURIComponent, encodeURI])("finds each by its id, encoded by %p", async (encode) => {
     for (const { id } of rows) expect(await (await ask(`models/${encode(id)}`)).json()).toMatchObject({ id });
+  });
+
+  test("suggests the name that was meant, and is called by the name that people know", async () => {
+    const models = [{ ...chatModel, id: "famA-4o-mini", upstreamId: "gpt-4o-mini", aliases: ["gpt-4o-mini"] }];
+    const http = httpOf([createPlugin({ chat: () => Promise.reject(new Error("not asked")) }, { models })]);
+    expect(await (await http.ask("models/gpt-4o-mni")).json()).toMatchObject({
+      error: { message: "The model 'gpt-4o-mni' does not exist here; did you mean 'gpt-4o-mini'?" },
+    });
+    const { data } = await (await http.ask("models")).json();
+    expect(data[0]).toMatchObject({ id: "famA-4o-mini", display_name: "gpt-4o-mini" });
   });
 
   test.each(["nobody", "a/b/c", "%zz", "constructor"])("answers 404 for %s", async (name) => {

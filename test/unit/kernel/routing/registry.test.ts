@@ -74,6 +74,17 @@ describe("a registry", () => {
     expect([refused, registry.byName("x")?.routes.length]).toEqual([[], 2]);
   });
 
+  test("suggests a name that is near, of the models that the caller may use", () => {
+    const { registry } = build(named("acme", { aliases: ["gpt-chat"] }));
+    const find = (name: string, allowed?: string[]) => () => {
+      const limited = { ...caller, ...(allowed !== undefined && { allowedModels: new Set(allowed) }) };
+      return registry.find(name, { capability: "chat", caller: limited, openedAt: 0 });
+    };
+    expect(find("gpt-cht")).toThrow("The model 'gpt-cht' does not exist here; did you mean 'gpt-chat'?");
+    expect(find("gpt-cht", ["another"])).toThrow("GET /models lists what does");
+    expect(find("x".repeat(10_000))).toThrow("GET /models lists what does");
+  });
+
   test("allows a key its models by alias too, as they are listed by id", () => {
     const { registry } = build(named("acme", { aliases: ["gpt-chat"] }));
     const narrow = { ...caller, allowedModels: new Set(["chat-1"]) };

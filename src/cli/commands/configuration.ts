@@ -1,0 +1,121 @@
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import type { Config } from "../../config/index.ts";
+import { defineCommand, UsageError } from "../command.ts";
+
+/** Both commands ask a running gateway, so that what they change is in force at once and is checked as everything else is. */
+const flags = {
+  url: { value: "URL", description: "The gateway (default: MODELGATE_URL, else the one of this machine)" },
+  "admin-key": { value: "KEY", description: "An admin key (default: MODELGATE_ADMIN_KEY)" },
+} as const;
+
+interface Plan {
+  readonly changes: readonly {
+    readonly section: string;
+    readonly id: string;
+    readonly action: "create" | "change" | "remove";
+    readonly fields: Readonly<Record<string, { before: unknown; after: unknown }>>;
+  }[];
+  readonly keys: readonly { account: string; name: string; value: string }[];
+}
+
+export const exportConfiguration = defineCommand({
+  name: "export",
+  description: "Write all that was decided about a gateway as one document, without secrets",
+  flags: {
+    ...flags,
+    sections: { value: "a,b", description: "Some sections of it: providers,catalogue" },
+    out: { value: "FILE", description: "Where to write it (default: standard output)" },
+  },
+  args: [],
+  example: "export --out gateway.json",
+  async run({ env }, { flags: given, config }) {
+    const query = given.sections === undefined ? "" : `?sections=${encodeURIComponent(given.sections)}`;
+    const document = await ask(toTarget(given, env, config), "GET", query);
+    const text = JSON.stringify(document, null, 2);
+    if (given.out === undefined) return { json: document, text };
+    writeFileSync(given.out, `${text}\n`, { mode: 0o600 });
+    return { json: { file: given.out }, text: `Wrote ${given.out}` };
+  },
+});
+
+export const applyConfiguration = defineCommand({
+  name: "apply",
+  description: "Make a gateway what a document says, or only show what would change",
+  flags: { ...flags, "dry-run": { value: "", description: "Show the plan and change nothing" } },
+  args: ["FILE"],
+  example: "apply gateway.json --dry-run",
+  async run({ env }, { args, flags: given, config }) {
+    if (!existsSync(args.FILE)) throw new UsageError(`There is no file ${args.FILE}`);
+    let document: unknown;
+    try {
+      document = JSON.parse(readFileSync(args.FILE, "utf8"));
+    } catch (error) {
+      throw new UsageError(`${args.FILE} is not JSON: ${(error as Error).message}`);
+    }
+    const isDryRun = given["dry-run"] !== undefined;
+    const plan = (await ask(toTarget(given, env, config), "PUT", isDryRun ? "?dry_run=true" : "", document)) as Plan;
+    return { json: plan, text: describePlan(plan, isDryRun) };
+  },
+});
+
+interface Target {
+  readonly origin: string;
+  readonly key: string;
+}
+
+/** @throws {UsageError} Without an admin key. */
+function toTarget(
+  given: { readonly url?: string | undefined; readonly "admin-key"?: string | undefined },
+  env: Readonly<Record<string, string | undefined>>,
+  config: Config,
+): Target {
+  const key = given["admin-key"] ?? env.MODELGATE_ADMIN_KEY;
+  if (key === undefined || key === "") {
+    throw new UsageError("No admin key is given; set MODELGATE_ADMIN_KEY, or make one with modelgate admin-key create");
+  }
+  const origin = given.url ?? env.MODELGATE_URL ?? `http://127.0.0.1:${config.port}`;
+  return { origin: origin.replace(/\/+$/, ""), key };
+}
+
+/** @throws {UsageError} With the gateway's own message. */
+async function ask({ origin, key }: Target, method: string, query: string, body?: unknown): Promise<unknown> {
+  let response: Response;
+  try {
+    response = await fetch(`${origin}/v1/organization/config${query}`, {
+      method,
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+  } catch (error) {
+    throw new UsageError(`Cannot reach the gateway at ${origin}: ${(error as Error).message}`);
+  }
+  const text = await response.text();
+  if (response.ok) return JSON.parse(text);
+  throw new UsageError(readMessage(text) ?? `The gateway at ${origin} answered ${response.status}`);
+}
+
+function readMessage(text: string): string | undefined {
+  try {
+    return (JSON.parse(text) as { error?: { message?: string } }).error?.message;
+  } catch {
+    return undefined;
+  }
+}
+
+const signs = { create: "+", change: "~", remove: "-" } as const;
+
+function describePlan({ changes, keys }: Plan, isDryRun: boolean): string {
+  if (changes.length === 0) return "Nothing to change: the gateway is as the document says";
+  const lines = changes.flatMap(({ section, id, action, fields }) => [
+    `${signs[action]} ${section} ${id}`,
+    ...Object.entries(fields).map(([name, { before, after }]) => `    ${name}: ${shorten(before)} → ${shorten(after)}`),
+  ]);
+  const created = keys.map(({ account, name, value }) => `${account}: ${name}: ${value}   (shown only once)`);
+  const summary = `${changes.length} ${changes.length === 1 ? "change" : "changes"}${isDryRun ? ", none written" : ""}`;
+  return [...lines, ...created, summary].join("\n");
+}
+
+function shorten(value: unknown): string {
+  const text = JSON.stringify(value) ?? "null";
+  return text.length <= 80 ? text : `${text.slice(0, 80)}…`;
+}

@@ -1,0 +1,118 @@
+import { useDeferredValue } from "react";
+import { Link } from "wouter";
+import { useMayChange } from "../../data/roles.ts";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { SearchField, Select } from "../../kit/field.tsx";
+import { Icon } from "../../kit/icon.tsx";
+import { PageHead, Usd } from "../../kit/page.tsx";
+import { type Column, Pager } from "../../kit/table.tsx";
+import { setParams, useParam } from "../../kit/url-state.ts";
+import { type KeySearch, keyOrders, keyStates, type OwnedKey, toKeysFile, useAllKeys } from "./api.ts";
+import { KeysTable } from "./keys-table.tsx";
+
+/** The API keys of all accounts, for administrators. The search is in the address. */
+export default function AllKeysPage() {
+  const [search] = useParam("search", "");
+  const [state, setState] = useParam<KeySearch["state"]>(
+    "state",
+    "active",
+    keyStates.map(([value]) => value),
+  );
+  const [order, setOrder] = useParam<KeySearch["order"]>(
+    "order",
+    "created",
+    keyOrders.map(([value]) => value),
+  );
+  const [pageText] = useParam("page", "1");
+  const page = /^[1-9]\d{0,5}$/.test(pageText) ? Number(pageText) : 1;
+  const query = { search: useDeferredValue(search.trim().slice(0, 254)), state, order };
+  const keys = useAllKeys(query, page);
+  const mayChange = useMayChange();
+  const toPage = (next: number) => setParams({ page: next === 1 ? "" : String(next) });
+  return (
+    <>
+      <PageHead
+        title="All API keys"
+        description="The keys of every account. Paste any part of a key that was found somewhere to see whose it is."
+      >
+        <a className="btn" href={toKeysFile(query)} download>
+          <Icon name="download" size={15} />
+          CSV
+        </a>
+      </PageHead>
+      <section className="card" aria-label="All API keys">
+        <div className="card-head is-ruled">
+          <SearchField
+            label="Search keys"
+            placeholder="Part of a key, name, email or account"
+            value={search}
+            onText={(text) => setParams({ search: text, page: "" })}
+          />
+          <Select
+            isSmall
+            aria-label="State"
+            options={keyStates}
+            value={state}
+            onText={(next) => {
+              setState(next);
+              toPage(1);
+            }}
+          />
+          <Select
+            isSmall
+            aria-label="Order"
+            options={keyOrders}
+            value={order}
+            onText={(next) => {
+              setOrder(next);
+              toPage(1);
+            }}
+          />
+        </div>
+        <Loaded state={keys} lines={8}>
+          {({ data, has_more }) => (
+            <>
+              <KeysTable keys={data} scope="all" mayChange={mayChange} more={ownerColumns} empty={empty} />
+              <Pager
+                labels={["Previous", "Next"]}
+                onBack={page > 1 ? () => toPage(page - 1) : undefined}
+                onNext={has_more ? () => toPage(page + 1) : undefined}
+              />
+            </>
+          )}
+        </Loaded>
+      </section>
+    </>
+  );
+}
+
+const ownerColumns: readonly Column<OwnedKey>[] = [
+  {
+    name: "Account",
+    sort: ({ email }) => email,
+    cell: ({ account, account_name, email }) => (
+      <>
+        <Link className="link cut" href={`/admin/accounts/${account}`}>
+          {email}
+        </Link>
+        <span className="sub cut">{account_name}</span>
+      </>
+    ),
+  },
+  {
+    name: "30 days",
+    className: "end",
+    sort: ({ spend_30_days_usd }) => Number(spend_30_days_usd),
+    cell: ({ id, spend_30_days_usd }) => (
+      <Link href={`/requests?key=${encodeURIComponent(id)}`} title="Its requests">
+        <Usd value={spend_30_days_usd} isAligned />
+      </Link>
+    ),
+  },
+];
+
+const empty = (
+  <Empty icon="key" title="No key fits">
+    <p>Try a shorter part of it, or look among the expired and revoked ones.</p>
+  </Empty>
+);

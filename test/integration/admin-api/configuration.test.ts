@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
+import { hookMsMax } from "../../support/gateway.ts";
+import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+import { makeBench } from "../cli/fixture.ts";
+
+let gateway: InProcessGateway;
+let adminKey: string;
+
+const makeAdminKey = async (...scopes: string[]) =>
+  (await createAdminKey(gateway.store, commandLine, { name: `test ${scopes}`, scopes }, Date.now())).key;
+
+beforeAll(async () => {
+  gateway = await startInProcess({ env: { OPENAI_API_KEY: "sk-upstream", REQUESTS_PER_MINUTE: "1000" } });
+  adminKey = await makeAdminKey("all");
+}, hookMsMax);
+afterAll(() => gateway.stop(), hookMsMax);
+
+async function ask(method: string, query: string, { body, key = adminKey }: { body?: unknown; key?: string } = {}) {
+  const response = await fetch(`${gateway.baseUrl}/organization/config${query}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: what is asked of it is asserted.
+  return { status: response.status, json: (await response.json()) as any };
+}
+
+const document = {
+  accounts: [
+    { email: "search@teams.example", kind: "team", name: "Search", budget_usd: "100.00", budget_period: "month" },
+    { email: "ada@example.com", name: "Ada", free_tokens_per_day: 1000, allowed_models: ["gpt-4.1-nano"] },
+  ],
+  keys: [
+    { account: "search@teams.example", name: "website", budget_usd: "5.00", budget_period: "day" },
+    { account: "ada@example.com", name: "laptop", allowed_networks: ["127.0.0.0/8"] },
+  ],
+  providers: [
+    {
+      name: "acme",
+      manifest: {
+        name: "acme",
+        baseUrl: "http://127.0.0.1:9/v1",
+        dialect: "openai",
+        credential: "none",
+        models: [{ id: "acme/llama", upstreamId: "llama", premium: false }],
+      },
+      priority: 5,
+    },
+  ],
+  catalogue: { openai: { models: [{ id: "famA-4.1-nano", premium: false }] } },
+  virtual_models: [{ id: "fast", models: ["gpt-4.1-nano"] }],
+  alerts: [{ rule: "disk_full", enabled: true, threshold: "75" }],
+};
+
+describe("the document of a gateway", () => {
+  test("is planned without a change, applied, and changes nothing when it is applied again", async () => {
+    const before = (await ask("GET", "")).json;
+    const plan = await ask("PUT", "?dry_run=true", { body: document });
+    expect([plan.status, plan.json.error]).toEqual([200, undefined]);
+    expect(plan.json).toMatchObject({ object: "organization.config.plan", dry_run: true, keys: [] });
+    const entries = plan.json.changes.map(({ section, id, action }: Record<string, string>) => [section, id, action]);
+    expect(entries).toEqual([
+      ["providers", "acme", "create"],
+      ["catalogue", "catalogue", "change"],
+      ["accounts", "search@teams.example", "create"],
+      ["accounts", "ada@example.com", "create"],
+      ["keys", "search@teams.example: website", "create"],
+      ["keys", "ada@example.com: laptop", "create"],
+      ["alerts", "disk_full", "change"],
+    ]);
+    expect((await ask("GET", "")).json).toEqual(before);
+
+    const applied = await ask("PUT", "", { body: document });
+    expect([applied.status, applied.json.error]).toEqual([200, undefined]);
+    expect(applied.json.changes).toEqual(plan.json.changes);
+    expect(applied.json.keys.map(({ account, name }: Record<string, string>) => [account, name])).toEqual([
+      ["search@teams.example", "website"],
+      ["ada@example.com", "laptop"],
+    ]);
+    const again = await ask("PUT", "", { body: document });
+    expect(again.json).toMatchObject({ changes: [], keys: [] });
+
+    const { json } = await ask("GET", "");
+    expect(json.accounts).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ email: "search@teams.example", budget_usd: "100", budget_period: "month" }),
+        expect.objectContaining({ email: "ada@example.com", free_tokens_per_day: 1000 }),
+      ]),
+    );
+    expect(json.catalogue).toEqual(document.catalogue);
+    expect(json.virtual_models).toEqual(document.virtual_models);
+    expect(JSON.stringify(json)).not.toContain(applied.json.keys[0].value);
+    const models = await fetch(`${gateway.baseUrl}/models`, {
+      headers: { authorization: `Bearer ${applied.json.keys[0].value}` },
+    });
+    const ids = ((await models.json()) as { data: { id: string }[] }).data.map(({ id }) => id);
+    expect(ids).toContain("fast");
+    expect(ids).toContain("acme/llama");
+  });
+
+  test("as it is read is in force: writing it back changes nothing", async () => {
+    const { json } = await ask("GET", "");
+    expect((await ask("PUT", "", { body: json })).json).toMatchObject({ changes: [], keys: [] });
+  });
+
+  test("changes what differs by field, revokes, archives and removes what it says so of, and leaves the rest", async () => {
+    const change = {
+      accounts: [{ email: "ada@example.com", status: "archived", free_tokens_per_day: null }],
+      keys: [
+        { account: "search@teams.example", name: "website", budget_usd: "7.50" },
+        { account: "ada@example.com", name: "laptop", status: "revoked" },
+      ],
+      providers: [{ name: "acme", status: "removed" }],
+      virtual_models: [],
+    };
+    const { status, json } = await ask("PUT", "", { body: change });
+    expect([status, json.error]).toEqual([200, undefined]);
+    expect(json.changes).toEqual([
+      { section: "providers", id: "acme", action: "remove", fields: {} },
+      expect.objectContaining({ section: "virtual_models", action: "change" }),
+      {
+        section: "accounts",
+        id: "ada@example.com",
+        action: "change",
+        fields: {
+          status: { before: "active", after: "archived" },
+          free_tokens_per_day: { before: 1000, after: null },
+        },
+      },
+      {
+        section: "keys",
+        id: "search@teams.example: website",
+        action: "change",
+        fields: { budget_usd: { before: "5", after: "7.5" } },
+      },
+      { section: "keys", id: "ada@example.com: laptop", action: "remove", fields: {} },
+    ]);
+    const after = (await ask("GET", "")).json;
+    expect(after.virtual_models).toEqual([]);
+    expect(after.catalogue).toEqual(document.catalogue);
+    expect(after.keys.map(({ name }: { name: string }) => name)).not.toContain("laptop");
+    expect(after.accounts).toContainEqual(expect.objectContaining({ email: "ada@example.com", status: "archived" }));
+  });
+
+  test.each([
+    ["an unknown field", { accounts: [{ email: "x@example.com", quota: 5 }] }],
+    ["an entry that is there twice", { accounts: [{ email: "x@example.com" }, { email: "X@example.com" }] }],
+    ["a budget that is no amount", { accounts: [{ email: "x@example.com", budget_usd: "much" }] }],
+    ["a key of an account that does not exist", { keys: [{ account: "nobody@example.com", name: "x" }] }],
+    ["a provider that nobody knows", { providers: [{ name: "nobody", enabled: true }] }],
+    [
+      "a row of the catalogue with a typo",
+      { catalogue: { openai: { models: [{ id: "gpt-4.1-nano", premum: true }] } } },
+    ],
+    [
+      "a person who does not sign in",
+      { accounts: [{ email: "t@example.com", people: [{ email: "x@y.example", role: "admin" }] }] },
+    ],
+    ["a rule of alerts that does not exist", { alerts: [{ rule: "moon", enabled: true }] }],
+    ["an issuer that is none", { jwt_issuers: [{ issuer: 5 }] }],
+  ])("with %s is refused before anything changes", async (_, body) => {
+    const whole = { accounts: [{ email: "first@example.com" }], ...body };
+    const { status, json } = await ask("PUT", "", { body: whole });
+    expect([status, json.error?.type]).toEqual([400, "invalid_request_error"]);
+    const { accounts } = (await ask("GET", "?sections=accounts")).json;
+    expect(accounts.map(({ email }: { email: string }) => email)).not.toContain("first@example.com");
+  });
+
+  test("is read and written as far as the scopes of an admin key go", async () => {
+    const key = await makeAdminKey("catalogue:write", "keys:read");
+    const { json } = await ask("GET", "", { key });
+    expect(Object.keys(json).sort()).toEqual(["catalogue", "keys", "virtual_models"]);
+    expect((await ask("GET", "?sections=accounts", { key })).status).toBe(403);
+    expect((await ask("PUT", "", { key, body: { keys: [] } })).status).toBe(403);
+    expect((await ask("PUT", "", { key, body: { virtual_models: [] } })).status).toBe(200);
+    expect((await ask("GET", "", { key: await makeAdminKey("usage:read") })).status).toBe(403);
+    expect((await ask("GET", "?sections=nothing")).status).toBe(400);
+  });
+});
+
+describe("modelgate export and apply", () => {
+  test("write a document, show what it would change, and change it", async () => {
+    const bench = makeBench({
+      env: { MODELGATE_URL: new URL(gateway.baseUrl).origin, MODELGATE_ADMIN_KEY: adminKey },
+    });
+    const file = join(bench.home, "gateway.json");
+    expect((await bench.run("export", "--out", file)).stdout).toBe(`Wrote ${file}\n`);
+    expect((await bench.run("apply", file)).stdout).toContain("Nothing to change");
+    writeFileSync(file, JSON.stringify({ accounts: [{ email: "eve@example.com", requests_per_minute: 7 }] }));
+    const plan = await bench.run("apply", file, "--dry-run");
+    expect([plan.code, plan.stdout]).toEqual([
+      0,
+      "+ accounts eve@example.com\n    requests_per_minute: null → 7\n1 change, none written\n",
+    ]);
+    expect((await bench.json<{ changes: unknown[] }>("apply", file)).changes).toHaveLength(1);
+    expect((await bench.run("apply", file)).stdout).toContain("Nothing to change");
+    const wrong = await bench.run("apply", join(bench.home, "absent.json"));
+    expect([wrong.code === 0, wrong.stderr]).toEqual([false, expect.stringContaining("There is no file")]);
+    bench.remove();
+  });
+});
