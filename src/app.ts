@@ -39,9 +39,9 @@ import {
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
 import { type Billing, createPruner, openBilling, readOverdrawn, remoteCalls } from "./ledger/index.ts";
 import type { Observability } from "./observability/index.ts";
-import { OperatorCatalogueEditor, type PluginSnapshot, Providers } from "./providers/index.ts";
+import { OperatorCatalogueEditor, type PluginSnapshot, Providers, readHealth } from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
-import { RefusalLog, UsageRollup } from "./reports/index.ts";
+import { measureCalls, RefusalLog, readUsedModels, UsageRollup } from "./reports/index.ts";
 
 const syncMs = 500;
 const pruneMs = 60_000;
@@ -159,7 +159,18 @@ export async function createApp(options: AppOptions): Promise<App> {
   });
   options.onPluginsChanged?.(providers.snapshot);
   const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals, rollup });
-  const stopAlerts = openAlerts({ ...options, secrets: providers.settings.box, kernel, now });
+  const stopAlerts = openAlerts({
+    ...{ ...options, secrets: providers.settings.box, kernel, now },
+    health: () => readHealth(providers, kernel.registry, kernel.now()),
+    usedModels: async () => {
+      await rollup.freshen();
+      return await readUsedModels(store, { days: 30, now: now() });
+    },
+    measure: async (wanted) => {
+      await rollup.freshen();
+      return await measureCalls(store, wanted);
+    },
+  });
   return {
     http,
     accounts,

@@ -2,8 +2,17 @@ export { addChannel, type Channel, deleteChannel, listChannels } from "./channel
 export { createDelivery, findSmtp } from "./deliver.ts";
 export { sendEmail } from "./email.ts";
 export type { VerifyLedger } from "./ledger-check.ts";
+export {
+  addMetricRule,
+  changeMetricRule,
+  deleteMetricRule,
+  listMetricRules,
+  type MetricRule,
+  metricUnits,
+  ruleMinutes,
+} from "./metric-rules.ts";
 export { openAlerts } from "./open-alerts.ts";
-export { countAlerts } from "./record-findings.ts";
+export { countAlerts, muteAlert, readHistory, readMutes } from "./record-findings.ts";
 export { getRuleInfo, type Rule, ruleNames } from "./rules.ts";
 export { gatewayOwner, getRulesOf, type RuleSetting, readRules, type Smtp, writeRule, writeSmtp } from "./settings.ts";
 export { checkWebhookUrl } from "./webhook.ts";

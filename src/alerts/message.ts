@@ -10,7 +10,7 @@ export class DeliveryError extends Error {
 
 /** An alert in a message. */
 export interface AlertNotice {
-  readonly rule: Rule;
+  readonly rule: Rule | "metric";
   readonly status: "firing" | "resolved";
   readonly text: string;
   /** ISO 8601. */

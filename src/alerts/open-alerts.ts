@@ -1,7 +1,9 @@
 import type { Config } from "../config/index.ts";
 import type { Kernel } from "../kernel/index.ts";
+import type { ProviderHealth } from "../providers/index.ts";
 import { createDelivery, type DeliveryDeps } from "./deliver.ts";
 import { checkLedger, type VerifyLedger } from "./ledger-check.ts";
+import { checkMetricRules, listMetricRules, type Measure } from "./metric-rules.ts";
 import { readNodeState, readSharedState } from "./read-state.ts";
 import { type OwnedFinding, recordFindings, roundMs } from "./record-findings.ts";
 import { checkNode, checkShared, type Finding } from "./rules.ts";
@@ -16,6 +18,12 @@ const accountsAtOnce = 200;
 export interface AlertsDeps extends DeliveryDeps {
   readonly config: Config;
   readonly kernel: Pick<Kernel, "registry" | "now">;
+  /** The health of the providers. */
+  readonly health: () => readonly ProviderHealth[];
+  /** The ids of the models that were called lately. */
+  readonly usedModels: () => Promise<ReadonlySet<string>>;
+  /** Measures calls, for rules of the operator's own. */
+  readonly measure: Measure;
   /** Verifies the ledger apart from this process; absent: it is not verified by itself. */
   readonly verifyLedger?: VerifyLedger | undefined;
 }
@@ -34,10 +42,12 @@ export function createAlerts(deps: AlertsDeps) {
         findings.push(...found.map((finding) => ({ ...finding, owner })));
       const settings = (await readRules(store, [gatewayOwner])).get(gatewayOwner) ?? [];
       const thresholds = toThresholds(settings);
-      add(gatewayOwner, checkNode(await readNodeState(kernel.registry, kernel.now(), config.home), thresholds, at));
+      const sources = { folder: config.home, health: deps.health, usedModels: deps.usedModels };
+      add(gatewayOwner, checkNode(await readNodeState(kernel, sources), thresholds, at));
       if (await takeTurn(store, "shared", turnMs, at)) {
         const shared = await readSharedState(store, { walletBelow: thresholds.wallet_low ?? 0, now: at });
         add(gatewayOwner, checkShared(shared, thresholds));
+        add(gatewayOwner, await checkMetricRules(await listMetricRules(store), deps.measure, at));
         await checkAccounts(deps, at, add);
       }
       await recordFindings(store, findings, { now: at, publicUrl: config.publicUrl });

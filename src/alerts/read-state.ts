@@ -1,7 +1,8 @@
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
 import { callKeyOfTime, firstDayOfPeriod, isOfRunningPeriod, type Store } from "../db/index.ts";
-import type { Registry } from "../kernel/index.ts";
+import type { Kernel } from "../kernel/index.ts";
+import type { ProviderHealth } from "../providers/index.ts";
 import { readLedgerCheck } from "./ledger-check.ts";
 import type { NodeState, SharedState } from "./rules.ts";
 
@@ -12,19 +13,37 @@ const activeDays = 7;
 const subjectsMax = 200;
 const callsMax = 1000;
 
+/** What a node looks at beside its circuits. */
+export interface NodeSources {
+  /** The home folder. */
+  readonly folder: string;
+  readonly health: () => readonly ProviderHealth[];
+  /** The ids of the models that were called in the last 30 days. */
+  readonly usedModels: () => Promise<ReadonlySet<string>>;
+}
+
 /** Reads what this process knows: its circuits and keys, its models and its disk. */
-export async function readNodeState(registry: Registry, nowMs: number, folder: string): Promise<NodeState> {
+export async function readNodeState(
+  { registry, now }: Pick<Kernel, "registry" | "now">,
+  { folder, health, usedModels }: NodeSources,
+): Promise<NodeState> {
+  const nowMs = now();
   const entries = [...registry.modelEntries];
   const routes = entries.flatMap((entry) => entry.routes);
-  const pools = new Map(routes.map(({ plugin, keys }) => [plugin.name, keys]));
+  const used = await usedModels();
   return {
     routes: routes.map(({ plugin, model, circuitBreaker, health }) => {
       const isOpen = health.stateAt(nowMs) === "open" || circuitBreaker.stateAt(nowMs) !== "closed";
       return { plugin: plugin.name, model: model.id, isOpen, isImplausible: health.isImplausible(nowMs) };
     }),
-    keys: [...pools].map(([plugin, keys]) => ({ plugin, total: keys.size, paused: keys.size - keys.readyAt(nowMs) })),
-    // In the sandbox no provider serves them, so the end of one concerns nobody yet.
-    models: entries.filter((entry) => entry.routes.some(isReal)).map(({ model }) => model),
+    providers: health().map(({ provider, state, reason, last, keys }) => {
+      const unusable = keys.filter((key) => key.state === "refused" || key.state === "degraded").length;
+      const lastError =
+        last.test !== undefined && last.test.at > (last.error?.at ?? 0) ? last.test.error : last.error?.message;
+      return { provider, state, reason, lastError, keys: { total: keys.length, unusable } };
+    }),
+    // In the sandbox no provider serves them, and the end of one that nobody calls concerns nobody.
+    models: entries.filter((entry) => entry.routes.some(isReal) && used.has(entry.model.id)).map(({ model }) => model),
     disk: await readDisk(folder),
   };
 }

@@ -1,3 +1,4 @@
+import { GatewayError } from "../contract/index.ts";
 import type { Database, Store } from "../db/index.ts";
 import { type AlertNotice, createMessage } from "./message.ts";
 import { type Finding, getRuleInfo, type Rule } from "./rules.ts";
@@ -10,6 +11,8 @@ const clearedMs = 2.5 * roundMs;
 const repeatMs = 86_400_000;
 /** Messages that wait for one channel; beyond them new ones are dropped. */
 const waitingMax = 20;
+/** How long alerts that are over are kept. */
+const historyMs = 90 * 86_400_000;
 const chunkSize = 200;
 
 /** A finding and whom it concerns. */
@@ -39,14 +42,12 @@ export async function recordFindings(
   // What nobody would be told stays untold, for the channel that is added tomorrow.
   const owners = await db.selectFrom("alert_channels").select("owner").distinct().execute();
   const reachable = new Set(owners.map(({ owner }) => owner));
+  const muted = await readMutes({ db }, now);
+  const isTold = ({ id, owner }: AlertRow) => reachable.has(owner) && !muted.has(id);
   const known = new Map((await db.selectFrom("alerts").selectAll().execute()).map((row) => [row.id, row]));
   const same = rows.filter((row) => {
     const before = known.get(row.id);
-    return (
-      before?.text === row.text &&
-      before.level === row.level &&
-      !(reachable.has(row.owner) && isDue(before, row.level, now))
-    );
+    return before?.text === row.text && before.level === row.level && !(isTold(row) && isDue(before, row.level, now));
   });
   for (let from = 0; from < same.length; from += chunkSize) {
     const ids = same.slice(from, from + chunkSize).map(({ id }) => id);
@@ -60,12 +61,17 @@ export async function recordFindings(
     const told: [owner: string, notice: AlertNotice][] = [];
     for (const row of changed) {
       await upsert(transaction, row);
-      const claimed = reachable.has(row.owner) ? await claim(transaction, row, now) : undefined;
+      const claimed = isTold(row) ? await claim(transaction, row, now) : undefined;
       if (claimed !== undefined) told.push([row.owner, toNotice(claimed, "firing")]);
     }
     for (const row of await clear(transaction, now)) {
-      if (row.notified_at !== null) told.push([row.owner, toNotice(row, "resolved")]);
+      if (row.notified_at !== null && !muted.has(row.id)) told.push([row.owner, toNotice(row, "resolved")]);
+      await keep(transaction, row);
     }
+    await transaction
+      .deleteFrom("alert_history")
+      .where("ended_at", "<", now - historyMs)
+      .execute();
     const byOwner = Map.groupBy(told, ([owner]) => owner);
     for (const [owner, all] of byOwner) {
       await queue(
@@ -81,14 +87,65 @@ export async function recordFindings(
   });
 }
 
-/** How many alerts of an owner are firing. */
-export async function countAlerts({ db }: Pick<Store, "db">, owner: string, _now: number): Promise<number> {
-  const { count } = await db
+/** How many alerts of an owner are firing and not muted. */
+export async function countAlerts({ db }: Pick<Store, "db">, owner: string, now: number): Promise<number> {
+  const rows = await db.selectFrom("alerts").select("id").where("owner", "=", owner).execute();
+  const muted = await readMutes({ db }, now);
+  return rows.filter(({ id }) => !muted.has(id)).length;
+}
+
+/** When the mute of each alert ends; `null`: when somebody ends it. Those that have ended are left out. */
+export async function readMutes({ db }: Pick<Store, "db">, now: number): Promise<ReadonlyMap<string, number | null>> {
+  const rows = await db.selectFrom("alert_mutes").select(["alert_id", "until_at"]).execute();
+  return new Map(
+    rows
+      .filter(({ until_at: until }) => until === null || until > now)
+      .map(({ alert_id, until_at }) => [alert_id, until_at]),
+  );
+}
+
+/**
+ * Sends no more messages about an alert, also when it is over and comes again.
+ *
+ * @param mute `until`: `null`: until somebody ends it. Absent: it is muted no more.
+ * @throws {GatewayError} `not_found` when it is not firing.
+ */
+export async function muteAlert(
+  { db }: Pick<Store, "db">,
+  owner: string,
+  id: string,
+  mute: { until: number | null; by: string } | undefined,
+): Promise<void> {
+  if (mute === undefined) {
+    await db.deleteFrom("alert_mutes").where("alert_id", "=", id).where("owner", "=", owner).execute();
+    return;
+  }
+  const known = await db
     .selectFrom("alerts")
-    .select(({ fn }) => fn.countAll().as("count"))
+    .select("id")
+    .where("id", "=", id)
     .where("owner", "=", owner)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+    .executeTakeFirst();
+  if (known === undefined)
+    throw new GatewayError("not_found", "The alert is over; it may have been resolved meanwhile");
+  const change = { until_at: mute.until, muted_by: mute.by };
+  await db
+    .insertInto("alert_mutes")
+    .values({ alert_id: id, owner, ...change })
+    .onConflict((conflict) => conflict.column("alert_id").doUpdateSet(change))
+    .execute();
+}
+
+/** The latest alerts of an owner that are over, the last to end first. */
+export function readHistory({ db }: Pick<Store, "db">, owner: string, limit: number) {
+  return db
+    .selectFrom("alert_history")
+    .select(["id", "rule", "text", "level", "since_at", "ended_at"])
+    .where("owner", "=", owner)
+    .orderBy("ended_at", "desc")
+    .orderBy("id")
+    .limit(limit)
+    .execute();
 }
 
 function toRow({ owner, rule, subject, text, level }: OwnedFinding, now: number): AlertRow {
@@ -103,7 +160,7 @@ function isDue({ rule, since_at, notified_at, notified_level }: AlertRow, level:
 }
 
 function getDelayMs(rule: string): number {
-  return getRuleInfo(rule as Rule).delayMs ?? 0;
+  return rule === "metric" ? 0 : (getRuleInfo(rule as Rule).delayMs ?? 0);
 }
 
 async function upsert(db: Db, row: AlertRow): Promise<void> {
@@ -141,8 +198,17 @@ function clear(db: Db, now: number): Promise<AlertRow[]> {
     .execute();
 }
 
+/** Keeps an alert that is over, from when it was last seen. */
+async function keep(db: Db, { id: alert_id, owner, rule, text, level, since_at, seen_at }: AlertRow): Promise<void> {
+  const row = { alert_id, owner, rule, text, level, since_at, ended_at: seen_at };
+  await db
+    .insertInto("alert_history")
+    .values({ id: crypto.randomUUID(), ...row })
+    .execute();
+}
+
 function toNotice({ rule, text, since_at }: AlertRow, status: AlertNotice["status"]): AlertNotice {
-  return { rule: rule as Rule, status, text, since: new Date(since_at).toISOString() };
+  return { rule: rule as AlertNotice["rule"], status, text, since: new Date(since_at).toISOString() };
 }
 
 async function queue(db: Db, owner: string, message: ReturnType<typeof createMessage>, now: number): Promise<void> {

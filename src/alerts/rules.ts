@@ -1,4 +1,4 @@
-import { type BudgetPeriod, formatUsd, type Model } from "../contract/index.ts";
+import { type BudgetPeriod, type Model, nanodollarsPerUsd } from "../contract/index.ts";
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
@@ -32,7 +32,8 @@ export const getRuleInfo = (rule: Rule): RuleInfo => rules[rule];
 
 /** What is wrong with one subject. A higher `level` is worse and told at once. */
 export interface Finding {
-  readonly rule: Rule;
+  /** `metric`: a rule of the operator's own, whose id is the subject. */
+  readonly rule: Rule | "metric";
   readonly subject: string;
   readonly level: number;
   readonly text: string;
@@ -49,11 +50,23 @@ export interface RouteHealth {
   readonly isImplausible?: boolean;
 }
 
+/** The health of a provider. */
+export interface ProviderState {
+  readonly provider: string;
+  readonly state: "working" | "degraded" | "failing" | "refused" | "unknown";
+  readonly reason: string | undefined;
+  /** In the provider's own words. */
+  readonly lastError: string | undefined;
+  /** How many of its keys are refused or paused, of how many. */
+  readonly keys: { readonly total: number; readonly unusable: number };
+}
+
 /** What each node sees for itself. */
 export interface NodeState {
   readonly routes: readonly RouteHealth[];
-  /** Of each plugin with keys. */
-  readonly keys: readonly { readonly plugin: string; readonly total: number; readonly paused: number }[];
+  /** Of each provider that serves models. */
+  readonly providers: readonly ProviderState[];
+  /** Those that were called lately. */
   readonly models: readonly Pick<Model, "id" | "retiredOn" | "successor">[];
   /** Absent where the platform does not say. */
   readonly disk?: { readonly name: string; readonly usedShare: number } | undefined;
@@ -86,6 +99,7 @@ const estimatedCallsMin = 20;
 const retiredDays = 7;
 const namesMax = 5;
 const nameLengthMax = 80;
+const errorLengthMax = 200;
 
 /** What a node finds wrong by itself. */
 export function checkNode(state: NodeState, thresholds: Thresholds, now: number): Finding[] {
@@ -115,9 +129,16 @@ function findLowWallets({ wallets }: SharedState, threshold: number): Finding[] 
     .filter(({ nanodollars }) => nanodollars < threshold)
     .map(({ accountId, email, nanodollars }) => {
       const isEmpty = nanodollars <= 0;
-      const text = `The wallet of ${email} has ${formatUsd(nanodollars)} USD, less than ${formatUsd(threshold)} USD`;
+      const text = `${email}: balance ${toDollars(nanodollars)}, below ${toDollars(threshold)}`;
       return { rule: "wallet_low", subject: accountId, level: isEmpty ? 2 : 1, text };
     });
+}
+
+/** `$0.65`, with more digits for less than ten cents: `−$0.00042`. */
+export function toDollars(nanodollars: number): string {
+  const size = Math.abs(nanodollars) / nanodollarsPerUsd;
+  const digits = { minimumFractionDigits: 2, maximumFractionDigits: size > 0 && size < 0.1 ? 9 : 2 };
+  return `${nanodollars < 0 ? "−" : ""}$${size.toLocaleString("en-US", digits)}`;
 }
 
 function findSpentBudgets({ budgets }: SharedState, threshold: number): Finding[] {
@@ -127,7 +148,7 @@ function findSpentBudgets({ budgets }: SharedState, threshold: number): Finding[
     const percent = Math.floor((spentNanodollars / budgetNanodollars) * 100);
     const level = [50, 80, 100].filter((step) => percent >= Math.max(step, threshold)).length;
     if (percent < threshold) return [];
-    const spent = `${formatUsd(spentNanodollars)} of ${formatUsd(budgetNanodollars)} USD`;
+    const spent = `${toDollars(spentNanodollars)} of ${toDollars(budgetNanodollars)}`;
     const who = keyId === undefined ? `The account ${name}` : `The API key “${toLine(name)}” (${keyId})`;
     const text = `${who} has spent ${percent} % of its budget of this ${period}: ${spent}`;
     return { rule: "budget", subject: keyId ?? accountId, level: Math.max(1, level), text };
@@ -135,9 +156,9 @@ function findSpentBudgets({ budgets }: SharedState, threshold: number): Finding[
 }
 
 /** A name that anybody in an account may have chosen: one short line without the signs of Slack for mentions and links. */
-function toLine(name: string): string {
+function toLine(name: string, lengthMax = nameLengthMax): string {
   const line = name.replaceAll(/[\s\p{C}<>]+/gu, " ").trim();
-  return line.length > nameLengthMax ? `${line.slice(0, nameLengthMax)}…` : line;
+  return line.length > lengthMax ? `${line.slice(0, lengthMax)}…` : line;
 }
 
 function findEstimates({ usage: { calls, estimated } }: SharedState, threshold: number): Finding[] {
@@ -173,20 +194,17 @@ function findOpenCircuits({ routes }: NodeState): Finding[] {
   });
 }
 
-function findFailingProviders({ routes, keys }: NodeState): Finding[] {
-  const byPlugin = Map.groupBy(routes, ({ plugin }) => plugin);
-  const down = [...byPlugin].filter(([, all]) => all.every(({ isOpen }) => isOpen)).map(([plugin]) => plugin);
-  const failing = keys.filter(({ plugin, paused }) => paused > 0 && !down.includes(plugin));
-  return [
-    ...down.map((plugin) => {
-      const text = `All routes of provider ${plugin} are paused after failures`;
-      return { rule: "provider_failing" as const, subject: plugin, level: 2, text };
-    }),
-    ...failing.map(({ plugin, paused, total }) => {
-      const text = `${paused} of ${total} API keys of provider ${plugin} paused: the provider refuses or limits them`;
-      return { rule: "provider_failing" as const, subject: plugin, level: paused === total ? 2 : 1, text };
-    }),
-  ];
+/** A provider that answers nothing, or a part of whose keys cannot be used. */
+function findFailingProviders({ providers }: NodeState): Finding[] {
+  return providers.flatMap(({ provider, state, reason, lastError, keys }) => {
+    const isDown = state === "failing" || state === "refused";
+    if (!isDown && keys.unusable === 0) return [];
+    const words = lastError === undefined ? "" : ` Last error: ${toLine(lastError, errorLengthMax)}`;
+    const what = isDown
+      ? `The provider ${provider} is ${state === "refused" ? "refusing the gateway's key" : "failing"}${reason === undefined ? "" : `: ${reason}`}`
+      : `${keys.unusable} of ${keys.total} API keys of provider ${provider} cannot be used: the provider refuses or limits them`;
+    return [{ rule: "provider_failing" as const, subject: provider, level: isDown ? 2 : 1, text: `${what}.${words}` }];
+  });
 }
 
 function findImplausible({ routes }: NodeState): Finding[] {

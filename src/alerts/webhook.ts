@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
+import { isIP } from "node:net";
 import { createNetworkList, GatewayError } from "../contract/index.ts";
 import { createPublicRequest, isPublicAddress } from "../kernel/index.ts";
 import { DeliveryError, type Message, sendMsMax } from "./message.ts";
@@ -45,14 +46,29 @@ export function createWebhooks({ networks, proxyEnv, now }: WebhookOptions): Sen
   };
 }
 
-/** @throws {GatewayError} `invalid_request` for an address that no webhook can have. */
-export function checkWebhookUrl(text: string): string {
+/**
+ * @param networks Private networks that its channel may reach.
+ * @throws {GatewayError} `invalid_request` for an address that no webhook can have, and one to which nothing could ever be sent.
+ */
+export function checkWebhookUrl(text: string, networks: readonly string[]): string {
   const url = URL.parse(text);
   const isValid = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.password === "";
-  if (isValid) return url.href;
-  throw new GatewayError("invalid_request", "url is not an https address without user name and password", {
-    param: "url",
-  });
+  if (!isValid) throw invalidUrl("url is not an https address without user name and password");
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const isListed = createNetworkList(networks).has(host);
+  const isNamed = isIP(host) === 0 && host !== "localhost";
+  // What a name stands for is looked up with each message.
+  if (url.protocol === "http:" && (networks.length === 0 || !(isNamed || isListed))) {
+    throw invalidUrl("url is http: use https, or an address of a network in ALERT_NETWORKS");
+  }
+  if (!isNamed && !isListed && !isPublicAddress(host)) {
+    throw invalidUrl("url is neither a public address nor one of a network in ALERT_NETWORKS");
+  }
+  return url.href;
+}
+
+function invalidUrl(sentence: string): GatewayError {
+  return new GatewayError("invalid_request", sentence, { param: "url" });
 }
 
 /** `webhook-signature` is the HMAC-SHA256 of `id.timestamp.body`, in base64, after its version. */

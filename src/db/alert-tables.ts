@@ -3,6 +3,9 @@ export interface AlertTables {
   alert_channels: AlertChannelsTable;
   alert_rules: AlertRulesTable;
   alerts: AlertsTable;
+  alert_history: AlertHistoryTable;
+  alert_mutes: AlertMutesTable;
+  metric_rules: MetricRulesTable;
   alert_messages: AlertMessagesTable;
   alert_turns: AlertTurnsTable;
 }
@@ -51,6 +54,48 @@ interface AlertsTable {
   /** When the last message about it was queued; null: none was. */
   notified_at: number | null;
   notified_level: number | null;
+}
+
+/** Alerts that are over. */
+interface AlertHistoryTable {
+  id: string;
+  /** The `id` that it had among the alerts. */
+  alert_id: string;
+  owner: string;
+  rule: string;
+  text: string;
+  level: number;
+  since_at: number;
+  ended_at: number;
+}
+
+/** Alerts of which no messages are sent. */
+interface AlertMutesTable {
+  /** The `id` of the alert, which may be over and come again. */
+  alert_id: string;
+  owner: string;
+  /** Null: until somebody ends it. */
+  until_at: number | null;
+  muted_by: string;
+}
+
+/** Rules of the operator's own: a metric of some calls, over a while, beyond a threshold. */
+interface MetricRulesTable {
+  id: string;
+  name: string;
+  metric: "error_rate" | "duration_p95" | "first_byte_p95" | "spend" | "calls";
+  scope: "gateway" | "account" | "key" | "model" | "provider";
+  /** What of the scope; empty for the gateway. */
+  subject: string;
+  comparison: "above" | "below";
+  /** In percent, milliseconds, nanodollars or calls. */
+  threshold: number;
+  minutes: number;
+  /** With fewer calls nothing is said; not of spend and calls. */
+  calls_min: number;
+  /** Flag. */
+  enabled: number;
+  created_at: number;
 }
 
 /** Messages that no channel has accepted yet. */

@@ -1,4 +1,5 @@
 export { type CallsWanted, exportCalls, exportEnds, type WrittenCall } from "./export-calls.ts";
+export { type MeasureQuery, type Measures, measureCalls, readUsedModels } from "./measure.ts";
 export { type CallsPage, type LatestCalls, type RecentCall, readLatestCalls, readRecentCalls } from "./recent-calls.ts";
 export { type RecordedUsage, recordedUsage } from "./recorded-usage.ts";
 export { type LogCursor, readRefusalReasons, readRequest, readRequests } from "./requests/read-requests.ts";

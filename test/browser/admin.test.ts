@@ -120,7 +120,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
       dashboard.visit(async (page) => {
         const { gateway } = dashboard;
         await signIn(page, "owner@localhost");
-        await page.getByRole("link", { name: "Providers" }).click();
+        await page.locator(".nav").getByRole("link", { name: "Providers" }).click();
         await page.getByRole("cell", { name: /^openai/ }).waitFor();
         await page.getByRole("link", { name: "Catalogue" }).click();
         await page.getByLabel("Search catalogue").fill("famA-5");

@@ -1,4 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { Page } from "playwright-core";
 import { startWebhook } from "../integration/alerts/webhook-sink.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
@@ -8,6 +10,12 @@ import { createUser, seeHeading, signIn, signInFirst, testMsMax, useDashboard } 
 const [webhook, mail] = await Promise.all([startWebhook(), startSmtpSink()]);
 afterAll(() => Promise.all([webhook.stop(), mail.stop()]));
 
+const openPart = (page: Page, name: string) =>
+  page.getByRole("group", { name: "Part" }).getByRole("button", { name }).click();
+const shoot = async (page: Page, name: string) => {
+  const folder = process.env.SCREENSHOTS;
+  if (folder !== undefined) await page.screenshot({ path: `${folder}/${name}.png` });
+};
 const submit = (page: Page) => page.getByRole("dialog").getByRole("button", { name: "Add channel" }).click();
 
 describe.skipIf(!hasChromium)("alerts", () => {
@@ -18,9 +26,13 @@ describe.skipIf(!hasChromium)("alerts", () => {
     () =>
       dashboard.visit(async (page) => {
         await signInFirst(page, dashboard.gateway);
-        await page.getByRole("link", { name: "Alerts" }).click();
+        await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
         await seeHeading(page, "Alerts");
         await page.getByText("No active alerts").waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        await openPart(page, "History");
+        await page.getByText("No past alerts").waitFor();
+        await openPart(page, "Channels");
         await page.getByRole("button", { name: "Add channel" }).click();
         // Without a mail server there is no choice.
         expect(await page.getByLabel("Kind").count()).toBe(0);
@@ -71,7 +83,8 @@ describe.skipIf(!hasChromium)("alerts", () => {
         await createUser(dashboard, "kim@example.org");
         await dashboard.gateway.cli("account", "set", "kim@example.org", "--role", "admin");
         await signIn(page, "kim@example.org");
-        await page.getByRole("link", { name: "Alerts" }).click();
+        await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
+        await openPart(page, "Channels");
         await page.getByText(`127.0.0.1:${mail.port}`).waitFor();
         expect(await page.getByRole("button", { name: "mail server" }).count()).toBe(0);
         await page.getByRole("button", { name: "Add channel" }).waitFor();
@@ -84,7 +97,8 @@ describe.skipIf(!hasChromium)("alerts", () => {
     () =>
       dashboard.visit(async (page) => {
         await signIn(page, "owner@localhost");
-        await page.getByRole("link", { name: "Alerts" }).click();
+        await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
+        await openPart(page, "Rules");
         await page.getByRole("button", { name: "Edit Wallet low" }).click();
         await page.getByLabel("Below (USD)").fill("-1");
         await page.getByRole("button", { name: "Save" }).click();
@@ -94,6 +108,50 @@ describe.skipIf(!hasChromium)("alerts", () => {
         await page.getByRole("cell", { name: "$2.50" }).waitFor();
         await page.getByRole("button", { name: "Turn off Circuit open" }).click();
         await page.getByRole("button", { name: "Turn on Circuit open" }).waitFor();
+
+        await page.getByRole("button", { name: "Add rule" }).click();
+        await page.getByLabel("Name").fill("Errors of openai");
+        await page.getByLabel("Scope").selectOption("provider");
+        await page.getByLabel("Provider").fill("opnai");
+        await page.getByLabel("Threshold (%)").fill("5");
+        expect(await findViolations(page)).toEqual([]);
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByText("There is no provider 'opnai' here").waitFor();
+        await page.getByLabel("Provider").fill("openai");
+        await page.getByRole("button", { name: "Save" }).click();
+        await page.getByText(/of provider openai is above 5 % in 15 minutes/).waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        await shoot(page, "alerts-rules");
+        await page.getByRole("button", { name: "Delete Errors of openai" }).click();
+        await page.getByRole("button", { name: "Delete rule" }).click();
+        await page.getByText("No rules of your own").waitFor();
+      }),
+    testMsMax,
+  );
+
+  test(
+    "are counted in the navigation, and muted",
+    () =>
+      dashboard.visit(async (page) => {
+        const { home } = dashboard.gateway;
+        const database = new DatabaseSync(join(home, "modelgate.db"));
+        const now = Date.now();
+        database
+          .prepare(
+            "insert into alerts (id, owner, rule, text, level, since_at, seen_at) values (?, 'gateway', 'disk_full', ?, 2, ?, ?)",
+          )
+          .run("gateway disk_full x", "The disk of x is 99 % full", now - 600_000, now + 600_000);
+        database.close();
+        await signIn(page, "owner@localhost");
+        await page.getByRole("link", { name: "Alerts 1 active" }).click();
+        await page.getByText("The disk of x is 99 % full").waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        await shoot(page, "alerts-active");
+        await page.getByLabel("Mute Disk nearly full").selectOption("24");
+        await page.getByText("muted").waitFor();
+        await page.getByRole("link", { name: "Alerts", exact: true }).waitFor();
+        await page.getByRole("button", { name: "Unmute Disk nearly full" }).click();
+        await page.getByRole("link", { name: "Alerts 1 active" }).waitFor();
       }),
     testMsMax,
   );

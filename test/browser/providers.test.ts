@@ -20,7 +20,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         };
         try {
           await signInFirst(page, dashboard.gateway);
-          await page.getByRole("link", { name: "Providers" }).click();
+          await page.locator(".nav").getByRole("link", { name: "Providers" }).click();
           await seeHeading(page, "Providers");
           await page.getByText("Models without a real provider are simulated").waitFor();
           expect(await findViolations(page)).toEqual([]);
@@ -108,7 +108,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
           await page.getByRole("button", { name: "Enable", exact: true }).click();
           await page.getByText("acme is enabled").waitFor();
           expect((await ask()).status).toBe(200);
-          await page.getByRole("link", { name: "Status" }).click();
+          await page.locator(".nav").getByRole("link", { name: "Status" }).click();
           await seeHeading(page, "Status");
           await page.getByRole("listitem").filter({ hasText: "acme" }).waitFor();
           expect(await findViolations(page)).toEqual([]);

@@ -507,6 +507,40 @@ create table alerts (
   notified_level bigint
 );
 
+create table alert_history (
+  id text not null primary key,
+  alert_id text not null,
+  owner text not null,
+  rule text not null,
+  text text not null,
+  level bigint not null,
+  since_at bigint not null,
+  ended_at bigint not null
+);
+
+create index alert_history_of_owner on alert_history (owner, ended_at);
+
+create table alert_mutes (
+  alert_id text not null primary key,
+  owner text not null,
+  until_at bigint,
+  muted_by text not null
+);
+
+create table metric_rules (
+  id text not null primary key,
+  name text not null,
+  metric text not null,
+  scope text not null,
+  subject text not null,
+  comparison text not null,
+  threshold bigint not null,
+  minutes bigint not null,
+  calls_min bigint not null,
+  enabled bigint not null,
+  created_at bigint not null
+);
+
 create table alert_channels (
   id text not null primary key,
   owner text not null,

@@ -3,18 +3,28 @@ import { Elysia } from "elysia";
 import { RateLimiter, recordAudit, type SessionUser, takeAttempt } from "../../accounts/index.ts";
 import {
   addChannel,
+  addMetricRule,
   type Channel,
+  changeMetricRule,
   checkWebhookUrl,
   createDelivery,
   deleteChannel,
+  deleteMetricRule,
   findSmtp,
   gatewayOwner,
   getRuleInfo,
   getRulesOf,
   listChannels,
+  listMetricRules,
+  type MetricRule,
+  metricUnits,
+  muteAlert,
   type Rule,
   type RuleSetting,
+  readHistory,
+  readMutes,
   readRules,
+  ruleMinutes,
   ruleNames,
   writeRule,
   writeSmtp,
@@ -47,6 +57,35 @@ const NewSmtp = formBody({
   from: Address,
 });
 
+const Mute = formBody({
+  id: Type.String({ minLength: 1, maxLength: 500 }),
+  /** `null`: until somebody ends it. Absent: it is muted no more. */
+  hours: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 24 * 365 }), Type.Null()])),
+});
+const oneOf = <Name extends string>(names: readonly Name[]) =>
+  Type.Unsafe<Name>(Type.Union(names.map((name) => Type.Literal(name))));
+type MetricRuleBody = Omit<Static<typeof NewMetricRule>, "metric" | "scope" | "comparison"> &
+  Pick<MetricRule, "metric" | "scope" | "comparison">;
+const NewMetricRule = formBody({
+  name: Type.String({ minLength: 1, maxLength: 80 }),
+  metric: oneOf(["error_rate", "duration_p95", "first_byte_p95", "spend", "calls"]),
+  scope: oneOf(["gateway", "account", "key", "model", "provider"]),
+  /** The id or name of what the scope is; the e-mail of an account will do. Absent for the gateway. */
+  subject: Type.Optional(Type.String({ maxLength: 254 })),
+  comparison: oneOf(["above", "below"]),
+  /** In percent, milliseconds, US dollars or calls. */
+  threshold: Type.String({ minLength: 1, maxLength: 30 }),
+  minutes: Type.Integer(),
+  min_calls: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
+  enabled: Type.Optional(Type.Boolean()),
+});
+
+const hourMs = 3_600_000;
+/** Alerts that are over, on the page. */
+const historyMax = 100;
+/** Of shares and durations. */
+const callsMinDefault = 20;
+
 /** Each change is written to the database, each test makes a connection. */
 const changesPerMinuteMax = 30;
 const testsPerMinuteMax = 6;
@@ -69,10 +108,20 @@ function alertActions(deps: HttpDeps) {
         .orderBy("since_at", "desc")
         .limit(200)
         .execute();
+      const muted = await readMutes(store, now());
+      const history = await readHistory(store, owner, historyMax);
       const settings = (await readRules(store, [owner])).get(owner) ?? [];
       return {
         active: active.map(({ since_at, notified_at, ...alert }) => {
-          return { ...alert, since: toIso(since_at), notified_at: toIso(notified_at) };
+          const until = muted.get(alert.id);
+          return {
+            ...{ ...alert, since: toIso(since_at), notified_at: toIso(notified_at) },
+            /** No messages are sent; `muted_until` is `null` until somebody ends it. */
+            ...{ muted: until !== undefined, muted_until: toIso(until) },
+          };
+        }),
+        history: history.map(({ since_at, ended_at, ...alert }) => {
+          return { ...alert, since: toIso(since_at), ended: toIso(ended_at) };
         }),
         rules: settings.map(toRuleJson),
         channels: (await listChannels(store, owner)).map(toChannelJson),
@@ -84,6 +133,13 @@ function alertActions(deps: HttpDeps) {
       const setting = { rule, isEnabled: enabled, threshold: readThreshold(rule, threshold) };
       await writeRule(store, owner, setting);
       return toRuleJson(setting);
+    },
+    /** Mutes an alert for some hours, or until somebody ends it, or ends that. */
+    mute: async (owner: string, by: string, { id, hours }: { id: string; hours: number | null | undefined }) => {
+      changes.take(owner);
+      const until = hours === null || hours === undefined ? null : now() + hours * hourMs;
+      await muteAlert(store, owner, id, hours === undefined ? undefined : { until, by });
+      return { id, muted: hours !== undefined };
     },
     add: async (owner: string, kind: Channel["kind"], target: Parameters<typeof addChannel>[1]["target"]) => {
       changes.take(owner);
@@ -119,7 +175,42 @@ function gatewayAlertsController(deps: HttpDeps) {
     .use(withAdminSession(deps))
     .get("", async () => {
       const smtp = await findSmtp(deps);
-      return { ...(await actions.read(gatewayOwner)), smtp: toSmtpJson(smtp, config.smtpUrl !== undefined) };
+      const metricRules = (await listMetricRules(store)).map(toMetricRuleJson);
+      return {
+        ...(await actions.read(gatewayOwner)),
+        ...{ metric_rules: metricRules, smtp: toSmtpJson(smtp, config.smtpUrl !== undefined) },
+      };
+    })
+    .post(
+      "/mute",
+      ({ admin, body }) => actions.mute(gatewayOwner, admin.accountId, { id: body.id, hours: body.hours }),
+      {
+        body: Mute,
+      },
+    )
+    .post(
+      "/metric-rules",
+      async ({ admin, body }) => {
+        const rule = await addMetricRule(store, await readMetricRule(deps, body as MetricRuleBody), now());
+        await record(admin.accountId, "alert.metric_rule", rule.id, { name: rule.name });
+        return toMetricRuleJson(rule);
+      },
+      { body: NewMetricRule },
+    )
+    .put(
+      "/metric-rules/:id",
+      async ({ admin, params: { id }, body }) => {
+        const rule = { ...(await readMetricRule(deps, body as MetricRuleBody)), id };
+        await changeMetricRule(store, rule);
+        await record(admin.accountId, "alert.metric_rule", id, { name: rule.name, enabled: rule.isEnabled });
+        return toMetricRuleJson(rule);
+      },
+      { body: NewMetricRule },
+    )
+    .delete("/metric-rules/:id", async ({ admin, params: { id } }) => {
+      await deleteMetricRule(store, id);
+      await record(admin.accountId, "alert.metric_rule_delete", id);
+      return { id };
     })
     .put(
       "/rules/:id",
@@ -133,7 +224,10 @@ function gatewayAlertsController(deps: HttpDeps) {
     .post(
       "/webhooks",
       async ({ admin, body: { url, secret } }) => {
-        const channel = await actions.add(gatewayOwner, "webhook", { url: checkWebhookUrl(url), secret });
+        const channel = await actions.add(gatewayOwner, "webhook", {
+          url: checkWebhookUrl(url, config.alertNetworks ?? []),
+          secret,
+        });
         await record(admin.accountId, "alert.channel", channel.id, { to: channel.label });
         return channel;
       },
@@ -195,7 +289,7 @@ export function alertsController(deps: HttpDeps) {
     .post(
       "/webhooks",
       ({ user: { accountId }, body: { url, secret } }) =>
-        actions.add(accountId, "webhook", { url: checkWebhookUrl(url), secret }),
+        actions.add(accountId, "webhook", { url: checkWebhookUrl(url, []), secret }),
       { body: NewWebhook },
     )
     .post("/emails", async ({ user: { accountId, isEmailClaimed } }) => {
@@ -206,6 +300,62 @@ export function alertsController(deps: HttpDeps) {
     })
     .delete("/channels/:id", ({ user: { accountId }, params: { id } }) => actions.remove(accountId, id))
     .post("/channels/:id/test", ({ user: { accountId }, params: { id } }) => actions.test(accountId, id));
+}
+
+/** @throws {GatewayError} `invalid_request` */
+async function readMetricRule(
+  { store, kernel, snapshot }: HttpDeps,
+  { name, metric, scope, subject = "", comparison, threshold, minutes, ...more }: MetricRuleBody,
+): Promise<Omit<MetricRule, "id">> {
+  if (!ruleMinutes.some((known) => known === minutes)) {
+    throw invalid("minutes", `minutes is ${minutes}, expected one of ${ruleMinutes.join(", ")}`);
+  }
+  const found = await findSubject(scope, subject.trim());
+  if (found === undefined) throw invalid("subject", `There is no ${scope} '${subject}' here`);
+  return {
+    ...{ name: name.trim(), metric, scope, subject: found, comparison, minutes },
+    threshold: readMetric(metricUnits[metric], threshold.trim()),
+    callsMin: more.min_calls ?? callsMinDefault,
+    isEnabled: more.enabled ?? true,
+  };
+
+  async function findSubject(kind: MetricRule["scope"], text: string): Promise<string | undefined> {
+    if (kind === "gateway") return "";
+    if (kind === "model") return kernel.registry.byName(text)?.model.id;
+    if (kind === "provider") return snapshot().plugins.find((plugin) => plugin.name === text)?.name;
+    const { db } = store;
+    const query =
+      kind === "key"
+        ? db.selectFrom("keys").select("id").where("id", "=", text)
+        : db
+            .selectFrom("accounts")
+            .select("id")
+            .where(({ or, eb }) => or([eb("id", "=", text), eb("email", "=", text.toLowerCase())]));
+    return (await query.executeTakeFirst())?.id;
+  }
+}
+
+function readMetric(unit: (typeof metricUnits)[keyof typeof metricUnits], text: string): number {
+  const value = unit === "usd" ? parseUsd(text) : /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+  const isValid = value !== undefined && (unit === "percent" ? value <= 100 : value >= 0);
+  if (isValid) return value;
+  const expected = {
+    usd: "US dollars such as 5.00",
+    percent: "a whole number from 0 to 100",
+    ms: "milliseconds",
+    calls: "a whole number",
+  };
+  throw invalid("threshold", `threshold is not ${expected[unit]}`);
+}
+
+function toMetricRuleJson({ callsMin, isEnabled, threshold, ...rule }: MetricRule) {
+  const unit = metricUnits[rule.metric];
+  const text = unit === "usd" ? formatUsd(threshold) : String(threshold);
+  return { ...rule, unit, threshold: text, min_calls: callsMin, enabled: isEnabled };
+}
+
+function invalid(param: string, sentence: string): GatewayError {
+  return new GatewayError("invalid_request", sentence, { param });
 }
 
 /** The least and the most of a threshold in percent or days. */

@@ -1,6 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { gatewayOwner, writeRule } from "../../../src/alerts/index.ts";
+import {
+  addMetricRule,
+  changeMetricRule,
+  countAlerts,
+  gatewayOwner,
+  muteAlert,
+  readHistory,
+  writeRule,
+} from "../../../src/alerts/index.ts";
 import { createAlerts } from "../../../src/alerts/open-alerts.ts";
+import { makeCallId } from "../../../src/contract/index.ts";
 import { startOfPeriod } from "../../../src/db/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { endOf, openOf } from "../db/facts.ts";
@@ -12,7 +21,7 @@ describe("an alert", () => {
     const { store, clock, channel, round } = await fixture();
     await channel();
     const { id: accountId } = await accountWith(store, "ada@example.org", usd / 2, clock.now);
-    const text = "The wallet of ada@example.org has 0.5 USD, less than 1 USD";
+    const text = "ada@example.org: balance $0.50, below $1.00";
     expect(await round()).toEqual([`modelgate: ${text}`]);
     expect(await round()).toEqual([]);
     expect(await round(23 * hour)).toEqual([]);
@@ -39,7 +48,7 @@ describe("an alert", () => {
     const { id: accountId } = await accountWith(store, "ada@example.org", usd / 2, clock.now);
     expect((await round()).length).toBe(1);
     await creditWallet(store, { accountId, nanodollars: -usd, note: "less" });
-    expect(await round()).toEqual(["modelgate: The wallet of ada@example.org has -0.5 USD, less than 1 USD"]);
+    expect(await round()).toEqual(["modelgate: ada@example.org: balance −$0.50, below $1.00"]);
     expect(await round()).toEqual([]);
   });
 
@@ -92,7 +101,7 @@ describe("an alert", () => {
     };
     expect(await round()).toEqual([]);
     await writeRule(store, ada.id, { rule: "wallet_low", isEnabled: true, threshold: 5 * usd });
-    expect(await round()).toEqual(["modelgate: The wallet of ada@example.org has 3 USD, less than 5 USD"]);
+    expect(await round()).toEqual(["modelgate: ada@example.org: balance $3.00, below $5.00"]);
     const bounds = { requests_per_minute: null, tokens_per_minute: null, concurrent_calls: null, allowed_models: null };
     const times = { created_at: 1, expires_at: null, revoked_at: null, last_used_at: null };
     const keyRow = { id: "k1", account_id: ada.id, name: "bot", secret_hash: "x", budget_nanodollars: 10 * usd };
@@ -118,9 +127,9 @@ describe("an alert", () => {
     await spend(clock.now - 86_400_000, 9);
     expect(await round()).toEqual([]);
     await spend(clock.now, 5);
-    expect((await round())[0]).toContain("The account ada@example.org has spent 50 % of its budget of this day: 5");
+    expect((await round())[0]).toContain("The account ada@example.org has spent 50 % of its budget of this day: $5.00");
     await spend(clock.now, 5);
-    expect((await round())[0]).toContain("100 % of its budget of this day: 10");
+    expect((await round())[0]).toContain("100 % of its budget of this day: $10.00");
   });
 
   test("tells of differences that the daily verification of the ledger found", async () => {
@@ -136,6 +145,62 @@ describe("an alert", () => {
     expect(await round()).toEqual([
       "modelgate: The ledger's verification found 1 difference: Wallet of acc_1: 5 is written, 4 found",
     ]);
+  });
+
+  test("that is muted is not sent, also when it comes again, and stays in the history", async () => {
+    const { store, clock, channel, round, deps } = await fixture();
+    await channel();
+    const { id: accountId } = await accountWith(store, "ada@example.org", usd / 2, clock.now);
+    expect((await round()).length).toBe(1);
+    expect(await countAlerts(store, gatewayOwner, deps.now())).toBe(1);
+    const alert = `${gatewayOwner} wallet_low ${accountId}`;
+    await muteAlert(store, gatewayOwner, alert, { until: clock.now + 3 * hour, by: "cli" });
+    expect(await countAlerts(store, gatewayOwner, deps.now())).toBe(0);
+    await creditWallet(store, { accountId, nanodollars: -usd, note: "less" });
+    expect(await round()).toEqual([]);
+    await creditWallet(store, { accountId, nanodollars: 5 * usd, note: "more" });
+    expect(await round(3 * minute)).toEqual([]);
+    expect(await readHistory(store, gatewayOwner, 10)).toMatchObject([
+      { rule: "wallet_low", level: 2, text: "ada@example.org: balance −$0.50, below $1.00" },
+    ]);
+    await creditWallet(store, { accountId, nanodollars: -4 * usd, note: "less" });
+    expect(await round()).toEqual([]);
+    expect((await round(3 * hour)).length).toBe(1);
+    const unknown = muteAlert(store, gatewayOwner, "gateway wallet_low nobody", { until: null, by: "cli" });
+    expect((await unknown.catch((error) => error)).code).toBe("not_found");
+  });
+
+  test("of a metric fires beyond its threshold, over its window and for its scope alone", async () => {
+    const { store, clock, channel, round } = await fixture();
+    await channel();
+    const { id: accountId } = await accountWith(store, "ada@example.org", 30 * usd, clock.now);
+    const rule = { scope: "gateway", subject: "", comparison: "above", callsMin: 4, isEnabled: true } as const;
+    const errors = { ...rule, name: "Errors", metric: "error_rate", threshold: 20, minutes: 15 } as const;
+    await addMetricRule(store, errors, 1);
+    await addMetricRule(store, { ...errors, name: "Of acme", scope: "provider", subject: "acme" }, 2);
+    await addMetricRule(store, { ...rule, name: "Spend", metric: "spend", threshold: 8 * usd, minutes: 15 }, 3);
+    await addMetricRule(store, { ...rule, name: "Slow", metric: "duration_p95", threshold: 900, minutes: 60 }, 4);
+    const off = { ...rule, name: "Quiet", metric: "calls", comparison: "below", threshold: 100, minutes: 60 } as const;
+    const { id } = await addMetricRule(store, { ...off, isEnabled: false }, 5);
+    const end = async (status: number, route: string) => {
+      const open = openOf(makeCallId(clock.now), { accountId, openedAt: clock.now });
+      const told = { status, route, costNanodollars: 2 * usd, durationMs: 1000 };
+      await store.writeLedger([open, { ...endOf(open, { chargedNanodollars: 0 }), ...told }]);
+    };
+    for (const status of [200, 200, 500]) await end(status, "other");
+    // Too few calls say nothing about a share or a duration.
+    expect(await round()).toEqual([]);
+    await end(429, "other");
+    const [text] = await round();
+    expect(text).toContain("Errors: error rate 25 % in 15 minutes, above 20 %");
+    expect(text).toContain("Slow: duration (p95) 1000 ms in an hour, above 900 ms");
+    expect(text).not.toContain("Of acme");
+    expect(text).not.toContain("Spend");
+    await end(200, "other");
+    expect((await round()).join()).toContain("Spend: spend $10.00 in 15 minutes, above $8.00");
+    await changeMetricRule(store, { ...off, id });
+    expect((await round()).join()).toContain("Quiet: calls 5 in an hour, below 100");
+    expect((await round(20 * minute)).join()).toContain("Resolved: Errors");
   });
 
   test("is sent once by two nodes that look at the same moment", async () => {

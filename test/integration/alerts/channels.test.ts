@@ -142,7 +142,7 @@ describe("an e-mail", () => {
     await addChannel(store, { box, now: clock.now, owner: ada.id, kind: "email", target: {} });
     await round();
     expect(sink.mails).toMatchObject([{ from: "gate@example.org", to: ["ada@example.org"], login: "gateway s3cret" }]);
-    expect(sink.mails[0]?.text).toContain("Subject: [modelgate] The wallet of ada@example.org has 0.5 USD");
+    expect(sink.mails[0]?.text).toContain("Subject: [modelgate] ada@example.org: balance $0.50, below $1.00");
   });
 
   test("that is refused is tried again, and the error is shown without the words of the server", async () => {

@@ -7,7 +7,9 @@ import { openStore, type Store } from "../../../src/db/index.ts";
 import { buildRegistry } from "../../../src/kernel/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { createLog } from "../../../src/observability/log.ts";
-import { SecretBox } from "../../../src/providers/index.ts";
+import { HealthLog } from "../../../src/providers/health.ts";
+import { type Providers, readHealth, SecretBox } from "../../../src/providers/index.ts";
+import { type MeasureQuery, measureCalls } from "../../../src/reports/index.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
 import { createPlugin } from "../../unit/kernel/support.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
@@ -36,8 +38,15 @@ export async function fixture({ store: given, differences = [] }: { store?: Stor
   const { registry } = buildRegistry([createPlugin({ chat: async () => completionOf("Hello") })], () => ({
     keys: ["k1", "k2"],
   }));
+  const health = new HealthLog(store, now);
+  const settings = { keysOf: () => [], keyIdsOf: () => ["one", "two"] };
+  const snapshot = { plugins: [...registry.modelEntries].flatMap(({ routes }) => routes.map(({ plugin }) => plugin)) };
+  const providers = { settings, health, snapshot, startedAt: 0, now } as unknown as Providers;
   const deps = {
     ...{ store, secrets: box, config, log, now, kernel: { registry, now } },
+    health: () => readHealth(providers, registry, now()),
+    usedModels: async () => new Set<string>(),
+    measure: (wanted: MeasureQuery) => measureCalls(store, wanted),
     verifyLedger: async () => differences,
   };
   const alerts = createAlerts(deps);
@@ -51,7 +60,7 @@ export async function fixture({ store: given, differences = [] }: { store?: Stor
     await alerts.deliverDue();
     return webhook.requests.slice(before).flatMap(({ body }) => (JSON.parse(body) as { text: string }).text);
   };
-  return { store, clock, webhook, alerts, channel, round, deps };
+  return { store, clock, webhook, alerts, channel, round, deps, health };
 }
 
 /** An account with a wallet that paid for a call today. */

@@ -97,6 +97,47 @@ describe("the routes of alerts", () => {
     expect((await put(ada, "/dashboard/api/alerts/rules/budget", { enabled: false })).status).toBe(200);
   });
 
+  test("refuse a webhook to which nothing could ever be sent, as account holders' to networks of the operator", async () => {
+    const { admin, ada, webhook } = await fixture();
+    const own = "/dashboard/api/alerts/webhooks";
+    for (const url of [webhook.url, "http://hooks.example.org/", "https://10.0.0.1/", "https://[::1]/"]) {
+      expect([url, (await ada.post(own, { url })).status]).toEqual([url, 400]);
+    }
+    for (const url of ["http://10.0.0.1/", "https://10.0.0.1/"]) {
+      const refused = await admin.post(`${root}/webhooks`, { url });
+      expect([refused.status, await refused.json()]).toMatchObject([400, { error: { param: "url" } }]);
+    }
+  });
+
+  test("add, change and delete a rule of one's own, for what exists and within its metric", async () => {
+    const { admin, put } = await fixture();
+    const rule = {
+      ...{ name: "Errors of Ada", metric: "error_rate", scope: "account", subject: "ada@example.org" },
+      ...{ comparison: "above", threshold: "5", minutes: 15 },
+    };
+    const refused = async (change: object) => {
+      const response = await admin.post(`${root}/metric-rules`, { ...rule, ...change });
+      return [response.status, ((await response.json()) as { error: { param: string } }).error.param];
+    };
+    expect(await refused({ subject: "nobody@example.org" })).toEqual([400, "subject"]);
+    expect(await refused({ scope: "model", subject: "gpt-none" })).toEqual([400, "subject"]);
+    expect(await refused({ threshold: "101" })).toEqual([400, "threshold"]);
+    expect(await refused({ minutes: 7 })).toEqual([400, "minutes"]);
+    expect((await refused({ metric: "luck" }))[0]).toBe(400);
+    const made = (await (await admin.post(`${root}/metric-rules`, rule)).json()) as { id: string; subject: string };
+    expect(made).toMatchObject({ threshold: "5", unit: "percent", min_calls: 20, enabled: true });
+    expect(made.subject).toStartWith("acc_");
+    const spend = { ...rule, scope: "gateway", metric: "spend", threshold: "12.50", minutes: 1440, enabled: false };
+    expect(await (await put(admin, `${root}/metric-rules/${made.id}`, spend)).json()).toMatchObject({
+      ...{ id: made.id, unit: "usd", threshold: "12.5", enabled: false, subject: "" },
+    });
+    const { metric_rules: rules } = (await (await admin.get(root)).json()) as { metric_rules: object[] };
+    expect(rules).toMatchObject([{ id: made.id, metric: "spend" }]);
+    expect((await admin.remove(`${root}/metric-rules/${made.id}`)).status).toBe(200);
+    expect((await admin.remove(`${root}/metric-rules/${made.id}`)).status).toBe(404);
+    expect((await admin.post(`${root}/mute`, { id: "gateway wallet_low nobody", hours: 1 })).status).toBe(404);
+  });
+
   test("refuse bad addresses, an eleventh channel and too many tests", async () => {
     const { admin, ada, webhook } = await fixture();
     for (const url of ["ftp://example.org/", "not an address", "https://user:pass@example.org/"]) {
@@ -109,8 +150,8 @@ describe("the routes of alerts", () => {
     expect((await ada.post(`${own}/emails`)).status).toBe(409);
     const ids: string[] = [];
     for (let count = 0; count < 9; count++)
-      ids.push(await idOf(await ada.post(`${own}/webhooks`, { url: webhook.url })));
-    expect((await ada.post(`${own}/webhooks`, { url: webhook.url })).status).toBe(400);
+      ids.push(await idOf(await ada.post(`${own}/webhooks`, { url: "https://hooks.example.invalid/" })));
+    expect((await ada.post(`${own}/webhooks`, { url: "https://hooks.example.invalid/" })).status).toBe(400);
     const statuses: number[] = [];
     for (let count = 0; count < 7; count++) statuses.push((await ada.post(`${own}/channels/${ids[0]}/test`)).status);
     expect(statuses).toEqual([...Array(6).fill(200), 429]);

@@ -8,10 +8,14 @@ const handlers = { chat: () => Promise.reject(new Error("not asked")) };
 const plugin = (name: string, ...ids: string[]) =>
   createPlugin(handlers, { name, models: ids.map((id) => ({ ...chatModel, id })) });
 
-test("only the end of models that a real provider serves is of interest", async () => {
-  const plugins = [plugin("acme", "real", "both"), plugin("sandbox", "simulated", "both")];
+test("only the end of models that a real provider serves and somebody calls is of interest", async () => {
+  const plugins = [plugin("acme", "real", "both", "unused"), plugin("sandbox", "simulated", "both")];
   const { registry } = buildRegistry(plugins, () => ({ keys: ["k"] }));
-  const { models } = await readNodeState(registry, 0, tmpdir());
+  const usedModels = async () => new Set(["real", "both", "simulated"]);
+  const { models } = await readNodeState(
+    { registry, now: () => 0 },
+    { folder: tmpdir(), health: () => [], usedModels },
+  );
   expect(models.map(({ id }) => id).sort()).toEqual(["both", "real"]);
 });
 

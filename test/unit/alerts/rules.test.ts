@@ -1,9 +1,15 @@
 import { describe, expect, test } from "bun:test";
-import { checkNode, checkShared, type NodeState, type SharedState } from "../../../src/alerts/rules.ts";
+import {
+  checkNode,
+  checkShared,
+  type NodeState,
+  type ProviderState,
+  type SharedState,
+} from "../../../src/alerts/rules.ts";
 
 const now = Date.parse("2027-01-01T00:00:00Z");
 const usd = 1_000_000_000;
-const healthy: NodeState = { routes: [], keys: [], models: [] };
+const healthy: NodeState = { routes: [], providers: [], models: [] };
 const sound: SharedState = { wallets: [], budgets: [], usage: { calls: 0, estimated: 0 } };
 const all = {
   ...{ wallet_low: usd, budget: 50, provider_failing: 0, circuit_open: 0, model_retires: 30 },
@@ -29,9 +35,7 @@ describe("a rule finds", () => {
     expect(shared({ wallets: wallet(usd) })).toEqual([]);
     expect(shared({ wallets: wallet(usd - 1) })).toMatchObject([{ rule: "wallet_low", subject: "acc_1", level: 1 }]);
     expect(shared({ wallets: wallet(0) })).toMatchObject([{ level: 2 }]);
-    expect(shared({ wallets: wallet(-5) })[0]?.text).toBe(
-      "The wallet of ada@example.org has -0.000000005 USD, less than 1 USD",
-    );
+    expect(shared({ wallets: wallet(-5) })[0]?.text).toBe("ada@example.org: balance −$0.000000005, below $1.00");
   });
 
   test.each([
@@ -81,11 +85,22 @@ describe("a rule finds", () => {
     expect(atNode({ routes: [route("a", false)] })).toEqual([]);
   });
 
-  test("a provider whose routes are all open, and one that refuses keys", () => {
-    const found = atNode({ routes: [route("a", true)] }, { provider_failing: 0 });
-    expect(found).toMatchObject([{ rule: "provider_failing", subject: "acme", level: 2 }]);
-    const keys = (paused: number) => atNode({ keys: [{ plugin: "acme", total: 2, paused }] });
-    expect([keys(0), keys(1), keys(2)].map(([finding]) => finding?.level)).toEqual([undefined, 1, 2]);
+  test("a provider that is failing or refuses its key, and one that refuses a part of its keys, in its own words", () => {
+    const find = (state: ProviderState["state"], unusable = 0) =>
+      atNode({
+        providers: [
+          { provider: "acme", state, reason: "3 of 4 failed", lastError: "Busy <!here>", keys: { total: 2, unusable } },
+        ],
+      });
+    expect(["working", "degraded", "unknown"].map((state) => find(state as "working"))).toEqual([[], [], []]);
+    expect(find("failing")).toEqual([
+      {
+        ...{ rule: "provider_failing", subject: "acme", level: 2 },
+        text: "The provider acme is failing: 3 of 4 failed. Last error: Busy !here",
+      },
+    ]);
+    expect(find("refused")).toMatchObject([{ level: 2 }]);
+    expect(find("degraded", 1)).toMatchObject([{ level: 1, text: expect.stringContaining("1 of 2 API keys") }]);
   });
 
   test.each([

@@ -1,13 +1,27 @@
 import { useState } from "react";
+import { useMayAdminister } from "../../data/roles.ts";
 import { useMe } from "../../data/session.ts";
-import { formatAge } from "../../format.ts";
+import { formatAge, formatMoment } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { Select } from "../../kit/field.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
+import { Segmented } from "../../kit/segmented.tsx";
 import { Table } from "../../kit/table.tsx";
-import { type AdminAlerts, type Alert, removeSmtp, type SmtpServer, useAdminAlerts } from "./api.ts";
+import { toastError } from "../../kit/toast.tsx";
+import { useParam } from "../../kit/url-state.ts";
+import {
+  type AdminAlerts,
+  type Alert,
+  muteAlert,
+  type PastAlert,
+  removeSmtp,
+  type SmtpServer,
+  useAdminAlerts,
+} from "./api.ts";
 import { ChannelsSection } from "./channels-section.tsx";
+import { MetricRulesSection } from "./metric-rules-section.tsx";
 import { ruleTitles } from "./rule-titles.ts";
 import { RulesSection } from "./rules-section.tsx";
 import { SmtpDialog } from "./smtp-dialog.tsx";
@@ -27,36 +41,156 @@ export default function AlertsPage() {
   );
 }
 
-function Alerts({ data: { active, rules, channels, smtp } }: { data: AdminAlerts }) {
+function Alerts({ data }: { data: AdminAlerts }) {
+  const { active, history, rules, metric_rules: metricRules, channels, smtp } = data;
+  const [tab, setTab] = useParam<Tab>(
+    "tab",
+    "active",
+    tabs.map(([key]) => key),
+  );
   return (
     <div className="stack">
-      <Section title="Active alerts">
-        <ActiveAlerts alerts={active} />
-      </Section>
-      <ChannelsSection scope="admin" channels={channels} hasMail={smtp !== null} />
-      <RulesSection scope="admin" rules={rules} />
-      <MailSection smtp={smtp} />
+      <Segmented label="Part" value={tab} options={tabs} onChoose={setTab} />
+      {tab === "active" && (
+        <Section title="Active alerts">
+          <ActiveAlerts alerts={active} hasChannel={channels.length > 0} />
+        </Section>
+      )}
+      {tab === "history" && <HistorySection history={history} />}
+      {tab === "rules" && (
+        <>
+          <MetricRulesSection rules={metricRules} />
+          <RulesSection scope="admin" rules={rules} />
+        </>
+      )}
+      {tab === "channels" && (
+        <>
+          <ChannelsSection scope="admin" channels={channels} hasMail={smtp !== null} />
+          <MailSection smtp={smtp} />
+        </>
+      )}
     </div>
   );
 }
 
-function ActiveAlerts({ alerts }: { alerts: readonly Alert[] }) {
+const tabs = [
+  ["active", "Active"],
+  ["history", "History"],
+  ["rules", "Rules"],
+  ["channels", "Channels"],
+] as const;
+type Tab = (typeof tabs)[number][0];
+
+const titleOf = (rule: string) => (rule === "metric" ? "Own rule" : (ruleTitles[rule]?.title ?? rule));
+
+function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasChannel: boolean }) {
+  const mayChange = useMayAdminister();
   return (
-    <Table
-      rows={alerts}
-      rowKey={({ id }) => id}
-      empty={
-        <Empty icon="check" title="No active alerts">
-          <p>The rules below are checked every minute.</p>
-        </Empty>
-      }
-      columns={[
-        { name: "Alert", className: "lead", cell: ({ rule }) => ruleTitles[rule]?.title ?? rule },
-        { name: "Details", className: "break", cell: ({ text }) => text },
-        { name: "Since", cell: ({ since }) => formatAge(since) },
-        { name: "Last sent", cell: ({ notified_at }) => formatAge(notified_at) },
-      ]}
+    <>
+      {!hasChannel && (
+        <p className="card-body soft">
+          Nobody gets a message yet: add a channel, such as a webhook or an email address.
+        </p>
+      )}
+      <Table
+        rows={alerts}
+        rowKey={({ id }) => id}
+        empty={
+          <Empty icon="check" title="No active alerts">
+            <p>The rules are checked every minute.</p>
+          </Empty>
+        }
+        columns={[
+          {
+            name: "Alert",
+            className: "lead",
+            cell: ({ rule, level }) => (
+              <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{titleOf(rule)}</span>
+            ),
+          },
+          { name: "Details", className: "break", cell: ({ text }) => text },
+          { name: "Since", className: "nowrap", cell: ({ since }) => formatAge(since) },
+          {
+            name: "Last sent",
+            cell: ({ notified_at, muted, muted_until }) =>
+              muted ? (
+                <>
+                  <span className="badge">muted</span>
+                  {muted_until !== null && <span className="sub">until {formatMoment(muted_until)}</span>}
+                </>
+              ) : (
+                formatAge(notified_at)
+              ),
+          },
+          {
+            name: "Actions",
+            className: "actions tight end",
+            isUnnamed: true,
+            cell: (alert) => mayChange && <MuteControl alert={alert} />,
+          },
+        ]}
+      />
+    </>
+  );
+}
+
+const muteHours: Readonly<Record<string, number | null>> = { "1": 1, "24": 24, "168": 168, always: null };
+const muteOptions = [
+  ["", "Mute…"],
+  ["1", "for an hour"],
+  ["24", "for a day"],
+  ["168", "for a week"],
+  ["always", "until I unmute it"],
+] as const;
+
+/** Sends no messages about an alert for a while. */
+function MuteControl({ alert: { id, rule, muted } }: { alert: Alert }) {
+  const act = (hours?: number | null) => void muteAlert(id, hours).catch(toastError);
+  if (muted) {
+    return (
+      <Button look="plain small" aria-label={`Unmute ${titleOf(rule)}`} onClick={() => act()}>
+        Unmute
+      </Button>
+    );
+  }
+  return (
+    <Select
+      isSmall
+      aria-label={`Mute ${titleOf(rule)}`}
+      options={muteOptions}
+      value=""
+      onText={(chosen: string) => chosen !== "" && act(muteHours[chosen])}
     />
+  );
+}
+
+function HistorySection({ history }: { history: readonly PastAlert[] }) {
+  return (
+    <Section title="Past alerts">
+      <Table
+        rows={history}
+        rowKey={({ id }) => id}
+        shownMax={50}
+        sortName="history"
+        empty={
+          <Empty icon="history" title="No past alerts">
+            <p>Alerts that are over are listed here for 90 days.</p>
+          </Empty>
+        }
+        columns={[
+          {
+            name: "Alert",
+            className: "lead",
+            cell: ({ rule, level }) => (
+              <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{titleOf(rule)}</span>
+            ),
+          },
+          { name: "Details", className: "break", cell: ({ text }) => text },
+          { name: "Began", className: "nowrap", cell: ({ since }) => formatMoment(since) },
+          { name: "Ended", className: "nowrap", cell: ({ ended }) => formatMoment(ended) },
+        ]}
+      />
+    </Section>
   );
 }
 

@@ -8,6 +8,8 @@ export type AdminAlerts = Awaited<ReturnType<typeof getAdminAlerts>>;
 export type Alert = AdminAlerts["active"][number];
 export type AlertRule = AdminAlerts["rules"][number];
 export type AlertChannel = AdminAlerts["channels"][number];
+export type PastAlert = AdminAlerts["history"][number];
+export type MetricRule = AdminAlerts["metric_rules"][number];
 export type SmtpServer = NonNullable<AdminAlerts["smtp"]>;
 
 const slowRefresh = { refreshInterval: 15_000, keepPreviousData: true };
@@ -28,6 +30,26 @@ export async function setRule(
 ): Promise<void> {
   await request(rootOf(scope).rules({ id: rule }).put(change));
   await refresh(scope);
+}
+
+/** Sends no messages about an alert for some hours; `null`: until somebody ends it; absent: sends them again. */
+export async function muteAlert(id: string, hours?: number | null): Promise<void> {
+  await request(api.admin.alerts.mute.post({ id, ...(hours !== undefined && { hours }) }));
+  await Promise.all([refresh("admin"), mutate("admin-attention")]);
+}
+
+type MetricRuleBody = Parameters<(typeof api.admin.alerts)["metric-rules"]["post"]>[0];
+
+/** Adds a rule, or changes the one with the id. */
+export async function saveMetricRule(rule: MetricRuleBody, id?: string): Promise<void> {
+  const rules = api.admin.alerts["metric-rules"];
+  await request(id === undefined ? rules.post(rule) : rules({ id }).put(rule));
+  await refresh("admin");
+}
+
+export async function deleteMetricRule(id: string): Promise<void> {
+  await request(api.admin.alerts["metric-rules"]({ id }).delete());
+  await refresh("admin");
 }
 
 export async function addWebhook(scope: AlertScope, webhook: { url: string; secret?: string }): Promise<void> {

@@ -19,12 +19,12 @@ export const ruleTitles: Readonly<Record<string, RuleTitle>> = {
   },
   provider_failing: {
     title: "Provider failing",
-    description: "All routes of a provider fail, or it refuses an API key for a minute.",
+    description: "A provider is failing or refuses an API key, for a minute.",
   },
   circuit_open: { title: "Circuit open", description: "A route is paused after failures." },
   model_retires: {
     title: "Model retires",
-    description: "A provider takes a model out of service.",
+    description: "A provider takes a model out of service that was called in the last 30 days.",
     threshold: "Days before",
   },
   usage_implausible: {

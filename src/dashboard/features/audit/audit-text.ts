@@ -48,6 +48,8 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
       : `Turned on ${rule}`;
   },
   "alert.channel": ({ to }) => `Added the alert channel ${to}`,
+  "alert.metric_rule": ({ name }) => `Set the alert rule “${name}”`,
+  "alert.metric_rule_delete": () => "Deleted an alert rule",
   "alert.channel_delete": () => "Deleted an alert channel",
   "content.view": ({ request }) => `Looked at the prompt and answer of the request ${request}`,
   "content.switch": ({ on, name }) => {

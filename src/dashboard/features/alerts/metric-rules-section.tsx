@@ -1,0 +1,233 @@
+import { useState } from "react";
+import { useMayAdminister } from "../../data/roles.ts";
+import { formatUsd } from "../../format.ts";
+import { Button } from "../../kit/button.tsx";
+import { Confirm } from "../../kit/confirm.tsx";
+import { Empty } from "../../kit/feedback.tsx";
+import { SelectField, TextField } from "../../kit/field.tsx";
+import { FormDialog, useForm } from "../../kit/form.tsx";
+import { Section } from "../../kit/page.tsx";
+import { Table } from "../../kit/table.tsx";
+import { toastError } from "../../kit/toast.tsx";
+import { deleteMetricRule, type MetricRule, saveMetricRule } from "./api.ts";
+
+const metrics = [
+  ["error_rate", "Error rate (calls with 500 or above)"],
+  ["first_byte_p95", "Time to the first byte (p95)"],
+  ["duration_p95", "Duration (p95)"],
+  ["spend", "Spend"],
+  ["calls", "Calls"],
+] as const;
+const scopes = [
+  ["gateway", "All calls"],
+  ["provider", "A provider"],
+  ["model", "A model"],
+  ["account", "An account or team"],
+  ["key", "An API key"],
+] as const;
+const comparisons = [
+  ["above", "is above"],
+  ["below", "is below"],
+] as const;
+const windows = [
+  ["5", "5 minutes"],
+  ["15", "15 minutes"],
+  ["60", "an hour"],
+  ["1440", "24 hours"],
+  ["10080", "7 days"],
+  ["43200", "30 days"],
+] as const;
+const units: Readonly<Record<MetricRule["metric"], string>> = {
+  error_rate: "%",
+  first_byte_p95: "ms",
+  duration_p95: "ms",
+  spend: "USD",
+  calls: "calls",
+};
+const subjectLabels: Readonly<Record<MetricRule["scope"], string>> = {
+  gateway: "",
+  provider: "Provider",
+  model: "Model",
+  account: "Email or account ID",
+  key: "Key ID",
+};
+
+/** Rules of the operator's own: a metric of some calls over a while. */
+export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) {
+  const [open, setOpen] = useState<{ rule: MetricRule | undefined }>();
+  const [removed, setRemoved] = useState<MetricRule>();
+  const mayChange = useMayAdminister();
+  return (
+    <Section
+      title="Own rules"
+      actions={
+        mayChange && (
+          <Button look="small" icon="plus" onClick={() => setOpen({ rule: undefined })}>
+            Add rule
+          </Button>
+        )
+      }
+    >
+      <Table
+        rows={rules}
+        rowKey={({ id }) => id}
+        sortName="own"
+        empty={
+          <Empty icon="bell" title="No rules of your own">
+            <p>Be told when errors, latency or spend of a provider, model, account or key pass a threshold.</p>
+          </Empty>
+        }
+        columns={[
+          {
+            name: "Rule",
+            className: "lead",
+            cell: (rule) => (
+              <>
+                {rule.name}
+                <span className="sub break">{describeRule(rule)}</span>
+              </>
+            ),
+          },
+          {
+            name: "Status",
+            cell: ({ enabled }) => (
+              <span className={enabled ? "badge is-good" : "badge"}>{enabled ? "on" : "off"}</span>
+            ),
+          },
+          {
+            name: "Actions",
+            className: "actions tight end",
+            isUnnamed: true,
+            cell: (rule) =>
+              mayChange && (
+                <>
+                  <Button look="plain small" aria-label={`Edit ${rule.name}`} onClick={() => setOpen({ rule })}>
+                    Edit
+                  </Button>
+                  <Button
+                    look="plain small"
+                    aria-label={`Turn ${rule.enabled ? "off" : "on"} ${rule.name}`}
+                    onClick={() =>
+                      void saveMetricRule(toBody({ ...rule, enabled: !rule.enabled }), rule.id).catch(toastError)
+                    }
+                  >
+                    {rule.enabled ? "Turn off" : "Turn on"}
+                  </Button>
+                  <Button look="plain small" aria-label={`Delete ${rule.name}`} onClick={() => setRemoved(rule)}>
+                    Delete
+                  </Button>
+                </>
+              ),
+          },
+        ]}
+      />
+      {open !== undefined && <RuleDialog rule={open.rule} onClose={() => setOpen(undefined)} />}
+      {removed !== undefined && (
+        <Confirm
+          title={`Delete the rule “${removed.name}”?`}
+          action="Delete rule"
+          act={() => deleteMetricRule(removed.id)}
+          onClose={() => setRemoved(undefined)}
+        >
+          What it found is resolved within minutes.
+        </Confirm>
+      )}
+    </Section>
+  );
+}
+
+const labelOf = <Name extends string>(options: readonly (readonly [Name, string])[], name: string) =>
+  options.find(([known]) => known === name)?.[1] ?? name;
+
+function describeRule({ metric, scope, subject, comparison, threshold, minutes }: MetricRule): string {
+  const of = scope === "gateway" ? "of all calls" : `of ${scope} ${subject}`;
+  const value = metric === "spend" ? formatUsd(threshold) : `${threshold} ${units[metric]}`;
+  return `${labelOf(metrics, metric)} ${of} ${labelOf(comparisons, comparison)} ${value} in ${labelOf(windows, String(minutes))}`;
+}
+
+function toBody({
+  name,
+  metric,
+  scope,
+  subject,
+  comparison,
+  threshold,
+  minutes,
+  min_calls,
+  enabled,
+}: Omit<MetricRule, "id" | "unit">) {
+  return {
+    ...{ name, metric, scope, comparison, threshold, minutes, min_calls, enabled },
+    ...(scope !== "gateway" && { subject }),
+  };
+}
+
+function RuleDialog({ rule, onClose }: { rule: MetricRule | undefined; onClose: () => void }) {
+  const initial = {
+    ...{ name: rule?.name ?? "", metric: rule?.metric ?? "error_rate", scope: rule?.scope ?? "gateway" },
+    ...{ subject: rule?.subject ?? "", comparison: rule?.comparison ?? "above", threshold: rule?.threshold ?? "" },
+    ...{ minutes: String(rule?.minutes ?? 15), min_calls: String(rule?.min_calls ?? 20) },
+  };
+  const form = useForm(
+    initial as typeof initial & Pick<MetricRule, "metric" | "scope" | "comparison">,
+    async (values) => {
+      const numbers = { minutes: Number(values.minutes), min_calls: Number(values.min_calls) };
+      const texts = { name: values.name.trim(), subject: values.subject.trim(), threshold: values.threshold.trim() };
+      await saveMetricRule(toBody({ ...values, ...texts, ...numbers, enabled: rule?.enabled ?? true }), rule?.id);
+      onClose();
+    },
+  );
+  const { name, metric, scope, subject, comparison, threshold, minutes } = form.values;
+  const isShare = metric !== "spend" && metric !== "calls";
+  return (
+    <FormDialog
+      title={rule === undefined ? "New rule" : "Edit rule"}
+      description="Checked every minute."
+      form={form}
+      label="Save"
+      busyLabel="Saving…"
+      isComplete={name.trim() !== "" && threshold.trim() !== "" && (scope === "gateway" || subject.trim() !== "")}
+      onClose={onClose}
+    >
+      <TextField label="Name" autoComplete="off" placeholder="Errors at Anthropic" autoFocus {...form.field("name")} />
+      <SelectField label="Metric" options={metrics} value={metric} onText={(chosen) => form.set({ metric: chosen })} />
+      <div className="grid-two">
+        <SelectField label="Scope" options={scopes} value={scope} onText={(chosen) => form.set({ scope: chosen })} />
+        {scope !== "gateway" && (
+          <TextField label={subjectLabels[scope]} autoComplete="off" {...form.field("subject")} />
+        )}
+      </div>
+      <div className="grid-two">
+        <SelectField
+          label="Condition"
+          options={comparisons}
+          value={comparison}
+          onText={(chosen) => form.set({ comparison: chosen })}
+        />
+        <TextField
+          label={`Threshold (${units[metric]})`}
+          inputMode="decimal"
+          autoComplete="off"
+          {...form.field("threshold")}
+        />
+      </div>
+      <div className="grid-two">
+        <SelectField
+          label="Over the last"
+          options={windows}
+          value={minutes as (typeof windows)[number][0]}
+          onText={(chosen) => form.set({ minutes: chosen })}
+        />
+        {isShare && (
+          <TextField
+            label="At least this many calls"
+            inputMode="numeric"
+            autoComplete="off"
+            {...form.field("min_calls")}
+            hint="With fewer, nothing is said"
+          />
+        )}
+      </div>
+    </FormDialog>
+  );
+}
