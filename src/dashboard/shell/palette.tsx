@@ -121,16 +121,14 @@ async function search(me: Me, text: string): Promise<Hit[]> {
     maySeeAll(me.role) ? request(api.admin["api-keys"].get({ query: { search: text, state: "all" } })) : undefined,
   ]);
   return [
-    ...(accounts?.data ?? [])
-      .slice(0, 5)
-      .map(
-        ({ id, email, name }): Hit => ({
-          path: `/admin/accounts/${id}`,
-          name: email,
-          icon: "accounts",
-          note: name ?? "account",
-        }),
-      ),
+    ...(accounts?.data ?? []).slice(0, 5).map(
+      ({ id, email, name }): Hit => ({
+        path: `/admin/accounts/${id}`,
+        name: email,
+        icon: "accounts",
+        note: name ?? "account",
+      }),
+    ),
     ...(keys?.data ?? []).slice(0, 5).map(
       ({ id, name, email }): Hit => ({
         path: `/admin/api-keys?state=all&search=${encodeURIComponent(id)}`,
