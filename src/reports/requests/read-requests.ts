@@ -100,14 +100,21 @@ export async function readRefusalReasons(
 }
 
 /** Those that may have what is asked for. */
-function toTables({ status, route, protocol, tag }: RequestFilter): LogTable[] {
-  if (status === "refused") return ["refusals"];
-  const asked = { route, protocol, tag, status: status === "running" ? undefined : status };
+function toTables({ status, route, protocol, tag, ...filter }: RequestFilter): LogTable[] {
+  const { errorCode: error_code, durationMsMin: duration_ms, costNanodollarsMin: cost_nanodollars } = filter;
+  const figures = { error_code, duration_ms, cost_nanodollars };
+  const asked = { route, protocol, tag, ...figures, status: isOfTable(status) ? undefined : status };
   const columns = Object.entries(asked).flatMap(([column, value]) => (value === undefined ? [] : [column]));
-  const tables: LogTable[] = status === "running" ? ["open_calls"] : ["open_calls", "calls", "refusals"];
+  const tables: LogTable[] =
+    status === "running" ? ["open_calls"] : status === "refused" ? ["refusals"] : ["open_calls", "calls", "refusals"];
   return tables.filter(
     (table) => columns.every((column) => hasColumn(table, column)) && !(table === "refusals" && status === "ok"),
   );
+}
+
+/** Whether it is said by the table in which a request stands. */
+function isOfTable(status: RequestFilter["status"]): boolean {
+  return status === "running" || status === "refused";
 }
 
 /** Calls that run are read before the others: one that ends meanwhile is then found twice, and not missed. */
