@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import { callKeyOfTime, type Store, toCallKey } from "../../db/index.ts";
 import {
   detailColumns,
+  filterColumns,
   hasColumn,
   idColumn,
   idValue,
@@ -172,7 +173,8 @@ const byTime = (table: LogTable) => sql`opened_at desc, ${idColumn(table)} desc`
 
 /**
  * The rows of one table. What an index finds, newest first, is cut before the other conditions are looked at: `limit` in
- * a subquery keeps both engines from choosing another index, and the outer query reads it in its order.
+ * a subquery keeps both engines from choosing another index. Of the rows that are looked at only what the conditions ask
+ * for is read, because the names of a call are looked up one by one.
  */
 async function readScanned(
   { db }: LogStore,
@@ -184,9 +186,11 @@ async function readScanned(
   if (others.length === 0) {
     return { rows: (await sql<LoggedRequest>`select ${columns} ${from} limit ${sql.lit(limit)}`.execute(db)).rows };
   }
+  const id = idColumn(table);
   const { rows } = await sql<LoggedRequest>`
-    select ${columns} from (select * ${from} limit ${sql.lit(scannedMax)}) as scanned
-    where ${and(others)} limit ${sql.lit(limit)}`.execute(db);
+    select ${columns} from ${sql.table(table)} where ${id} in (
+      select ${id} from (select ${filterColumns(table)} ${from} limit ${sql.lit(scannedMax)}) as scanned
+      where ${and(others)} limit ${sql.lit(limit)}) order by ${order}`.execute(db);
   if (rows.length === limit) return { rows };
   const [end] = (
     await sql<{ opened_at: number; id: string }>`
