@@ -120,7 +120,10 @@ test("docs/providers.md names each built-in provider with its key and what it se
   const there = builtIns
     .filter(({ credential }) => credential === "key")
     .map(({ name, models, unlisted }) => {
-      const all = new Set<Capability>([...models.map(({ capability }) => capability), ...(unlisted ? ["chat" as const] : [])]);
+      const all = new Set<Capability>([
+        ...models.map(({ capability }) => capability),
+        ...(unlisted ? ["chat" as const] : []),
+      ]);
       return `${getVariablePrefix(name)} ${capabilities.filter((capability) => all.has(capability)).join(", ")}`;
     });
   expect(named.sort()).toEqual(there.sort());
