@@ -4,6 +4,7 @@ import alibaba from "./alibaba/index.ts";
 import anthropic from "./anthropic/index.ts";
 import azure from "./azure/index.ts";
 import bedrock from "./bedrock/index.ts";
+import bedrockMantle from "./bedrock-mantle/index.ts";
 import cerebras from "./cerebras/index.ts";
 import cohere from "./cohere/index.ts";
 import deepgram from "./deepgram/index.ts";
@@ -34,6 +35,7 @@ export const builtIns: readonly ProviderPlugin[] = [
   anthropic,
   azure,
   bedrock,
+  bedrockMantle,
   cerebras,
   cohere,
   deepgram,

@@ -41,7 +41,9 @@ function splitWords(argv: readonly string[]): { words: readonly string[]; rest: 
 }
 
 function findCommand(words: readonly string[], commands: readonly Command[]): Command | undefined {
-  return commands.find(({ name }) => name.split(" ").every((part, index) => words[index] === part));
+  const found = commands.filter(({ name }) => name.split(" ").every((part, index) => words[index] === part));
+  // `export calls` is a command of its own beside `export`.
+  return found.sort((one, other) => other.name.length - one.name.length)[0];
 }
 
 function parseWithoutCommand(

@@ -103,8 +103,11 @@ function toHidden(
 }
 
 /** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */
-function toHold(run: ModelRun, meters: Meters): HoldAmount {
+function toHold(run: ModelRun, bound: Meters): HoldAmount {
   const { model } = run.modelEntry;
+  // Choices that are asked for one by one are so many requests.
+  const { n } = run.request as { n?: number | null };
+  const meters = model.price?.call === undefined ? bound : { ...bound, call: n ?? 1 };
   if (!model.premium) return { nanodollars: 0, tokens: toQuotaTokens(meters, model) };
   return { nanodollars: costMaxOfRun(run, meters) ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
 }

@@ -106,10 +106,13 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   const { call, usageMeter } = run;
   const { capability, startedMs, protocol, clientRequestId, tag } = call.request;
   const { model } = run.modelEntry;
-  const { meters, source } = await usageMeter.count().catch((error): Count => {
+  const { meters: counted, source } = await usageMeter.count().catch((error): Count => {
     kernel.log.error("estimate_failed", { call: call.id, error });
     return { meters: usageMeter.reported ?? {}, source: usageMeter.reported === undefined ? "none" : "reported" };
   });
+  // What a request itself costs is owed for each that was not refused.
+  const isByRequest = model.price?.call !== undefined && source !== "none";
+  const meters = isByRequest ? { ...counted, call: Math.max(1, run.sent.size) } : counted;
   run.meters = meters;
   run.usageSource = source;
   if (usageMeter.implausible !== undefined) {

@@ -45,7 +45,7 @@ export const providerList = defineCommand({
 
 export const providerAdd = defineCommand({
   name: "provider add",
-  description: "Add a provider by a manifest (see docs/providers.md), for every gateway of this database",
+  description: "Add a provider by a manifest (see docs/plugins.md), for every gateway of this database",
   flags: {},
   args: ["FILE"],
   example: "provider add acme.json",

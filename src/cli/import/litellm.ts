@@ -97,7 +97,7 @@ function planModels(
     const slash = full.indexOf("/");
     const [provider, upstream] = slash === -1 ? ["openai", full] : [full.slice(0, slash), full.slice(slash + 1)];
     if (upstream === "*" || group.includes("*")) {
-      notes.push(`${group} sells every model of ${provider}: see "Unlisted models" in docs/providers.md`);
+      notes.push(`${group} sells every model of ${provider}: see "Unlisted models" in docs/models.md`);
       continue;
     }
     const plugin = plugins[provider];

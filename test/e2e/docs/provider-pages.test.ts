@@ -9,8 +9,8 @@ import { gatewayShell } from "./gateway-shell.ts";
 import { codeBlocks, readPage, readSection, root } from "./pages.ts";
 
 const readyBlocks = codeBlocks(readSection("docs/providers.md", "## Servers of your own"), "sh");
-const codeOf = codeBlocks(readSection("docs/providers.md", "## Plugin with code"), "sh");
-const tutorial = readSection("docs/providers.md", "## Write a translated provider");
+const codeOf = codeBlocks(readSection("docs/plugins.md", "## Plugin with code"), "sh");
+const tutorial = readPage("docs/write-a-plugin.md");
 const secondsMax = 60_000;
 
 /** Stands for the providers that the pages name: OpenAI's dialect and the made-up one. */

@@ -91,3 +91,14 @@ test("prompt_cache_key reaches OpenAI, and not a provider that refuses it", asyn
   const groq = await callOf("groq", { model: "famA/oss-120b", ...request }, () => Response.json(openAiAnswer));
   expect([openai.sent.prompt_cache_key, groq.sent.prompt_cache_key]).toEqual(["session-1", undefined]);
 });
+
+test("a model that has a price for each request is held and charged for it beside its tokens", async () => {
+  const { ledger } = await callOf("perplexity", { model: "perplexity/sonar", max_tokens: 10 }, () =>
+    Response.json({ ...openAiAnswer, usage: { prompt_tokens: 100, completion_tokens: 5, total_tokens: 105 } }),
+  );
+  const { meters, costNanodollars: cost } = ledger.settlement;
+  expect(meters).toEqual({ inputToken: 100, outputToken: 5, call: 1 });
+  // 105 tokens at $1 a million, and $5 for a thousand requests.
+  expect(cost).toBe(105_000 + 5_000_000);
+  expect(ledger.claims[0]?.holdNanodollars).toBeGreaterThanOrEqual(5_000_000);
+});

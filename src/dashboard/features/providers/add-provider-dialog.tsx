@@ -155,7 +155,7 @@ function ManifestFields({ form, isNew }: { form: Pick<FormOf, "field" | "set" | 
         rows={3}
         spellCheck={false}
         {...form.field("manifest")}
-        hint="How the provider differs from OpenAI, as in docs/providers.md. Leave empty if it does not."
+        hint="How the provider differs from OpenAI, as in docs/plugins.md. Leave empty if it does not."
       />
     </>
   );

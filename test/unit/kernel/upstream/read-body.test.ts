@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { TimeoutScheduler } from "../../../../src/kernel/index.ts";
-import { readChunks, readText } from "../../../../src/kernel/upstream/http-client.ts";
+import { BodyReader, readChunks, readText } from "../../../../src/kernel/upstream/http-client.ts";
 import { readEvents } from "../../../support/chat-streams.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { answerOf, type RawServer, startRaw } from "../../../support/raw-server.ts";
@@ -125,6 +125,33 @@ describe("a whole answer", () => {
     })();
     expect(await errorOf(reading)).toBeInstanceOf(TypeError);
     expect(seen).toBe("hello");
+  });
+});
+
+describe("a body of which all that is needed has come", () => {
+  const head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n";
+
+  test("is read to its end, so that its connection serves the next request", async () => {
+    const server = await start((socket) => {
+      socket.write(head);
+      setTimeout(() => socket.write("4\r\nmore\r\n0\r\n\r\n"), 20);
+    });
+    for (let request = 0; request < 3; request++) {
+      const body = new BodyReader(await client.request(requestTo(server.baseUrl)), limits);
+      expect(new TextDecoder().decode(await body.read())).toBe("hello");
+      body.drain();
+      await Bun.sleep(100);
+    }
+    expect(server.accepted).toBe(1);
+  });
+
+  test("closes its connection when no end comes", async () => {
+    const server = await start((socket) => void socket.write(head));
+    const body = new BodyReader(await client.request(requestTo(server.baseUrl)), limits);
+    await body.read();
+    body.drain();
+    expect(server.open.size).toBe(1);
+    await until(() => server.open.size === 0);
   });
 });
 
