@@ -7,10 +7,11 @@ import { MessagesAnswer, MessagesCountRequest, MessagesRequest } from "../../pro
 import { createReasoningEnvelope } from "../../protocols/reasoning-envelope.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { CountLimiter } from "../lifecycle/count-limiter.ts";
-import { apiKeyRoutes, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
-import { replyOnce } from "../lifecycle/reply-once.ts";
-import { requestBody } from "../lifecycle/validation-errors.ts";
+import { replyOnce } from "../lifecycle/idempotency.ts";
+import { jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { requestBody } from "../lifecycle/validate.ts";
 import { InputTokens, NamedEvent, responsesOfMessages } from "./openapi.ts";
 import { countExchange, serveExchange } from "./serve-exchange.ts";
 
@@ -31,7 +32,7 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
           messagesInbound.open(body, {
             callId: call.id,
             envelope: createReasoningEnvelope(deps.sealKey, call.caller.accountId),
-            model: call.modelEntry.model.id,
+            model: call.publicModel ?? call.modelEntry.model.id,
             outputTokensMax: findOutputTokensMax(call),
             leaveOut: (field) => call.leaveOut(field),
           }),

@@ -2,9 +2,11 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ModerationRequest, ModerationResponse } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
-import { replyOnce } from "../lifecycle/reply-once.ts";
-import { requestBody } from "../lifecycle/validation-errors.ts";
+import { executeCall } from "../lifecycle/execute.ts";
+import { replyOnce } from "../lifecycle/idempotency.ts";
+import { jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 
 const { model, ...otherFields } = ModerationRequest.properties;
@@ -18,7 +20,7 @@ export function moderationsController(deps: HttpDeps) {
     replyOnce<Static<typeof Fields>>(deps, async ({ call, body }) => {
       const request: ModerationRequest = { ...body, model: body.model ?? (model.default as string) };
       const { results } = await executeCall(deps, call, { capability: "moderation", request });
-      return jsonReply(deps, call, { id: call.id.replace(/^req_/, "modr-"), model: call.model, results });
+      return jsonReply(deps, call, { id: call.id.replace(/^req_/, "modr-"), model: call.publicModel, results });
     }),
     {
       parse: [readJsonCall(deps, { capability: "moderation", modelDefault: model.default as string }), "json"],

@@ -9,9 +9,11 @@ import {
   toRerankResponse,
 } from "../../protocols/rerank/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
-import { replyOnce } from "../lifecycle/reply-once.ts";
-import { requestBody } from "../lifecycle/validation-errors.ts";
+import { executeCall } from "../lifecycle/execute.ts";
+import { replyOnce } from "../lifecycle/idempotency.ts";
+import { jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 
 const Body = requestBody(RerankBody);
@@ -24,7 +26,7 @@ export function rerankController(deps: HttpDeps) {
       const request = toRerankRequest(body);
       const { results } = await executeCall(deps, call, { capability: "rerank", request });
       const tokens = call.meters.inputToken === undefined ? undefined : sumPromptTokens(call.meters);
-      const answered = { id: call.id, model: call.model as string, results, tokens, searchUnits: undefined };
+      const answered = { id: call.id, model: call.publicModel as string, results, tokens, searchUnits: undefined };
       return jsonReply(deps, call, toRerankResponse(body, request.documents, answered));
     }),
     {

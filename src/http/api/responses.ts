@@ -7,10 +7,12 @@ import { responsesFormat } from "../../protocols/responses/passthrough.ts";
 import { ResponseObject, ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { CountLimiter } from "../lifecycle/count-limiter.ts";
-import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
-import { replyOnce } from "../lifecycle/reply-once.ts";
-import { requestBody } from "../lifecycle/validation-errors.ts";
+import { replyOnce } from "../lifecycle/idempotency.ts";
+import { jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { requestBody } from "../lifecycle/validate.ts";
 import { Compaction, InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
 import type { ResponseStore } from "./response-store.ts";
 import { countExchange, findPassthrough, serveExchange } from "./serve-exchange.ts";
@@ -98,12 +100,12 @@ function cannotCompact({ modelEntry: { model } }: HttpCall): GatewayError {
 
 async function open(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, store: ResponseStore) {
   const context = await store.read(call, body);
-  const model = call.modelEntry.model.id;
+  const model = call.publicModel ?? call.modelEntry.model.id;
   return responsesInbound.open(body, {
     accountId: call.caller.accountId,
     sealKey: deps.sealKey,
     model,
-    servedModel: () => call.model ?? model,
+    servedModel: () => call.publicModel ?? model,
     now: deps.now,
     context,
     keep: (response, input) => store.put(call, response, { input, context }),
