@@ -144,20 +144,20 @@ export async function searchAccounts({ db }: Store, search: AccountSearch, now: 
   const firstDay = Math.floor(now / dayMs) - spendDays + 1;
   const charged = sql<number>`(select coalesce(cast(sum(charged_nanodollars) as bigint), 0) from daily_charges
     where daily_charges.account_id = accounts.id and daily_charges.day >= ${firstDay})`;
+  const balance = sql<number | null>`(select balance_nanodollars from wallets where wallets.account_id = accounts.id)`;
   const lastUsed = sql<number | null>`(select max(last_used_at) from keys where keys.account_id = accounts.id)`;
   const orders = {
     email: sql`accounts.email`,
-    balance: sql`coalesce(wallets.balance_nanodollars, 0) desc`,
+    balance: sql`coalesce(${balance}, 0) desc`,
     spend: sql`${charged} desc`,
     last_used: sql`${lastUsed} is null, ${lastUsed} desc`,
     created: sql`accounts.created_at desc`,
   };
   const rows = await db
     .selectFrom("accounts")
-    .leftJoin("wallets", "wallets.account_id", "accounts.id")
     .leftJoin("users", "users.account_id", "accounts.id")
     .selectAll("accounts")
-    .select(["wallets.balance_nanodollars", "users.role", charged.as("charged"), lastUsed.as("last_used_at")])
+    .select([balance.as("balance_nanodollars"), "users.role", charged.as("charged"), lastUsed.as("last_used_at")])
     .$if(text !== "", (query) =>
       query.where((where) => where.or([has("accounts.email"), has("accounts.name"), has("accounts.id")])),
     )

@@ -1,4 +1,5 @@
 import type { Transaction } from "kysely";
+import { addName, nameNumber } from "./call-key.ts";
 import type { Database } from "./schema.ts";
 
 /** What is written of an account's money and quota. */
@@ -47,12 +48,13 @@ export interface BudgetQuery {
  * @returns The balance afterwards as text, which may be beyond 2^53: no driver says such a number.
  */
 export async function moveWallet(db: Transaction<Database>, accountId: string, nanodollars: number): Promise<string> {
+  await addName(db, accountId);
   const { balance } = await db
-    .insertInto("wallets")
-    .values({ account_id: accountId, balance_nanodollars: nanodollars })
+    .insertInto("wallet_rows")
+    .values({ account_id: nameNumber(accountId), balance_nanodollars: nanodollars })
     .onConflict((conflict) =>
       conflict.column("account_id").doUpdateSet((set) => ({
-        balance_nanodollars: set("wallets.balance_nanodollars", "+", set.ref("excluded.balance_nanodollars")),
+        balance_nanodollars: set("wallet_rows.balance_nanodollars", "+", set.ref("excluded.balance_nanodollars")),
       })),
     )
     .returning((wallet) => wallet.cast<string>("balance_nanodollars", "text").as("balance"))

@@ -1,4 +1,5 @@
-import { type RawBuilder, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
+import type { Database } from "./schema.ts";
 
 /**
  * Ids of calls in the database are bytes: 16 of an id that the gateway made (`req_` and 32 hexadecimal digits, of which the
@@ -43,4 +44,13 @@ export const callIdText = {
 /** The number of a name that calls repeat, for a query; no row has one that is unknown. */
 export function nameNumber(name: string): RawBuilder<number> {
   return sql`(select id from names where name = ${name})`;
+}
+
+/** Gives a name its number if it has none yet. */
+export async function addName(db: Kysely<Database>, name: string): Promise<void> {
+  await db
+    .insertInto("names")
+    .values({ name })
+    .onConflict((conflict) => conflict.column("name").doNothing())
+    .execute();
 }

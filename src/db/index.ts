@@ -1,7 +1,7 @@
 export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet } from "./account-balance.ts";
 export type { AdminKeysTable, ServiceAccountsTable } from "./admin-key-tables.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
-export { callKeyOfTime, nameNumber, toCallKey } from "./call-key.ts";
+export { addName, callKeyOfTime, nameNumber, toCallKey } from "./call-key.ts";
 export { type Contents, createContents, type NewContent } from "./contents.ts";
 export { dayOf, endOfPeriod, firstDayOfPeriod, isOfRunningPeriod, startOfDay, startOfPeriod } from "./dates.ts";
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";

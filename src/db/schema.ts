@@ -38,6 +38,9 @@ export interface Database extends AlertTables, ContentTables, UsageTables {
   transactions: TransactionsTable;
   /** The balance of each account: its transactions without the charges of its calls, written with each of them. */
   wallets: { account_id: string; balance_nanodollars: number };
+  /** As they are written, by the number of the account; `wallets` and `daily_charges` are views of them. */
+  wallet_rows: { account_id: number; balance_nanodollars: number };
+  daily_charge_rows: { account_id: number; day: number; charged_nanodollars: number };
   /** What calls cost that began on a day, one row per account and day: what budgets of accounts count. */
   daily_charges: { account_id: string; day: number; charged_nanodollars: number };
   /** Free quota used, one row per account and day. */

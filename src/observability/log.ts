@@ -10,8 +10,23 @@ const flushMs = 100;
 /** The buffer for a blocked writer: about a second of a busy gateway's lines. */
 const bufferCharactersMax = 4 * 1024 * 1024;
 
+/** An event for a {@link LogSink}. */
+export interface LoggedEvent {
+  readonly atMs: number;
+  readonly level: string;
+  readonly event: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+  /** Removes secrets from a text. */
+  hide(text: string): string;
+}
+
+/** Takes events beside the lines. */
+export type LogSink = (event: LoggedEvent) => void;
+
 /** A log that can be flushed and closed. */
 export interface OpenLog extends Log {
+  /** Hands all further events on, too. */
+  sendTo(sink: LogSink): void;
   /** Lines dropped so far, because the writer was blocked and the buffer full. */
   readonly dropped: number;
   /** Writes buffered lines. */
@@ -42,6 +57,8 @@ export function createLog(level: LogLevel, write: (text: string) => unknown, opt
   let writing: Promise<unknown> | undefined;
   let dropped = 0;
   let reported = 0;
+  let sink: LogSink | undefined;
+  const asItIs = (text: string) => text;
   const flush = () => {
     clearTimeout(timer);
     timer = undefined;
@@ -63,6 +80,10 @@ export function createLog(level: LogLevel, write: (text: string) => unknown, opt
   const at = (name: LogLevel) => {
     if (logLevels.indexOf(name) < leastLevel) return () => undefined;
     return (event: string, fields: Record<string, unknown> = {}) => {
+      if (sink !== undefined) {
+        const hide = (name === "info" ? undefined : redact) ?? asItIs;
+        sink({ atMs: now(), level: name, event, fields, hide });
+      }
       if (buffer.length > bufferCharactersMax) {
         dropped++;
         return;
@@ -91,6 +112,9 @@ export function createLog(level: LogLevel, write: (text: string) => unknown, opt
     info: at("info"),
     warn: at("warn"),
     error: at("error"),
+    sendTo: (other) => {
+      sink = other;
+    },
     flush,
     close,
     get dropped() {

@@ -2,8 +2,10 @@ import type { Config } from "../config/index.ts";
 import { toListenError } from "../config/index.ts";
 import type { CallObserver, Log } from "../kernel/index.ts";
 import type { OnCommit } from "../ledger/index.ts";
+import type { OpenLog } from "./log.ts";
 import type { GatewaySnapshot } from "./metrics/gateway-metrics.ts";
 import { createBearerAuth, listenMetrics, type MetricsEndpoint } from "./metrics/listen-metrics.bun.ts";
+import type { OtlpOptions } from "./otlp-options.ts";
 
 /** The configured metrics and traces. */
 export interface Observability {
@@ -20,12 +22,55 @@ export interface Observability {
 }
 
 interface ObservabilityDeps {
-  readonly log: Pick<Log, "warn"> & { readonly dropped: number };
+  readonly log: Pick<Log, "warn"> & Pick<OpenLog, "dropped" | "sendTo">;
   readonly version: { version: string; commit?: string };
 }
 
-/** Opens the configured metrics and traces; `undefined` when both are off. */
+/** Opens the configured metrics, traces and exports; `undefined` when all are off. */
 export async function openObservability(config: Config, deps: ObservabilityDeps): Promise<Observability | undefined> {
+  const opened = await openScraped(config, deps);
+  const exports = await openExports(config, deps);
+  if (exports === undefined) return opened;
+  const { calls, close } = exports;
+  const nothing = () => undefined;
+  const base = opened ?? { calls: undefined, onCommit: undefined, onApi: undefined, start: nothing, listen: nothing };
+  const both = [base.calls, calls].filter((one) => one !== undefined);
+  const [first = noObserver, second] = both;
+  return {
+    ...base,
+    calls: second === undefined ? first : combineObservers(first, second),
+    close: async () => void (await Promise.all([opened?.close(), close()])),
+  };
+}
+
+const noObserver: CallObserver = { attempted: () => undefined, ended: () => undefined, refused: () => undefined };
+
+/** Metrics and logs that are sent to the collector of the traces. */
+async function openExports(config: Config, { log, version }: ObservabilityDeps) {
+  const options = getOtlpOptions(config, version.version);
+  if (options === undefined) return undefined;
+  const metrics =
+    config.otelMetricsExporter === "otlp"
+      ? (await import("./metrics/otlp-metrics.bun.ts")).openOtlpMetrics(options)
+      : undefined;
+  const logs =
+    config.otelLogsExporter === "otlp" ? (await import("./otlp-logs.bun.ts")).openOtlpLogs(options) : undefined;
+  if (metrics === undefined && logs === undefined) return undefined;
+  if (logs !== undefined) log.sendTo(logs.sink);
+  return { calls: metrics?.calls, close: async () => void (await Promise.all([metrics?.close(), logs?.close()])) };
+}
+
+function getOtlpOptions(
+  { otlpEndpoint: endpoint, otlpHeaders, otelServiceName: serviceName }: Config,
+  version: string,
+) {
+  if (endpoint === undefined) return undefined;
+  const headers = (otlpHeaders ?? "").split(",").filter((header) => header !== "");
+  const pairs = headers.map((header) => header.split(/=(.*)/, 2) as [string, string]);
+  return { endpoint, headers: Object.fromEntries(pairs), serviceName, version } satisfies OtlpOptions;
+}
+
+async function openScraped(config: Config, deps: ObservabilityDeps): Promise<Observability | undefined> {
   const traces = await openTraces(config, deps);
   const hasMetrics = config.metricsPort !== undefined || config.metricsToken !== undefined;
   if (hasMetrics) return await openMetrics(config, deps, traces);
@@ -42,18 +87,12 @@ export async function openObservability(config: Config, deps: ObservabilityDeps)
 }
 
 /** OpenTelemetry is loaded only when it is used, because it is slow to start and takes memory. */
-async function openTraces({ otlpEndpoint, otlpHeaders, otelServiceName, traceRatio }: Config, deps: ObservabilityDeps) {
-  if (otlpEndpoint === undefined) return undefined;
+async function openTraces(config: Config, deps: ObservabilityDeps) {
+  const options = getOtlpOptions(config, deps.version.version);
+  if (options === undefined) return undefined;
   const traces = await import("./traces/open-traces.bun.ts");
-  const headers = (otlpHeaders ?? "").split(",").filter((header) => header !== "");
-  return traces.openTraces({
-    endpoint: otlpEndpoint,
-    headers: Object.fromEntries(headers.map((header) => header.split(/=(.*)/, 2) as [string, string])),
-    serviceName: otelServiceName,
-    version: deps.version.version,
-    ratio: traceRatio,
-    report: (event, fields) => deps.log.warn(event, fields),
-  });
+  const report = (event: string, fields: Record<string, unknown>) => deps.log.warn(event, fields);
+  return traces.openTraces({ ...options, ratio: config.traceRatio, report });
 }
 
 async function openMetrics(

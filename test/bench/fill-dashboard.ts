@@ -4,7 +4,7 @@ import { createAccounts } from "../../src/accounts/index.ts";
 import { createUser } from "../../src/accounts/users.ts";
 import { figureColumns, openStore, type Store } from "../../src/db/index.ts";
 import { sessionCookieOf } from "../support/session-cookie.ts";
-import { insertCalls, keyOfAccount } from "./fill-store.ts";
+import { insertCalls, insertNames, keyOfAccount } from "./fill-store.ts";
 
 const hours = 365 * 24;
 const models = 30;
@@ -33,7 +33,9 @@ export async function fillOverview(home: string): Promise<void> {
         l(hours) as (values (1), (24))
       select hours, 'call', ${from} - ${from} % 24 + n, 'scale0000001', 'scale', 'model-' || k, 'openai', 200, '', ${figures}
       from h, m, l where n % hours = 0;
-    insert into wallets (account_id, balance_nanodollars) values ('scale0000001', 0);
+    insert into names (name) values ('scale0000001') on conflict do nothing;
+    insert into wallet_rows (account_id, balance_nanodollars)
+      select id, 0 from names where name = 'scale0000001';
     commit;
     pragma wal_checkpoint(truncate);`);
   database.close();
@@ -63,10 +65,11 @@ export async function peopleOf(home: string, count: number): Promise<string[]> {
 function giveCalls(file: string): void {
   const database = new DatabaseSync(file);
   const facts = {
-    id: "printf('tab_%s_%d', accounts.id, n)",
+    id: "cast(printf('tab_%s_%d', accounts.id, n) as blob)",
     account: "accounts.id",
     at: `${Date.now() - 86_400_000} + n`,
   };
+  database.exec(insertNames("accounts"));
   database.exec(`
     with recursive c(n) as (values (1) union all select n + 1 from c where n < ${callsOfEach})
     ${insertCalls(facts)} from accounts, c where not exists (select 1 from calls where account_id = accounts.id)`);

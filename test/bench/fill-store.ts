@@ -62,18 +62,34 @@ export async function fillStore(home: string, { accounts, calls }: StoreSize): P
   database.close();
 }
 
-/** The words that insert a call that has ended, for each row of what follows them; its facts are SQL too. */
+/** What a call of {@link insertCalls} is named by, beside its account. */
+const repeated = ["famA-4.1-nano", "chat", "settled", "reported", "v1", "openai"];
+
+/** Statements that number the names of calls; `accounts` is SQL of a table with the column id. */
+export function insertNames(accounts: string): string {
+  const names = repeated.map((name) => `('${name}')`).join(", ");
+  return `insert into names (name) values ${names} on conflict (name) do nothing;
+    insert into names (name) select id from ${accounts} where true on conflict (name) do nothing`;
+}
+
+const numberOf = (name: string) => `(select id from names where name = ${name})`;
+
+/** The words that insert a call that has ended, for each row of what follows them; its facts are SQL too, `id` of bytes. */
 export function insertCalls({ id, account, at }: { id: string; account: string; at: string }): string {
-  return `insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, quota_day,
+  return `insert into call_rows (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, quota_day,
     hold_nanodollars, hold_tokens, input_tokens, output_tokens, usage_source, cost_nanodollars, charged_nanodollars,
     quota_tokens, price_version, route, status, duration_ms)
-    select ${id}, ${account}, ${account}, 'famA-4.1-nano', 'chat', 0, 'settled', ${at}, ${at} + 900,
-    (${at}) / ${day}, 0, 900, 350, 120, 'reported', 83000, 0, 470, 'v1', 'openai', 200, 900`;
+    select ${id}, ${numberOf(account)}, ${numberOf(account)}, ${numberOf("'famA-4.1-nano'")}, ${numberOf("'chat'")}, 0,
+    ${numberOf("'settled'")}, ${at}, ${at} + 900, (${at}) / ${day}, 0, 900, 350, 120, ${numberOf("'reported'")}, 83000, 0,
+    470, ${numberOf("'v1'")}, ${numberOf("'openai'")}, 200, 900`;
 }
+
+/** The bytes of an id of a moment, with the number of the call, in SQL of the embedded store. */
+const idBytes = (at: string, number: string) => `unhex(printf('%012x%020x', ${at}, ${number}))`;
 
 function fillCalls(database: DatabaseSync, { accounts, calls }: StoreSize, numbers: string): void {
   const indexes = database.prepare(
-    "select name, sql from sqlite_master where tbl_name = 'calls' and sql like '%index%'",
+    "select name, sql from sqlite_master where tbl_name = 'call_rows' and sql like '%index%'",
   );
   // Each is made in one go afterwards, which is the same index and takes minutes less.
   const made = indexes.all().filter(({ sql }) => String(sql).toLowerCase().startsWith("create index"));
@@ -81,7 +97,8 @@ function fillCalls(database: DatabaseSync, { accounts, calls }: StoreSize, numbe
   const account = `printf('scale%07d', n % ${accounts} + 1)`;
   const from = Date.now() - days * day;
   const at = `${from} + n * ${Math.floor(((days - 1) * day) / calls)}`;
-  const id = "printf('req_%010d%016d', n, n)";
+  const id = idBytes(at, "n");
+  database.exec(insertNames("accounts"));
   database.exec(`begin; ${numbers} ${insertCalls({ id, account, at })} from c; commit`);
   for (const { sql } of made) database.exec(String(sql));
 }

@@ -9,7 +9,6 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { parseArgs } from "node:util";
 import pg from "pg";
-import { idAlphabet } from "../../src/contract/index.ts";
 import { openStore, type Store } from "../../src/db/index.ts";
 import { type RequestFilter, readRequests } from "../../src/reports/index.ts";
 import { makeDatabase, newUrl, startPostgres } from "../support/postgres.ts";
@@ -19,31 +18,53 @@ const timesAsked = 5;
 const day = 86_400_000;
 const from = Date.now() - 80 * day;
 
-/** An id as the gateway makes them, in SQL: ten digits in base 32 of the time, and the number of the call. */
-function idOf(at: string): string {
-  const digits = Array.from({ length: 10 }, (_, place) => {
-    const digit = `((${at}) / ${32 ** (9 - place)}) % 32 + 1`;
-    return `substr('${idAlphabet}', cast(${digit} as integer), 1)`;
-  });
-  return `'req_' || ${digits.join(" || ")} || (1000000000 + n)`;
+/** The names that calls repeat. */
+const repeated = [
+  "rare",
+  "famA-4o-mini",
+  "chat",
+  "settled",
+  "reported",
+  "v1",
+  "groq",
+  "openai",
+  "upstream_error",
+  "messages",
+];
+const numberOf = (name: string) => `(select id from names where name = ${name})`;
+
+/** An id as the gateway makes them, as bytes in SQL: 6 of its time, and the number of the call. */
+const idOf = {
+  sqlite: (at: string) => `unhex(printf('%012x%020x', ${at}, n))`,
+  postgres: (at: string) => `decode(lpad(to_hex((${at})::bigint), 12, '0') || lpad(to_hex(n), 20, '0'), 'hex')`,
+};
+
+function insertNames(numbersTo: (most: number) => string): string[] {
+  return [
+    `insert into names (name) values ${repeated.map((name) => `('${name}')`).join(", ")} on conflict (name) do nothing`,
+    `insert into names (name) select 'acc_' || (n - 1) from ${numbersTo(accounts)} where true on conflict (name) do nothing`,
+    `insert into names (name) select 'key_' || (n - 1) from ${numbersTo(accounts * 4)} where true on conflict (name) do nothing`,
+  ];
 }
 
 /**
  * One in 50 calls failed, one in 10 has a session, one in 4 a tag, one in 5 an id of its client, and the 20 oldest have a
  * rare model.
  */
-function insertCalls(calls: number, numbers: string): string {
+function insertCalls(engine: "sqlite" | "postgres", calls: number, numbers: string): string {
   const at = `${from} + n * ${Math.floor((79 * day) / calls)}`;
   const status = "case when n % 50 = 7 then 500 else 200 end";
-  return `insert into calls (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at,
+  return `insert into call_rows (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at,
     quota_day, hold_nanodollars, hold_tokens, input_tokens, output_tokens, usage_source, cost_nanodollars,
     charged_nanodollars, quota_tokens, price_version, route, status, error_code, duration_ms, session, protocol,
     client_request_id, detail, tag)
-    select ${idOf(at)}, 'acc_' || (n % ${accounts}), 'key_' || (n % ${accounts * 4}),
-    case when n <= 20 then 'rare' else 'famA-4o-mini' end, 'chat', 0, 'settled', ${at}, ${at} + 900, 20000, 0, 900, 350,
-    120, 'reported', 83000, 0, 470, 'v1', case when n % 3 = 0 then 'groq' else 'openai' end, ${status},
-    case when n % 50 = 7 then 'upstream_error' end, 900, case when n % 10 = 3 then 'session-' || (n % 10007) end,
-    case when n % 7 = 0 then 'messages' else 'chat' end, case when n % 5 = 2 then 'mine-' || n end,
+    select ${idOf[engine](at)}, ${numberOf(`'acc_' || (n % ${accounts})`)}, ${numberOf(`'key_' || (n % ${accounts * 4})`)},
+    ${numberOf("case when n <= 20 then 'rare' else 'famA-4o-mini' end")}, ${numberOf("'chat'")}, 0, ${numberOf("'settled'")},
+    ${at}, ${at} + 900, 20000, 0, 900, 350, 120, ${numberOf("'reported'")}, 83000, 0, 470, ${numberOf("'v1'")},
+    ${numberOf("case when n % 3 = 0 then 'groq' else 'openai' end")}, ${status},
+    ${numberOf("case when n % 50 = 7 then 'upstream_error' end")}, 900,
+    case when n % 10 = 3 then 'session-' || (n % 10007) end,
+    ${numberOf("case when n % 7 = 0 then 'messages' else 'chat' end")}, case when n % 5 = 2 then 'mine-' || n end,
     '{"finish":["stop"]}', case when n % 4 = 3 then 'tag-' || (n % 13) end from ${numbers}`;
 }
 
@@ -53,18 +74,20 @@ async function fill(run: (sql: string) => Promise<Record<string, unknown>[]>, in
   for (const { name } of made) await run(`drop index ${name}`);
   await run(insert);
   for (const { sql } of made) await run(String(sql));
-  await run("analyze calls");
+  await run("analyze call_rows");
 }
 
 async function fillSqlite(file: string, calls: number): Promise<Store> {
   await (await openStore({ file })).close();
   const database = new DatabaseSync(file);
   database.exec("pragma synchronous = off; pragma cache_size = -500000");
-  const numbers = `(with recursive c(n) as (values (1) union all select n + 1 from c where n < ${calls}) select n from c)`;
-  const indexes = "select name, sql from sqlite_master where tbl_name = 'calls' and sql like 'create index%'";
+  const numbersTo = (most: number) =>
+    `(with recursive c(n) as (values (1) union all select n + 1 from c where n < ${most}) select n from c)`;
+  const indexes = "select name, sql from sqlite_master where tbl_name = 'call_rows' and sql like 'create index%'";
   // The plans must be good without statistics: the gateway makes none.
   const run = async (sql: string) => (sql.startsWith("analyze") ? [] : database.prepare(sql).all());
-  await fill(run, indexes, insertCalls(calls, numbers));
+  for (const insert of insertNames(numbersTo)) await run(insert);
+  await fill(run, indexes, insertCalls("sqlite", calls, numbersTo(calls)));
   database.exec("pragma wal_checkpoint(truncate)");
   database.close();
   return openStore({ file });
@@ -76,9 +99,11 @@ async function fillPostgres(url: string, calls: number): Promise<Store> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   const indexes = `select indexname as name, indexdef as sql from pg_indexes
-    where tablename = 'calls' and indexname <> 'calls_pkey'`;
+    where tablename = 'call_rows' and indexname <> 'call_rows_pkey'`;
   const run = async (sql: string) => (await client.query(sql)).rows;
-  await fill(run, indexes, insertCalls(calls, `generate_series(1::bigint, ${calls}) as c(n)`));
+  const numbersTo = (most: number) => `generate_series(1::bigint, ${most}) as c(n)`;
+  for (const insert of insertNames(numbersTo)) await run(insert);
+  await fill(run, indexes, insertCalls("postgres", calls, numbersTo(calls)));
   await client.end();
   return openStore({ url });
 }

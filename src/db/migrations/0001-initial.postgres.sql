@@ -24,21 +24,20 @@ begin
     where call_rows.state = 3
     returning *
   ), paid as (
-    select account.name as account_id, key.name as key_id, opened_at, quota_day, quota_tokens, budget_month,
-      charged_nanodollars
+    select account.name as account_id, key.name as key_id, quota_day, quota_tokens, budget_month, charged_nanodollars
     from ended join names as account on account.id = ended.account_id join names as key on key.id = ended.key_id
   ), charges as (
-    insert into daily_charges (account_id, day, charged_nanodollars)
-    select account_id, opened_at / 86400000, sum(charged_nanodollars) from paid where charged_nanodollars <> 0
+    insert into daily_charge_rows (account_id, day, charged_nanodollars)
+    select account_id, opened_at / 86400000, sum(charged_nanodollars) from ended where charged_nanodollars <> 0
     group by account_id, opened_at / 86400000 order by account_id, opened_at / 86400000
     on conflict (account_id, day) do update
-    set charged_nanodollars = daily_charges.charged_nanodollars + excluded.charged_nanodollars
+    set charged_nanodollars = daily_charge_rows.charged_nanodollars + excluded.charged_nanodollars
   ), moves as (
-    insert into wallets (account_id, balance_nanodollars)
-    select account_id, -sum(charged_nanodollars) from paid where charged_nanodollars <> 0
+    insert into wallet_rows (account_id, balance_nanodollars)
+    select account_id, -sum(charged_nanodollars) from ended where charged_nanodollars <> 0
     group by account_id order by account_id
     on conflict (account_id) do update
-    set balance_nanodollars = wallets.balance_nanodollars + excluded.balance_nanodollars
+    set balance_nanodollars = wallet_rows.balance_nanodollars + excluded.balance_nanodollars
   ), draws as (
     insert into daily_quota_usage (account_id, day, used_tokens)
     select account_id, quota_day, sum(quota_tokens) from paid where quota_day is not null and quota_tokens <> 0
@@ -96,11 +95,11 @@ begin
       if account is distinct from given.account_name or spent_from is distinct from given.account_from then
         account := given.account_name;
         spent_from := given.account_from;
-        select coalesce((select balance_nanodollars from wallets where account_id = account), 0),
+        select coalesce((select balance_nanodollars from wallet_rows where account_id = given.account_id), 0),
           coalesce(sum(hold_nanodollars), 0)
           ,
-            coalesce((select sum(charged_nanodollars) from daily_charges where account_id = account and day >= spent_from),
-            0)
+            coalesce((select sum(charged_nanodollars) from daily_charge_rows
+              where account_id = given.account_id and day >= spent_from), 0)
           into wallet, wallet_held, account_spent from open_call_rows where account_id = given.account_id;
       end if;
       available := wallet - wallet_held;

@@ -158,17 +158,25 @@ create table transactions (
 
 create index transactions_of_account on transactions (account_id, at);
 
-create table wallets (
-  account_id text not null primary key,
+-- Wallets and charges of days are written with each call: by the number of the account, and shown with its name.
+create table wallet_rows (
+  account_id bigint not null primary key,
   balance_nanodollars bigint not null
 ) without rowid;
 
-create table daily_charges (
-  account_id text not null,
+create view wallets as select names.name as account_id, wallet_rows.balance_nanodollars
+from wallet_rows join names on names.id = wallet_rows.account_id;
+
+create table daily_charge_rows (
+  account_id bigint not null,
   day bigint not null,
   charged_nanodollars bigint not null,
   primary key (account_id, day)
 ) without rowid;
+
+create view daily_charges as
+select names.name as account_id, daily_charge_rows.day, daily_charge_rows.charged_nanodollars
+from daily_charge_rows join names on names.id = daily_charge_rows.account_id;
 
 create table daily_quota_usage (
   account_id text not null,

@@ -48,10 +48,10 @@ function ofWallet(open: CallOpened): string {
   const ofAccount =
     account === undefined
       ? "null::bigint"
-      : `coalesce((select sum(charged_nanodollars) from daily_charges
-          where account_id = given.account_id and daily_charges.day >= ${account.from}), 0)`;
+      : `coalesce((select sum(charged_nanodollars) from daily_charge_rows
+          where account_id = given.account_no and daily_charge_rows.day >= ${account.from}), 0)`;
   const figures = `select given.id_bytes as id, null::bigint as day, month, spent, reserved, held, ${ofAccount} as of_account,
-      coalesce((select balance_nanodollars from wallets where account_id = given.account_id), 0) as there
+      coalesce((select balance_nanodollars from wallet_rows where account_id = given.account_no), 0) as there
     from given,
     lateral (${sumOfOthers("hold_nanodollars", callId)}) as others,
     lateral (${latest(month)}) as paying,

@@ -29,8 +29,8 @@ export function prepareLedgerStatements(database: DatabaseSync) {
         ${Object.keys(callColumns).map((column) => `${column} = excluded.${column}`)}
         where call_rows.state = (select id from names where name = 'abandoned')`,
     ),
-    addCharge: database.prepare(addTo("daily_charges", ["account_id", "day"], ["charged_nanodollars"])),
-    moveWallet: database.prepare(addTo("wallets", ["account_id"], ["balance_nanodollars"])),
+    addCharge: database.prepare(addTo("daily_charge_rows", ["account_id", "day"], ["charged_nanodollars"])),
+    moveWallet: database.prepare(addTo("wallet_rows", ["account_id"], ["balance_nanodollars"])),
     drawQuota: database.prepare(addTo("daily_quota_usage", ["account_id", "day"], ["used_tokens"])),
     spendBudget: database.prepare(addTo("key_budget_usage", ["account_id", "key_id", "month"], ["spent_nanodollars"])),
   };
@@ -44,7 +44,7 @@ export function writeBatch(database: DatabaseSync, statements: LedgerStatements,
     for (const write of batch) {
       if (write.kind === "open") openCall(statements, write);
       else if (write.kind === "extend") extendCall(statements, write.open);
-      else if (writeEnd(statements, write)) totals.add(write);
+      else if (writeEnd(statements, write)) totals.add(write, statements.names);
     }
     totals.write(statements);
     statements.commit.run();
@@ -75,18 +75,20 @@ function extendCall({ extendCall: update, names }: LedgerStatements, open: CallO
 
 /** What a batch adds to wallets, charges and quota of a day, and budgets, so that each row is written once a batch. */
 class BatchTotals {
-  readonly #wallets = new Map<string, [string, number]>();
-  readonly #charges = new Map<string, [string, number, number]>();
+  /** By the number of the account. */
+  readonly #wallets = new Map<number, [number, number]>();
+  readonly #charges = new Map<string, [number, number, number]>();
   readonly #quotas = new Map<string, [string, number, number]>();
   readonly #budgets = new Map<string, [string, string, number, number]>();
 
-  add(end: CallEnded): void {
+  add(end: CallEnded, names: NameNumbers): void {
     const { open, chargedNanodollars, quotaTokens } = end;
     const { accountId, keyId, quotaDay, budgetMonth } = open;
     if (chargedNanodollars !== 0) {
       const day = Math.floor(open.openedAt / dayMs);
-      addRow(this.#wallets, accountId, [accountId, -chargedNanodollars]);
-      addRow(this.#charges, `${day} ${accountId}`, [accountId, day, chargedNanodollars]);
+      const account = names.of(accountId) as number;
+      addRow(this.#wallets, account, [account, -chargedNanodollars]);
+      addRow(this.#charges, `${day} ${account}`, [account, day, chargedNanodollars]);
       if (budgetMonth !== null) {
         addRow(this.#budgets, `${budgetMonth} ${keyId}`, [accountId, keyId, budgetMonth, chargedNanodollars]);
       }
@@ -105,7 +107,7 @@ class BatchTotals {
 }
 
 /** Adds to the last value of a row. */
-function addRow<Row extends [...(string | number)[], number]>(rows: Map<string, Row>, key: string, row: Row): void {
+function addRow<Key, Row extends [...(string | number)[], number]>(rows: Map<Key, Row>, key: Key, row: Row): void {
   const found = rows.get(key);
   if (found === undefined) rows.set(key, row);
   else found[found.length - 1] = (found.at(-1) as number) + (row.at(-1) as number);

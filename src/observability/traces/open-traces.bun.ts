@@ -7,6 +7,7 @@ import {
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
 import { monotonicNow } from "../../kernel/index.ts";
+import type { OtlpOptions } from "../otlp-options.ts";
 import { CallTraces } from "./call-traces.ts";
 import { boundQueue, countExports, SpanCounts } from "./span-queue.ts";
 
@@ -19,12 +20,7 @@ const exportMsMax = 5000;
 const closeMsMax = 2000;
 
 /** Options of {@link openTraces}. */
-export interface TracesOptions {
-  /** The collector's URL without `/v1/traces`. */
-  readonly endpoint: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly serviceName: string;
-  readonly version: string;
+export interface TracesOptions extends OtlpOptions {
   /** The share of calls to trace, from 0 to 1, unless the client's `traceparent` decides it. */
   readonly ratio: number;
   report(event: string, fields: Record<string, unknown>): void;

@@ -52,10 +52,11 @@ export function callAttributes(call: Call, answeredBy: Model | undefined): Attri
     "gen_ai.response.finish_reasons": run?.finishReasons,
     "gen_ai.response.time_to_first_chunk": isStreamed && firstByteMs !== undefined ? firstByteMs / 1000 : undefined,
     // OpenTelemetry counts cached tokens as input.
-    "gen_ai.usage.input_tokens": sum(...promptMeters.map((name) => meters[name])),
+    "gen_ai.usage.input_tokens": addAmounts(...promptMeters.map((name) => meters[name])),
     "gen_ai.usage.output_tokens": sumOutputTokens(meters),
     "gen_ai.usage.cache_read.input_tokens": meters.cacheReadToken,
-    "gen_ai.usage.cache_creation.input_tokens": sum(meters.cacheWriteToken, meters.cacheWrite1hToken),
+    "gen_ai.usage.cache_write.input_tokens": addAmounts(meters.cacheWriteToken, meters.cacheWrite1hToken),
+    "gen_ai.conversation.id": call.request.session,
     "modelgate.client_request_id": clientRequestId,
     "modelgate.cost_usd": costNanodollars === undefined ? undefined : costNanodollars / nanodollarsPerUsd,
     "error.type": call.errorCode,
@@ -64,7 +65,8 @@ export function callAttributes(call: Call, answeredBy: Model | undefined): Attri
   return attributes;
 }
 
-function sum(...amounts: (number | undefined)[]): number | undefined {
+/** A sum of what is known; `undefined` when nothing is. */
+export function addAmounts(...amounts: (number | undefined)[]): number | undefined {
   let total: number | undefined;
   for (const amount of amounts) if (amount !== undefined) total = (total ?? 0) + amount;
   return total;

@@ -216,7 +216,7 @@ describe("an alert", () => {
       await Promise.all([alerts.deliverDue(), second.deliverDue()]);
     }
     expect(webhook.requests.length).toBe(1);
-    await store.db.deleteFrom("wallets").execute();
+    await store.db.deleteFrom("wallet_rows").execute();
     clock.now += 10 * minute;
     await Promise.all([alerts.evaluate(), second.evaluate()]);
     await Promise.all([alerts.deliverDue(), second.deliverDue()]);

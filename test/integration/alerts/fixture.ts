@@ -10,6 +10,7 @@ import { createLog } from "../../../src/observability/log.ts";
 import { HealthLog } from "../../../src/providers/health.ts";
 import { type Providers, readHealth, SecretBox } from "../../../src/providers/index.ts";
 import { type MeasureQuery, measureCalls } from "../../../src/reports/index.ts";
+import { addCharge } from "../../support/ledger-rows.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
 import { createPlugin } from "../../unit/kernel/support.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
@@ -67,8 +68,7 @@ export async function fixture({ store: given, differences = [] }: { store?: Stor
 export async function accountWith(store: Store, email: string, nanodollars: number, now: number) {
   const account = await createAccount(store, { email }, now);
   await creditWallet(store, { accountId: account.id, nanodollars, note: "test" });
-  const charge = { account_id: account.id, day: Math.floor(now / (24 * hour)), charged_nanodollars: 1 };
-  await store.db.insertInto("daily_charges").values(charge).execute();
+  await addCharge(store, account.id, Math.floor(now / (24 * hour)), 1);
   return account;
 }
 

@@ -1,6 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { expectError } from "../../support/expect-error.ts";
+import { addCharge } from "../../support/ledger-rows.ts";
 import { twoMembers } from "../../unit/http/dashboard-http.ts";
 
 setDefaultTimeout(30_000);
@@ -26,10 +27,7 @@ test("reads entries with a running balance in pages and as CSV without formulas"
   ]);
   expect(await (await ben.get(`${api}/entries`)).json()).toMatchObject({ data: [] });
 
-  await store.db
-    .insertInto("daily_charges")
-    .values({ account_id: accountId, day: 0, charged_nanodollars: 500_000_000 })
-    .execute();
+  await addCharge(store, accountId, 0, 500_000_000);
   const [, newest] = (await (await ada.get(`${api}/entries.csv`)).text()).split("\r\n");
   // Not at the end of a day that goes on, and by the name that the page has for it.
   expect(newest).toBe(`${new Date(Math.min(86_399_999, clock.now())).toISOString()},usage,-0.5,1.5,`);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
-import { createIdempotencyKeys, type KeyedRequest, type Store } from "../../../src/db/index.ts";
+import { createIdempotencyKeys, type KeyedRequest, moveWallet, type Store } from "../../../src/db/index.ts";
 import { insertAbandoned } from "../../../src/db/open-calls.ts";
 import { createBilling } from "../../../src/ledger/index.ts";
 import { createAdmission, createSettlement } from "../ledger/admissions.ts";
@@ -90,7 +90,7 @@ test("the request of a dead process runs anew, once, unless its call was charged
   const store = await temporaryStore();
   const ledger = createBilling({ store });
   const dead = deadProcess(store);
-  await store.db.insertInto("wallets").values({ account_id: "acc_1", balance_nanodollars: 1000 }).execute();
+  await store.change((db) => moveWallet(db, "acc_1", 1000));
   const open = createAdmission({ openedAt: Date.now() });
   const settled = createAdmission({ openedAt: Date.now() });
   await ledger.admit(open);
@@ -119,7 +119,7 @@ test("the request of a dead process runs anew, once, unless its call was charged
 test("an answer that could not be stored is not run again by its own process", async () => {
   const store = await temporaryStore();
   const ledger = createBilling({ store });
-  await store.db.insertInto("wallets").values({ account_id: "acc_1", balance_nanodollars: 1000 }).execute();
+  await store.change((db) => moveWallet(db, "acc_1", 1000));
   const admission = createAdmission({ openedAt: Date.now() });
   const request = requestOf(admission.callId);
   await store.idempotencyKeys.claim(request);

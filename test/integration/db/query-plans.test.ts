@@ -115,7 +115,7 @@ test.each([
   [
     "the charges of an account since a day",
     "select sum(charged_nanodollars) from daily_charges where account_id = ? and day >= ?",
-    "daily_charges USING PRIMARY KEY",
+    "daily_charge_rows USING PRIMARY KEY",
   ],
   [
     "the calls that are not counted yet",

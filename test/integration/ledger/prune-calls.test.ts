@@ -124,7 +124,10 @@ test.each([
     "update daily_quota_usage set used_tokens = used_tokens + 1 where account_id = 'acc_2'",
     "Quota of acc_2 before day",
   ],
-  ["update daily_charges set charged_nanodollars = 1 where account_id = 'acc_2'", "Charges of acc_2 before day"],
+  [
+    "update daily_charge_rows set charged_nanodollars = 1 where account_id = (select id from names where name = 'acc_2')",
+    "Charges of acc_2 before day",
+  ],
   ["update opening_balances set charged_nanodollars = 1 where account_id = 'acc_2'", "Wallet of acc_2"],
   [
     "update key_budget_usage set spent_nanodollars = 1 where account_id = 'acc_2'",

@@ -42,11 +42,11 @@ const named = "(calls released, paid, free)";
 
 test.each([
   [
-    "update wallets set balance_nanodollars = 91",
+    "update wallet_rows set balance_nanodollars = 91",
     ["Wallet of acc_1: balance_nanodollars is 91, transactions and charges sum to 90 (calls paid)"],
   ],
   [
-    "delete from wallets",
+    "delete from wallet_rows",
     ["Wallet of acc_1: balance_nanodollars is 0, transactions and charges sum to 90 (calls paid)"],
   ],
   [
@@ -84,7 +84,7 @@ test.each([
     ],
   ],
   [
-    "update daily_charges set charged_nanodollars = 11",
+    "update daily_charge_rows set charged_nanodollars = 11",
     [`Charges of acc_1 on day ${day}: charged_nanodollars is 11, calls sum to 10 (calls paid)`],
   ],
   [

@@ -148,7 +148,9 @@ describe("POST /responses/compact", () => {
 
   test("is refused where its whole output cannot be paid, because it has no limit to lower", async () => {
     const { ask, seen, gateway } = await start(() => Response.json(compacted));
-    await gateway.store.change((db) => db.updateTable("wallets").set({ balance_nanodollars: 10_000_000 }).execute());
+    await gateway.store.change((db) =>
+      db.updateTable("wallet_rows").set({ balance_nanodollars: 10_000_000 }).execute(),
+    );
     const response = await ask("/responses/compact", { ...simple, max_output_tokens: 16 });
     expect([response.status, await response.json()]).toMatchObject([429, { error: { type: "insufficient_quota" } }]);
     expect(seen).toEqual([]);

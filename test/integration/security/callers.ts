@@ -45,7 +45,7 @@ export async function startWide(): Promise<InProcessGateway> {
     CONTENT_LOG: "selected",
     REQUESTS_PER_MINUTE: "1000",
   };
-  const log = { warn: () => undefined, dropped: 0 };
+  const log = { warn: () => undefined, dropped: 0, sendTo: () => undefined };
   const bytes = new TextEncoder().encode("a page");
   const observability = await openObservability(readConfig(env), { log, version: { version: "test" } });
   const site = { find: async () => ({ mediaType: "text/plain", plain: bytes, gzip: bytes, br: bytes }) };

@@ -58,6 +58,7 @@ describe("readConfig", () => {
       otlpEndpoint: undefined,
       otlpHeaders: undefined,
       otelServiceName: "modelgate",
+      ...{ otelMetricsExporter: "none", otelLogsExporter: "none" },
       traceRatio: 1,
       sandbox: "auto",
       proxyEnv: undefined,

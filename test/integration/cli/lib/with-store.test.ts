@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { getDatabaseFile } from "../../../../src/config/index.ts";
-import { openStore } from "../../../../src/db/index.ts";
+import { nameNumber, openStore } from "../../../../src/db/index.ts";
 import { type Bench, benchNow, makeBench, makePlugin, makeRow } from "../fixture.ts";
 
 const email = "ada@example.org";
@@ -250,7 +250,11 @@ describe("ledger verify", () => {
     const { id } = await create();
     await bench.json("wallet", "credit", "--account", email, "--usd", "5", "--note", "n");
     const store = await openStore({ file: getDatabaseFile(bench) });
-    await store.db.updateTable("wallets").set({ balance_nanodollars: 7 }).where("account_id", "=", id).execute();
+    await store.db
+      .updateTable("wallet_rows")
+      .set({ balance_nanodollars: 7 })
+      .where("account_id", "=", nameNumber(id))
+      .execute();
     await store.close();
     const { code, stdout } = await bench.run("ledger", "verify", "--json");
     expect(code).toBe(1);

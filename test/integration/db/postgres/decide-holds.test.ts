@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import type { CallOpened, Store } from "../../../../src/db/index.ts";
+import { moveWallet } from "../../../../src/db/index.ts";
 import { node, postgresTest } from "./fixture.ts";
 
 const guard = { quotaLimit: 100, minHold: 20 };
@@ -24,8 +25,7 @@ function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
   };
 }
 
-const setWallet = (store: Store, nanodollars: number) =>
-  store.db.insertInto("wallets").values({ account_id: "acc_1", balance_nanodollars: nanodollars }).execute();
+const setWallet = (store: Store, nanodollars: number) => store.change((db) => moveWallet(db, "acc_1", nanodollars));
 
 postgresTest(
   "a batch is decided in its order: each hold by what those before it left, and none below its minimum",

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import pg from "pg";
+import { moveWallet } from "../../../../src/db/index.ts";
 import { node, postgresTest } from "./fixture.ts";
 
 postgresTest("a batch of holds does not wait for the disk of PostgreSQL, and one with an end does", async () => {
@@ -33,7 +34,7 @@ postgresTest("a batch of holds does not wait for the disk of PostgreSQL, and one
 postgresTest("a hold that a crash of PostgreSQL has lost is taken anew when it is extended", async () => {
   const { store } = await node();
   const { open, extended } = holdOf();
-  await store.db.insertInto("wallets").values({ account_id: "acc_1", balance_nanodollars: 100 }).execute();
+  await store.change((db) => moveWallet(db, "acc_1", 100));
   await store.writeLedger([open]);
   await store.db.deleteFrom("open_call_rows").execute();
   expect(await store.extendHold?.(extended)).toMatchObject({ holdNanodollars: 30, available: 100 });

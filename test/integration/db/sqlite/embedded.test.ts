@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { openStore } from "../../../../src/db/index.ts";
+import { moveWallet, openStore } from "../../../../src/db/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { chargeOf } from "../facts.ts";
 import { temporaryFile, temporaryStore } from "../temporary-store.ts";
@@ -63,7 +63,7 @@ describe("the embedded store", () => {
     const before = store.revision;
     await errorOf(
       store.change(async (db) => {
-        await db.insertInto("wallets").values({ account_id: "acc_1", balance_nanodollars: 5 }).execute();
+        await moveWallet(db, "acc_1", 5);
         throw new Error("No");
       }),
     );
