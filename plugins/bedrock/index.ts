@@ -11,6 +11,7 @@ import {
 } from "modelgate/plugin";
 import current from "./catalogue.json" with { type: "json" };
 import { authorize, credential } from "./credential.ts";
+import { embeddings } from "./embeddings.ts";
 import { readFault } from "./errors.ts";
 import { isClaude, modelOptions } from "./options.ts";
 import { toConverse } from "./request.ts";
@@ -24,7 +25,7 @@ export default definePlugin({
   authorize,
   models: readModels(current),
   modelOptions,
-  handlers: { chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }), countChatTokens },
+  handlers: { chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }), countChatTokens, embeddings },
   checks: {
     chat: precheckMultimodal((request, { model, warn }) =>
       toConverse(request, { model, fetched: placeholderImages, warn }),

@@ -98,6 +98,8 @@ export function fromConverse(answer: unknown, reading: Reading, nowMs: number): 
 
 /** What an answer reports, or the last event of a stream. */
 export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
+  const { inputTextTokenCount: count } = part;
+  if (typeof count === "number") return { prompt_tokens: count, total_tokens: count };
   return (isRecord(part.usage) ? toUsage(part.usage) : undefined) ?? before;
 }
 

@@ -1,6 +1,7 @@
 import { anthropic, definePlugin, gemini, mapRequests, readModels } from "modelgate/plugin";
 import current from "./catalogue.json" with { type: "json" };
 import { authorize, credential } from "./credential.ts";
+import { embeddings, readTokens } from "./embeddings.ts";
 import { toAnthropic, toGoogle } from "./requests.ts";
 
 const google = gemini();
@@ -23,6 +24,7 @@ export default definePlugin({
     /** Where the model is asked for, whatever the credential says: its price is that of the place. */
     location: "text",
   },
-  handlers: mapRequests(google.handlers, toGoogle),
+  handlers: mapRequests({ ...google.handlers, embeddings }, toGoogle),
+  readUsage: (part, before) => readTokens(part) ?? google.readUsage?.(part, before),
   forModel: ({ upstreamId }) => (upstreamId.startsWith("claude") ? claudeParts : undefined),
 });

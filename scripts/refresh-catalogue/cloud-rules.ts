@@ -1,7 +1,15 @@
 import type { Price, Rate } from "../../src/contract/index.ts";
 import { openai } from "./openai-rules.ts";
 import { isPositive, type Listed, toRate, toTieredPrice, toTokenPrice } from "./price-list.ts";
-import { approved, type Facts, moving, ownProtocol, type ProviderRules, search } from "./provider-rules.ts";
+import {
+  approved,
+  type Facts,
+  listedFacts,
+  moving,
+  ownProtocol,
+  type ProviderRules,
+  search,
+} from "./provider-rules.ts";
 import { gemini } from "./rules.ts";
 
 const claudeOmit = ["presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "logit_bias", "seed"];
@@ -98,6 +106,24 @@ function regionalFactor(listed: Listed): number | undefined {
   return isPositive(factor) && factor !== 1 ? factor : undefined;
 }
 
+/** Vectors are asked for by `invoke`, in a form for each maker. */
+const bedrockEmbeddings: ProviderRules = {
+  ...bedrock,
+  provider: "bedrock",
+  capabilities: ["embeddings"],
+  leftOut: [
+    [/^bedrock\/|^(us-gov|apac|au|jp|in)\./, otherPlace],
+    [/^(?!((us|eu|global)\.)?(amazon\.titan-embed-text-v2|cohere\.embed))/, special],
+  ],
+  facts(id, listed) {
+    const { dimensions, ...facts } = listedFacts(listed, "embeddings");
+    // https://docs.aws.amazon.com/bedrock/latest/userguide/titan-embedding-models.html
+    if (id.includes("titan")) return { ...facts, dimensions: { default: 1024, min: 256, max: 1024 } };
+    if (id.includes("embed-v4")) return { ...facts, dimensions: { default: 1536, min: 256, max: 1536 } };
+    return { ...facts, ...(dimensions && { dimensions }), omit: ["dimensions"] };
+  },
+};
+
 const vertexPricing = "https://cloud.google.com/vertex-ai/generative-ai/pricing";
 const vertexClaude: ProviderRules = {
   provider: "vertex_ai-anthropic_models",
@@ -156,6 +182,20 @@ const vertexGemini: ProviderRules = {
   },
 };
 
+const vertexEmbeddings: ProviderRules = {
+  provider: "vertex_ai-embedding-models",
+  prefix: "",
+  idPrefix: "vertex/",
+  ownedBy: () => "google",
+  capabilities: ["embeddings"],
+  pricingUrl: vertexPricing,
+  leftOut: [[/multimodal|preview|exp|^text-embedding-004|gemini-embedding-2/, special]],
+  facts(_, listed) {
+    const { dimensions, ...facts } = listedFacts(listed, "embeddings");
+    return { ...facts, ...(dimensions && { dimensions: { ...dimensions, min: 1 } }) };
+  },
+};
+
 const azurePricing = "https://azure.microsoft.com/pricing/details/azure-openai";
 /** The list does not say it of Azure's. */
 const vectorSizes: Readonly<Record<string, number>> = {
@@ -203,6 +243,6 @@ const azureClaude: ProviderRules = {
 /** By plugin. The names of a cloud's models have its own before them: the same model costs otherwise elsewhere. */
 export const cloudRules: Readonly<Record<string, readonly ProviderRules[]>> = {
   azure: [azure, azureClaude],
-  bedrock: [bedrock],
-  vertex: [vertexGemini, vertexClaude, vertexRegionalClaude],
+  bedrock: [bedrock, bedrockEmbeddings],
+  vertex: [vertexGemini, vertexClaude, vertexRegionalClaude, vertexEmbeddings],
 };

@@ -26,7 +26,7 @@ export const Model = Type.Object(
       pattern: "^[^\\u0000-\\u001f\\u007f]*$",
       description: "What clients write in `model`, without control characters",
     }),
-    aliases: Type.Optional(names("Other names clients know; an alias is answered with this row's id")),
+    aliases: Type.Optional(names("Other names clients know; an answer has the name that was asked for")),
     upstreamId: Type.String({ minLength: 1, maxLength: 200, description: "What the provider calls it" }),
     capability: Type.Union(modelCapabilities.map((name) => Type.Literal(name))),
     endpoint: Type.Optional(

@@ -33,7 +33,7 @@ import {
 import type { UsageMeter } from "./normalize/usage.ts";
 import type { Passthrough } from "./passthrough.ts";
 import type { PoolKey } from "./routing/health.ts";
-import type { Candidate, ModelEntry, Route } from "./routing/registry.ts";
+import { type Candidate, type ModelEntry, publicNameOf, type Route } from "./routing/registry.ts";
 import type { SentRequest } from "./upstream/served.ts";
 import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
 import type { Sender } from "./upstream/upstream.ts";
@@ -296,6 +296,8 @@ export class ModelRun<C extends Capability = Capability> {
   readonly isSuccession: boolean;
   /** The model with the routes that may serve the request. */
   modelEntry: ModelEntry;
+  /** What the answer calls the model. */
+  readonly publicName: string;
   /** The request as this model takes it, lowered to what is left. */
   request: RequestOf<C>;
   readonly usageMeter: UsageMeter;
@@ -343,15 +345,16 @@ export class ModelRun<C extends Capability = Capability> {
   /** @param usageMeterOf Creates what counts its usage. */
   constructor(
     call: Call<C>,
-    { modelEntry, isSuccession }: Pick<Candidate, "modelEntry" | "isSuccession">,
+    candidate: Pick<Candidate, "modelEntry" | "isSuccession"> & Partial<Pick<Candidate, "name">>,
     { usageMeterOf, isLast = true }: { usageMeterOf(run: ModelRun<C>): UsageMeter; isLast?: boolean },
   ) {
     this.call = call;
     const { length } = call.runs;
     this.ledgerId = length === 0 ? call.id : `${call.id}-${length + 1}`;
     this.isLast = isLast;
-    this.isSuccession = isSuccession === true;
-    this.modelEntry = modelEntry;
+    this.isSuccession = candidate.isSuccession === true;
+    this.modelEntry = candidate.modelEntry;
+    this.publicName = publicNameOf(candidate);
     this.request = call.request.body;
     this.usageMeter = usageMeterOf(this);
     call.runs.push(this);

@@ -28,7 +28,7 @@ export {
   type RouteState,
 } from "./routing/build-registry.ts";
 export { type CandidateQuery, findCandidates } from "./routing/candidates.ts";
-export type { Candidates, ModelEntry, Registry, Route } from "./routing/registry.ts";
+export { type Candidates, type ModelEntry, publicNameOf, type Registry, type Route } from "./routing/registry.ts";
 export { createVirtualModel, type VirtualModel } from "./routing/virtual-models.ts";
 export type { CallDetail } from "./settlement.ts";
 export type { CallObserver, Kernel, Log } from "./types.ts";

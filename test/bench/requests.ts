@@ -99,7 +99,7 @@ async function fillPostgres(url: string, calls: number): Promise<Store> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   const indexes = `select indexname as name, indexdef as sql from pg_indexes
-    where tablename = 'call_rows' and indexname <> 'call_rows_pkey'`;
+    where tablename = 'call_rows' and indexname not in ('call_rows_pkey', 'call_rows_id_key')`;
   const run = async (sql: string) => (await client.query(sql)).rows;
   const numbersTo = (most: number) => `generate_series(1::bigint, ${most}) as c(n)`;
   for (const insert of insertNames(numbersTo)) await run(insert);

@@ -66,7 +66,15 @@ export function cannedReply(
 ): Reply {
   // Clouds speak Anthropic's protocol for Claude.
   const protocol = isClaude ? "anthropic" : plugin === "vertex" ? "gemini" : plugin;
+  if (capability === "embeddings" && plugin === "vertex") {
+    return jsonReply({ predictions: [{ embeddings: { values: vector.values, statistics: { token_count: 3 } } }] });
+  }
   switch (`${protocol} ${capability}`) {
+    case "bedrock embeddings":
+      return jsonReply({
+        ...{ embedding: vector.values, inputTextTokenCount: 3 },
+        embeddings: Array(count).fill(vector.values),
+      });
     case "bedrock chat":
       return stream ? eventStreamReply(...converseEvents) : jsonReply(converse);
     case "anthropic chat":

@@ -27,7 +27,7 @@ const zoneOptions = [
 ] as const;
 
 /** Links to the pages and the signed-in user; in a sidebar, or in a drawer on small screens. */
-export function Navigation({ me }: { me: Me }) {
+export function Navigation({ me, onSearch }: { me: Me; onSearch?: () => void }) {
   const [path] = useLocation();
   const counts = useCounts(maySeeAll(me.role));
   const leave = () => signOut().then(reloadSession, toastError);
@@ -35,6 +35,11 @@ export function Navigation({ me }: { me: Me }) {
     <div className="side">
       <Brand />
       <AccountSwitch me={me} />
+      {onSearch !== undefined && (
+        <Button look="search" icon="search" aria-keyshortcuts="Control+K" onClick={onSearch}>
+          Go to… <kbd>Ctrl K</kbd>
+        </Button>
+      )}
       <nav aria-label="Pages" className="nav">
         {listPages(me.role).map(({ title = "", pages }) => (
           <Fragment key={title}>

@@ -1,4 +1,4 @@
-import { Component, type ReactNode, useEffect, useRef, useState } from "react";
+import { Component, type ComponentType, type ReactNode, useEffect, useRef, useState } from "react";
 import { Link, Route, Switch, useLocation } from "wouter";
 import { mayAdminister, maySeeAll } from "../data/roles.ts";
 import type { Me } from "../data/session.ts";
@@ -24,13 +24,27 @@ export function Shell({ me }: { me: Me }) {
   }, [path]);
   const pages = listPages(me.role).flatMap((group) => group.pages);
   const zone = useZone();
+  const [isSearching, setSearching] = useState(false);
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => {
+      if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey)
+        return;
+      // A dialog that is open keeps the keyboard.
+      if (document.querySelector("dialog[open]") !== null) return;
+      event.preventDefault();
+      setSearching(true);
+    };
+    addEventListener("keydown", listen);
+    return () => removeEventListener("keydown", listen);
+  }, []);
   return (
     <div className="shell">
       <a className="skip" href="#content">
         Skip to content
       </a>
+      {isSearching && <LazyDialog load={() => import("./palette.tsx")} me={me} onClose={() => setSearching(false)} />}
       <aside className="side-box" aria-label="Sidebar">
-        <Navigation me={me} />
+        <Navigation me={me} onSearch={() => setSearching(true)} />
       </aside>
       <div>
         <TopBar me={me} />
@@ -72,6 +86,22 @@ class ErrorBoundary extends Component<{ children: ReactNode }, { error: unknown 
       </div>
     );
   }
+}
+
+/** A dialog whose code is loaded when it is opened first. */
+function LazyDialog<Props extends object>({
+  load,
+  ...props
+}: { load: () => Promise<{ default: ComponentType<Props> }> } & Props) {
+  const [Dialog, setDialog] = useState<ComponentType<Props>>();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: loaded once
+  useEffect(() => {
+    void load().then(
+      (module) => setDialog(() => module.default),
+      () => undefined,
+    );
+  }, []);
+  return Dialog !== undefined && <Dialog {...(props as unknown as Props)} />;
 }
 
 /** Replaces the sidebar on small screens. */

@@ -31,7 +31,7 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
           messagesInbound.open(body, {
             callId: call.id,
             envelope: createReasoningEnvelope(deps.sealKey, call.caller.accountId),
-            model: call.modelEntry.model.id,
+            model: call.publicModel ?? call.modelEntry.model.id,
             outputTokensMax: findOutputTokensMax(call),
             leaveOut: (field) => call.leaveOut(field),
           }),

@@ -18,7 +18,7 @@ export function moderationsController(deps: HttpDeps) {
     replyOnce<Static<typeof Fields>>(deps, async ({ call, body }) => {
       const request: ModerationRequest = { ...body, model: body.model ?? (model.default as string) };
       const { results } = await executeCall(deps, call, { capability: "moderation", request });
-      return jsonReply(deps, call, { id: call.id.replace(/^req_/, "modr-"), model: call.model, results });
+      return jsonReply(deps, call, { id: call.id.replace(/^req_/, "modr-"), model: call.publicModel, results });
     }),
     {
       parse: [readJsonCall(deps, { capability: "moderation", modelDefault: model.default as string }), "json"],

@@ -24,7 +24,7 @@ export function rerankController(deps: HttpDeps) {
       const request = toRerankRequest(body);
       const { results } = await executeCall(deps, call, { capability: "rerank", request });
       const tokens = call.meters.inputToken === undefined ? undefined : sumPromptTokens(call.meters);
-      const answered = { id: call.id, model: call.model as string, results, tokens, searchUnits: undefined };
+      const answered = { id: call.id, model: call.publicModel as string, results, tokens, searchUnits: undefined };
       return jsonReply(deps, call, toRerankResponse(body, request.documents, answered));
     }),
     {

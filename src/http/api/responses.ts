@@ -98,12 +98,12 @@ function cannotCompact({ modelEntry: { model } }: HttpCall): GatewayError {
 
 async function open(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, store: ResponseStore) {
   const context = await store.read(call, body);
-  const model = call.modelEntry.model.id;
+  const model = call.publicModel ?? call.modelEntry.model.id;
   return responsesInbound.open(body, {
     accountId: call.caller.accountId,
     sealKey: deps.sealKey,
     model,
-    servedModel: () => call.model ?? model,
+    servedModel: () => call.publicModel ?? model,
     now: deps.now,
     context,
     keep: (response, input) => store.put(call, response, { input, context }),

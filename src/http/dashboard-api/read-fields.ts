@@ -21,10 +21,10 @@ export function readCredit(text: string): number {
 }
 
 /** Decimal US dollars from 0 as nanodollars. @throws {GatewayError} `invalid_request` */
-export function readBudget(text: string): number {
+export function readBudget(text: string, param = "budget_usd"): number {
   const nanodollars = parseUsd(text);
   if (nanodollars !== undefined && nanodollars >= 0) return nanodollars;
-  throw invalid("budget_usd", "is not US dollars from 0 such as 5.00, at most nine decimals");
+  throw invalid(param, "is not US dollars from 0 such as 5.00, at most nine decimals");
 }
 
 /** The query of a list that is read page by page: what stands after the last entry of the page before. */

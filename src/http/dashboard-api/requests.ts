@@ -1,9 +1,10 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { emailsOf, mayAdminister, maySeeAll, type SessionUser } from "../../accounts/index.ts";
+import { emailsOf, mayAdminister, maySeeAll, readKeyNames, type SessionUser } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import {
   type LogCursor,
+  type RequestDetail,
   type RequestFilter,
   readRequest,
   readRequests,
@@ -11,7 +12,16 @@ import {
 } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { DownloadFormat } from "./download.ts";
-import { CursorQuery, idOfModel, readAccountId, readCursor, readSpan, spanFields } from "./read-fields.ts";
+import {
+  CursorQuery,
+  idOfModel,
+  nameOfModel,
+  readAccountId,
+  readBudget,
+  readCursor,
+  readSpan,
+  spanFields,
+} from "./read-fields.ts";
 import { streamRequests } from "./request-download.ts";
 import { toRequestDetailJson, toRequestJson } from "./request-json.ts";
 import { pageSize, toIso } from "./serializers.ts";
@@ -22,6 +32,11 @@ const Filter = Type.Object({
   ...spanFields,
   ...{ account: text, key: text, model: text, plugin: text, session: text, tag: text, text },
   protocol: Type.Optional(Type.String({ minLength: 1, maxLength: 32 })),
+  error: Type.Optional(Type.String({ pattern: "^[a-z_]{1,60}$", title: "an error code" })),
+  /** At least so long, in milliseconds. */
+  duration: Type.Optional(Type.String({ pattern: "^\\d{1,9}$", title: "milliseconds" })),
+  /** At least so dear by list price, in dollars. */
+  cost: Type.Optional(Type.String({ minLength: 1, maxLength: 30 })),
   status: Type.Optional(Type.String({ pattern: "^(ok|failed|refused|running|[1-5]xx|[1-5]\\d\\d)$" })),
 });
 const PageQuery = Type.Composite([Filter, CursorQuery]);
@@ -63,8 +78,34 @@ export function requestsController(deps: HttpDeps) {
       // Viewers see no prompts.
       const viewer = { accountId: user.accountId, personId: user.ownAccountId, seesAll: mayAdminister(user.role) };
       const hasContent = user.role !== "viewer" && (await deps.contentLog.has(viewer, id));
-      return { ...toRequestDetailJson(request, { emails, seesWords: viewer.seesAll }), has_content: hasContent };
+      const keyNames = await readKeyNames(store, [request.key_id]);
+      return {
+        ...toRequestDetailJson(request, { emails, seesWords: viewer.seesAll }),
+        key_name: keyNames.get(request.key_id) ?? null,
+        model_name: request.model && (nameOfModel(deps.kernel, request.model) ?? null),
+        /** The runs of the same call by other models, before or after this one, this one included; one where there was no fallback. */
+        runs: await readRuns(deps, request),
+        has_content: hasContent,
+      };
     });
+}
+
+/** Models that one call tries at most, each with an id of its own. */
+const runsMax = 10;
+
+/** A call that fell back to another model goes on under its id with a number behind it. */
+async function readRuns({ store, kernel }: HttpDeps, { id, account_id: accountId }: RequestDetail) {
+  const base = id.replace(/-\d{1,2}$/, "");
+  const runs: RequestDetail[] = [];
+  for (let place = 1; place <= runsMax; place++) {
+    const run = await readRequest(store, place === 1 ? base : `${base}-${place}`, accountId);
+    if (run === undefined && place > 1) break;
+    if (run !== undefined) runs.push(run);
+  }
+  return runs.map(({ model, route, status, state, error_code, duration_ms, ...run }) => ({
+    ...{ id: run.id, model: model && (nameOfModel(kernel, model) ?? model), plugin: route, status },
+    ...{ state: state ?? "refused", error_code, duration_ms },
+  }));
 }
 
 function seesAll({ role }: SessionUser): boolean {
@@ -80,6 +121,9 @@ async function readFilter(deps: HttpDeps, user: SessionUser, query: Static<typeo
     accountId: await readAccount(deps, user, query),
     ...{ keyId, model, route, protocol, session, tag },
     status: status === undefined ? undefined : toStatusFilter(status),
+    errorCode: query.error,
+    durationMsMin: query.duration === undefined ? undefined : Number(query.duration),
+    costNanodollarsMin: query.cost === undefined ? undefined : readBudget(query.cost, "cost"),
     text: query.text,
   };
 }

@@ -1,5 +1,13 @@
 import type { Caller, Capability, Meters } from "../../contract/index.ts";
-import type { Call, Candidates, ClientRequest, ModelEntry, Passthrough, RequestOf } from "../../kernel/index.ts";
+import {
+  type Call,
+  type Candidates,
+  type ClientRequest,
+  type ModelEntry,
+  type Passthrough,
+  publicNameOf,
+  type RequestOf,
+} from "../../kernel/index.ts";
 import type { Inbound } from "../../protocols/inbound.ts";
 import type { CallMemory } from "../memory/call-memory.ts";
 import type { Clients } from "./client-address.ts";
@@ -97,6 +105,12 @@ export class HttpCall {
   /** The public id of that model; absent where it is not known to exist. */
   get model(): string | undefined {
     return this.execution?.run?.model ?? this.candidates?.[0].modelEntry.model.id;
+  }
+
+  /** What the answer calls that model; absent where it is not known to exist. */
+  get publicModel(): string | undefined {
+    const first = this.candidates?.[0];
+    return this.execution?.run?.publicName ?? (first && publicNameOf(first));
   }
 
   /** How it is recorded. Final once it has ended. */

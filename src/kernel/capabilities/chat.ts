@@ -133,7 +133,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       run: passthrough === undefined ? openChat : createOpener(passthrough, openChat),
     });
     if ("readUsage" in opened) return sendPassthrough(kernel, run, opened);
-    const head = createAnswerHead(id, run.model, openedAt);
+    const head = createAnswerHead(id, run.publicName, openedAt);
     if (opened.completion !== undefined && sink === undefined) {
       return finishCompletion(kernel, run, normalizeCompletion(opened.completion, head));
     }

@@ -74,7 +74,7 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
     const reported = answer.usage?.prompt_tokens;
     if (isReportable(reported) && reported > 0) usageMeter.report({ inputToken: reported });
     const { inputToken } = (await usageMeter.count()).meters;
-    return toList(answer, run.model, inputToken as number);
+    return toList(answer, run.publicName, inputToken as number);
   },
 };
 

@@ -210,7 +210,7 @@ class PassthroughReader {
 
   /** Gives the answer the model's public name. */
   #rename(head: WirePart): boolean {
-    const name = this.#run.model;
+    const name = this.#run.publicName;
     if (typeof head.model !== "string" || head.model === name) return false;
     head.model = name;
     return true;

@@ -47,6 +47,11 @@ export interface Candidate {
   readonly speeds?: Speeds | undefined;
 }
 
+/** What a client calls the model that answers: the name it asked for where that is one of the model's names, else the id. */
+export function publicNameOf({ name, modelEntry: { model } }: { name?: string; modelEntry: ModelEntry }): string {
+  return name !== undefined && model.aliases?.includes(name) === true ? name : model.id;
+}
+
 /** The models that may serve a call, the first to be tried first. */
 export type Candidates = readonly [Candidate, ...Candidate[]];
 

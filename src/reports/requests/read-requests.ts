@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import { callKeyOfTime, type Store, toCallKey } from "../../db/index.ts";
 import {
   detailColumns,
+  filterColumns,
   hasColumn,
   idColumn,
   idValue,
@@ -99,14 +100,21 @@ export async function readRefusalReasons(
 }
 
 /** Those that may have what is asked for. */
-function toTables({ status, route, protocol, tag }: RequestFilter): LogTable[] {
-  if (status === "refused") return ["refusals"];
-  const asked = { route, protocol, tag, status: status === "running" ? undefined : status };
+function toTables({ status, route, protocol, tag, ...filter }: RequestFilter): LogTable[] {
+  const { errorCode: error_code, durationMsMin: duration_ms, costNanodollarsMin: cost_nanodollars } = filter;
+  const figures = { error_code, duration_ms, cost_nanodollars };
+  const asked = { route, protocol, tag, ...figures, status: isOfTable(status) ? undefined : status };
   const columns = Object.entries(asked).flatMap(([column, value]) => (value === undefined ? [] : [column]));
-  const tables: LogTable[] = status === "running" ? ["open_calls"] : ["open_calls", "calls", "refusals"];
+  const tables: LogTable[] =
+    status === "running" ? ["open_calls"] : status === "refused" ? ["refusals"] : ["open_calls", "calls", "refusals"];
   return tables.filter(
     (table) => columns.every((column) => hasColumn(table, column)) && !(table === "refusals" && status === "ok"),
   );
+}
+
+/** Whether it is said by the table in which a request stands. */
+function isOfTable(status: RequestFilter["status"]): boolean {
+  return status === "running" || status === "refused";
 }
 
 /** Calls that run are read before the others: one that ends meanwhile is then found twice, and not missed. */
@@ -165,7 +173,8 @@ const byTime = (table: LogTable) => sql`opened_at desc, ${idColumn(table)} desc`
 
 /**
  * The rows of one table. What an index finds, newest first, is cut before the other conditions are looked at: `limit` in
- * a subquery keeps both engines from choosing another index, and the outer query reads it in its order.
+ * a subquery keeps both engines from choosing another index. Of the rows that are looked at only what the conditions ask
+ * for is read, because the names of a call are looked up one by one.
  */
 async function readScanned(
   { db }: LogStore,
@@ -177,9 +186,11 @@ async function readScanned(
   if (others.length === 0) {
     return { rows: (await sql<LoggedRequest>`select ${columns} ${from} limit ${sql.lit(limit)}`.execute(db)).rows };
   }
+  const id = idColumn(table);
   const { rows } = await sql<LoggedRequest>`
-    select ${columns} from (select * ${from} limit ${sql.lit(scannedMax)}) as scanned
-    where ${and(others)} limit ${sql.lit(limit)}`.execute(db);
+    select ${columns} from ${sql.table(table)} where ${id} in (
+      select ${id} from (select ${filterColumns(table)} ${from} limit ${sql.lit(scannedMax)}) as scanned
+      where ${and(others)} limit ${sql.lit(limit)}) order by ${order}`.execute(db);
   if (rows.length === limit) return { rows };
   const [end] = (
     await sql<{ opened_at: number; id: string }>`

@@ -85,3 +85,14 @@ export function isOf(table: LogTable, owner: "account" | "key", id: string): Raw
   if (table === "refusals") return sql`${sql.ref(`${owner}_id`)} = ${id}`;
   return sql`${sql.ref(`${owner}_no`)} = ${nameNumber(id)}`;
 }
+
+/** What a filter looks at row by row. */
+const filtered = ["opened_at", "session", "tag", "status", "model", "protocol", "route", "client_request_id"];
+
+/** The columns that conditions of a filter ask for. */
+export function filterColumns(table: LogTable): RawBuilder<unknown> {
+  const numbers = table === "calls" ? ["account_no", "key_no", "error_no"] : ["account_no", "key_no"];
+  const owners = table === "refusals" ? ["account_id", "key_id", "error_code"] : ["id_bytes", ...numbers];
+  const names = ["id", ...owners, ...filtered.filter((name) => hasColumn(table, name))];
+  return sql.join(names.map((name) => sql.ref(name)));
+}

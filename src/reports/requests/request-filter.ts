@@ -14,6 +14,11 @@ export interface RequestFilter {
   readonly session?: string | undefined;
   readonly tag?: string | undefined;
   readonly status?: StatusFilter | undefined;
+  readonly errorCode?: string | undefined;
+  /** At least so long, in milliseconds. */
+  readonly durationMsMin?: number | undefined;
+  /** At least so dear, by list price. */
+  readonly costNanodollarsMin?: number | undefined;
   /** A part of the request's id, or of the client's own. */
   readonly text?: string | undefined;
 }
@@ -53,6 +58,9 @@ export function toConditions(
     ...equals("model", filter.model),
     ...equals("protocol", filter.protocol),
     ...equals("route", filter.route),
+    ...equals("error_code", filter.errorCode),
+    ...(filter.durationMsMin === undefined ? [] : [sql`duration_ms >= ${filter.durationMsMin}`]),
+    ...(filter.costNanodollarsMin === undefined ? [] : [sql`cost_nanodollars >= ${filter.costNanodollarsMin}`]),
     ...toStatus(status),
     ...toText(table, filter.text),
   ];

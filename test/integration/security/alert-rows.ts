@@ -16,7 +16,16 @@ interface Parts<Row> {
 export function alertRows<Row>(
   { session, own, admin, owner, forTeam }: Parts<Row>,
   newChannel: (owner: "member" | "gateway") => Promise<string>,
+  newMetricRule: (rule: object) => Promise<string>,
 ): Record<string, Row> {
+  const rule = {
+    name: "errors",
+    metric: "error_rate",
+    scope: "gateway",
+    comparison: "above",
+    threshold: "5",
+    minutes: 60,
+  };
   return {
     "GET /dashboard/api/alerts": session(200),
     "PUT /dashboard/api/alerts/rules/:id": forTeam(
@@ -28,6 +37,11 @@ export function alertRows<Row>(
     "DELETE /dashboard/api/alerts/channels/:id": forTeam(own(200, { id: () => newChannel("member") }), 403),
     "POST /dashboard/api/alerts/channels/:id/test": forTeam(own(200, { id: () => newChannel("member") }), 403),
     "GET /dashboard/api/admin/alerts": admin(200),
+    // No such alert is there.
+    "POST /dashboard/api/admin/alerts/mute": admin(404, { body: { id: "disk_full", hours: 1 } }),
+    "POST /dashboard/api/admin/alerts/metric-rules": admin(200, { body: rule }),
+    "PUT /dashboard/api/admin/alerts/metric-rules/:id": admin(200, { id: () => newMetricRule(rule), body: rule }),
+    "DELETE /dashboard/api/admin/alerts/metric-rules/:id": admin(200, { id: () => newMetricRule(rule) }),
     "PUT /dashboard/api/admin/alerts/rules/:id": admin(200, { id: () => "budget", body: { enabled: true } }),
     "POST /dashboard/api/admin/alerts/webhooks": admin(200, { body: { url: "https://hooks.example.com/a" } }),
     "POST /dashboard/api/admin/alerts/emails": admin(200, { body: { to: ["ops@example.com"] } }),

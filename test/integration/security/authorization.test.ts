@@ -181,7 +181,16 @@ const rows: Record<string, Row> = {
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
   ...teamRows({ session, own, admin, ownSignIn, forTeam }, { store: () => gateway.store, ids: () => ids }),
   "POST /dashboard/api/invitations/team": open(404, { body: { token: "unknown" } }),
-  ...alertRows({ session, own, admin, owner, forTeam }, (who) => addDeadChannel(gateway, ids.member, who)),
+  ...alertRows(
+    { session, own, admin, owner, forTeam },
+    (who) => addDeadChannel(gateway, ids.member, who),
+    (rule) => newOf("POST /dashboard/api/admin/alerts/metric-rules", "admin", rule),
+  ),
+  "GET /dashboard/api/admin/api-keys/file.csv": admin(200),
+  "POST /dashboard/api/admin/api-keys/of/:account": admin(200, { id: () => ids.member, body: { name: "new" } }),
+  "PATCH /dashboard/api/admin/api-keys/:id": admin(200, { id: newRotatable, body: { name: "changed" } }),
+  "POST /dashboard/api/admin/api-keys/:id/rotate": admin(200, { id: newRotatable, body: {} }),
+  "DELETE /dashboard/api/admin/api-keys/:id": admin(200, { id: newRotatable }),
   "POST /dashboard/api/admin/accounts": admin(200, { body: () => ({ email: `${crypto.randomUUID()}@example.org` }) }),
   "POST /dashboard/api/admin/accounts/:id/invite": admin(200, { id: newAccount }),
   "POST /dashboard/api/admin/accounts/:id/credit": admin(200, { id: newAccount, body: { usd: "1.00", note: "test" } }),
@@ -223,10 +232,11 @@ const pages = [
 ];
 const docsFiles = ["swagger-ui.css", "swagger-ui.js", "page.css", "icon.svg", "start.js"].map((name) => `docs/${name}`);
 for (const path of [...pages, ...docsFiles, "favicon.ico", "healthz", "readyz"]) rows[`GET /${path}`] = open(200);
-const adminLists = "accounts audit audit.csv audit.jsonl vouchers plugins catalogue catalogue/files live settings";
+const adminLists =
+  "accounts accounts.csv api-keys attention audit audit.csv audit.jsonl vouchers catalogue catalogue/files health home live settings";
 for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
 const ownLists =
-  "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions statistics";
+  "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions statistics statistics.csv status wallet";
 for (const path of ownLists.split(" ")) rows[`GET /dashboard/api/${path}`] = session(200);
 
 beforeAll(async () => {

@@ -25,6 +25,8 @@ export function providerRoutes<Row>(
     [`POST ${path}`]: admin(200, { body }),
     // The environment sets SANDBOX.
     [`POST ${path}/sandbox`]: admin(409, { body: { setting: "on" } }),
+    // What cannot be reached is an answer of the test, not of the route.
+    [`POST ${path}/test`]: admin(200, { body: () => ({ ...body(), key: "provider-key" }) }),
     [`PATCH ${path}/:id`]: admin(200, { id: builtIn, body: { enabled: true } }),
     [`DELETE ${path}/:id`]: admin(200, { id: newProvider }),
     // It has no key.

@@ -5,7 +5,22 @@ import { refreshMs } from "../../data/session.ts";
 
 /** The filters of the API, as they stand in the address of the page. */
 export const filterNames = [
-  ...["from", "until", "account", "key", "model", "plugin", "protocol", "status", "session", "tag", "text"],
+  ...[
+    "from",
+    "until",
+    "account",
+    "key",
+    "model",
+    "plugin",
+    "protocol",
+    "status",
+    "error",
+    "duration",
+    "cost",
+    "session",
+    "tag",
+    "text",
+  ],
 ] as const;
 
 export type FilterName =
@@ -17,6 +32,9 @@ export type FilterName =
   | "plugin"
   | "protocol"
   | "status"
+  | "error"
+  | "duration"
+  | "cost"
   | "session"
   | "tag"
   | "text";

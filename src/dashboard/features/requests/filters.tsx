@@ -1,5 +1,5 @@
 import { type FormEvent, useId, useState } from "react";
-import { listRanges } from "../../data/time-range.ts";
+import { listRanges, readChartSpan } from "../../data/time-range.ts";
 import { Button } from "../../kit/button.tsx";
 import { Select, SelectField } from "../../kit/field.tsx";
 import { LateField, SpanFields, useDraft } from "../../kit/filters.tsx";
@@ -7,6 +7,7 @@ import { Icon } from "../../kit/icon.tsx";
 import type { ChangeParams } from "../../kit/url-state.ts";
 import { useKeys } from "../keys/api.ts";
 import { useModels } from "../models/api.ts";
+import { useStatistics } from "../statistics/api.ts";
 
 const statuses = [
   ["", "Any status"],
@@ -25,7 +26,15 @@ const protocols = [
   ["messages", "Messages"],
 ] as const;
 /** The filters behind "More filters". */
-const more = ["key", "model", "plugin", "protocol", "session", "tag", "account", "from", "until"] as const;
+const more = [
+  ...(["key", "model", "plugin", "protocol", "error", "duration", "cost"] as const),
+  ...(["session", "tag", "account", "from", "until"] as const),
+] as const;
+/** Why requests fail most often; any other code can be typed. */
+const errorCodes = [
+  ...["insufficient_balance", "quota_exceeded", "budget_exceeded", "rate_limit_exceeded", "model_not_found"],
+  ...["model_not_allowed", "invalid_request", "context_length_exceeded", "upstream_error", "upstream_timeout"],
+];
 
 interface FiltersProps {
   params: URLSearchParams;
@@ -88,12 +97,36 @@ function MoreFilters({ id, params, isAdmin, onChange }: FiltersProps & { id: str
           <option key={model.id} value={model.name} />
         ))}
       </datalist>
-      <LateField label="Plugin" {...text("plugin")} />
+      <LateField label="Provider" list={`${id}-plugins`} {...text("plugin")} />
+      <Suggestions id={`${id}-plugins`} group="plugin" />
       <SelectField label="Protocol" options={protocols} {...text("protocol")} />
+      <LateField label="Error code" list={`${id}-errors`} {...text("error")} />
+      <datalist id={`${id}-errors`}>
+        {errorCodes.map((code) => (
+          <option key={code} value={code} />
+        ))}
+      </datalist>
+      <LateField label="Slower than (ms)" inputMode="numeric" {...text("duration")} />
+      <LateField label="Dearer than (USD)" inputMode="decimal" {...text("cost")} />
       <LateField label="Session" {...text("session")} />
-      <LateField label="Tag" {...text("tag")} />
+      <LateField label="Tag" list={`${id}-tags`} {...text("tag")} />
+      <Suggestions id={`${id}-tags`} group="tag" />
       <SpanFields {...{ params, onChange }} />
     </div>
+  );
+}
+
+/** The values of the last 30 days that a field may be filled with, the most frequent first. */
+function Suggestions({ id, group }: { id: string; group: "plugin" | "tag" }) {
+  const { from, to } = readChartSpan(new URLSearchParams(), Date.now());
+  const { data } = useStatistics({ from, to, interval: "day", group_by: group, metric: "requests" });
+  const values = data?.groups.map(({ value }) => value).filter((value) => value !== "" && value !== "*") ?? [];
+  return (
+    <datalist id={id}>
+      {values.map((value) => (
+        <option key={value} value={value} />
+      ))}
+    </datalist>
   );
 }
 
@@ -110,7 +143,7 @@ function TextSearch({ value, onText }: { value: string; onText: (text: string) =
         className="input"
         type="search"
         aria-label="Request ID"
-        placeholder="Request ID, or the client's own"
+        placeholder="Request ID, ours or the client's"
         maxLength={200}
         value={draft}
         onChange={(event) => setDraft(event.target.value)}

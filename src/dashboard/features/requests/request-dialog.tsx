@@ -1,4 +1,6 @@
 import type { ReactNode } from "react";
+import { Link } from "wouter";
+import { useBaseUrl } from "../../data/api.ts";
 import { meterNames, meters } from "../../data/meters.ts";
 import { formatCount, formatMs, formatSecond } from "../../format.ts";
 import { LinkButton } from "../../kit/button.tsx";
@@ -6,6 +8,7 @@ import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog, DialogContent } from "../../kit/dialog.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { Usd } from "../../kit/page.tsx";
+import { createSnippet } from "../connect/snippets.ts";
 import { maskKey } from "../keys/api.ts";
 import { capabilityNames } from "../models/api.ts";
 import { type RequestDetail, useRequest } from "./api.ts";
@@ -22,7 +25,7 @@ interface RequestDialogProps {
 /** All that is known of one request. */
 export function RequestDialog({ id, isAdmin, onChange, onClose }: RequestDialogProps) {
   const request = useRequest(id);
-  const filterBy = (name: string, value: string) => onChange({ [name]: value, request: "" });
+  const filterBy = (name: string, value: string) => onChange({ request: "", [name]: value });
   return (
     <Dialog title="Request" description={<span className="mono break">{id}</span>} isWide onClose={onClose}>
       <DialogContent label="Close" onClose={onClose}>
@@ -43,13 +46,23 @@ function Detail({
   isAdmin: boolean;
   filterBy: (name: string, value: string) => void;
 }) {
+  const baseUrl = useBaseUrl();
+  const name = detail.model_name ?? detail.model ?? "";
   const { requests, error, failed_attempts: attempts, ignored, lowered, warnings, session, tag } = detail;
   return (
     <>
       {error !== null && <Callout tone="warn">{error}</Callout>}
       <div className="row">
         <CallStatus call={detail} />
-        <CopyButton text={detail.id} label="Copy request ID" />
+        <CopyButton text={detail.id} label="Copy request ID" shown="Copy request ID" />
+        {detail.model !== null && detail.capability === "chat" && (
+          <>
+            <CopyButton text={toCurl(detail, baseUrl)} label="Copy as curl" shown="Copy as curl" />
+            <Link className="btn btn-small" href={`/playground?model=${encodeURIComponent(name)}`}>
+              Open in playground
+            </Link>
+          </>
+        )}
       </div>
       {requests > 1 && (
         <p className="soft">
@@ -58,7 +71,13 @@ function Detail({
       )}
       <dl className="facts">
         <Fact name="Time">{detail.at && formatSecond(detail.at)}</Fact>
-        <Fact name="Model">{detail.model}</Fact>
+        <Fact name="Model">
+          {detail.model && (
+            <Link href={`/models?model=${encodeURIComponent(detail.model_name ?? detail.model)}`}>
+              {detail.model_name ?? detail.model}
+            </Link>
+          )}
+        </Fact>
         <Fact name="Endpoint">{detail.endpoint}</Fact>
         <Fact name="Capability">
           {detail.capability && `${capabilityNames[detail.capability]}${detail.stream ? ", streamed" : ""}`}
@@ -72,7 +91,10 @@ function Detail({
           </Fact>
         )}
         <Fact name="API key">
-          <LinkButton onClick={() => filterBy("key", detail.key_id)}>{maskKey(detail.key_id)}</LinkButton>
+          <LinkButton onClick={() => filterBy("key", detail.key_id)}>
+            {detail.key_name ?? maskKey(detail.key_id)}
+          </LinkButton>{" "}
+          <span className="faint mono">{maskKey(detail.key_id)}</span>
         </Fact>
         <Fact name="Session">
           {session && <LinkButton onClick={() => filterBy("session", session)}>{session}</LinkButton>}
@@ -93,7 +115,7 @@ function Detail({
         <Fact name="Node">{detail.node}</Fact>
       </dl>
       {detail.has_content && <ContentPanel request={detail} />}
-      {attempts.length > 0 && <Attempts attempts={attempts} />}
+      {(attempts.length > 0 || detail.runs.length > 1) && <Timeline detail={detail} filterBy={filterBy} />}
       {warnings.length > 0 && (
         <div>
           <h3>Warnings of the plugin</h3>
@@ -108,21 +130,58 @@ function Detail({
   );
 }
 
-function Attempts({ attempts }: { attempts: RequestDetail["failed_attempts"] }) {
+/** What the client sent, as far as the log knows it: the prompt is not kept. */
+function toCurl({ model, model_name: name }: RequestDetail, baseUrl: string): string {
+  return createSnippet("curl", { baseUrl, key: "YOUR_API_KEY", model: name ?? model ?? "" });
+}
+
+/** The attempts at providers in their order, and the models that a call fell back to, as one story. */
+function Timeline({ detail, filterBy }: { detail: RequestDetail; filterBy: (name: string, value: string) => void }) {
+  const { failed_attempts: attempts, runs, id } = detail;
+  const place = runs.findIndex((run) => run.id === id);
   return (
     <div>
-      <h3>Failed attempts</h3>
+      <h3>Attempts</h3>
       <ol className="attempts">
-        {attempts.map(({ route, error, status, duration_ms, message }, place) => (
+        {runs.slice(0, Math.max(0, place)).map((run) => (
+          <Run key={run.id} run={run} filterBy={filterBy} />
+        ))}
+        {attempts.map(({ route, error, status, duration_ms, message }, attempt) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the list does not change
-          <li key={place}>
+          <li key={attempt}>
             <strong>{route}</strong> <span className="badge is-bad">{[status, error].filter(Boolean).join(" ")}</span>{" "}
             <span className="faint">after {formatMs(duration_ms)}</span>
             {message !== null && <p className="soft break">{message}</p>}
           </li>
         ))}
+        <li>
+          <strong>{detail.route ?? "no provider"}</strong> <CallStatus call={detail} />{" "}
+          <span className="faint">{formatMs(detail.duration_ms)} in all</span>
+        </li>
+        {runs.slice(place + 1).map((run) => (
+          <Run key={run.id} run={run} filterBy={filterBy} />
+        ))}
       </ol>
     </div>
+  );
+}
+
+/** Another model by which the same call was tried. */
+function Run({
+  run: { id, model, plugin, status, error_code },
+  filterBy,
+}: {
+  run: RequestDetail["runs"][number];
+  filterBy: (name: string, value: string) => void;
+}) {
+  return (
+    <li>
+      <LinkButton onClick={() => filterBy("request", id)}>{model ?? id}</LinkButton>{" "}
+      <span className={error_code === null ? "badge is-good" : "badge is-bad"}>
+        {[status, error_code].filter(Boolean).join(" ")}
+      </span>{" "}
+      <span className="faint">another model of the same call{plugin === null ? "" : `, at ${plugin}`}</span>
+    </li>
   );
 }
 

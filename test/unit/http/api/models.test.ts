@@ -142,6 +142,16 @@ describe("GET /models", () => {
     expect(data[0]).toMatchObject({ id: "famA-4o-mini", display_name: "gpt-4o-mini" });
   });
 
+  test("is called in an answer as the client called it", async () => {
+    const models = [{ ...chatModel, id: "famA-4o-mini", upstreamId: "gpt-4o-mini", aliases: ["gpt-4o-mini"] }];
+    const http = httpOf([createPlugin({ chat: () => Promise.resolve(completionOf("Hi")) }, { models })]);
+    for (const model of ["gpt-4o-mini", "famA-4o-mini"]) {
+      const body = { model, messages: [{ role: "user", content: "Hi" }] };
+      const response = await http.post("chat/completions", body);
+      expect(await response.json()).toMatchObject({ model });
+    }
+  });
+
   test.each(["nobody", "a/b/c", "%zz", "constructor"])("answers 404 for %s", async (name) => {
     await expectError(await ask(`models/${name}`), { status: 404, code: "model_not_found", param: "model" });
   });

@@ -1,0 +1,149 @@
+import { useDeferredValue, useId, useState } from "react";
+import useSWR from "swr";
+import { useLocation } from "wouter";
+import { api, request } from "../data/api.ts";
+import { maySeeAll } from "../data/roles.ts";
+import type { Me } from "../data/session.ts";
+import { useModels } from "../features/models/api.ts";
+import { Modal } from "../kit/dialog.tsx";
+import { Icon, type IconName } from "../kit/icon.tsx";
+import { listPages } from "./pages.tsx";
+
+interface Hit {
+  readonly path: string;
+  readonly name: string;
+  /** What kind of thing it is, or more about it. */
+  readonly note: string;
+  readonly icon: IconName;
+}
+
+const hitsMax = 12;
+/** Shorter words fit too much. */
+const searchedLengthMin = 2;
+
+/** Goes to any page, model, request, account or key by a part of its name. */
+export default function Palette({ me, onClose }: { me: Me; onClose: () => void }) {
+  const [, navigate] = useLocation();
+  const [text, setText] = useState("");
+  const [chosen, setChosen] = useState(0);
+  const id = useId();
+  const hits = useHits(me, useDeferredValue(text.trim()));
+  const open = (hit: Hit | undefined) => {
+    if (hit === undefined) return;
+    onClose();
+    navigate(hit.path);
+  };
+  const move = (by: number) => setChosen((place) => Math.max(0, Math.min(hits.length - 1, place + by)));
+  return (
+    <Modal className="dialog palette" aria-label="Go to" onClose={onClose}>
+      <div className="dialog-body">
+        <input
+          className="input"
+          type="search"
+          role="combobox"
+          aria-label="Go to a page, model, request, account or key"
+          aria-expanded={hits.length > 0}
+          aria-controls={id}
+          aria-activedescendant={hits.length > 0 ? `${id}-${chosen}` : undefined}
+          placeholder="Page, model, request ID…"
+          maxLength={200}
+          value={text}
+          onChange={(event) => {
+            setText(event.target.value);
+            setChosen(0);
+          }}
+          onKeyDown={(event) => {
+            if (event.key === "ArrowDown") move(1);
+            else if (event.key === "ArrowUp") move(-1);
+            else if (event.key === "Enter") open(hits[chosen]);
+            else return;
+            event.preventDefault();
+          }}
+        />
+        <div id={id} role="listbox" aria-label="Results" className="palette-hits">
+          {hits.map((hit, place) => (
+            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field
+            // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field
+            <div
+              key={`${hit.path} ${hit.name}`}
+              id={`${id}-${place}`}
+              role="option"
+              aria-selected={place === chosen}
+              onClick={() => open(hit)}
+            >
+              <Icon name={hit.icon} size={16} />
+              <span className="cut">{hit.name}</span>
+              <span className="faint cut">{hit.note}</span>
+            </div>
+          ))}
+        </div>
+        {text.trim() !== "" && hits.length === 0 && (
+          <p className="faint" role="status">
+            Nothing fits.
+          </p>
+        )}
+      </div>
+    </Modal>
+  );
+}
+
+function useHits(me: Me, text: string): readonly Hit[] {
+  const query = text.toLowerCase();
+  const { data: models } = useModels();
+  const isSearched = query.length >= searchedLengthMin;
+  const { data: found } = useSWR(isSearched ? ["palette", text] : null, () => search(me, text), {
+    keepPreviousData: false,
+    dedupingInterval: 5000,
+  });
+  const pages = listPages(me.role)
+    .flatMap((group) => group.pages)
+    .map(({ path, name, icon }): Hit => ({ path, name, icon, note: "page" }));
+  const settings: Hit = { path: "/settings", name: "Account settings", icon: "settings", note: "page" };
+  const modelHits = (models?.data ?? []).map(
+    ({ name, ownedBy }): Hit => ({
+      path: `/models?model=${encodeURIComponent(name)}`,
+      name,
+      icon: "models",
+      note: `model of ${ownedBy}`,
+    }),
+  );
+  const fits = ({ name }: Hit) => name.toLowerCase().includes(query);
+  const local = [...pages, settings].filter(fits);
+  return [...local, ...(isSearched ? modelHits.filter(fits) : []), ...(found ?? [])].slice(0, hitsMax);
+}
+
+/** Requests by their id or that of the client; accounts and keys for those who see all. */
+async function search(me: Me, text: string): Promise<Hit[]> {
+  const isId = /^[\w-]{6,}$/.test(text);
+  const [requests, accounts, keys] = await Promise.all([
+    isId ? request(api.requests.get({ query: { text } })) : undefined,
+    maySeeAll(me.role) ? request(api.admin.accounts.get({ query: { search: text } })) : undefined,
+    maySeeAll(me.role) ? request(api.admin["api-keys"].get({ query: { search: text, state: "all" } })) : undefined,
+  ]);
+  return [
+    ...(accounts?.data ?? []).slice(0, 5).map(
+      ({ id, email, name }): Hit => ({
+        path: `/admin/accounts/${id}`,
+        name: email,
+        icon: "accounts",
+        note: name ?? "account",
+      }),
+    ),
+    ...(keys?.data ?? []).slice(0, 5).map(
+      ({ id, name, email }): Hit => ({
+        path: `/admin/api-keys?state=all&search=${encodeURIComponent(id)}`,
+        name,
+        icon: "key",
+        note: `key of ${email}`,
+      }),
+    ),
+    ...(requests?.data ?? []).slice(0, 3).map(
+      ({ id, model }): Hit => ({
+        path: `/requests?request=${encodeURIComponent(id)}`,
+        name: id,
+        icon: "list",
+        note: `request${model === null ? "" : ` to ${model}`}`,
+      }),
+    ),
+  ];
+}
