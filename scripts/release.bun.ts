@@ -3,10 +3,11 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { buildCommand, type ReleaseTarget, releaseTargets, root } from "./build.bun.ts";
 import { createSbom } from "./sbom.bun.ts";
+import { finishRelease } from "./sign-release.ts";
 
 /**
- * Builds the files of a release: a binary for each platform, the software bill of materials and the SHA256SUMS of all:
- * `bun run release [--only linux-x64,darwin-arm64] [folder]`. The Bun of each platform is an npm package of the same
+ * Builds the files of a release: a binary for each platform, the software bill of materials, the provenance and the SHA256SUMS
+ * of all, signed where RELEASE_KEY names the file of an Ed25519 key: `bun run release [--only linux-x64,darwin-arm64] [folder]`. The Bun of each platform is an npm package of the same
  * version; bun.lock pins it with its hash.
  */
 const sbomName = "modelgate.cdx.json";
@@ -24,11 +25,17 @@ try {
     process.stdout.write(stdout);
   }
   writeFileSync(join(folder, sbomName), await createSbom());
-  const lines = [...names, sbomName].map(async (name) => {
-    const bytes = await Bun.file(join(folder, name)).arrayBuffer();
-    return `${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}  ${name}\n`;
-  });
-  writeFileSync(join(folder, "SHA256SUMS"), (await Promise.all(lines)).join(""));
+  const { version, repository } = await Bun.file(join(root, "package.json")).json();
+  const commit = Bun.spawnSync(["git", "rev-parse", "HEAD"], { cwd: root }).stdout.toString().trim();
+  const origin = {
+    repository: `https://github.com/${repository.replace("github:", "")}`,
+    commit,
+    version,
+    bun: Bun.version,
+  };
+  const keyFile = process.env.RELEASE_KEY;
+  const key = keyFile === undefined ? undefined : await Bun.file(keyFile).text();
+  finishRelease(folder, [...names, sbomName], { origin, key });
 } finally {
   rmSync(runtimes, { recursive: true, force: true });
 }

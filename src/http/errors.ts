@@ -7,11 +7,11 @@ import { notFoundPage } from "./dashboard-api/static-assets.ts";
 import type { HttpDeps } from "./deps.ts";
 import { readClientRequestId } from "./lifecycle/client-names.ts";
 import { exposeResponse } from "./lifecycle/cors.ts";
-import { limitHeaders } from "./lifecycle/handle-call.ts";
 import type { ClientFormat, HttpCall } from "./lifecycle/http-call.ts";
 import { recordRefusal } from "./lifecycle/record.ts";
+import { limitHeaders } from "./lifecycle/respond.ts";
 import { dataHeaders, type ResponseHeaders } from "./lifecycle/security-headers.ts";
-import { toQueryError } from "./lifecycle/validation-errors.ts";
+import { toQueryError } from "./lifecycle/validate.ts";
 
 /** The error that the caller sees. An unexpected one is logged in full and not shown. */
 export function toGatewayError(error: unknown, log: Log): GatewayError {

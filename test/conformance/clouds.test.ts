@@ -1,10 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import azure from "../../plugins/azure/index.ts";
 import bedrock from "../../plugins/bedrock/index.ts";
+import cohereItself from "../../plugins/cohere/index.ts";
 import vertex from "../../plugins/vertex/index.ts";
 import { checkPlugin } from "../../src/cli/plugin-check/check-plugin.ts";
 import type { Fixture } from "../../src/cli/plugin-check/fixture.ts";
 import type { ProviderPlugin } from "../../src/contract/index.ts";
+import { callOf, createBench, runCall } from "../unit/kernel/support.ts";
 
 const tools = [
   {
@@ -171,4 +173,23 @@ describe.each<[string, ProviderPlugin, Fixture[]]>([
     expect(marks.length).toBeGreaterThan(hasChat ? 12 : 4);
     expect(marks.filter(({ ok }) => !ok)).toEqual([]);
   });
+});
+
+test("texts beyond what a request takes are several requests, and all of their tokens are charged", async () => {
+  const input = Array.from({ length: 100 }, (_, index) => `text ${index}`);
+  const network = async (url: string, init: RequestInit) => {
+    const { texts, inputText } = JSON.parse(String(init.body)) as { texts?: string[]; inputText?: string };
+    if (inputText !== undefined) return Response.json({ embedding: [0.1, 0.2], inputTextTokenCount: 3 });
+    const float = (texts ?? []).map(() => [0.1, 0.2]);
+    return Response.json({ embeddings: { float }, meta: { billed_units: { input_tokens: 3 * float.length } }, url });
+  };
+  for (const [plugin, model] of [
+    [cohereItself, "cohere/embed-v4.0"],
+    [bedrock, "bedrock/amazon.titan-embed-text-v2:0"],
+  ] as const) {
+    const { kernel, ledger } = createBench([plugin], { fetch: network });
+    const answer = await runCall(kernel, callOf("embeddings", { model, input }));
+    expect(answer?.data).toHaveLength(100);
+    expect(ledger.settlement).toMatchObject({ usageSource: "reported", meters: { inputToken: 300 } });
+  }
 });

@@ -21,7 +21,7 @@ import { GatewayError } from "../../contract/index.ts";
 import { responses } from "../api/openapi.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import {
   invalid,

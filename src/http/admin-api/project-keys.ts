@@ -19,7 +19,7 @@ import { Models } from "../dashboard-api/keys.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import { readBudget } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import {
   listOf,

@@ -17,7 +17,7 @@ import { parseUrl } from "../dashboard-api/origin.ts";
 import { readBudget, readCredit } from "../dashboard-api/read-fields.ts";
 import { toIso, toWalletJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import {
   invalid,

@@ -3,10 +3,12 @@ import { type ChatCompletion, type ChatRequest, makeCallId } from "../../contrac
 import { completionsInbound, toChatRequests, toTextCompletion } from "../../protocols/completions/inbound.ts";
 import { CompletionsRequest, TextCompletion } from "../../protocols/completions/schema.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
+import { executeCall } from "../lifecycle/execute.ts";
 import { HttpCall } from "../lifecycle/http-call.ts";
-import { replyOnce } from "../lifecycle/reply-once.ts";
-import { requestBody } from "../lifecycle/validation-errors.ts";
+import { replyOnce } from "../lifecycle/idempotency.ts";
+import { jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { requestBody } from "../lifecycle/validate.ts";
 import { NamedEvent, responses } from "./openapi.ts";
 import { serveExchange } from "./serve-exchange.ts";
 

@@ -8,9 +8,11 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
-import { replyOnce } from "../lifecycle/reply-once.ts";
-import { requestBody } from "../lifecycle/validation-errors.ts";
+import { executeCall } from "../lifecycle/execute.ts";
+import { replyOnce } from "../lifecycle/idempotency.ts";
+import { jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 
 const Body = requestBody(EmbeddingsBody, (body) => {

@@ -11,7 +11,8 @@ import {
   type WalletState,
 } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, limitHeaders } from "../lifecycle/handle-call.ts";
+import { limitHeaders } from "../lifecycle/respond.ts";
+import { apiKeyRoutes } from "../lifecycle/routes.ts";
 import { dataHeaders } from "../lifecycle/security-headers.ts";
 import { responses } from "./openapi.ts";
 

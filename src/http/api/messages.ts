@@ -7,10 +7,11 @@ import { MessagesAnswer, MessagesCountRequest, MessagesRequest } from "../../pro
 import { createReasoningEnvelope } from "../../protocols/reasoning-envelope.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { CountLimiter } from "../lifecycle/count-limiter.ts";
-import { apiKeyRoutes, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
-import { replyOnce } from "../lifecycle/reply-once.ts";
-import { requestBody } from "../lifecycle/validation-errors.ts";
+import { replyOnce } from "../lifecycle/idempotency.ts";
+import { jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { requestBody } from "../lifecycle/validate.ts";
 import { InputTokens, NamedEvent, responsesOfMessages } from "./openapi.ts";
 import { countExchange, serveExchange } from "./serve-exchange.ts";
 

@@ -14,8 +14,9 @@ import {
 import { describeRoutes, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, jsonReply } from "../lifecycle/handle-call.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
+import { jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes } from "../lifecycle/routes.ts";
 import { responses } from "./openapi.ts";
 
 const ModelObject = Type.Object(

@@ -2,9 +2,11 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { ModerationRequest, ModerationResponse } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
-import { replyOnce } from "../lifecycle/reply-once.ts";
-import { requestBody } from "../lifecycle/validation-errors.ts";
+import { executeCall } from "../lifecycle/execute.ts";
+import { replyOnce } from "../lifecycle/idempotency.ts";
+import { jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 
 const { model, ...otherFields } = ModerationRequest.properties;

@@ -9,9 +9,11 @@ import {
   toRerankResponse,
 } from "../../protocols/rerank/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, executeCall, jsonReply, readJsonCall } from "../lifecycle/handle-call.ts";
-import { replyOnce } from "../lifecycle/reply-once.ts";
-import { requestBody } from "../lifecycle/validation-errors.ts";
+import { executeCall } from "../lifecycle/execute.ts";
+import { replyOnce } from "../lifecycle/idempotency.ts";
+import { jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { requestBody } from "../lifecycle/validate.ts";
 import { responses } from "./openapi.ts";
 
 const Body = requestBody(RerankBody);

@@ -5,7 +5,7 @@ import { checkResponsesRequest, isResponsesBody, toChatRequest } from "../../pro
 import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
-import { checkBody } from "../lifecycle/validation-errors.ts";
+import { checkBody } from "../lifecycle/validate.ts";
 
 /**
  * Cursor sends bodies of the Responses protocol here, and reads answers of chat. Free-form tools become functions with the

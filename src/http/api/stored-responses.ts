@@ -4,7 +4,8 @@ import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { type ResponseItem, ResponseObject } from "../../protocols/responses/schema.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, jsonReply } from "../lifecycle/handle-call.ts";
+import { jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes } from "../lifecycle/routes.ts";
 import { responses } from "./openapi.ts";
 import type { ResponseStore } from "./response-store.ts";
 

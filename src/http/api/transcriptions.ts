@@ -14,10 +14,11 @@ import {
   TranscriptWord,
 } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { apiKeyRoutes, callHeaders, executeCall, jsonReply } from "../lifecycle/handle-call.ts";
-import { readFormCall } from "../lifecycle/read-form.ts";
-import { replyOnce } from "../lifecycle/reply-once.ts";
-import { requestBody } from "../lifecycle/validation-errors.ts";
+import { executeCall } from "../lifecycle/execute.ts";
+import { replyOnce } from "../lifecycle/idempotency.ts";
+import { callHeaders, jsonReply } from "../lifecycle/respond.ts";
+import { apiKeyRoutes, readFormCall } from "../lifecycle/routes.ts";
+import { requestBody } from "../lifecycle/validate.ts";
 import { sseReplyOf } from "../sse/reply.ts";
 import { responses } from "./openapi.ts";
 

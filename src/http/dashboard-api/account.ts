@@ -6,7 +6,7 @@ import { mayUse } from "../../kernel/index.ts";
 import { readLatestCalls, readRecentCalls, readRefusalReasons, readStatement } from "../../reports/index.ts";
 import { toVirtualModel } from "../api/models.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { toCsvText } from "./download.ts";
 import { CursorQuery, readCursor, readUsd } from "./read-fields.ts";
 import {

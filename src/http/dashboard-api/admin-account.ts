@@ -13,7 +13,7 @@ import { answerColumns, formatUsd, GatewayError, promptColumns, sumColumns } fro
 import { dayOf } from "../../db/index.ts";
 import { readStatement, readUsage } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { Models, toKeysJson } from "./keys.ts";
 import { PageQuery, toAccountJson, toQuotaJson, toSessionJson, toStatementPage, toWalletJson } from "./serializers.ts";
 import { withAdminSession } from "./session.ts";

@@ -9,7 +9,7 @@ import {
   revokeAdminKey,
 } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { Networks } from "./keys.ts";
 import { readMoment } from "./read-fields.ts";
 import { toIso } from "./serializers.ts";

@@ -13,7 +13,7 @@ import {
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { type Page, streamDownload } from "./download.ts";
 import { createLinkMail } from "./link-mail.ts";
 import { readCredit, readMoment, readUsd } from "./read-fields.ts";

@@ -31,7 +31,7 @@ import {
 } from "../../alerts/index.ts";
 import { formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { toIso } from "./serializers.ts";
 import { withAdminSession, withOwnerSession, withTeamSession } from "./session.ts";
 

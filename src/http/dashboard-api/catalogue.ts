@@ -9,7 +9,7 @@ import { PluginError } from "../../sdk/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { checkJsonBounds } from "../lifecycle/json-bounds.ts";
 import { declaredBytes, readChunks } from "../lifecycle/read-body.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { withAdminSession } from "./session.ts";
 
 /** The largest catalogue that is taken, in bytes: several thousand rows. */

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { mayAdminister } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { toIso } from "./serializers.ts";
 import { withAdminSession, withTeamSession } from "./session.ts";
 

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { createEmailVerification, verifyEmail } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readClientAddress, toNetwork } from "../lifecycle/client-address.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { createLinkMail } from "./link-mail.ts";
 import { withOwnSession } from "./session.ts";
 

@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { acceptInvitation, readTeamInvitation } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { expectStore } from "../lifecycle/store-timeout.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
 import { adminAccountsController, adminVouchersController } from "./admin.ts";
 import { adminAccountController } from "./admin-account.ts";

@@ -15,7 +15,7 @@ import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { readKeyCosts } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { type Page, streamDownload } from "./download.ts";
 import { readBudget, readMoment } from "./read-fields.ts";
 import { pageSize, toKeyJson } from "./serializers.ts";

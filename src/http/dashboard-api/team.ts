@@ -17,7 +17,7 @@ import {
 } from "../../accounts/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { createLinkMail } from "./link-mail.ts";
 import { readBudget } from "./read-fields.ts";
 import { toIso } from "./serializers.ts";

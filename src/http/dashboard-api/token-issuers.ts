@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { RateLimiter, type SessionUser } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { formBody } from "../lifecycle/validation-errors.ts";
+import { formBody } from "../lifecycle/validate.ts";
 import { withAdminSession, withOwnerSession } from "./session.ts";
 
 /** JSON as people write it: its own check says more than a schema could. */

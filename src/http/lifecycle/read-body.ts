@@ -1,6 +1,9 @@
+/**
+ * Step 3: reads the body, as JSON or as a form, within bounds of size, memory, time and shape.
+ */
 import { Buffer, isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
-import { GatewayError } from "../../contract/index.ts";
+import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
 import { keepJsonText } from "../../kernel/index.ts";
 import { ArrivalPace, arrivedTooSlowly } from "../memory/arrival-pace.ts";
 import { largeBytesMin } from "../memory/call-memory.ts";
@@ -59,7 +62,7 @@ async function readText(request: Request, reservation: MemoryReservation | undef
  *
  * @throws {GatewayError} `payload_too_large`, `request_timeout`, `unavailable`, `rate_limit_exceeded` or `invalid_request`.
  */
-export async function readBytes(
+async function readBytes(
   request: Request,
   bytesMax: number,
   reservation?: MemoryReservation,
@@ -84,7 +87,7 @@ function decode(bytes: Uint8Array): string {
 }
 
 /** @throws {GatewayError} `unsupported_media_type` for a compressed body. */
-export function refuseEncoding({ headers }: Request): void {
+function refuseEncoding({ headers }: Request): void {
   const encoding = headers.get("content-encoding");
   if (encoding === null || encoding.toLowerCase() === "identity") return;
   const sentence = "Content-Encoding is not supported; send the body without compression";
@@ -183,4 +186,40 @@ export function declaredBytes(request: Request, bytesMax: number): number | unde
 
 function tooLarge(bytesMax: number): GatewayError {
   return new GatewayError("payload_too_large", `The body is larger than ${bytesMax} bytes, the limit of this endpoint`);
+}
+
+/** The largest form: the largest audio file, and room for its other fields. */
+export const formBytesMax = audioFileBytesMax + 1024 * 1024;
+
+/** The most fields of a form: each takes as long as 100 bytes of a file, and 26 MB have room for 400 000. */
+const fieldsMax = 1000;
+
+/** Reads a body as multipart/form-data. @throws {GatewayError} As {@link readBytes}. */
+export async function readForm(request: Request, reservation: MemoryReservation): Promise<FormData> {
+  refuseEncoding(request);
+  const contentType = request.headers.get("content-type");
+  if (contentType === null || !contentType.toLowerCase().startsWith("multipart/form-data")) {
+    const sentence = "The body is not multipart/form-data, which is how a file is sent here";
+    throw new GatewayError("invalid_request", sentence);
+  }
+  try {
+    const read = await readBytes(request, formBytesMax, reservation);
+    const bytes = Buffer.from(read.buffer, read.byteOffset, read.byteLength);
+    checkFields(bytes);
+    const form = await new Response(bytes, { headers: { "content-type": contentType } }).formData();
+    // What arrived is a file by now.
+    if (bytes.length >= countedBytesMin) reservation.shrink(bytes.length);
+    return form;
+  } catch (cause) {
+    if (cause instanceof GatewayError) throw cause;
+    throw new GatewayError("invalid_request", "Cannot read the body as multipart/form-data", { cause });
+  }
+}
+
+/** Counts what may be the boundary before a field, which no other place of a file of sound has often. */
+function checkFields(bytes: Buffer): void {
+  let fields = 0;
+  for (let at = bytes.indexOf("\r\n--"); at !== -1; at = bytes.indexOf("\r\n--", at + 4)) {
+    if (++fields > fieldsMax) throw new GatewayError("invalid_request", `The form has more than ${fieldsMax} fields`);
+  }
 }

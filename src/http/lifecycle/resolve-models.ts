@@ -26,7 +26,7 @@ export function takeModels(body: unknown, call: Pick<HttpCall, "models">): void 
 }
 
 /**
- * Finds the models that may serve a call, before its body is validated and translated: a model that does not exist or that the
+ * Step 4: finds the models that may serve a call, once and before its body is validated and translated: a model that does not exist or that the
  * key may not use is refused without that work. A body without the name of a model is left to its schema.
  *
  * @throws {GatewayError} `model_not_found` or `model_not_allowed`.

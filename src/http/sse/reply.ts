@@ -1,8 +1,8 @@
 import { type NamedEvent, toEvent, toNamedEvent } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
 import { toGatewayError } from "../errors.ts";
-import { callHeaders } from "../lifecycle/handle-call.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
+import { callHeaders } from "../lifecycle/respond.ts";
 import { SseStream } from "./stream.bun.ts";
 
 /**

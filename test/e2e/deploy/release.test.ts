@@ -42,6 +42,7 @@ test.skipIf(!isLong)(
       expect(sums.map((line) => line.split("  ")[1])).toEqual([
         ...releaseTargets.map(({ name }) => `modelgate-${name}`),
         "modelgate.cdx.json",
+        "provenance.intoto.json",
       ]);
       for (const line of sums) {
         const [sum, name = ""] = line.split("  ");

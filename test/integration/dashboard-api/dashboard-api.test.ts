@@ -208,7 +208,7 @@ describe("an administrator", () => {
     await expectError(await admin.post(keyLimits, { disabled: true }), { status: 409 });
     for (const search of ["%25", "a_a", "%5C"]) {
       const found = await (await admin.get(`${api}/admin/accounts?search=${search}`)).json();
-      expect(found).toEqual({ data: [], next: null });
+      expect(found).toEqual({ data: [], page: 1, has_more: false });
     }
     expect(await (await admin.get(`${api}/admin/audit`)).json()).toEqual({ data: [], next: null });
   });

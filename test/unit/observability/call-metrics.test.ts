@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import { type ChatChunk, UpstreamFault } from "../../../src/contract/index.ts";
-import { executeCall } from "../../../src/http/lifecycle/handle-call.ts";
+import { executeCall } from "../../../src/http/lifecycle/execute.ts";
 import { HttpCall } from "../../../src/http/lifecycle/http-call.ts";
 import { resolveModels } from "../../../src/http/lifecycle/resolve-models.ts";
 import { CallMemory } from "../../../src/http/memory/call-memory.ts";

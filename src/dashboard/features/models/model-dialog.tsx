@@ -1,9 +1,14 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Link } from "wouter";
-import { formatCount, formatUtcDay } from "../../format.ts";
+import { maySeeAll } from "../../data/roles.ts";
+import { useMe } from "../../data/session.ts";
+import { readChartSpan } from "../../data/time-range.ts";
+import { formatCount, formatMs, formatShare, formatUsd, formatUtcDay } from "../../format.ts";
 import { CopyButton } from "../../kit/copy.tsx";
 import { Dialog } from "../../kit/dialog.tsx";
 import { Callout } from "../../kit/feedback.tsx";
+import { TextField } from "../../kit/field.tsx";
+import { useStatistics } from "../statistics/api.ts";
 import {
   capabilityNames,
   featureNames,
@@ -54,7 +59,9 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
           <Detail name="Voices">{model.voices?.join(", ")}</Detail>
           <Detail name="Default voice">{model.voiceDefault}</Detail>
           <Detail name="Languages">{model.languages?.join(", ")}</Detail>
+          <Measured model={model} />
         </dl>
+        <Calculator price={model.price} />
       </div>
       <footer className="dialog-foot">
         <Link className="btn" href={`/connect?model=${encodeURIComponent(model.name)}`}>
@@ -65,6 +72,57 @@ export function ModelDialog({ model, onClose }: { model: Model; onClose: () => v
         </Link>
       </footer>
     </Dialog>
+  );
+}
+
+/** How fast and how reliable the model was here in the last 30 days: for all accounts, as far as the user sees them. */
+function Measured({ model: { id } }: { model: Model }) {
+  const { data: me } = useMe();
+  const { from, to } = readChartSpan(new URLSearchParams(), Date.now());
+  const ofOwn = me !== undefined && !maySeeAll(me.role) ? { account: me.account } : {};
+  const query = { from, to, interval: "day", group_by: "plugin", metric: "requests", model: id, ...ofOwn } as const;
+  const { data } = useStatistics(query);
+  if (data === undefined || data.totals.requests === 0) return null;
+  const { requests, errors, first_byte_ms: first, duration_ms: duration } = data.totals;
+  return (
+    <Detail name="Measured here">
+      {formatCount(requests)} requests in 30 days, {formatShare(errors / requests)} failed; first byte{" "}
+      {formatMs(first.p50)}, in all {formatMs(duration.p50)} (p95 {formatMs(duration.p95)})
+    </Detail>
+  );
+}
+
+/** What a call costs by its list price, of a model that is priced by tokens. */
+function Calculator({ price }: { price: Model["price"] }) {
+  const [input, setInput] = useState("1000");
+  const [output, setOutput] = useState("500");
+  const [calls, setCalls] = useState("1000");
+  if (price?.inputToken === undefined || price.outputToken === undefined) return null;
+  const count = (text: string) => (/^\d{1,12}$/.test(text.trim()) ? Number(text) : undefined);
+  const [inputs, outputs, times] = [count(input), count(output), count(calls)];
+  const tier = price.tiers?.findLast(({ aboveInputTokens }) => (inputs ?? 0) > aboveInputTokens);
+  const rate = (of: { usd: string; per: number } | undefined) => (of === undefined ? 0 : Number(of.usd) / of.per);
+  const factor = 1 + (price.markupPercent ?? 0) / 100;
+  const cost =
+    inputs === undefined || outputs === undefined || times === undefined
+      ? undefined
+      : times *
+        factor *
+        (inputs * rate(tier?.inputToken ?? price.inputToken) + outputs * rate(tier?.outputToken ?? price.outputToken));
+  return (
+    <details className="more">
+      <summary>What would it cost?</summary>
+      <div className="stack">
+        <div className="split">
+          <TextField label="Input tokens" inputMode="numeric" value={input} onText={setInput} />
+          <TextField label="Output tokens" inputMode="numeric" value={output} onText={setOutput} />
+          <TextField label="Calls" inputMode="numeric" value={calls} onText={setCalls} />
+        </div>
+        <p role="status">
+          {cost === undefined ? "Enter whole numbers" : `${formatUsd(cost.toFixed(9))} by list price`}
+        </p>
+      </div>
+    </details>
   );
 }
 
@@ -95,9 +153,20 @@ function Price({ price }: { price: Model["price"] }) {
           {usd} <span className="soft">{unit}</span>
         </li>
       ))}
-      {price?.tiers?.map(({ aboveInputTokens }) => (
-        <li key={aboveInputTokens} className="faint">
-          different rates above {formatCount(aboveInputTokens)} input tokens
+      {price?.tiers?.map(({ aboveInputTokens, ...rates }) => (
+        <li key={aboveInputTokens} className="soft">
+          above {formatCount(aboveInputTokens)} input tokens:{" "}
+          {priceLines({ markupPercent: price.markupPercent, ...rates } as Model["price"])
+            .map(({ usd, unit }) => `${usd} ${unit}`)
+            .join(", ")}
+        </li>
+      ))}
+      {Object.entries(price?.serviceTiers ?? {}).map(([tier, rates]) => (
+        <li key={tier} className="soft">
+          service tier {tier}:{" "}
+          {priceLines({ markupPercent: price?.markupPercent, ...rates } as Model["price"])
+            .map(({ usd, unit }) => `${usd} ${unit}`)
+            .join(", ")}
         </li>
       ))}
     </ul>

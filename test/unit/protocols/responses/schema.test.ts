@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { toInvalidRequest } from "../../../../src/http/lifecycle/validation-errors.ts";
+import { toInvalidRequest } from "../../../../src/http/lifecycle/validate.ts";
 import { isRequest, schemaError } from "./support.ts";
 
 const call = { type: "function_call", call_id: "call_1", name: "look", arguments: "{}" };

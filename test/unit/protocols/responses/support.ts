@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { TypeCompiler } from "@sinclair/typebox/compiler";
 import type { ChatChunk } from "../../../../src/contract/index.ts";
-import type { SchemaError } from "../../../../src/http/lifecycle/validation-errors.ts";
+import type { SchemaError } from "../../../../src/http/lifecycle/validate.ts";
 import type { ReasoningEnvelope } from "../../../../src/protocols/reasoning-envelope.ts";
 import {
   type ResponsePlan,

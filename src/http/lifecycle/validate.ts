@@ -1,3 +1,6 @@
+/**
+ * Step 5: checks a body against the schema of its endpoint, and says in one sentence what is wrong with it.
+ */
 import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import { ValueErrorType } from "@sinclair/typebox/errors";

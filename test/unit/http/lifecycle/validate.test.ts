@@ -8,12 +8,7 @@ import {
   SpeechRequest,
   TranscriptionFields,
 } from "../../../../src/contract/index.ts";
-import {
-  formBody,
-  requestBody,
-  type SchemaError,
-  toInvalidRequest,
-} from "../../../../src/http/lifecycle/validation-errors.ts";
+import { formBody, requestBody, type SchemaError, toInvalidRequest } from "../../../../src/http/lifecycle/validate.ts";
 
 /** The error that a wrong value makes. */
 function errorOf(schema: TSchema, value: unknown) {

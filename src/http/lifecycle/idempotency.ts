@@ -6,9 +6,9 @@ import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
 import { errorResponse } from "../errors.ts";
 import { sendReserved } from "../memory/send-bytes.ts";
-import { limitHeaders } from "./handle-call.ts";
 import type { HttpCall } from "./http-call.ts";
 import { inTurn } from "./read-body.ts";
+import { limitHeaders } from "./respond.ts";
 import { withStoreTimeout } from "./store-timeout.ts";
 import { answerBytesMax, BodyCopy, copyResponse, getStoredHeaders, pack, unpack } from "./stored-answer.ts";
 
@@ -30,7 +30,7 @@ interface Handled<Body> {
 }
 
 /**
- * The handler of a paid endpoint: a request with the header `Idempotency-Key` runs and is charged once. Equal requests
+ * Step 6: the handler of a paid endpoint: a request with the header `Idempotency-Key` runs and is charged once. Equal requests
  * within a day get the stored answer, and those that come while it runs wait for it.
  *
  * @throws {GatewayError} `conflict` for another body, an answer that was not stored, or one that takes too long.

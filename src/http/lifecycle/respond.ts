@@ -1,0 +1,83 @@
+import { formatUsd, type LimitState } from "../../contract/index.ts";
+import type { Call } from "../../kernel/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { countedBytesMin } from "../memory/memory-accountant.ts";
+import { sendReserved } from "../memory/send-bytes.ts";
+import type { ClientFormat, HttpCall } from "./http-call.ts";
+import type { ResponseHeaders } from "./security-headers.ts";
+
+/**
+ * Step 8: a JSON response with the headers of its call. Streams are sent by `http/sse/`.
+ *
+ * @param wholeBytesMax A longer one is sent in pieces, and its memory is free when the client has taken it.
+ */
+export function jsonReply(deps: HttpDeps, call: HttpCall, body: unknown, wholeBytesMax = countedBytesMin): Response {
+  const headers = callHeaders(call, deps.snapshot().sandbox, "application/json");
+  if (deps.loadShedder.isDraining) headers.connection = "close";
+  const text = JSON.stringify(body);
+  if (text.length < wholeBytesMax) return new Response(text, { headers });
+  const bytes = new TextEncoder().encode(text);
+  return new Response(sendReserved(bytes, call.httpRequest, call.memory.takeAnswer()), { headers });
+}
+
+/** The state of the rate limits by the names that OpenAI's clients read; resets are seconds with the unit `s`. */
+export function limitHeaders(limits: LimitState): ResponseHeaders {
+  return {
+    "x-ratelimit-limit-requests": String(limits.limitRequests),
+    "x-ratelimit-remaining-requests": String(limits.remainingRequests),
+    "x-ratelimit-reset-requests": seconds(limits.resetRequestsMs),
+    "x-ratelimit-limit-tokens": String(limits.limitTokens),
+    "x-ratelimit-remaining-tokens": String(limits.remainingTokens),
+    "x-ratelimit-reset-tokens": seconds(limits.resetTokensMs),
+  };
+}
+
+/** The headers of a call's response. The cost is known only for a whole answer. */
+export function callHeaders(call: HttpCall, sandbox: boolean, contentType: string): ResponseHeaders {
+  const { execution, inbound, costNanodollars } = call;
+  const { hold, answeredBy, isSuccession, model, lowered } = execution?.run ?? {};
+  const headers = hold === undefined ? {} : limitHeaders(hold.limits);
+  headers["content-type"] = contentType;
+  headers["x-content-type-options"] = "nosniff";
+  headers["x-request-id"] = call.id;
+  Object.assign(headers, inbound?.headersOf?.(call.id));
+  if (call.clientRequestId !== undefined) headers["x-client-request-id"] = call.clientRequestId;
+  if (execution !== undefined && answeredBy !== undefined) {
+    headers["x-modelgate-route"] = answeredBy;
+    headers["x-modelgate-attempts"] = String(execution.attempts);
+  }
+  if (execution !== undefined && call.candidates !== undefined && call.candidates.length > 1) {
+    addFallbackHeaders(headers, execution);
+  }
+  if (isSuccession === true && model !== undefined) headers["x-modelgate-successor"] = model;
+  if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
+  if (lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(lowered, inbound);
+  const ignored = new Set([...call.leftOut, ...(execution?.run?.ignored ?? [])]);
+  if (ignored.size > 0) headers["x-modelgate-ignored"] = [...ignored].join(", ");
+  if (sandbox || answeredBy === "sandbox") headers["x-modelgate-sandbox"] = "true";
+  return headers;
+}
+
+/** The model that served one of several that could have, and those that were tried before it. */
+function addFallbackHeaders(headers: ResponseHeaders, { run, failures }: Call): void {
+  headers["x-modelgate-model"] = toHeaderText(run?.model ?? "");
+  if (failures.length === 0) return;
+  headers["x-modelgate-failed"] = toHeaderText(
+    failures.map((failure) => `${failure.model}=${failure.code}`).join(", "),
+  );
+}
+
+/** A header holds no other characters than those of ASCII in every client. */
+function toHeaderText(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, "?");
+}
+
+function formatLowered(lowered: Readonly<Record<string, number>>, inbound: ClientFormat | undefined): string {
+  return Object.entries(lowered)
+    .map(([field, value]) => `${field === "n" ? field : (inbound?.outputLimit ?? field)}=${value}`)
+    .join(", ");
+}
+
+function seconds(ms: number): string {
+  return `${Math.max(0, Math.ceil(ms)) / 1000}s`;
+}

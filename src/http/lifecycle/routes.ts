@@ -1,0 +1,88 @@
+/**
+ * How the steps of a call are hung into Elysia. Three of its habits force a detour; each is taken here and nowhere else:
+ *
+ * - Elysia reads and validates a body before it resolves anything. A route with a body has to authenticate before, so that
+ *   steps 1 to 4 run in its `parse` ({@link readJsonCall}, {@link readFormCall}); a route without one sets `apiKey: true`.
+ * - `parse` cannot return anything but the body. It leaves the call in the context, for which `decorate` makes the place:
+ *   `call` is undefined until then, although its type says otherwise.
+ * - Elysia reads the source of hooks, and parses query, cookies and headers for each request where a hook passes the whole
+ *   context on. So hooks take what they need out of it, and nothing else.
+ */
+import { Elysia } from "elysia";
+import type { Capability } from "../../contract/index.ts";
+import type { HttpDeps } from "../deps.ts";
+import { authenticate } from "./authenticate.ts";
+import { readNamesOfBody } from "./client-names.ts";
+import type { ClientFormat, Endpoint, HttpCall, RouteContext } from "./http-call.ts";
+import { declaredBytes, formBytesMax, jsonBytesMax, readForm, readJson } from "./read-body.ts";
+import { resolveModels, takeModels } from "./resolve-models.ts";
+import { shedLoad } from "./shed.ts";
+
+/**
+ * Adds API key authentication to routes. Elysia reads and validates a body before it resolves anything, so routes with a body
+ * authenticate in their `parse` ({@link readJsonCall}); all others set `apiKey: true`.
+ */
+export function apiKeyRoutes(deps: HttpDeps) {
+  return new Elysia()
+    .decorate("call", undefined as unknown as HttpCall)
+    .decorate("inbound", undefined as ClientFormat | undefined)
+    .macro({
+      apiKey: {
+        resolve: async ({ request, server }) => ({ call: await authenticate(deps, request, server) }),
+      },
+    })
+    .onAfterHandle({ as: "scoped" }, ({ call }) => {
+      call.end();
+    });
+}
+
+/** An endpoint with a JSON body. */
+export interface JsonEndpoint extends Endpoint {
+  readonly capability: Capability;
+  /** Looks at a body before its schema does: throws, in fewer words, or gives the body to use instead. */
+  check?(body: unknown, call: HttpCall): unknown;
+}
+
+/** The `parse` of a route with a JSON body: authenticates first, then reads the body within its bounds. */
+export function readJsonCall(deps: HttpDeps, endpoint: JsonEndpoint) {
+  const { inbound } = endpoint;
+  return async (context: RouteContext): Promise<unknown> => {
+    context.inbound = inbound;
+    const call = await authenticate(deps, context.request, context.server, endpoint);
+    // While the body came, others of the caller may have used up its requests.
+    const beforeParsing = () => {
+      shedLoad(deps, deps.kernel.now());
+      deps.ledger.checkRequests(call.caller);
+    };
+    context.call = call;
+    deps.ledger.checkRequests(call.caller);
+    declaredBytes(context.request, jsonBytesMax);
+    const body = await readJson(context.request, { reservation: call.memory.request, beforeParsing });
+    takeModels(body, call);
+    call.requestedModel = (body as { model?: unknown } | null)?.model;
+    call.forbidsStoring = (body as { store?: unknown } | null)?.store === false;
+    readNamesOfBody(body, call);
+    inbound?.refuse(body);
+    resolveModels(deps, call, body, endpoint.modelDefault);
+    return (await endpoint.check?.(body, call)) ?? body;
+  };
+}
+
+/** An endpoint with a multipart form. */
+interface FormEndpoint<Body> extends Endpoint {
+  readonly capability: Capability;
+  toBody(form: FormData): Body;
+}
+
+/** The `parse` of a route with a multipart form. */
+export function readFormCall<Body>(deps: HttpDeps, endpoint: FormEndpoint<Body>) {
+  return async (context: RouteContext): Promise<Body> => {
+    const call = await authenticate(deps, context.request, context.server, endpoint);
+    context.call = call;
+    deps.ledger.checkRequests(call.caller);
+    declaredBytes(context.request, formBytesMax);
+    const body = endpoint.toBody(await readForm(context.request, call.memory.request));
+    resolveModels(deps, call, body, endpoint.modelDefault);
+    return body;
+  };
+}
