@@ -175,14 +175,14 @@ function recordSuccess(route: Route, key: PoolKey | undefined, accountId: string
 
 function recordFailure(
   { log, now }: Kernel,
-  { plugin, model, circuitBreaker }: Route,
-  { kind, isOfRequest }: UpstreamFault,
+  { plugin, model, circuitBreaker, keys }: Route,
+  { kind, status, message, isOfRequest }: UpstreamFault,
   account: string,
 ): void {
   // The provider answered, and other requests fit.
   if (isOfRequest || kind === "request_too_large") circuitBreaker.onSuccess(account);
   else if (circuitBreaker.onFailure(now(), account))
-    log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind });
+    log.warn("circuit_opened", { plugin: plugin.name, model: model.id, kind, status, reason: keys.hide(message) });
 }
 
 /** Returns whether another key of this route may work. */

@@ -112,12 +112,12 @@ describe.skipIf(!hasChromium)("alerts", () => {
         await page.getByRole("button", { name: "Add rule" }).click();
         await page.getByLabel("Name").fill("Errors of openai");
         await page.getByLabel("Scope").selectOption("provider");
-        await page.getByLabel("Provider").fill("opnai");
+        await page.getByRole("textbox", { name: "Provider" }).fill("opnai");
         await page.getByLabel("Threshold (%)").fill("5");
         expect(await findViolations(page)).toEqual([]);
         await page.getByRole("button", { name: "Save" }).click();
         await page.getByText("There is no provider 'opnai' here").waitFor();
-        await page.getByLabel("Provider").fill("openai");
+        await page.getByRole("textbox", { name: "Provider" }).fill("openai");
         await page.getByRole("button", { name: "Save" }).click();
         await page.getByText(/of provider openai is above 5 % in 15 minutes/).waitFor();
         expect(await findViolations(page)).toEqual([]);

@@ -10,7 +10,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
   const file = () => join(dashboard.gateway.home, "catalogue/openai.json");
   const readRows = () => JSON.parse(readFileSync(file(), "utf8")).models;
   const search = async (page: Page, text: string) => {
-    await page.getByRole("link", { name: "Catalogue" }).click();
+    await page.locator(".nav").getByRole("link", { name: "Catalogue" }).click();
     await seeHeading(page, "Catalogue");
     await page.getByLabel("Search catalogue").fill(text);
   };
@@ -97,6 +97,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
         const statusOf = async (model: string) => (await gateway.post("/chat/completions", { model, messages })).status;
         await signIn(page, "owner@localhost");
         await search(page, "house");
+        await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Virtual models" }).click();
         await page.getByRole("button", { name: "Add virtual model" }).click();
         await page.getByLabel("Name", { exact: true }).fill("fast");
         await page.getByLabel("Model 1").fill("famA-4o-mni");
@@ -131,7 +132,7 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
         await signIn(page, "owner@localhost");
         await page.getByRole("link", { name: "Models" }).click();
         await seeHeading(page, "Models");
-        await page.getByRole("button", { name: "Provider" }).waitFor();
+        await page.getByRole("button", { name: "Maker" }).waitFor();
         await page.getByLabel("Feature").selectOption("pdf");
         await page.getByLabel("Search models").fill("claude-opus-5");
         await page.getByRole("button", { name: "claude-opus-5", exact: true }).click();

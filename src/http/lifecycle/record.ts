@@ -1,6 +1,6 @@
 import { RefusedKeyError } from "../../accounts/index.ts";
-import type { GatewayError } from "../../contract/index.ts";
-import type { Call } from "../../kernel/index.ts";
+import { type FaultKind, type GatewayError, UpstreamFault } from "../../contract/index.ts";
+import type { Attempt, Call } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readClientRequestId } from "./client-names.ts";
 import type { HttpCall } from "./http-call.ts";
@@ -52,7 +52,8 @@ function toStorable(text: string, charactersMax: number): string {
 export function recordEnd(deps: HttpDeps, call: Call, httpRequest: Request): void {
   deps.kernel.observer?.ended(call, httpRequest);
   const { request, run, state, warnings, failures } = call;
-  deps.log.info("call", {
+  // What failed at the gateway or a provider is seen at a level that leaves out the rest.
+  deps.log[call.status >= 500 ? "warn" : "info"]("call", {
     call: call.id,
     client_request_id: request.clientRequestId,
     account: request.caller.accountId,
@@ -67,6 +68,7 @@ export function recordEnd(deps: HttpDeps, call: Call, httpRequest: Request): voi
     status: call.status,
     state,
     error: call.errorCode,
+    reason: run === undefined || call.errorCode === undefined ? undefined : explain(run.attempts),
     usage: state === "refused" ? undefined : run?.meters,
     usage_source: run?.usageSource ?? "none",
     cost_nanodollars: run?.costNanodollars,
@@ -76,4 +78,23 @@ export function recordEnd(deps: HttpDeps, call: Call, httpRequest: Request): voi
     tried: failures.length === 0 ? undefined : failures,
     warnings: warnings.length === 0 ? undefined : warnings,
   });
+}
+
+/** These a caller causes, and the provider's words may repeat the prompt. */
+const ofRequest: ReadonlySet<FaultKind> = new Set([
+  "bad_request",
+  "context_length",
+  "request_too_large",
+  "model_not_found",
+]);
+
+/** Why the provider failed, in its own words and without keys: `acme answered 503: Overloaded (overloaded)`. */
+function explain(attempts: readonly Attempt[]): string | undefined {
+  const attempt = attempts.findLast(({ error }) => error !== undefined);
+  const fault = attempt?.error;
+  if (attempt === undefined || !(fault instanceof UpstreamFault) || ofRequest.has(fault.kind)) return undefined;
+  const { status, kind, message, providerMessage } = fault;
+  const answered = status === undefined ? "" : ` answered ${status}`;
+  const words = attempt.route.keys.hide(providerMessage ?? message).slice(0, messageCharactersMax);
+  return `${attempt.route.plugin.name}${answered}: ${words} (${kind.replaceAll("_", " ")})`;
 }

@@ -74,6 +74,9 @@ export function httpOf(
   const store = changes.store ?? sharedStore;
   const snapshot = () => ({ plugins, states: [], sandbox: false, warnings: [] });
   const manager = { load: async () => snapshot(), fingerprint: () => "" } as never;
+  const providers = new Providers({ config: changes.config ?? config, store, log, now, createManager: () => manager });
+  // No plugins are loaded here: those of the kernel are given.
+  Object.defineProperty(providers, "snapshot", { get: snapshot });
   const deps: HttpDeps = {
     config,
     version: "1.2.3",
@@ -94,7 +97,7 @@ export function httpOf(
     secrets: new SecretBox({ home: "/none", secretsKey: "a secrets key of tests that is long enough" }),
     sealKey: new Uint8Array(32),
     signingSecret: "a secret for tests",
-    providers: new Providers({ config: changes.config ?? config, store, log, now, createManager: () => manager }),
+    providers,
     readinessProblems: async () => [],
     ...changes,
     store: Object.create(store, { blobs: { value: files } }),

@@ -179,7 +179,14 @@ export const auditGroups: readonly (readonly [
   [
     "alert",
     "Alerts",
-    { rule: "Rule changed", channel: "Channel added", channel_delete: "Channel deleted", smtp: "Mail server changed" },
+    {
+      rule: "Rule changed",
+      metric_rule: "Rule of one's own changed",
+      metric_rule_delete: "Rule of one's own deleted",
+      channel: "Channel added",
+      channel_delete: "Channel deleted",
+      smtp: "Mail server changed",
+    },
   ],
 ];
 

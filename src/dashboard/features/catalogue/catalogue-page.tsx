@@ -29,6 +29,13 @@ const kinds = [
 ] as const;
 type Kind = (typeof kinds)[number][0];
 
+const parts = [
+  ["models", "Models"],
+  ["virtual", "Virtual models"],
+  ["unlisted", "Unlisted models"],
+] as const;
+type Part = (typeof parts)[number][0];
+
 /** What is open: the form of a model, of a new one, or the files. The document is that of the moment it was opened. */
 type Open = { document: CatalogueDocument } & ({ json: true } | { model: CatalogueModel | undefined });
 
@@ -41,6 +48,11 @@ export default function CataloguePage() {
     "from",
     "all",
     kinds.map(([name]) => name),
+  );
+  const [part, setPart] = useParam<Part>(
+    "part",
+    "models",
+    parts.map(([name]) => name),
   );
   const [open, setOpen] = useState<Open>();
   const toggle = async (model: CatalogueModel) => {
@@ -59,7 +71,7 @@ export default function CataloguePage() {
     <>
       <PageHead
         title="Catalogue"
-        description="The models you sell: what plugins and signed price files say of them, and what you change."
+        description="All models with prices and routes. Your changes override plugins and signed price files."
       >
         <Button disabled={document === undefined} onClick={() => document && setOpen({ document, json: true })}>
           Edit as JSON
@@ -95,28 +107,31 @@ export default function CataloguePage() {
                   all homes share it.
                 </Callout>
               )}
-              <section className="card" aria-label="Catalogue">
-                <div className="card-head is-ruled">
-                  <SearchField
-                    label="Search catalogue"
-                    placeholder="Search by model, alias or plugin"
-                    value={search}
-                    onText={setSearch}
+              <Segmented label="Part" value={part} options={parts} onChoose={setPart} />
+              {part === "models" && (
+                <section className="card" aria-label="Catalogue">
+                  <div className="card-head is-ruled">
+                    <SearchField
+                      label="Search catalogue"
+                      placeholder="Search by model, alias or plugin"
+                      value={search}
+                      onText={setSearch}
+                    />
+                    <Segmented label="Origin" value={kind} options={kinds} onChoose={setKind} />
+                  </div>
+                  <CatalogueTable
+                    models={shown}
+                    isReadOnly={document === undefined}
+                    onEdit={(model) => document && setOpen({ document, model })}
+                    onToggle={toggle}
                   />
-                  <Segmented label="Origin" value={kind} options={kinds} onChoose={setKind} />
-                </div>
-                <CatalogueTable
-                  models={shown}
-                  isReadOnly={document === undefined}
-                  onEdit={(model) => document && setOpen({ document, model })}
-                  onToggle={toggle}
-                />
-              </section>
-              {document !== undefined && (
-                <>
-                  <VirtualSection document={document} modelIds={[...new Set(data.map(({ id }) => id))]} />
-                  <UnlistedSection document={document} unlisted={unlisted} plugins={plugins} models={data} />
-                </>
+                </section>
+              )}
+              {part === "virtual" && document !== undefined && (
+                <VirtualSection document={document} modelIds={[...new Set(data.map(({ id }) => id))]} />
+              )}
+              {part === "unlisted" && document !== undefined && (
+                <UnlistedSection document={document} unlisted={unlisted} plugins={plugins} models={data} />
               )}
               {open !== undefined &&
                 ("json" in open ? (

@@ -35,7 +35,7 @@ export function UnlistedDialog({
   return (
     <FormDialog
       title={terms === undefined ? "Sell unlisted models" : `Unlisted models of ${plugin}`}
-      description="The provider is asked for its models now and every hour. Those without a row are sold by this price: write one that covers the dearest, or 0 for models that cost nothing."
+      description="The provider is asked for its models now and every hour. Models without an entry are charged at this price, so make it cover the most expensive one; 0 for models that cost nothing."
       form={form}
       label="Save"
       busyLabel="Asking the provider…"

@@ -28,7 +28,7 @@ export function VirtualSection({ document, modelIds }: { document: CatalogueDocu
         sortName="virtual"
         empty={
           <Empty icon="models" title="No virtual models">
-            <p>A virtual model is a name that stands for several models: the first that can serve a call does.</p>
+            <p>One name for several models; each call goes to the first that can answer it.</p>
           </Empty>
         }
         columns={[

@@ -83,10 +83,14 @@ describe("health", () => {
   });
 
   test("is readiness when there is no trouble, and 503 with the sentences when there is", async () => {
-    const ready = await httpOf().ask("/readyz");
+    const http = httpOf();
+    await http.deps.providers.load();
+    const ready = await http.ask("/readyz");
     expect(ready.status).toBe(200);
     expect(await ready.json()).toMatchObject({ status: "ready", sandbox: false, models: 1, problems: [] });
-    const troubled = await httpOf([], { readinessProblems: async () => ["The disk is full"] }).ask("/readyz");
+    const other = httpOf([], { readinessProblems: async () => ["The disk is full"] });
+    await other.deps.providers.load();
+    const troubled = await other.ask("/readyz");
     expect(troubled.status).toBe(503);
     expect(await troubled.json()).toMatchObject({
       status: "unready",
