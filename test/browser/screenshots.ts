@@ -56,7 +56,7 @@ async function shootAll(page: Page, fileOf: (name: string) => string): Promise<v
   await signIn(page, "owner@localhost");
   await shoot("first-steps");
   await page.getByRole("button", { name: "Hide" }).click();
-  await shoot("overview");
+  await shoot("home");
   const paths = await page.locator(".nav a").evaluateAll((all) => all.map((link) => link.getAttribute("href") ?? ""));
   for (const path of [...paths.slice(1), "/settings"]) {
     await page.goto(path);
