@@ -11,6 +11,11 @@ import { nextTurn } from "../lib/next-turn.ts";
 export interface BatchReader<Item> {
   /** The next items, sometimes none; `undefined` at the end. */
   read(): Promise<readonly Item[] | undefined>;
+  /**
+   * Hears of each item as it is used. A batch has whatever arrived in one piece, and what is owed for a stream that breaks off
+   * must not depend on how its bytes were cut.
+   */
+  onTake?(item: Item): void;
   /** Reads no more. Repeating it does nothing. */
   cancel(): void;
   /** The same where all that is needed has been read. What follows is dropped, so that a connection can be used again. */
@@ -72,8 +77,12 @@ export class ChunkReader implements BatchReader<ChatChunk> {
     try {
       const events = await this.#events.read();
       // Most pieces are one event.
-      if (events?.length === 1) return this.#finish(this.#stream.push(events[0]));
+      if (events?.length === 1) {
+        this.#events.onTake?.(events[0]);
+        return this.#finish(this.#stream.push(events[0]));
+      }
       for (const event of events ?? []) {
+        this.#events.onTake?.(event);
         chunks.push(...this.#stream.push(event));
         if (this.#stream.isComplete) break;
       }
@@ -109,14 +118,19 @@ function endEarly(reader: BatchReader<unknown>): void {
  *
  * @param hasBegun Whether an item says something. What it throws is the failure of the stream.
  */
-export async function begin<Item>(reader: BatchReader<Item>, hasBegun: (item: Item) => boolean): Promise<Item[]> {
+export async function begin<Item>(
+  reader: BatchReader<Item>,
+  hasBegun: (item: Item) => boolean,
+): Promise<BegunStream<Item>> {
   const first: Item[] = [];
   let seen = 0;
   try {
     for (let batch = await reader.read(); batch !== undefined; batch = await reader.read()) {
       first.push(...batch);
       for (; seen < first.length; seen++) {
-        if (hasBegun(first[seen] as Item) || seen + 1 >= firstItemsMax) return first;
+        const item = first[seen] as Item;
+        reader.onTake?.(item);
+        if (hasBegun(item) || seen + 1 >= firstItemsMax) return { first, taken: seen + 1, reader };
       }
     }
     throw new UpstreamFault("bad_response", "The provider's stream ended before it began");
@@ -129,6 +143,8 @@ export async function begin<Item>(reader: BatchReader<Item>, hasBegun: (item: It
 /** A stream that has begun. */
 export interface BegunStream<Item> {
   readonly first: readonly Item[];
+  /** How many of the first were looked at already; absent: none. */
+  readonly taken?: number;
   readonly reader: BatchReader<Item>;
 }
 
@@ -139,7 +155,7 @@ export interface BegunStream<Item> {
  * @param isComplete Whether no more items are needed.
  */
 export async function pump<Item>(
-  { first, reader }: BegunStream<Item>,
+  { first, taken: heard = 0, reader }: BegunStream<Item>,
   take: (item: Item) => Promise<void> | undefined,
   isComplete?: () => boolean,
 ): Promise<void> {
@@ -147,6 +163,7 @@ export async function pump<Item>(
   try {
     for (let batch: readonly Item[] | undefined = first; batch !== undefined; batch = await reader.read()) {
       for (const item of batch) {
+        if (taken >= heard) reader.onTake?.(item);
         const drained = take(item);
         if (drained !== undefined) await drained;
         if (isComplete?.()) {

@@ -151,7 +151,7 @@ async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promis
   if (isStream(answer)) {
     if (call.request.stream !== true) throw new TypeError("A stream was returned where stream is not true");
     const reader = new ChunkReader(answer);
-    return { first: await begin(reader, hasBegun), reader };
+    return await begin(reader, hasBegun);
   }
   const choices = (answer as ChatCompletion | null)?.choices;
   if (!Array.isArray(choices) || choices.length === 0) throw badAnswer("The provider's answer has no choices");

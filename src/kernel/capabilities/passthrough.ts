@@ -64,8 +64,7 @@ export async function openPassthrough(
   }
   if (isIterable(content)) {
     const reader = toReader(content);
-    const first = await begin(reader, (event) => hasBegun(event, format));
-    return { passthrough, readUsage, stream: { first, reader } };
+    return { passthrough, readUsage, stream: await begin(reader, (event) => hasBegun(event, format)) };
   }
   if (!isRecord(content)) throw badAnswer("The provider's answer is not an object");
   const fault = format.faultOf(content);

@@ -387,11 +387,10 @@ class UpstreamEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEv
 
   async read(): Promise<readonly ServerEvent[] | undefined> {
     if (this.#hasEnded) return undefined;
-    const { body, parser, sent } = this.#options;
+    const { body, parser } = this.#options;
     try {
       const bytes = await body.read();
       const events = bytes === undefined ? parser.end() : parser.push(bytes);
-      for (const event of events) sent.readEvent(event);
       if (bytes === undefined) this.#end();
       return events;
     } catch (error) {
@@ -399,6 +398,10 @@ class UpstreamEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEv
       body.cancel();
       throw error;
     }
+  }
+
+  onTake(event: ServerEvent): void {
+    this.#options.sent.readEvent(event);
   }
 
   cancel(): void {
@@ -420,7 +423,12 @@ class UpstreamEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEv
 
   async *[Symbol.asyncIterator](): AsyncGenerator<ServerEvent, undefined> {
     try {
-      for (let events = await this.read(); events !== undefined; events = await this.read()) yield* events;
+      for (let events = await this.read(); events !== undefined; events = await this.read()) {
+        for (const event of events) {
+          this.onTake(event);
+          yield event;
+        }
+      }
     } finally {
       this.cancel();
     }

@@ -130,18 +130,18 @@ describe("the chunks of a handler's stream", () => {
   });
 });
 
-describe("the beginning of a stream", () => {
-  const hasBegun = (word: string) => word !== "";
+const hasBegun = (word: string) => word !== "";
 
+describe("the beginning of a stream", () => {
   test("is all that came up to the first word, with what came along with it", async () => {
     const reader = new Batches<string>([""], ["", "a", "b"], ["c"]);
-    expect(await begin(reader, hasBegun)).toEqual(["", "", "a", "b"]);
+    expect(await begin(reader, hasBegun)).toEqual({ first: ["", "", "a", "b"], taken: 3, reader });
     expect(reader.left).toEqual([]);
   });
 
   test("is there after 64 items that say nothing", async () => {
     const reader = new Batches<string>(...Array.from({ length: 70 }, () => [""]));
-    expect(await begin(reader, hasBegun)).toHaveLength(64);
+    expect((await begin(reader, hasBegun)).first).toHaveLength(64);
   });
 
   test.each<[string, (string[] | Error)[], string]>([
@@ -155,6 +155,21 @@ describe("the beginning of a stream", () => {
 });
 
 describe("the pump", () => {
+  test("tells the reader of each item once, as it is used, and not of those after one that fails", async () => {
+    const told: string[] = [];
+    const reader = Object.assign(new Batches<string>(["", "a", "b"], ["c", "bad", "d"]), {
+      onTake: (item: string) => told.push(item),
+    });
+    const begun = await begin(reader, hasBegun);
+    expect(told).toEqual(["", "a"]);
+    const take = (item: string) => {
+      if (item === "bad") throw new Error("This item is bad");
+      return undefined;
+    };
+    await errorOf(pump(begun, take));
+    expect(told).toEqual(["", "a", "b", "c", "bad"]);
+  });
+
   test("takes an item only when the one before was taken", async () => {
     const running: string[] = [];
     const taken: string[] = [];
