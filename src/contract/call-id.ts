@@ -1,5 +1,5 @@
 /** Crockford's base 32 in lower case, whose order is that of the digits. */
-export const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz";
+const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz";
 
 const timeMax = 2 ** 48 - 1;
 const timeDigits = 12;

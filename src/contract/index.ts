@@ -1,6 +1,6 @@
 export * from "./api-key.ts";
 export * from "./billing.ts";
-export { callIdPrefix, idAlphabet, makeCallId, randomText } from "./call-id.ts";
+export { callIdPrefix, makeCallId, randomText } from "./call-id.ts";
 export * from "./capability.ts";
 export * from "./chat.ts";
 export * from "./chat-stream.ts";

@@ -108,7 +108,7 @@ async function invite(person: Person, sends: boolean): Promise<Outcome> {
 }
 
 /** The addresses of a text, each once; what follows one on its line is its name. Other lines, such as a heading, are left out. */
-export function readPeople(text: string): Person[] {
+function readPeople(text: string): Person[] {
   const people = new Map<string, Person>();
   for (const line of text.split(/\r?\n|;/)) {
     const cells = line.split(/[,\t]/).map((cell) => cell.trim().replace(/^"(.*)"$/, "$1"));

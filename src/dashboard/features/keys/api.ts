@@ -64,7 +64,7 @@ export async function createKey(fields: NewKey, account?: string) {
 }
 
 /** Loads all lists of keys anew. */
-export function refreshKeys(): Promise<unknown> {
+function refreshKeys(): Promise<unknown> {
   const lists = ["api-keys", "account-keys"];
   return mutate((key) => key === "keys" || (Array.isArray(key) && lists.includes(key[0])));
 }
