@@ -75,7 +75,9 @@ function split(text: string): Declaration[] {
   const found: Declaration[] = [];
   for (const [, comment = "", kind = "", name = "", rest = ""] of text.matchAll(statement)) {
     const schema = schemas.get(name);
-    if (schema === undefined) found.push({ name, text: `${comment}${kind} ${name}${rest.trimEnd()}` });
+    // A schema is declared as its type.
+    const body = rest.trimEnd().replaceAll(/\bStatic<typeof (\w+)>/g, "$1");
+    if (schema === undefined) found.push({ name, text: `${comment}${kind} ${name}${body}` });
     else if (kind === "const")
       found.push({ name, text: `${comment}type ${name} = ${typeText(schema, without(name))};` });
   }

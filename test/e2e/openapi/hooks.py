@@ -16,6 +16,9 @@ MODELS = {
     "/images/generations": "famB-3-pro-image-preview",
     "/audio/transcriptions": "famW-large-v3-turbo",
     "/audio/speech": "famT/v1-english",
+    "/audio/translations": "famW-large-v3",
+    "/images/edits": "famB-3-pro-image-preview",
+    "/rerank": "cohere/rerank-v5.0-fast",
     "/moderations": "omni-moderation-latest",
 }
 

@@ -115,7 +115,8 @@ describe("the API as it describes itself", () => {
     // A person is added to a project, and removed from it, once.
     const isOnce = (operation: unknown) => JSON.stringify(operation).includes("/projects/{project_id}/users");
     const warnings = Object.values(report.warnings).flat();
-    expect(warnings.filter((operation) => !isOnce(operation))).toEqual([]);
+    // The few requests of the short form do not get into every operation.
+    if (isLong) expect(warnings.filter((operation) => !isOnce(operation))).toEqual([]);
     expect(report.test_cases.generated).toBeGreaterThan(requestsMin);
     expect(report.operations.tested).toBe(report.operations.selected);
     expect(report.operations.selected).toBeGreaterThan(12);

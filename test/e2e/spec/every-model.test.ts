@@ -181,6 +181,13 @@ function saidByResponse({ output, usage, ...rest }: ResponseObject): Json {
   return { ...rest, id: "", created_at: 0, completed_at: 0, output: items, usage };
 }
 
+/** A message without its id, and with a mark for the envelope of its reasoning, which is another one each time. */
+function withoutSeals(message: unknown): unknown {
+  const { content, ...rest } = message as { content: Json[] };
+  const blocks = content.map((block) => (block.signature === undefined ? block : { ...block, signature: "sealed" }));
+  return { ...rest, content: blocks, id: "" };
+}
+
 describe("as Anthropic's client for Node types it, whole and streamed, the same both ways", () => {
   test.each(models)("%s answers by messages", async (model, row) => {
     for (const question of questionsTo(row)) {
@@ -190,7 +197,7 @@ describe("as Anthropic's client for Node types it, whole and streamed, the same 
       for (const event of events) if (event.type !== "ping") readMessageEvent(event);
       const names = [...text.matchAll(/^event: (.*)$/gm)].map(([, name]) => name);
       expect(names).toEqual(events.map(({ type }) => type));
-      expect({ ...accumulate(events), id: "" }).toEqual({ ...(whole as never as object), id: "" } as never);
+      expect(withoutSeals(accumulate(events))).toEqual(withoutSeals(whole));
     }
   });
 });

@@ -99,7 +99,9 @@ describe.each(["source", "binary"] as const)("commands beside a running gateway,
     );
     expect(served?.map(({ id }) => id).sort()).toEqual(data.map(({ id }) => id).sort());
     // The sandbox simulates no clouds, and the list says what each of them needs.
-    const needs = ["AZURE_API_KEY", "BEDROCK_API_KEY", "VERTEX_API_KEY"].map((name) => `no: set ${name}`);
+    const needs = ["AZURE_API_KEY", "BEDROCK_API_KEY", "BEDROCK_MANTLE_API_KEY", "VERTEX_API_KEY"].map(
+      (name) => `no: set ${name}`,
+    );
     expect([...new Set(others?.map(({ served }) => served))].sort()).toEqual(needs);
   });
 
