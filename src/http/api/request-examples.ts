@@ -13,6 +13,9 @@ interface RequestDoc {
 const model = "Id or alias of a model, as GET /models lists it";
 const user = "An id of the end user, passed to providers that take one";
 const hello = [{ role: "user", content: "Say hello" }];
+/** A PNG of one pixel. */
+const dot =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 const docs: Readonly<Record<string, RequestDoc>> = {
   "/chat/completions": {
@@ -117,6 +120,7 @@ const docs: Readonly<Record<string, RequestDoc>> = {
   },
   "/images/edits": {
     capability: "images",
+    example: { prompt: "The same at night", images: [{ image_url: dot }] },
     fields: {
       model,
       prompt: "What the image is to show",

@@ -35,7 +35,10 @@ describe("a request made to be heavy", () => {
 
   test("with a wide and deep field beside a wrong one is refused for the wrong one", async () => {
     const extra = `${"[".repeat(190)}${"0,".repeat(499_000)}0${"]".repeat(190)}`;
-    const response = await shared.gateway.post("/chat/completions", `{"model":"m","messages":[],"extra":${extra}}`);
+    const response = await shared.gateway.post(
+      "/chat/completions",
+      `{"model":"${chat.model}","messages":[],"extra":${extra}}`,
+    );
     await expectError(response, { status: 400, param: "messages" });
   });
 
