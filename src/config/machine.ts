@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { MachineAddress, MachineAddresses } from "../contract/index.ts";
+import { trimSlashes } from "../contract/index.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -14,7 +15,7 @@ export function readMachineAddresses(env: Environment): MachineAddresses {
   const google = env.GCE_METADATA_HOST;
   return {
     ...readContainer(env),
-    "aws-instance": { url: (env.AWS_EC2_METADATA_SERVICE_ENDPOINT || linkLocal).replace(/\/+$/, "") },
+    "aws-instance": { url: trimSlashes(env.AWS_EC2_METADATA_SERVICE_ENDPOINT || linkLocal) },
     google: { url: google ? `http://${google}` : linkLocal },
   };
 }

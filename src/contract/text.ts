@@ -35,3 +35,10 @@ export function quoteValue(value: unknown, charactersMax = 60): string {
 export function getOwn<Value>(table: Readonly<Record<string, Value>>, word: string): Value | undefined {
   return Object.hasOwn(table, word) ? table[word] : undefined;
 }
+
+/** A text without the slashes at its end, in one pass: the pattern for it is quadratic where many do not stand there. */
+export function trimSlashes(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === "/") end--;
+  return text.slice(0, end);
+}

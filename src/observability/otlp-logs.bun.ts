@@ -2,6 +2,7 @@ import { type Attributes, SeverityNumber } from "@opentelemetry/api";
 import { OTLPLogExporter } from "@opentelemetry/exporter-logs-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchLogRecordProcessor, LoggerProvider } from "@opentelemetry/sdk-logs";
+import { trimSlashes } from "../contract/index.ts";
 import type { LoggedEvent, LogSink } from "./log.ts";
 import type { OtlpOptions } from "./otlp-options.ts";
 
@@ -25,7 +26,7 @@ export function openOtlpLogs({ endpoint, headers, serviceName, version }: OtlpOp
   readonly sink: LogSink;
   close(): Promise<void>;
 } {
-  const url = `${endpoint.replace(/\/+$/, "")}/v1/logs`;
+  const url = `${trimSlashes(endpoint)}/v1/logs`;
   const provider = new LoggerProvider({
     resource: resourceFromAttributes({ "service.name": serviceName, "service.version": version }),
     processors: [

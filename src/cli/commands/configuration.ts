@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import type { Config } from "../../config/index.ts";
+import { trimSlashes } from "../../contract/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
 
 /** Both commands ask a running gateway, so that what they change is in force at once and is checked as everything else is. */
@@ -74,7 +75,7 @@ function toTarget(
     throw new UsageError("No admin key is given; set MODELGATE_ADMIN_KEY, or make one with modelgate admin-key create");
   }
   const origin = given.url ?? env.MODELGATE_URL ?? `http://127.0.0.1:${config.port}`;
-  return { origin: origin.replace(/\/+$/, ""), key };
+  return { origin: trimSlashes(origin), key };
 }
 
 /** @throws {UsageError} With the gateway's own message. */

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { S3Client } from "bun";
+import { trimSlashes } from "../../contract/index.ts";
 import { UsageError } from "../command.ts";
 
 /** Where an export goes: a folder, or a bucket with a prefix. A file that is there is written over. */
@@ -34,7 +35,7 @@ export function openDestination(target: string, env: Environment): Destination {
     ...(token && { sessionToken: token }),
     ...(endpoint && { endpoint }),
   });
-  const keyOf = (name: string) => (path === "" ? name : `${path.replace(/\/+$/, "")}/${name}`);
+  const keyOf = (name: string) => (path === "" ? name : `${trimSlashes(path)}/${name}`);
   return {
     async read(name) {
       try {

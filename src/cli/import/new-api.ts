@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { isNetwork } from "../../contract/index.ts";
+import { isNetwork, trimSlashes } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { UsageError } from "../command.ts";
 import { type ForeignDatabase, type ForeignRow, readFlag, readNumber, readText } from "./foreign-database.bun.ts";
@@ -122,7 +122,7 @@ function planChannels(
         groups.set(model, [...(groups.get(model) ?? []), { model: target }]);
         return { id: target, upstreamId: String(mapping[model] ?? model), ...toPrice(rates) };
       });
-      const address = /\/v\d+\/?$/.test(baseUrl) ? baseUrl : `${baseUrl.replace(/\/+$/, "")}/v1`;
+      const address = /\/v\d+\/?$/.test(baseUrl) ? baseUrl : `${trimSlashes(baseUrl)}/v1`;
       const manifest = { name: id, baseUrl: address, dialect: "openai", credential: "key", models: rows };
       providers.set(id, { name: id, manifest, keys });
       continue;

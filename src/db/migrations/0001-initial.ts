@@ -74,7 +74,7 @@ function toView(table: "open_calls" | "calls", columns: Columns, engine: Engine)
 
 function fill(text: string, engine: Engine): string {
   const placeholders = placeholdersOf(engine);
-  return text.replaceAll(/\{\{(.+?)\}\}/g, (whole, name) => {
+  return text.replaceAll(/\{\{([^{}]+)\}\}/g, (whole, name) => {
     if (name === "names") return whole;
     const columns = placeholders[name];
     if (columns === undefined) throw new Error(`Cannot fill ${whole} of the first migration: it is unknown`);

@@ -2,7 +2,7 @@ import type { Attributes, Counter } from "@opentelemetry/api";
 import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
-import { nanodollarsPerUsd, promptMeters, sumOutputTokens } from "../../contract/index.ts";
+import { nanodollarsPerUsd, promptMeters, sumOutputTokens, trimSlashes } from "../../contract/index.ts";
 import { type Call, type CallObserver, monotonicNow } from "../../kernel/index.ts";
 import type { OtlpOptions } from "../otlp-options.ts";
 import { addAmounts, operations, providerName } from "../traces/span-attributes.ts";
@@ -19,7 +19,7 @@ export function openOtlpMetrics({ endpoint, headers, serviceName, version }: Otl
   readonly calls: CallObserver;
   close(): Promise<void>;
 } {
-  const url = `${endpoint.replace(/\/+$/, "")}/v1/metrics`;
+  const url = `${trimSlashes(endpoint)}/v1/metrics`;
   const exporter = new OTLPMetricExporter({ url, headers: { ...headers }, timeoutMillis: exportMsMax });
   const reader = new PeriodicExportingMetricReader({
     exporter,

@@ -6,6 +6,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
+import { trimSlashes } from "../../contract/index.ts";
 import { monotonicNow } from "../../kernel/index.ts";
 import type { OtlpOptions } from "../otlp-options.ts";
 import { CallTraces } from "./call-traces.ts";
@@ -36,7 +37,7 @@ export interface Traces {
 /** Starts tracing. A slow or missing collector loses spans, which are counted, but never delays calls. */
 export function openTraces({ endpoint, headers, serviceName, version, ratio, report }: TracesOptions): Traces {
   const counts = new SpanCounts();
-  const url = `${endpoint.replace(/\/+$/, "")}/v1/traces`;
+  const url = `${trimSlashes(endpoint)}/v1/traces`;
   const exporter = new OTLPTraceExporter({ url, headers: { ...headers }, timeoutMillis: exportMsMax });
   const onChange = (works: boolean) =>
     report(works ? "traces_taken" : "trace_export_failed", { failed: counts.failed });

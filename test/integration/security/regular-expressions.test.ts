@@ -17,18 +17,15 @@ const bounded: Readonly<Record<string, string>> = {
   "src/accounts/auth-http.ts": "an address of at most 254 characters",
   "src/cli/plugin-check/record.ts": "what the operator's own recording holds",
   "src/cli/plugin-new/build-types.bun.ts": "our own source, when the program is built",
-  "scripts/refresh-catalogue/price-list.ts": "nine decimals of a price",
   "src/config/config.ts": "what the operator set",
   "src/contract/cost.ts": "the digits of a number",
   "src/kernel/routing/build-registry.ts": "a base URL of a plugin or its operator",
   "src/kernel/upstream/authorize.ts": "a base URL that the operator's credential names",
   "src/sdk/define-plugin.ts": "a base URL of a plugin",
   "src/lib/retry-after.ts": "a duration of at most 40 characters",
-  "src/observability/traces/open-traces.bun.ts": "what the operator set",
 };
 /** Where one is put together, and whose tests read hostile text by it. */
 const madeIn: Readonly<Record<string, string>> = {
-  "scripts/refresh-catalogue/price-list.ts": "test/unit/scripts/refresh-catalogue/build-rows.test.ts",
   "src/contract/credential.ts": "test/unit/contract/credential.test.ts",
   "src/protocols/upstream-errors.ts": "test/unit/protocols/upstream-errors.test.ts",
 };

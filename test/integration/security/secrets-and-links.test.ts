@@ -236,6 +236,13 @@ describe("the table of secrets and links", () => {
     [`POST ${api}/keys/:id/rotate`]: ["API key"],
     [`POST ${api}/admin/admin-keys`]: ["admin key"],
     [`DELETE ${api}/admin/admin-keys/:id`]: ["admin key"],
+    [`POST ${api}/admin/api-keys/of/:account`]: ["API key"],
+    [`PATCH ${api}/admin/api-keys/:id`]: [],
+    [`POST ${api}/admin/api-keys/:id/rotate`]: ["API key"],
+    [`DELETE ${api}/admin/api-keys/:id`]: ["API key"],
+    // The API below a path of its own: nothing but the key of the call.
+    "POST /v2/rerank": ["API key"],
+    "POST /api/v2/rerank": ["API key"],
     [`DELETE ${api}/keys/:id`]: ["API key"],
     [`DELETE ${api}/content`]: ["content log"],
     [`POST ${api}/requests/:id/content`]: ["content log"],
