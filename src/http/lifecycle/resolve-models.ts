@@ -5,6 +5,11 @@ import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "./http-call.ts";
 import { recordEnd } from "./record.ts";
 
+/** Whether a value can be the name of a model; a longer text is none, and is not repeated in an error. */
+function isName(value: unknown): value is string {
+  return typeof value === "string" && value !== "" && value.length <= 200;
+}
+
 /**
  * Takes the field `models` out of a body: the models that the client wants to be tried in order. A `model` beside it is the
  * first one, and the first one is the `model` of a body without.
@@ -14,7 +19,6 @@ import { recordEnd } from "./record.ts";
 export function takeModels(body: unknown, call: Pick<HttpCall, "models">): void {
   if (!isRecord(body) || body.models === undefined || body.models === null) return;
   const { models, model } = body;
-  const isName = (name: unknown): name is string => typeof name === "string" && name !== "" && name.length <= 200;
   if (!Array.isArray(models) || models.length === 0 || models.length > membersMax || !models.every(isName)) {
     const sentence = `models must be a list of 1 to ${membersMax} names of models; GET /models lists them`;
     throw new GatewayError("invalid_request", sentence, { param: "models" });
@@ -36,7 +40,7 @@ export function resolveModels(deps: HttpDeps, call: HttpCall, body: unknown, mod
   const { capability, caller, openedAt, models, session } = call;
   if (capability === undefined || !isRecord(body)) return;
   const model = body.model ?? modelDefault;
-  if (typeof model !== "string") return;
+  if (!isName(model)) return;
   const isStream = capability === "speech" || (capability === "chat" && body.stream === true);
   try {
     call.candidates = findCandidates(kernel, { model, models, capability, caller, openedAt, session, isStream });

@@ -42,6 +42,12 @@ describe("a request made to be heavy", () => {
     await expectError(response, { status: 400, param: "messages" });
   });
 
+  test("with the name of a model that is megabytes long is refused without repeating it", async () => {
+    const response = await shared.gateway.post("/chat/completions", { ...chat, model: "m".repeat(mebibyte) });
+    expect(Number((await response.clone().text()).length)).toBeLessThan(1000);
+    await expectError(response, { status: 400, param: "model" });
+  });
+
   test("with a word without end is counted like any other text", async () => {
     const input = "a".repeat(250_000);
     const response = await shared.gateway.post("/embeddings", { model: "hostT/m2-bert-80M-32k-retrieval", input });
