@@ -43,7 +43,7 @@ export function createHttp(deps: HttpDeps) {
     .onError(errorHandler(deps, { allowedMethods: (path) => allowedMethods(routes, path), inboundAt }))
     .use(healthController(deps))
     .use(signInController(deps))
-    .use(dashboardApi(deps))
+    .use(dashboardApi(deps, inbounds))
     .use(webhooksController(deps));
   if (deps.metrics !== undefined) app.use(metricsController(deps.metrics));
   if (deps.site !== undefined) app.use(staticAssetsController(deps.site));

@@ -2,6 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { acceptInvitation, readTeamInvitation } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import type { ClientFormat } from "../lifecycle/http-call.ts";
 import { expectStore } from "../lifecycle/store-timeout.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { accountController, checkoutController, meController, sessionsController } from "./account.ts";
@@ -34,21 +35,21 @@ const TeamInvitation = formBody({ token: Type.String({ minLength: 1, maxLength: 
  * The dashboard's own API below /dashboard/api. All of it needs a session, except what the sign-in page shows and the
  * acceptance of an invitation, or the look at one to a team, which are authorized by its token.
  */
-export function dashboardApi(deps: HttpDeps) {
+export function dashboardApi(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
   // Not in the API's documentation.
   return new Elysia({ prefix: "/dashboard/api", detail: { hide: true } })
-    .use(accountControllers(deps))
+    .use(accountControllers(deps, inbounds))
     .use(gatewayControllers(deps))
     .use(publicController(deps));
 }
 
 /** What everybody does with the account in which they work. In groups, because one chain of all is too deep for the compiler. */
-function accountControllers(deps: HttpDeps) {
+function accountControllers(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
   return new Elysia()
     .use(meController(deps))
     .use(accountController(deps))
     .use(keysController(deps))
-    .use(requestsController(deps))
+    .use(requestsController(deps, inbounds))
     .use(contentController(deps))
     .use(statisticsController(deps))
     .use(sessionsController(deps))

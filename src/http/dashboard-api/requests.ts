@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { emailsOf, mayAdminister, maySeeAll, readKeyNames, type SessionUser } from "../../accounts/index.ts";
-import { GatewayError } from "../../contract/index.ts";
+import { GatewayError, quoteValue } from "../../contract/index.ts";
 import {
   type LogCursor,
   type RequestDetail,
@@ -11,6 +11,7 @@ import {
   type StatusFilter,
 } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import type { ClientFormat } from "../lifecycle/http-call.ts";
 import type { DownloadFormat } from "./download.ts";
 import {
   CursorQuery,
@@ -42,17 +43,17 @@ const Filter = Type.Object({
 const PageQuery = Type.Composite([Filter, CursorQuery]);
 
 /** The request log: of the own account, for administrators of all accounts. */
-export function requestsController(deps: HttpDeps) {
+export function requestsController(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
   const { store } = deps;
   const download = (format: DownloadFormat) => async (user: SessionUser, query: Static<typeof Filter>) =>
-    streamRequests(deps, await readFilter(deps, user, query), { format, seesAll: seesAll(user) });
+    streamRequests(deps, await readFilter(deps, { user, query, inbounds }), { format, seesAll: seesAll(user) });
   const [csv, jsonl] = [download("csv"), download("jsonl")];
   return new Elysia()
     .use(withSession(deps))
     .get(
       "/requests",
       async ({ user, query }) => {
-        const filter = await readFilter(deps, user, query);
+        const filter = await readFilter(deps, { user, query, inbounds });
         const { before: at, beforeId: id } = readCursor(query);
         const before: LogCursor | undefined = at === undefined ? undefined : { at, id: id ?? "" };
         const { requests, next } = await readRequests(store, filter, { limit: pageSize, before });
@@ -113,8 +114,16 @@ function seesAll({ role }: SessionUser): boolean {
 }
 
 /** @throws {GatewayError} `forbidden` for another account than the own, `invalid_request` for an unknown one. */
-async function readFilter(deps: HttpDeps, user: SessionUser, query: Static<typeof Filter>): Promise<RequestFilter> {
+async function readFilter(
+  deps: HttpDeps,
+  { user, query, inbounds }: { user: SessionUser; query: Static<typeof Filter>; inbounds: readonly ClientFormat[] },
+): Promise<RequestFilter> {
   const { key: keyId, plugin: route, protocol, session, tag, status } = query;
+  const protocols = inbounds.map((inbound) => inbound.protocol);
+  if (protocol !== undefined && !protocols.includes(protocol)) {
+    const message = `protocol is ${quoteValue(protocol)}, expected one of ${protocols.join(", ")}`;
+    throw new GatewayError("invalid_request", message, { param: "protocol" });
+  }
   const model = query.model && idOfModel(deps.kernel, query.model);
   return {
     ...readSpan(query),

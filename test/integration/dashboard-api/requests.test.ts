@@ -159,16 +159,12 @@ describe("the request log", () => {
     expect((await get("admin", "?account=nobody@example.org")).status).toBe(400);
   });
 
-  test.each([
-    "?status=6xx",
-    `?protocol=${"x".repeat(40)}`,
-    "?from=yesterday",
-    "?before=1",
-    `?text=${"x".repeat(300)}`,
-    "?text=%00",
-  ])("refuses the filter %s", async (query) => {
-    expect((await get("member", query)).status).toBe(400);
-  });
+  test.each(["?status=6xx", "?protocol=smtp", "?from=yesterday", "?before=1", `?text=${"x".repeat(300)}`, "?text=%00"])(
+    "refuses the filter %s",
+    async (query) => {
+      expect((await get("member", query)).status).toBe(400);
+    },
+  );
 
   test("is sent as CSV and as JSON lines, with the filters of the page", async () => {
     await send({ model: `=cmd"x`, messages }, keys.app.key);
