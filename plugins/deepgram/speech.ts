@@ -11,7 +11,7 @@ import {
 
 const translated = ["model", "input", "voice", "response_format", "stream_format", "speech_sample_rate"];
 const sampleRateDefault = 24_000;
-/** What a compressed format is asked for as. */
+/** The query parameters of each compressed format. */
 const encodings: Readonly<Record<string, string>> = {
   mp3: "encoding=mp3",
   opus: "encoding=opus&container=ogg",

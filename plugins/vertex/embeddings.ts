@@ -37,7 +37,7 @@ export async function embeddings({ request, model, upstream, warn }: Call<Embedd
   return { vectors, ...(tokens !== undefined && { usage: { prompt_tokens: tokens } }) };
 }
 
-/** What an answer with vectors reports. */
+/** Reads the usage of an answer with vectors. */
 export function readTokens(part: Record<string, unknown>): AnswerUsage | undefined {
   const count = findVector(part)?.count;
   return count === undefined ? undefined : { prompt_tokens: count, total_tokens: count };

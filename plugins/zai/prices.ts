@@ -8,6 +8,6 @@ export default {
   capabilities: ["chat"],
   pricingUrl: "https://docs.z.ai/guides/overview/pricing",
   leftOut: [[/glm-4(\.5|-)/, "it is an older one: write a row for it"]],
-  // What is written to the cache costs nothing more.
+  // Writing to the cache costs nothing more.
   facts: (_, listed) => listedFacts(listed, "chat"),
 } satisfies ProviderRules;

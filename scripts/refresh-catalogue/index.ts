@@ -65,7 +65,7 @@ if (flags.check === true) {
   spawnSync("biome", ["format", "--config-path=.biome.json", "--write", ...files], { cwd: root });
 }
 
-/** Of those that share them, and of the plugins that have their own, in `prices.ts`. */
+/** The rules of the first providers and of the clouds, and those of each plugin with a `prices.ts`. */
 async function readRules(): Promise<[string, readonly ProviderRules[]][]> {
   const shared = Object.entries({ ...rules, ...cloudRules });
   const names = readdirSync(join(root, "plugins")).filter((name) =>

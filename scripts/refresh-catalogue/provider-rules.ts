@@ -11,9 +11,9 @@ export interface ProviderRules {
   /** The provider's name in the list, and what stands before its ids there. */
   readonly provider: string;
   readonly prefix: string;
-  /** What stands before its ids here, where the same model is sold by others too. */
+  /** The prefix of its ids here, where others sell the same model too. */
   readonly idPrefix?: string;
-  /** What the provider calls a model, and what stands behind `idPrefix`, where the list has another name. */
+  /** Maps an id of the list to the id here, without `idPrefix`, and the provider's own; absent: both are the listed one. */
   readonly names?: (listedId: string) => { readonly id: string; readonly upstreamId: string };
   readonly ownedBy: (id: string) => string;
   /** What the gateway's plugin can do. */

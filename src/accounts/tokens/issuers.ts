@@ -209,3 +209,8 @@ export class TokenIssuers {
     return this.read();
   }
 }
+
+/** LiteLLM takes a 401 for an `AuthenticationError` only if it begins as OpenAI's message does. */
+export function refusedToken(problem: string, cause?: unknown): GatewayError {
+  return new GatewayError("invalid_api_key", `Incorrect API key provided: the token is refused, ${problem}`, { cause });
+}

@@ -1,14 +1,13 @@
 import { createHash } from "node:crypto";
 import { LRUCache } from "lru-cache";
-import { type BudgetPeriod, type Caller, GatewayError, parseUsd } from "../../contract/index.ts";
+import { type BudgetPeriod, type Caller, GatewayError, parseUsd, quoteValue } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { auditedActions, createAudited } from "../audit.ts";
 import { createTokenKey, tokenKeyId } from "../keys.ts";
 import { createProject } from "../projects.ts";
 import { readClaim } from "../read-claim.ts";
 import { type Actor, tokenIssuer } from "../roles.ts";
-import type { TokenIssuer, TokenIssuers } from "./issuers.ts";
-import { refused, show } from "./refused.ts";
+import { refusedToken, type TokenIssuer, type TokenIssuers } from "./issuers.ts";
 import type { ReadDocument } from "./signing-keys.ts";
 import type { TokenVerifier, VerifiedClaims } from "./token-verifier.ts";
 
@@ -94,7 +93,7 @@ export class TokenAuthenticator {
     }
     const grant = await pending;
     const base = await this.#options.callerOf(grant.keyId);
-    if (base === undefined) throw refused("its key has ended; try again");
+    if (base === undefined) throw refusedToken("its key has ended; try again");
     this.#verified.set(hash, grant);
     return toCaller(grant, base);
   }
@@ -105,7 +104,8 @@ export class TokenAuthenticator {
     this.#verifier ??= import("./token-verifier.ts").then((module) => new module.TokenVerifier(readDocument, now));
     const verified = await (await this.#verifier).verify(token, issuers);
     const { issuer, claims } = verified;
-    if (claims.sub === "" || claims.sub.length > subjectLengthMax) throw refused("its claim sub has no usable length");
+    if (claims.sub === "" || claims.sub.length > subjectLengthMax)
+      throw refusedToken("its claim sub has no usable length");
     const read = (use: keyof TokenIssuer["claims"]) => {
       const name = issuer.claims[use];
       return name === undefined ? undefined : readClaim(claims, name);
@@ -158,14 +158,14 @@ async function findAccountOf(
   const claim = ofTeam === undefined ? account : team;
   const value = ofTeam ?? (account === undefined ? undefined : toName(readClaim(claims, account)));
   if (claim === undefined || value === undefined) {
-    throw refused(`its claim ${account ?? team}, which names the account that pays, is missing or no text`);
+    throw refusedToken(`its claim ${account ?? team}, which names the account that pays, is missing or no text`);
   }
-  if (claim === "email" && claims.email_verified === false) throw refused("its e-mail is not verified");
+  if (claim === "email" && claims.email_verified === false) throw refusedToken("its e-mail is not verified");
   const accounts = issuer.accounts ?? {};
   const name = Object.hasOwn(accounts, value) ? (accounts[value] as string) : value;
   const id = await readAccountId(store, issuer, name);
   if (id !== undefined) return id;
-  if (issuer.onUnknown !== "create") throw refused(`its account ${show(name)} does not exist here`);
+  if (issuer.onUnknown !== "create") throw refusedToken(`its account ${quoteValue(name)} does not exist here`);
   return createAccountOf(store, { issuer, name, now });
 }
 
@@ -183,7 +183,8 @@ async function readAccountId(store: Store, issuer: TokenIssuer, name: string): P
     .execute();
   const row = rows.find(({ id }) => id === name) ?? rows[0];
   // Somebody signed up with an e-mail that nobody has proved to be theirs, and would see these calls.
-  if (row?.email_verified === 0) throw refused(`the e-mail of its account ${show(name)} is not verified here`);
+  if (row?.email_verified === 0)
+    throw refusedToken(`the e-mail of its account ${quoteValue(name)} is not verified here`);
   return row?.id;
 }
 
@@ -228,7 +229,7 @@ function toModels({ issuer }: VerifiedClaims, value: unknown): ReadonlySet<strin
   if (claim === undefined) return undefined;
   const list = typeof value === "string" ? value.split(/[\s,]+/).filter((id) => id !== "") : value;
   if (!Array.isArray(list) || list.length > modelsMax || !list.every((id) => typeof id === "string")) {
-    throw refused(`its claim ${claim} is no list of models`);
+    throw refusedToken(`its claim ${claim} is no list of models`);
   }
   return new Set(list);
 }
@@ -239,7 +240,7 @@ function toBudget({ issuer }: VerifiedClaims, value: unknown): number | undefine
   if (claim === undefined) return undefined;
   const text = typeof value === "number" ? String(value) : value;
   const budget = typeof text === "string" ? parseUsd(text) : undefined;
-  if (budget === undefined || budget < 0) throw refused(`its claim ${claim} is no sum of US dollars`);
+  if (budget === undefined || budget < 0) throw refusedToken(`its claim ${claim} is no sum of US dollars`);
   return budget;
 }
 

@@ -1,8 +1,7 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, type JWTVerifyGetKey, jwtVerify } from "jose";
-import { GatewayError } from "../../contract/index.ts";
+import { GatewayError, quoteValue } from "../../contract/index.ts";
 import { readClaim } from "../read-claim.ts";
-import { algorithms, type TokenIssuer } from "./issuers.ts";
-import { refused, show } from "./refused.ts";
+import { algorithms, refusedToken, type TokenIssuer } from "./issuers.ts";
 import { type ReadDocument, SigningKeys } from "./signing-keys.ts";
 
 /** Clocks of issuers may be late or early by this. */
@@ -36,7 +35,8 @@ export class TokenVerifier {
   async verify(token: string, issuers: readonly TokenIssuer[]): Promise<VerifiedClaims> {
     const { issuer, alg } = readUnverified(token, issuers);
     const accepted = issuer.algorithms ?? algorithms;
-    if (!accepted.includes(alg)) throw refused(`its algorithm ${show(alg)} is not accepted from ${issuer.issuer}`);
+    if (!accepted.includes(alg))
+      throw refusedToken(`its algorithm ${quoteValue(alg)} is not accepted from ${issuer.issuer}`);
     await this.#takeTurn();
     try {
       const payload = await this.#check(token, issuer, [...accepted]);
@@ -107,10 +107,10 @@ function readUnverified(token: string, issuers: readonly TokenIssuer[]): { issue
     iss = decodeJwt(token).iss;
     alg = decodeProtectedHeader(token).alg;
   } catch {
-    throw refused("it is malformed");
+    throw refusedToken("it is malformed");
   }
   const issuer = issuers.find((one) => one.issuer === iss);
-  if (issuer === undefined) throw refused(`its issuer ${show(iss)} is not one of this gateway's`);
+  if (issuer === undefined) throw refusedToken(`its issuer ${quoteValue(iss)} is not one of this gateway's`);
   return { issuer, alg: typeof alg === "string" ? alg : "none" };
 }
 
@@ -119,19 +119,19 @@ function checkRequired(issuer: TokenIssuer, claims: JWTPayload): void {
     const value = readClaim(claims, name);
     const values = Array.isArray(value) ? value : [value];
     if (values.some((one) => typeof one !== "object" && accepted.includes(String(one)))) continue;
-    throw refused(`its claim ${name} is not what this gateway requires of ${issuer.issuer}`);
+    throw refusedToken(`its claim ${name} is not what this gateway requires of ${issuer.issuer}`);
   }
 }
 
 function toRefusal(error: unknown, { issuer }: TokenIssuer): unknown {
-  if (error instanceof errors.JWTExpired) return refused("it has expired; get a new one from its issuer");
+  if (error instanceof errors.JWTExpired) return refusedToken("it has expired; get a new one from its issuer");
   if (error instanceof errors.JWTClaimValidationFailed) {
-    if (error.claim === "nbf") return refused("it is not valid yet");
-    if (error.claim === "aud") return refused(`its audience is not one that this gateway accepts from ${issuer}`);
-    return refused(`its claim ${error.claim} is ${error.reason === "missing" ? "missing" : "invalid"}`);
+    if (error.claim === "nbf") return refusedToken("it is not valid yet");
+    if (error.claim === "aud") return refusedToken(`its audience is not one that this gateway accepts from ${issuer}`);
+    return refusedToken(`its claim ${error.claim} is ${error.reason === "missing" ? "missing" : "invalid"}`);
   }
-  if (error instanceof errors.JWKSNoMatchingKey) return refused(`${issuer} has no key that fits it`);
-  if (error instanceof errors.JWSSignatureVerificationFailed) return refused("its signature is wrong");
-  if (error instanceof errors.JOSEError || error instanceof TypeError) return refused("it is malformed", error);
+  if (error instanceof errors.JWKSNoMatchingKey) return refusedToken(`${issuer} has no key that fits it`);
+  if (error instanceof errors.JWSSignatureVerificationFailed) return refusedToken("its signature is wrong");
+  if (error instanceof errors.JOSEError || error instanceof TypeError) return refusedToken("it is malformed", error);
   return error;
 }

@@ -101,7 +101,7 @@ function Calculator({ price }: { price: Model["price"] }) {
   const count = (text: string) => (/^\d{1,12}$/.test(text.trim()) ? Number(text) : undefined);
   const [inputs, outputs, times] = [count(input), count(output), count(calls)];
   const tier = price.tiers?.findLast(({ aboveInputTokens }) => (inputs ?? 0) > aboveInputTokens);
-  const rate = (of: { usd: string; per: number } | undefined) => (of === undefined ? 0 : Number(of.usd) / of.per);
+  const rate = (of: { usd: string; per: number }) => Number(of.usd) / of.per;
   const factor = 1 + (price.markupPercent ?? 0) / 100;
   const cost =
     inputs === undefined || outputs === undefined || times === undefined
