@@ -50,6 +50,8 @@ export class Providers {
   readonly manager: PluginManager;
   readonly #folder: string;
   #snapshot!: PluginSnapshot;
+  /** The ids of the keys of each provider, in the order of its routes. */
+  readonly #keyIds = new Map<string, readonly string[]>();
   #loaded = "";
   #seenRevision = -1;
   #pending: Promise<void> = Promise.resolve();
@@ -100,9 +102,21 @@ export class Providers {
     return this.stats;
   }
 
+  /** Each attempt asks for it, and reading the environment would cost more than all else that is recorded of one. */
   #keyIdsOf(name: string): readonly string[] {
-    const plugin = this.#snapshot.plugins.find((known) => known.name === name);
-    return plugin === undefined ? [] : this.settings.keyIdsOf(plugin);
+    let ids = this.#keyIds.get(name);
+    if (ids === undefined) {
+      const plugin = this.#snapshot.plugins.find((known) => known.name === name);
+      ids = plugin === undefined ? [] : this.settings.keyIdsOf(plugin);
+      this.#keyIds.set(name, ids);
+    }
+    return ids;
+  }
+
+  /** Puts what was loaded in force, with the keys that its routes have. */
+  #use(snapshot: PluginSnapshot): void {
+    this.#snapshot = snapshot;
+    this.#keyIds.clear();
   }
 
   /** Reads the database and loads the plugins for the first time. */
@@ -112,7 +126,7 @@ export class Providers {
     await this.health.read();
     this.#syncFiles();
     this.#loaded = this.manager.fingerprint();
-    this.#snapshot = await this.manager.load();
+    this.#use(await this.manager.load());
   }
 
   /** Calls back after each reload, which follows changes of files and of the database by any gateway. */
@@ -250,7 +264,7 @@ export class Providers {
   reload(): Promise<void> {
     this.#pending = this.#pending.then(async () => {
       try {
-        this.#snapshot = await this.manager.load();
+        this.#use(await this.manager.load());
         this.#onReload(this.#snapshot);
       } catch (error) {
         this.#deps.log.error("plugin_reload_failed", { error });

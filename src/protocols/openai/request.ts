@@ -99,11 +99,9 @@ export function withoutMarks<Member extends object>(list: readonly Member[]): Me
   });
 }
 
-function toMessage(
-  given: Message,
-  { keepsReasoning, messageOmit = keepsReasoning ? reasoningFieldsKept : reasoningFields, ...options }: ChatOptions,
-): Message {
-  const { systemRole, cacheControl } = options;
+function toMessage(given: Message, options: ChatOptions): Message {
+  const { keepsReasoning, systemRole, cacheControl } = options;
+  const messageOmit = options.messageOmit ?? (keepsReasoning ? reasoningFieldsKept : reasoningFields);
   const isBare = keepsReasoning === true && Array.isArray(given.tool_calls) && !given.reasoning_content;
   const message = isBare ? { ...given, reasoning_content: unknownReasoning } : given;
   const role = toRole(message.role, systemRole);
