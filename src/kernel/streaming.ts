@@ -1,4 +1,4 @@
-import { type ChatChunk, type ChatStream, UpstreamFault } from "../contract/index.ts";
+import { type AnswerStream, UpstreamFault } from "../contract/index.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 
 /**
@@ -58,22 +58,22 @@ function toAsync<Item>(iterator: Iterator<Item>): AsyncIterator<Item> {
   };
 }
 
-/** The chunks of a handler's stream: its events, translated. Chunks that came before an error are given out before it. */
-export class ChunkReader implements BatchReader<ChatChunk> {
-  readonly #stream: ChatStream;
+/** The pieces of a handler's stream: its events, translated. Pieces that came before an error are given out before it. */
+export class StreamReader<Piece> implements BatchReader<Piece> {
+  readonly #stream: AnswerStream<Piece>;
   readonly #events: BatchReader<unknown>;
   #hasEnded = false;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(stream: ChatStream) {
+  constructor(stream: AnswerStream<Piece>) {
     this.#stream = stream;
     this.#events = toReader(stream.events);
   }
 
-  async read(): Promise<readonly ChatChunk[] | undefined> {
+  async read(): Promise<readonly Piece[] | undefined> {
     if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#hasEnded) return undefined;
-    const chunks: ChatChunk[] = [];
+    const pieces: Piece[] = [];
     try {
       const events = await this.#events.read();
       // Most pieces are one event.
@@ -83,23 +83,23 @@ export class ChunkReader implements BatchReader<ChatChunk> {
       }
       for (const event of events ?? []) {
         this.#events.onTake?.(event);
-        chunks.push(...this.#stream.push(event));
+        pieces.push(...this.#stream.push(event));
         if (this.#stream.isComplete) break;
       }
-      return this.#finish(chunks, events === undefined);
+      return this.#finish(pieces, events === undefined);
     } catch (error) {
       this.#failure = { error };
       this.#events.cancel();
-      chunks.push(...(this.#stream.breakOff?.() ?? []));
-      return chunks;
+      pieces.push(...(this.#stream.breakOff?.() ?? []));
+      return pieces;
     }
   }
 
-  #finish(chunks: readonly ChatChunk[], isLast = false): readonly ChatChunk[] {
-    if (!isLast && !this.#stream.isComplete) return chunks;
+  #finish(pieces: readonly Piece[], isLast = false): readonly Piece[] {
+    if (!isLast && !this.#stream.isComplete) return pieces;
     this.#hasEnded = true;
     if (!isLast) endEarly(this.#events);
-    return [...chunks, ...this.#stream.end()];
+    return [...pieces, ...this.#stream.end()];
   }
 
   cancel(): void {
