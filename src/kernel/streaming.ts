@@ -206,7 +206,7 @@ export function withYielding<Chunk>(
 }
 
 /** Closes an iterator early. Errors are ignored. */
-export function closeIterator(iterator: AsyncIterator<unknown> | undefined): void {
+function closeIterator(iterator: AsyncIterator<unknown> | undefined): void {
   const close = async () => {
     await iterator?.return?.();
   };
