@@ -1,9 +1,9 @@
+export * from "./answer-stream.ts";
 export * from "./api-key.ts";
 export * from "./billing.ts";
 export { callIdPrefix, makeCallId, randomText } from "./call-id.ts";
 export * from "./capability.ts";
 export * from "./chat.ts";
-export * from "./chat-stream.ts";
 export * from "./cost.ts";
 export * from "./credential.ts";
 export * from "./embeddings.ts";

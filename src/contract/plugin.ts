@@ -1,6 +1,6 @@
+import type { ChatStream } from "./answer-stream.ts";
 import type { Capability } from "./capability.ts";
 import type { ChatCompletion, ChatRequest, ChatUsage } from "./chat.ts";
-import type { ChatStream } from "./chat-stream.ts";
 import type { CredentialForm, ProviderCredential } from "./credential.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
 import type { GeneratedImages, ImageEditsRequest, ImageStream, ImagesRequest } from "./images.ts";

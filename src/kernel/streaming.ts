@@ -1,4 +1,4 @@
-import { type ChatChunk, type ChatStream, UpstreamFault } from "../contract/index.ts";
+import { type AnswerStream, UpstreamFault } from "../contract/index.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 
 /**
@@ -59,11 +59,11 @@ function toAsync<Item>(iterator: Iterator<Item>): AsyncIterator<Item> {
 }
 
 /**
- * The chunks of a handler's stream: its events, translated. An event is translated when the chunks before it have been used, so
+ * The pieces of a handler's stream: its events, translated. An event is translated when the pieces before it have been used, so
  * that what is owed for a stream that breaks off does not depend on how its bytes were cut.
  */
-export class ChunkReader implements BatchReader<ChatChunk> {
-  readonly #stream: ChatStream;
+export class StreamReader<Piece> implements BatchReader<Piece> {
+  readonly #stream: AnswerStream<Piece>;
   readonly #events: BatchReader<unknown>;
   /** The events that arrived in one piece, and how many of them were translated. */
   #batch: readonly unknown[] = [];
@@ -71,13 +71,13 @@ export class ChunkReader implements BatchReader<ChatChunk> {
   #hasEnded = false;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(stream: ChatStream) {
+  constructor(stream: AnswerStream<Piece>) {
     this.#stream = stream;
     this.#events = toReader(stream.events);
   }
 
-  /** The chunks of one event. */
-  async read(): Promise<readonly ChatChunk[] | undefined> {
+  /** The pieces of one event. */
+  async read(): Promise<readonly Piece[] | undefined> {
     if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#hasEnded) return undefined;
     try {
@@ -90,10 +90,10 @@ export class ChunkReader implements BatchReader<ChatChunk> {
       }
       const event = this.#batch[this.#translated++];
       this.#events.onTake?.(event);
-      const chunks = this.#stream.push(event);
-      if (!this.#stream.isComplete) return chunks;
+      const pieces = this.#stream.push(event);
+      if (!this.#stream.isComplete) return pieces;
       endEarly(this.#events);
-      return this.#end(chunks);
+      return this.#end(pieces);
     } catch (error) {
       this.#failure = { error };
       this.#events.cancel();
@@ -101,9 +101,9 @@ export class ChunkReader implements BatchReader<ChatChunk> {
     }
   }
 
-  #end(chunks: readonly ChatChunk[]): readonly ChatChunk[] {
+  #end(pieces: readonly Piece[]): readonly Piece[] {
     this.#hasEnded = true;
-    return [...chunks, ...this.#stream.end()];
+    return [...pieces, ...this.#stream.end()];
   }
 
   cancel(): void {
@@ -210,7 +210,7 @@ export function withYielding<Chunk>(
 }
 
 /** Closes an iterator early. Errors are ignored. */
-export function closeIterator(iterator: AsyncIterator<unknown> | undefined): void {
+function closeIterator(iterator: AsyncIterator<unknown> | undefined): void {
   const close = async () => {
     await iterator?.return?.();
   };

@@ -56,7 +56,7 @@ export { type DataUrl, readDataUrl, readMedia } from "../lib/data-url.ts";
 export { isRecord, parseJson } from "../lib/json.ts";
 export { parseShape } from "../lib/parse-shape.ts";
 export { retryAfterMs } from "../lib/retry-after.ts";
-export { joinWav, writeWav, writeWavHead } from "../lib/wav.ts";
+export { joinWav, streamWav, writeWav, writeWavHead } from "../lib/wav.ts";
 export { fetchFresh, fetchToken } from "../protocols/fetch-token.ts";
 export { gemini } from "../protocols/generate-content/outbound.ts";
 export { generateContent } from "../protocols/generate-content/outbound-stream.ts";

@@ -30,7 +30,7 @@ import { countPieces, countTokens } from "../normalize/tokenizer.ts";
 import { checkCustomTools } from "../normalize/tool-call.ts";
 import { shareOfOpen, toChatUsage } from "../normalize/usage.ts";
 import { priceOfRun } from "../service-tier.ts";
-import { type BegunStream, begin, ChunkReader, pump } from "../streaming.ts";
+import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import {
   chatBounds,
@@ -150,7 +150,7 @@ async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promis
   const answer = await callHandler(plugin, call);
   if (isStream(answer)) {
     if (call.request.stream !== true) throw new TypeError("A stream was returned where stream is not true");
-    const reader = new ChunkReader(answer);
+    const reader = new StreamReader(answer);
     return await begin(reader, hasBegun);
   }
   const choices = (answer as ChatCompletion | null)?.choices;

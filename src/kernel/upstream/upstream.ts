@@ -29,7 +29,6 @@ import {
   cancelBody,
   createHeaders,
   LongAnswerFault,
-  readChunks,
   readText,
   readTextStart,
 } from "./http-client.ts";
@@ -135,7 +134,14 @@ export class BoundUpstream implements Upstream {
     const { streamBytesMax } = this.#network.bounds;
     return {
       mediaType: mediaTypeOf(response.headers.get("content-type")) ?? "",
-      chunks: tapBytes(readChunks(response, this.#limits(streamBytesMax)), sent),
+      chunks: new UpstreamItems<Uint8Array<ArrayBuffer>>({
+        body: new BodyReader(response, this.#limits(streamBytesMax)),
+        parser: { push: (bytes) => [bytes], end: () => [] },
+        onTake: () => {
+          sent.isAnswered = true;
+        },
+        onEnd: () => this.#onEnd(sent),
+      }),
     };
   }
 
@@ -149,12 +155,17 @@ export class BoundUpstream implements Upstream {
       cancelBody(response);
       throw new UpstreamFault("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
-    return new UpstreamEvents({
+    return new UpstreamItems<ServerEvent>({
       body: new BodyReader(response, this.#limits(this.#network.bounds.streamBytesMax)),
       parser: isBinary ? new EventStreamParser() : new SseParser(),
-      sent,
-      isCut: () => this.#signal.aborted || this.#sender.cancelReason !== undefined,
+      onTake: (event) => sent.readEvent(event),
+      onEnd: () => this.#onEnd(sent),
     });
+  }
+
+  /** A reader that leaves early has read all that it needs, unless the gateway has ended the request. */
+  #onEnd(sent: SentRequest): void {
+    if (!this.#signal.aborted && this.#sender.cancelReason === undefined) sent.isWhole = true;
   }
 
   async download(url: string): Promise<Download> {
@@ -362,37 +373,32 @@ export class BoundUpstream implements Upstream {
   }
 }
 
-/** Makes events of bytes that are cut anywhere. */
-interface EventParser {
-  push(bytes: Uint8Array): ServerEvent[];
-  end(): ServerEvent[];
-}
-
-interface UpstreamEventsOptions {
+interface UpstreamItemsOptions<Item> {
   readonly body: BodyReader;
-  readonly parser: EventParser;
-  readonly sent: SentRequest;
-  /** Whether the gateway has ended the request; else a reader that leaves early has read all that it needs. */
-  isCut(): boolean;
+  /** Makes items of bytes that are cut anywhere. */
+  readonly parser: { push(bytes: Uint8Array<ArrayBuffer>): Item[]; end(): Item[] };
+  onTake(item: Item): void;
+  /** No more is read. Called once, unless reading failed. */
+  onEnd(): void;
 }
 
-/** The events of one answer, for the kernel in batches and for plugins one by one. */
-class UpstreamEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEvent> {
-  readonly #options: UpstreamEventsOptions;
+/** The events or bytes of one answer, for the kernel in batches and for plugins one by one. */
+class UpstreamItems<Item> implements AsyncIterable<Item>, BatchReader<Item> {
+  readonly #options: UpstreamItemsOptions<Item>;
   #hasEnded = false;
 
-  constructor(options: UpstreamEventsOptions) {
+  constructor(options: UpstreamItemsOptions<Item>) {
     this.#options = options;
   }
 
-  async read(): Promise<readonly ServerEvent[] | undefined> {
+  async read(): Promise<readonly Item[] | undefined> {
     if (this.#hasEnded) return undefined;
     const { body, parser } = this.#options;
     try {
       const bytes = await body.read();
-      const events = bytes === undefined ? parser.end() : parser.push(bytes);
+      const items = bytes === undefined ? parser.end() : parser.push(bytes);
       if (bytes === undefined) this.#end();
-      return events;
+      return items;
     } catch (error) {
       this.#hasEnded = true;
       body.cancel();
@@ -400,8 +406,8 @@ class UpstreamEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEv
     }
   }
 
-  onTake(event: ServerEvent): void {
-    this.#options.sent.readEvent(event);
+  onTake(item: Item): void {
+    this.#options.onTake(item);
   }
 
   cancel(): void {
@@ -418,30 +424,21 @@ class UpstreamEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEv
 
   #end(): void {
     this.#hasEnded = true;
-    if (!this.#options.isCut()) this.#options.sent.isWhole = true;
+    this.#options.onEnd();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<ServerEvent, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Item, undefined> {
     try {
-      for (let events = await this.read(); events !== undefined; events = await this.read()) {
-        for (const event of events) {
-          this.onTake(event);
-          yield event;
+      for (let items = await this.read(); items !== undefined; items = await this.read()) {
+        for (const item of items) {
+          this.onTake(item);
+          yield item;
         }
       }
     } finally {
       this.cancel();
     }
   }
-}
-
-/** Sound as it arrives. */
-async function* tapBytes<Chunk>(chunks: AsyncIterable<Chunk>, sent: SentRequest): AsyncGenerator<Chunk, undefined> {
-  for await (const chunk of chunks) {
-    sent.isAnswered = true;
-    yield chunk;
-  }
-  sent.isWhole = true;
 }
 
 /** How much of a provider's own words is kept, in characters. */
