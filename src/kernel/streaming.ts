@@ -58,10 +58,16 @@ function toAsync<Item>(iterator: Iterator<Item>): AsyncIterator<Item> {
   };
 }
 
-/** The pieces of a handler's stream: its events, translated. Pieces that came before an error are given out before it. */
+/**
+ * The pieces of a handler's stream: its events, translated. An event is translated when the pieces before it have been used, so
+ * that what is owed for a stream that breaks off does not depend on how its bytes were cut.
+ */
 export class StreamReader<Piece> implements BatchReader<Piece> {
   readonly #stream: AnswerStream<Piece>;
   readonly #events: BatchReader<unknown>;
+  /** The events that arrived in one piece, and how many of them were translated. */
+  #batch: readonly unknown[] = [];
+  #translated = 0;
   #hasEnded = false;
   #failure: { readonly error: unknown } | undefined;
 
@@ -70,35 +76,33 @@ export class StreamReader<Piece> implements BatchReader<Piece> {
     this.#events = toReader(stream.events);
   }
 
+  /** The pieces of one event. */
   async read(): Promise<readonly Piece[] | undefined> {
     if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#hasEnded) return undefined;
-    const pieces: Piece[] = [];
     try {
-      const events = await this.#events.read();
-      // Most pieces are one event.
-      if (events?.length === 1) {
-        this.#events.onTake?.(events[0]);
-        return this.#finish(this.#stream.push(events[0]));
+      if (this.#translated === this.#batch.length) {
+        const batch = await this.#events.read();
+        if (batch === undefined) return this.#end([]);
+        this.#batch = batch;
+        this.#translated = 0;
+        if (batch.length === 0) return [];
       }
-      for (const event of events ?? []) {
-        this.#events.onTake?.(event);
-        pieces.push(...this.#stream.push(event));
-        if (this.#stream.isComplete) break;
-      }
-      return this.#finish(pieces, events === undefined);
+      const event = this.#batch[this.#translated++];
+      this.#events.onTake?.(event);
+      const pieces = this.#stream.push(event);
+      if (!this.#stream.isComplete) return pieces;
+      endEarly(this.#events);
+      return this.#end(pieces);
     } catch (error) {
       this.#failure = { error };
       this.#events.cancel();
-      pieces.push(...(this.#stream.breakOff?.() ?? []));
-      return pieces;
+      return this.#stream.breakOff?.() ?? [];
     }
   }
 
-  #finish(pieces: readonly Piece[], isLast = false): readonly Piece[] {
-    if (!isLast && !this.#stream.isComplete) return pieces;
+  #end(pieces: readonly Piece[]): readonly Piece[] {
     this.#hasEnded = true;
-    if (!isLast) endEarly(this.#events);
     return [...pieces, ...this.#stream.end()];
   }
 

@@ -121,6 +121,20 @@ describe("the chunks of a handler's stream", () => {
     expect(events.left).toEqual(["cancel"]);
   });
 
+  test("are translated one event at a time, and an event that nobody takes any more is not counted", async () => {
+    const counted: string[] = [];
+    const events = Object.assign(new Batches<string>(["a", "b", "bad"]), {
+      onTake: (word: string) => counted.push(word),
+    });
+    const failure = new UpstreamFault("bad_response", "This chunk cannot be read");
+    const begun = begin(new StreamReader(wordsOf(events)), ({ choices }) => {
+      if (choices[0]?.delta.content === "b") throw failure;
+      return false;
+    });
+    expect(await errorOf(begun)).toBe(failure);
+    expect(counted).toEqual(["a", "b"]);
+  });
+
   test("of a generator are its own", async () => {
     const chunks = function* () {
       yield textChunk("a");
