@@ -66,7 +66,6 @@ export { anthropic, claudeThoughts } from "../protocols/messages/outbound.ts";
 export { FenceStripper } from "../protocols/messages/outbound-stream.ts";
 export { messagesHandlers } from "../protocols/messages/passthrough.ts";
 export { fetchImages, placeholderImages, precheckMultimodal } from "../protocols/multimodal.ts";
-export { openaiModelOptions } from "../protocols/openai/model-options.ts";
 export type {
   ChatOptions,
   ImageEditsOptions,
@@ -75,6 +74,7 @@ export type {
   ResponsesOptions,
   TranscriptionOptions,
 } from "../protocols/openai/options.ts";
+export { openaiModelOptions } from "../protocols/openai/options.ts";
 export { nearestEffort } from "../protocols/openai/request.ts";
 export { toServiceTier } from "../protocols/service-tier.ts";
 export { pickSupportedFields, warnOfOthers } from "../protocols/supported-fields.ts";

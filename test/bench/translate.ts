@@ -11,8 +11,8 @@ import type {
 } from "../../src/contract/index.ts";
 import { openPassthrough, sendPassthrough } from "../../src/kernel/capabilities/passthrough.ts";
 import { type ChatSink, Call as GatewayCall, type Kernel, ModelRun, Passthrough } from "../../src/kernel/index.ts";
+import { StreamNormalizer } from "../../src/kernel/normalize/answer.ts";
 import { boundPrompt } from "../../src/kernel/normalize/prompt-bounds.ts";
-import { StreamNormalizer } from "../../src/kernel/normalize/stream.ts";
 import { UsageMeter } from "../../src/kernel/normalize/usage.ts";
 import { type BatchReader, pump, StreamReader } from "../../src/kernel/streaming.ts";
 import { SseParser } from "../../src/lib/sse.ts";

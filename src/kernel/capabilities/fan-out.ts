@@ -9,7 +9,7 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { maySendAgain } from "../failover.ts";
-import { toChunks } from "../normalize/completion.ts";
+import { toChunks } from "../normalize/answer.ts";
 import type { Route } from "../routing/registry.ts";
 import { StreamReader } from "../streaming.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Model, type Speech, type SpeechRequest, UpstreamFault } from "../../../../src/contract/index.ts";
-import { splitText } from "../../../../src/kernel/audio/split-text.ts";
+import { splitText } from "../../../../src/kernel/capabilities/speech.ts";
 import { readWav } from "../../../../src/lib/wav.ts";
 import { writeWav } from "../../../../src/sdk/index.ts";
 import { fetchOf, refused, settled, silence } from "../fake-fetch.ts";
