@@ -12,10 +12,10 @@ import type { KeyedRequest } from "../../db/index.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import { readSmallJson, rejectNullCharacters } from "../dashboard-api/read-small-body.ts";
 import type { HttpDeps } from "../deps.ts";
+import { readApiKey } from "../lifecycle/authenticate.ts";
 import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
 import { type Clients, clientAddressOf } from "../lifecycle/http-call.ts";
 import { idempotencyKeyOf, pack, unpack } from "../lifecycle/idempotency.ts";
-import { readApiKey } from "../lifecycle/routes.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
 
 /** Of an admin key, unless accounts may send more: enough for any program, and too little to keep the database busy. */

@@ -9,23 +9,13 @@
  *   context on. So hooks take what they need out of it, and nothing else.
  */
 import { Elysia } from "elysia";
-import { isToken, RefusedKeyError } from "../../accounts/index.ts";
-import { type Caller, type Capability, GatewayError, makeCallId, membersMax } from "../../contract/index.ts";
+import { type Capability, GatewayError, membersMax } from "../../contract/index.ts";
 import { Call, findCandidates } from "../../kernel/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { HttpDeps } from "../deps.ts";
-import { CallMemory } from "../memory/call-memory.ts";
+import { authenticate, shedLoad } from "./authenticate.ts";
 import { recordEnd } from "./execute.ts";
-import {
-  type ClientFormat,
-  type Clients,
-  clientAddressOf,
-  type Endpoint,
-  HttpCall,
-  type RouteContext,
-  readNamesOfBody,
-  type Sockets,
-} from "./http-call.ts";
+import { type ClientFormat, type Endpoint, type HttpCall, type RouteContext, readNamesOfBody } from "./http-call.ts";
 import { declaredBytes, formBytesMax, jsonBytesMax, readForm, readJson } from "./read-body.ts";
 
 /**
@@ -142,80 +132,4 @@ export function resolveModels(deps: HttpDeps, call: HttpCall, body: unknown, mod
     recordEnd(deps, refused, call.httpRequest);
     throw error;
   }
-}
-
-/**
- * Step 2: finds out whose request it is by its API key, before any of its body is read.
- *
- * @throws {GatewayError} `unavailable` when load is shed, or `invalid_api_key`.
- */
-async function authenticate(
-  deps: HttpDeps,
-  request: Request,
-  server: Sockets | null,
-  { inbound, capability }: Endpoint = {},
-): Promise<HttpCall> {
-  const [openedAt, startedMs] = [deps.now(), deps.kernel.now()];
-  shedLoad(deps, startedMs);
-  deps.loadShedder.startRequest();
-  try {
-    const authenticated = deps.accounts.authenticate(readApiKey(request));
-    const caller = authenticated instanceof Promise ? await authenticated : authenticated;
-    if (caller.allowedNetworks !== undefined) checkNetwork(deps, caller, request, server);
-    const id = makeCallId(openedAt);
-    const memory = new CallMemory(deps.memory, caller.accountId);
-    const onEnd = () => deps.loadShedder.endRequest();
-    return new HttpCall({ id, openedAt, startedMs, caller }, request, { memory, inbound, capability, server, onEnd });
-  } catch (error) {
-    deps.loadShedder.endRequest();
-    throw error;
-  }
-}
-
-/** @throws {RefusedKeyError} for a key that may not be used from where the request comes from. */
-function checkNetwork({ config }: HttpDeps, caller: Caller, request: Request, server: Clients | null): void {
-  const address = clientAddressOf(config, request, server);
-  if (caller.allowedNetworks?.has(address) !== false) return;
-  throw new RefusedKeyError(
-    `Incorrect API key provided: ${caller.keyId} is not allowed from the address ${address}`,
-    caller,
-  );
-}
-
-/** API keys are shorter, and so is what may stand in a log beside a refusal. */
-const keyLengthMax = 512;
-/** Tokens (JWT) with groups and the like have two or three thousand. */
-const tokenLengthMax = 16_384;
-
-/**
- * Reads the key of `Authorization: Bearer …`, or of `x-api-key`.
- *
- * @throws {GatewayError} `invalid_api_key` when the header is missing or malformed.
- */
-export function readApiKey(request: Request): string {
-  const header = request.headers.get("authorization");
-  const plain = header === null ? request.headers.get("x-api-key") : null;
-  if (plain !== null && plain.length <= getLengthMax(plain)) return plain.trim();
-  if (header === null) {
-    const sentence = "No API key was sent: put it in the header 'Authorization: Bearer sk-mg-…'";
-    throw new GatewayError("invalid_api_key", sentence);
-  }
-  if (header.length > getLengthMax(header.slice(7)) || header.slice(0, 7).toLowerCase() !== "bearer ") {
-    throw new GatewayError("invalid_api_key", "The Authorization header is not 'Bearer ' and an API key");
-  }
-  return header.slice(7).trim();
-}
-
-function getLengthMax(bearer: string): number {
-  return isToken(bearer) ? tokenLengthMax : keyLengthMax;
-}
-
-/**
- * Step 1: sheds load. It comes before anything is done for a request, and again once a body has been received.
- *
- * @throws {GatewayError} `unavailable` when the process is overloaded, full or shutting down.
- */
-function shedLoad({ loadShedder }: HttpDeps, nowMs: number): void {
-  const refusal = loadShedder.refusal(nowMs);
-  if (refusal !== undefined) throw refusal;
 }
