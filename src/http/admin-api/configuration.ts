@@ -528,7 +528,7 @@ function toBody<Wanted extends Budget>(wanted: Wanted, fields: Change["fields"])
   const changed = Object.fromEntries(Object.entries(others).filter(([name]) => name in fields));
   return {
     ...(changed as Partial<Omit<Wanted, keyof Budget>>),
-    ...(isBudget && { budget_usd, ...(budget_period != null && { budget_period }) }),
+    ...(isBudget && { budget_usd: budget_usd ?? null, ...(budget_period != null && { budget_period }) }),
   };
 }
 
@@ -664,7 +664,7 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
       });
       continue;
     }
-    const current = key === undefined ? {} : toKeyEntry(key, email, services);
+    const current: Partial<ReturnType<typeof toKeyEntry>> = key === undefined ? {} : toKeyEntry(key, email, services);
     const { service_account: service, ...wanted } = {
       ...{ name, ...others },
       ...toBudget({ budget_usd, budget_period }, current),
