@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import {
   addMetricRule,
   changeMetricRule,
-  readFiring,
   gatewayOwner,
   muteAlert,
+  readFiring,
   readHistory,
   writeRule,
 } from "../../../src/alerts/index.ts";

@@ -140,7 +140,13 @@ describe("the wallet of an account", () => {
 
   test("that paid for nothing lately has no forecast", async () => {
     const { body } = await get("owner", "/dashboard/api/wallet");
-    expect(body).toMatchObject({ balance_usd: "0", daily_usd: null, days_left: null, is_low: false, is_refused: false });
+    expect(body).toMatchObject({
+      balance_usd: "0",
+      daily_usd: null,
+      days_left: null,
+      is_low: false,
+      is_refused: false,
+    });
   });
 });
 

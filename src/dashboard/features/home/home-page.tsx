@@ -88,8 +88,10 @@ function Figures({ home: { today, month } }: { home: Home }) {
         <span className="change">
           {today.before.requests === 0 ? "no requests" : formatShare(toShare(today.before))} {yesterday}
         </span>
-        <Link href={`/requests?status=failed&from=${encodeURIComponent(today.from ?? "")}`}>{formatCount(today.now.errors)} failed</Link>,{" "}
-        {formatCount(today.now.refused)} of them refused
+        <Link href={`/requests?status=failed&from=${encodeURIComponent(today.from ?? "")}`}>
+          {formatCount(today.now.errors)} failed
+        </Link>
+        , {formatCount(today.now.refused)} of them refused
       </Stat>
     </div>
   );

@@ -51,7 +51,9 @@ export function KeptRecords({
   const act = async () => toast(`Prompts and answers of ${formatCount(await remove())} requests deleted`);
   return (
     <div className="row row-apart">
-      <span className="soft">Content stored for {records === 1 ? "1 request" : `${formatCount(records)} requests`}</span>
+      <span className="soft">
+        Content stored for {records === 1 ? "1 request" : `${formatCount(records)} requests`}
+      </span>
       {mayDelete && (
         <Button look="plain small bad" onClick={() => setAsking(true)}>
           Delete all…
