@@ -5,12 +5,11 @@ import { toOpenaiError } from "../protocols/inbound.ts";
 import { invalidHost } from "./dashboard-api/origin.ts";
 import { notFoundPage } from "./dashboard-api/static-assets.ts";
 import type { HttpDeps } from "./deps.ts";
-import { readClientRequestId } from "./lifecycle/client-names.ts";
-import { exposeResponse } from "./lifecycle/cors.ts";
+import { recordRefusal } from "./lifecycle/execute.ts";
+import { dataHeaders, exposeResponse, type ResponseHeaders } from "./lifecycle/headers.ts";
 import type { ClientFormat, HttpCall } from "./lifecycle/http-call.ts";
-import { recordRefusal } from "./lifecycle/record.ts";
+import { readClientRequestId } from "./lifecycle/http-call.ts";
 import { limitHeaders } from "./lifecycle/respond.ts";
-import { dataHeaders, type ResponseHeaders } from "./lifecycle/security-headers.ts";
 import { toQueryError } from "./lifecycle/validate.ts";
 
 /** The error that the caller sees. An unexpected one is logged in full and not shown. */

@@ -18,7 +18,7 @@ import { moderationsController } from "./api/moderations.ts";
 import { rerankController } from "./api/rerank.ts";
 import { ResponseStore } from "./api/response-store.ts";
 import { responsesController } from "./api/responses.ts";
-import { exchangeControllers } from "./api/serve-exchange.ts";
+import { CountLimiter, exchangeControllers } from "./api/serve-exchange.ts";
 import { speechController } from "./api/speech.ts";
 import { storedResponsesController } from "./api/stored-responses.ts";
 import { transcriptionsController, translationsController } from "./api/transcriptions.ts";
@@ -29,10 +29,8 @@ import { staticAssetsController } from "./dashboard-api/static-assets.ts";
 import { webhooksController } from "./dashboard-api/webhooks.ts";
 import type { HttpDeps } from "./deps.ts";
 import { errorHandler } from "./errors.ts";
-import { cors } from "./lifecycle/cors.ts";
-import { CountLimiter } from "./lifecycle/count-limiter.ts";
+import { cors, nosniff } from "./lifecycle/headers.ts";
 import type { ClientFormat } from "./lifecycle/http-call.ts";
-import { nosniff } from "./lifecycle/security-headers.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
 export function createHttp(deps: HttpDeps) {

@@ -12,8 +12,8 @@ import { readUsageRows, type UsageFigures, type UsageOfBucket } from "../../repo
 import { responses } from "../api/openapi.ts";
 import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
+import { dataHeaders } from "../lifecycle/headers.ts";
 import { apiKeyRoutes } from "../lifecycle/routes.ts";
-import { dataHeaders } from "../lifecycle/security-headers.ts";
 import { type AdminApi, adminRoutes } from "./guard.ts";
 import { invalid, nullable, parameters, readAll, readWhole } from "./lists.ts";
 import { security, tags } from "./projects.ts";

@@ -26,8 +26,7 @@ import {
 import { parseUrl } from "../dashboard-api/origin.ts";
 import { readUser } from "../dashboard-api/session.ts";
 import type { HttpDeps } from "../deps.ts";
-import { jsonForPage } from "../lifecycle/compress.ts";
-import { dataHeaders } from "../lifecycle/security-headers.ts";
+import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
 import { responses } from "./openapi.ts";
 
 const dayMs = 86_400_000;

@@ -1,8 +1,7 @@
 import { createHash } from "node:crypto";
 import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
-import { chooseEncoding } from "../lifecycle/compress.ts";
-import { pageHeaders } from "../lifecycle/security-headers.ts";
+import { chooseEncoding, pageHeaders } from "../lifecycle/headers.ts";
 
 /** A file of the dashboard in each encoding. */
 export interface StaticAsset {

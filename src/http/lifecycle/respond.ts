@@ -3,8 +3,8 @@ import type { Call } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { countedBytesMin } from "../memory/memory-accountant.ts";
 import { sendReserved } from "../memory/send-bytes.ts";
+import type { ResponseHeaders } from "./headers.ts";
 import type { ClientFormat, HttpCall } from "./http-call.ts";
-import type { ResponseHeaders } from "./security-headers.ts";
 
 /**
  * Step 8: a JSON response with the headers of its call. Streams are sent by `http/sse/`.

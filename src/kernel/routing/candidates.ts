@@ -1,6 +1,6 @@
 import { type Caller, type Capability, isEnded, membersMax } from "../../contract/index.ts";
+import { ownerOf } from "./health.ts";
 import { type Candidate, type Candidates, isReady, type Registry } from "./registry.ts";
-import { ownerOf } from "./stickiness.ts";
 import { orderMembers, type VirtualModel } from "./virtual-models.ts";
 
 /** The facts of a request that decide which models may serve it. */

@@ -11,9 +11,8 @@ import {
 } from "../../contract/index.ts";
 import { type DataUrl, readMedia } from "../../lib/data-url.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import { jsonSchemaSubset, openApiSubset, reduceSchema } from "../../lib/json-schema.ts";
+import { jsonSchemaSubset, openApiSubset, reduceSchema, SchemaBudget } from "../../lib/json-schema.ts";
 import { LruMap } from "../../lib/lru-map.ts";
-import { SchemaBudget } from "../../lib/schema-budget.ts";
 import { placeholderImages as fetched, fetchImages, precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";

@@ -1,4 +1,4 @@
-import type { Model } from "../../contract/index.ts";
+import type { Model, ModelOptions, OptionKind } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 
 /** How the requests of a provider differ from OpenAI's. All of it is data; a model row's `options` may have the same fields. */
@@ -130,3 +130,44 @@ export function resolveOptions<Options extends RequestOptions>(defaults: Options
   }
   return result;
 }
+
+type All = ChatOptions & ImageEditsOptions & RequestOptions & ResponsesOptions & SpeechOptions & TranscriptionOptions;
+
+/**
+ * What the `options` of a row may have where `openai()` makes the handlers: all that it knows of its capabilities.
+ *
+ * @example
+ * openaiModelOptions.think; // => "boolean"
+ */
+export const openaiModelOptions: ModelOptions = {
+  path: "text",
+  omit: "texts",
+  fields: "texts",
+  rename: "object",
+  values: "object",
+  pass: "texts",
+  extra: "object",
+  messageOmit: "texts",
+  keepsReasoning: "boolean",
+  cacheControl: "boolean",
+  systemRole: ["system", "developer"],
+  functions: ["pass", "convert"],
+  reasoningEfforts: "texts",
+  toolEfforts: "texts",
+  toolEffortDefault: "text",
+  reasoningOmit: "texts",
+  streamOptions: "boolean",
+  streams: "boolean",
+  streamsSchemas: "boolean",
+  drop: "texts",
+  reasoningFields: "texts",
+  think: "boolean",
+  finishReasons: "object",
+  usageIn: "text",
+  inputTokens: "boolean",
+  compact: "boolean",
+  verbose: "boolean",
+  events: "boolean",
+  partialImages: "boolean",
+  imagesAs: ["files", "urls"],
+} satisfies Record<keyof All, OptionKind>;

@@ -3,7 +3,7 @@ import { type ChatChunk, type ChatRequest, GatewayError } from "../../../../src/
 import type { HttpDeps } from "../../../../src/http/deps.ts";
 import { executeCall } from "../../../../src/http/lifecycle/execute.ts";
 import { HttpCall } from "../../../../src/http/lifecycle/http-call.ts";
-import { resolveModels } from "../../../../src/http/lifecycle/resolve-models.ts";
+import { resolveModels } from "../../../../src/http/lifecycle/routes.ts";
 import { CallMemory } from "../../../../src/http/memory/call-memory.ts";
 import { MemoryAccountant } from "../../../../src/http/memory/memory-accountant.ts";
 import { completionOf, Sink } from "../../kernel/streams.ts";
