@@ -5,7 +5,7 @@ const nameless: Readonly<Record<GroupName, string>> = {
   account: "No account",
   key: "No key",
   model: "Refused before routing",
-  plugin: "Failed at every provider",
+  plugin: "Not sent to a provider",
   status: "Unknown",
   session: "No session",
   tag: "No tag",
