@@ -22,7 +22,7 @@ import {
 import { type ContentLog, openContentLog } from "./content-log/index.ts";
 import { createNetworkList, type Model, type ProviderPlugin } from "./contract/index.ts";
 import { createStoredResponses, type Store } from "./db/index.ts";
-import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
+import type { StaticAssets } from "./http/deps.ts";
 import { MemoryAccountant } from "./http/memory/memory-accountant.ts";
 import { createHttp } from "./http/server.ts";
 import { SseHeartbeat } from "./http/sse/heartbeat.ts";

@@ -5,9 +5,9 @@ import { formatUsd } from "../../contract/index.ts";
 import { endOfPeriod, firstDayOfPeriod, isOfRunningPeriod, type Store, startOfPeriod } from "../../db/index.ts";
 import { readFigures, readGroups, readSum, type StatisticsOfGroup } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession } from "../lifecycle/session.ts";
 import { nameOfModel } from "./read-fields.ts";
 import { toIso } from "./serializers.ts";
-import { withAdminSession } from "./session.ts";
 import { toFiguresJson } from "./statistics-json.ts";
 
 const hourMs = 3_600_000;
