@@ -85,7 +85,7 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
         await section.getByText("Kept of 1 request").waitFor();
         await section.getByRole("button", { name: "Delete all…" }).click();
         await page.getByRole("button", { name: "Delete content" }).click();
-        await section.getByText("Kept of 0 requests").waitFor();
+        await section.getByText("Content stored for 0 requests").waitFor();
         await page.goto("/requests");
         await page.getByRole("button", { name: "gpt-4o-mini" }).click();
         await page.getByRole("dialog").getByText("Finish reason").waitFor();

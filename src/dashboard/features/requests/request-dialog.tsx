@@ -101,7 +101,7 @@ function Detail({
         </Fact>
         <Fact name="Tag">{tag && <LinkButton onClick={() => filterBy("tag", tag)}>{tag}</LinkButton>}</Fact>
         <Fact name="Client request ID">{detail.client_request_id}</Fact>
-        <Fact name="Plugin">{detail.route}</Fact>
+        <Fact name="Provider">{detail.route}</Fact>
         <Fact name="First byte">{detail.first_byte_ms !== null && formatMs(detail.first_byte_ms)}</Fact>
         <Fact name="Duration">{detail.duration_ms !== null && formatMs(detail.duration_ms)}</Fact>
         <Fact name="Finish reason">{detail.finish_reasons.join(", ") || null}</Fact>
