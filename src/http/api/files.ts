@@ -8,7 +8,7 @@ import type { HttpCall } from "../lifecycle/http-call.ts";
 import { readClientAddress, toNetwork } from "../lifecycle/http-call.ts";
 import { clientOrigin, parseUrl } from "../lifecycle/origin.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
-import { ownerOfNetwork } from "../memory/memory-accountant.ts";
+import { ownerOfNetwork } from "../memory/call-memory.ts";
 import { SharedFiles } from "../memory/shared-files.ts";
 import { Bytes, responses } from "./openapi.ts";
 
