@@ -3,8 +3,8 @@ import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import type { HealthState, ProviderHealth } from "../../providers/index.ts";
 import { readHealth, toErrorJson, toTestJson } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { toIso } from "./serializers.ts";
-import { withAdminSession, withSession } from "./session.ts";
 
 /** The worst first: what needs somebody is above. */
 const order: readonly HealthState[] = ["refused", "failing", "degraded", "unknown", "working"];

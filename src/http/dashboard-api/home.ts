@@ -12,9 +12,9 @@ import {
 } from "../../db/index.ts";
 import { readFigures, readGroups, readSum, readWalletPaces } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession } from "../lifecycle/session.ts";
 import { nameOfModel } from "./read-fields.ts";
 import { toIso } from "./serializers.ts";
-import { withAdminSession } from "./session.ts";
 import { toFiguresJson } from "./statistics-json.ts";
 
 const hourMs = 3_600_000;

@@ -1,7 +1,7 @@
-import { amountsOf } from "../../data/meters.ts";
 import { formatAge, formatCount, formatMoment, formatMs } from "../../format.ts";
 import { Usd } from "../../kit/page.tsx";
 import type { Column } from "../../kit/table.tsx";
+import { amountsOf } from "../models/meters.ts";
 import type { LoggedRequest } from "./api.ts";
 
 /** What calls and requests have in common. */
