@@ -46,7 +46,7 @@ export interface ErrorBody {
 }
 
 /**
- * The one error a caller of the gateway sees. Thrown wherever the fault is noticed; only `http/errors.ts` makes a
+ * The one error a caller of the gateway sees. Thrown wherever the fault is noticed; only `http/lifecycle/errors.ts` makes a
  * response of it. The message says what was wrong, what was expected and what to do.
  *
  * @example

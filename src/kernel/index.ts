@@ -19,12 +19,13 @@ export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";
 export { runCall } from "./pipeline.ts";
 export { isProbed, type ProbeResult, probe } from "./probe.ts";
-export { type CandidateQuery, findCandidates } from "./routing/candidates.ts";
 export {
   buildRegistry,
+  type CandidateQuery,
   type Candidates,
   type Credential,
   describeRoutes,
+  findCandidates,
   type ModelEntry,
   mayUse,
   publicNameOf,

@@ -73,10 +73,8 @@ export type {
   RequestOptions,
   ResponsesOptions,
   TranscriptionOptions,
-} from "../protocols/openai/options.ts";
-export { openaiModelOptions } from "../protocols/openai/options.ts";
-export { nearestEffort } from "../protocols/openai/request.ts";
-export { toServiceTier } from "../protocols/service-tier.ts";
+} from "../protocols/openai/request.ts";
+export { nearestEffort, openaiModelOptions, toServiceTier } from "../protocols/openai/request.ts";
 export { pickSupportedFields, warnOfOthers } from "../protocols/supported-fields.ts";
 export { toCompletion } from "../protocols/to-completion.ts";
 export {

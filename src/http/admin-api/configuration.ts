@@ -59,9 +59,9 @@ import {
 } from "../dashboard-api/alerts.ts";
 import { changeCatalogue, readCatalogueBody } from "../dashboard-api/catalogue.ts";
 import { Models } from "../dashboard-api/keys.ts";
-import { parseUrl } from "../dashboard-api/origin.ts";
 import { readBudget } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import { invalid, optional, parameters, readFlag } from "./lists.ts";

@@ -31,9 +31,9 @@ import {
 } from "../../alerts/index.ts";
 import { formatUsd, GatewayError, parseUsd } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession, withOwnerSession, withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { toIso } from "./serializers.ts";
-import { withAdminSession, withOwnerSession, withTeamSession } from "./session.ts";
 
 const RuleChange = formBody({
   enabled: Type.Boolean(),

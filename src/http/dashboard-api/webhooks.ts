@@ -5,7 +5,7 @@ import { inTransaction, moveWallet, type TransactionScope } from "../../db/index
 import { creditWallet } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { dataHeaders } from "../lifecycle/headers.ts";
-import { readSmall } from "./read-small-body.ts";
+import { readSmall } from "../lifecycle/session.ts";
 
 /**
  * POST /webhooks/stripe: payments, refunds and disputes that Stripe reports, authorized by their signature. A message that

@@ -7,8 +7,7 @@ import { clearTimeout, setImmediate, setTimeout } from "node:timers";
 import { setImmediate as nextImmediate } from "node:timers/promises";
 import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
 import { keepJsonText, keptCharsMin, type ValueSpan } from "../../kernel/index.ts";
-import { largeBytesMin } from "../memory/call-memory.ts";
-import { countedBytesMin, type MemoryReservation } from "../memory/memory-accountant.ts";
+import { countedBytesMin, largeBytesMin, type MemoryReservation } from "../memory/call-memory.ts";
 
 /** The least that a large body brings, in bytes a millisecond: about 64 kB a second. */
 const leastBytesPerMs = 64;

@@ -14,8 +14,16 @@ import { isRecord, mapChanged } from "../../lib/json.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { completeUsage } from "../usage.ts";
-import { type ChatOptions, resolveOptions } from "./options.ts";
-import { fitReasoning, toBody, toMessages, warnOfTier, withFiveMinutes, withoutMarks } from "./request.ts";
+import {
+  type ChatOptions,
+  fitReasoning,
+  resolveOptions,
+  toBody,
+  toMessages,
+  warnOfTier,
+  withFiveMinutes,
+  withoutMarks,
+} from "./request.ts";
 
 const openTag = "<think>";
 const closeTag = "</think>";

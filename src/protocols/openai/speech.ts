@@ -9,8 +9,7 @@ import {
 import { readBase64 } from "../../lib/base64.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
-import { resolveOptions, type SpeechOptions } from "./options.ts";
-import { toBody } from "./request.ts";
+import { resolveOptions, type SpeechOptions, toBody } from "./request.ts";
 
 /** What only another provider's speech takes, so that a client may send it to every model. */
 const omitDefault = ["target_language_code", "speech_sample_rate", "pace"];

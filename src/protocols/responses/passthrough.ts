@@ -8,8 +8,7 @@ import {
   scalarsOf,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { type ResponsesOptions, resolveOptions } from "../openai/options.ts";
-import { toBody } from "../openai/request.ts";
+import { type ResponsesOptions, resolveOptions, toBody } from "../openai/request.ts";
 import { dropPaidTools } from "../tools.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { ResponsesRequest } from "./schema.ts";
