@@ -673,7 +673,8 @@ export class Passthrough implements PassedAnswer {
   chooseRoutes(modelEntry: ModelEntry): ModelEntry {
     const { untranslatable, needsSearch } = this;
     if (needsSearch && this.searchLimitOf(modelEntry) === 0) {
-      const sentence = "This model has no search of the web here, and the request has no other tool: choose another model";
+      const sentence =
+        "This model has no search of the web here, and the request has no other tool: choose another model";
       throw new GatewayError("invalid_request", sentence, { param: "tools" });
     }
     if (untranslatable === undefined && !needsSearch) return modelEntry;
@@ -683,7 +684,11 @@ export class Passthrough implements PassedAnswer {
   }
 
   /** The body, with the output and the searches bounded by what the hold covers. */
-  toBody({ max_completion_tokens, max_tokens }: ChatRequest, model: Model, warn: PluginCall<unknown>["warn"]): WirePart {
+  toBody(
+    { max_completion_tokens, max_tokens }: ChatRequest,
+    model: Model,
+    warn: PluginCall<unknown>["warn"],
+  ): WirePart {
     const { searchesMax, format } = this;
     const asked = format.searchLimitOf(this.body);
     const isUnpriced = model.price?.webSearch === undefined;

@@ -11,7 +11,13 @@ import {
 import { largest } from "../admission.ts";
 import { Attempt, Call, type ClientRequest, ModelRun, type Passthrough } from "../call.ts";
 import { isOfKey, recordRefusedKey, toClientError } from "../failover.ts";
-import { boundPrompt, chatForm, contextTokensDefault, getContextTokensMax, type PromptBound } from "../normalize/prompt-bounds.ts";
+import {
+  boundPrompt,
+  chatForm,
+  contextTokensDefault,
+  getContextTokensMax,
+  type PromptBound,
+} from "../normalize/prompt-bounds.ts";
 import { getOutputMeter } from "../normalize/sound.ts";
 import { countTokens } from "../normalize/tokenizer.ts";
 import { UsageMeter } from "../normalize/usage.ts";
@@ -106,7 +112,10 @@ export const chatBounds: Pick<
     let n = request.n ?? 1;
     const { searchesMax = 0 } = run.passthrough ?? {};
     if (searchesMax > 0) {
-      const fitting = largest(searchesMax, (searches) => searches === 0 || covers(toBound(n, firstOutputTokens, searches)));
+      const fitting = largest(
+        searchesMax,
+        (searches) => searches === 0 || covers(toBound(n, firstOutputTokens, searches)),
+      );
       setSearches(run, Math.max(fitting, searchesMin(run)));
     }
     while (n > 1 && !covers(toBound(n, firstOutputTokens))) n--;

@@ -196,7 +196,10 @@ class PassthroughReader {
     const { format, searches, searchesMax } = passthrough;
     if (searchesMax === 0) return 0;
     const most = format.isAnswer(head) ? format.countSearches(head) : 0;
-    passthrough.searches = Math.max(most, head === part && most === 0 ? searches + format.countSearches(part) : searches);
+    passthrough.searches = Math.max(
+      most,
+      head === part && most === 0 ? searches + format.countSearches(part) : searches,
+    );
     return passthrough.searches;
   }
 

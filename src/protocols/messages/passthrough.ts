@@ -253,7 +253,8 @@ export const messagesFormat: PassthroughFormat = {
   },
   countSearches({ content, content_block: block }) {
     const blocks = Array.isArray(content) ? content : [block];
-    return blocks.filter((item) => isRecord(item) && item.type === "server_tool_use" && item.name === "web_search").length;
+    return blocks.filter((item) => isRecord(item) && item.type === "server_tool_use" && item.name === "web_search")
+      .length;
   },
   shortensPrompt: () => false,
   readFault: (body) => classifyError(body),
