@@ -91,7 +91,7 @@ describe("a search of the web on POST /messages", () => {
   test("is held with the whole context for each time that the prompt may be read", async () => {
     let heldNanodollars: unknown;
     const { ask, gateway } = await start(() => {
-      heldNanodollars = gateway.ledger.latest()?.held_nanodollars;
+      heldNanodollars = gateway.ledger.latest()?.hold_nanodollars;
       return Response.json(message);
     });
     await ask("/messages", { ...body, tools: [{ ...search, max_uses: 2 }] });
@@ -126,7 +126,7 @@ describe("a search of the web on POST /messages", () => {
     expect([without.status, seen[1]?.body.tools]).toEqual([200, [look]]);
     expect(without.headers.get("x-modelgate-ignored")).toBe("tools");
     const alone = await ask("/messages", { ...body, model: "claude-dearest", tools: [search] });
-    expect([alone.status, seen.length]).toEqual([403, 2]);
+    expect([alone.status, seen.length]).toEqual([402, 2]);
   });
 
   test("is left out where the price has none, even if the row would pass the tool", async () => {
