@@ -87,7 +87,7 @@ describe("an image answer", () => {
   test("of words only is the caller's to change, and the words are not given out: asking once more would answer the same", () => {
     expect(() => fromImageAnswer(answer([{ text: "I drew nothing " }]))).toThrow(
       expect.objectContaining({
-        message: "The model made no picture, it answered in words: ask for a picture",
+        message: "The model returned text and no image: ask for an image",
         ...{ code: "invalid_request", param: "prompt", publicCode: "content_policy_violation" },
       }),
     );
