@@ -76,9 +76,9 @@ describe("an image answer", () => {
   });
 
   test.each([
-    ["nothing", answer([]), "no picture"],
+    ["nothing", answer([]), "no image"],
     ["no image", answer([], "NO_IMAGE"), "NO_IMAGE"],
-    ["a file of another kind", answer([picture("AAAA", "video/mp4")]), "no picture"],
+    ["a file of another kind", answer([picture("AAAA", "video/mp4")]), "no image"],
   ])("of %s is a fault that says so", (_, body, words) => {
     expect(() => fromImageAnswer(body)).toThrow(words);
     expect(() => fromImageAnswer(body)).toThrow(expect.objectContaining({ kind: "bad_response" }));
