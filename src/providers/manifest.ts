@@ -5,6 +5,7 @@ import { isRecord } from "../lib/json.ts";
 import type {
   ImageEditsOptions,
   ImagesOptions,
+  OpenaiOptions,
   RequestOptions,
   ResponsesOptions,
   TranscriptionOptions,
@@ -12,7 +13,6 @@ import type {
 import type { PluginDefinition } from "../sdk/define-plugin.ts";
 import { PluginError } from "../sdk/errors.ts";
 import { anthropic, type ChatOptions, definePlugin, gemini, openai, openaiModelOptions } from "../sdk/index.ts";
-import type { OpenaiOptions } from "../sdk/openai.ts";
 
 const words = Type.Array(Type.String({ minLength: 1 }));
 const request = {
