@@ -22,8 +22,8 @@ import {
 import { type ContentLog, openContentLog } from "./content-log/index.ts";
 import { createNetworkList, type Model, type ProviderPlugin } from "./contract/index.ts";
 import { createStoredResponses, type Store } from "./db/index.ts";
-import type { StaticAssets } from "./http/dashboard-api/static-assets.ts";
-import { MemoryAccountant } from "./http/memory/memory-accountant.ts";
+import type { StaticAssets } from "./http/deps.ts";
+import { MemoryAccountant } from "./http/memory/call-memory.ts";
 import { createHttp } from "./http/server.ts";
 import { SseHeartbeat } from "./http/sse/heartbeat.ts";
 import {

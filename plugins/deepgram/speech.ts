@@ -1,12 +1,13 @@
 import {
   badRequest,
   type Call,
+  fromIterable,
   type Model,
   type Speech,
   type SpeechRequest,
+  streamWav,
   UpstreamFault,
   warnOfOthers,
-  writeWavHead,
 } from "modelgate/plugin";
 
 const translated = ["model", "input", "voice", "response_format", "stream_format", "speech_sample_rate"];
@@ -31,7 +32,10 @@ export async function speech({ request, model, upstream, warn }: Call<SpeechRequ
   if (!/^(audio\/|application\/octet-stream)/.test(mediaType)) {
     throw new UpstreamFault("bad_response", `The provider answered speech with ${mediaType}`);
   }
-  return { wav: encoding === undefined ? withHead(chunks, sampleRate) : chunks };
+  const isSamples = encoding === undefined;
+  return {
+    audio: isSamples ? streamWav(chunks, { sampleRate, channels: 1, bitsPerSample: 16 }) : fromIterable(chunks),
+  };
 }
 
 /**
@@ -43,9 +47,4 @@ export function toVoice({ voice }: SpeechRequest, { id, upstreamId, voices = [],
   const name = voice ?? voiceDefault ?? "";
   if (voices.includes(name)) return `${upstreamId}-${name}`;
   throw badRequest(`voice is ${JSON.stringify(name)}, but ${id} has ${voices.join(", ")}`, "voice");
-}
-
-async function* withHead(samples: AsyncIterable<Uint8Array<ArrayBuffer>>, sampleRate: number) {
-  yield writeWavHead({ sampleRate, channels: 1, bitsPerSample: 16 });
-  yield* samples;
 }

@@ -1,11 +1,12 @@
 import {
   type Call,
+  fromIterable,
   getOwn,
   type Speech,
   type SpeechRequest,
+  streamWav,
   UpstreamFault,
   warnOfOthers,
-  writeWavHead,
 } from "modelgate/plugin";
 import { voices } from "./voices.ts";
 
@@ -39,7 +40,10 @@ export async function speech({ request, model, upstream, warn }: Call<SpeechRequ
   if (!/^(audio\/|application\/octet-stream)/.test(mediaType)) {
     throw new UpstreamFault("bad_response", `The provider answered speech with ${mediaType}`);
   }
-  return { wav: file === undefined ? toWav(chunks, sampleRate) : chunks };
+  const isSamples = file === undefined;
+  return {
+    audio: isSamples ? streamWav(chunks, { sampleRate, channels: 1, bitsPerSample: 16 }) : fromIterable(chunks),
+  };
 }
 
 /** The nearest rate that it makes. */
@@ -52,10 +56,4 @@ function toSpeed(speed: SpeechRequest["speed"], warn: Call<SpeechRequest>["warn"
   const moved = Math.min(Math.max(speed, speedMin), speedMax);
   if (moved !== speed) warn(`Took speed ${moved} for ${speed}: the models take ${speedMin} to ${speedMax}`, "speed");
   return moved;
-}
-
-/** Samples of 16 bits as a file whose length is not known before its end. */
-async function* toWav(samples: AsyncIterable<Uint8Array<ArrayBuffer>>, sampleRate: number) {
-  yield writeWavHead({ sampleRate, channels: 1, bitsPerSample: 16 });
-  for await (const chunk of samples) yield chunk;
 }

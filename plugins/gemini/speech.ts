@@ -13,6 +13,7 @@ import {
   writeWavHead,
 } from "modelgate/plugin";
 
+type Part = NonNullable<NonNullable<GeneratedCandidate["content"]>["parts"]>[number];
 type Warn = Call<unknown>["warn"];
 
 const { endedEarly, expectAllowed, readCandidates, readEvent, readTokenUsage } = generateContent;
@@ -36,31 +37,34 @@ function toSpeechBody(request: SpeechRequest & { instructions?: unknown }, warn:
   };
 }
 
-/** The samples of a stream as a WAV file, while they come. What goes wrong is thrown where it is read. */
+/** The samples of a stream as a WAV file, while they come. */
 function readSpeech(events: AsyncIterable<ServerEvent>): Speech {
   let usage: GenerateAnswer["usageMetadata"];
-  async function* readSound() {
-    let last: GeneratedCandidate = {};
-    let sampleRate: number | undefined;
-    for await (const event of events) {
+  let last: GeneratedCandidate = {};
+  let sampleRate: number | undefined;
+  const readPart = ({ inlineData: { data, mimeType = "" } = {} }: Part) => {
+    if (!data) return [];
+    if (sampleRate !== undefined) return [readBase64(data)];
+    sampleRate = toSampleRate(mimeType);
+    return [writeWavHead({ sampleRate, channels: 1, bitsPerSample: 16 }), readBase64(data)];
+  };
+  const audio = {
+    events,
+    push(event: ServerEvent) {
       const answer = readEvent(event);
       usage = answer.usageMetadata ?? usage;
-      for (const candidate of readCandidates(answer)) {
+      return readCandidates(answer).flatMap((candidate) => {
         if (candidate.finishReason !== undefined) last = candidate;
-        for (const { inlineData: { data, mimeType = "" } = {} } of candidate.content?.parts ?? []) {
-          if (!data) continue;
-          if (sampleRate === undefined) {
-            sampleRate = toSampleRate(mimeType);
-            yield writeWavHead({ sampleRate, channels: 1, bitsPerSample: 16 });
-          }
-          yield readBase64(data);
-        }
-      }
-    }
-    if (last.finishReason === undefined) throw endedEarly();
-    expectAllowed(last, sampleRate !== undefined, "input");
-  }
-  return { wav: readSound(), readUsage: () => readTokenUsage(usage, true) };
+        return (candidate.content?.parts ?? []).flatMap(readPart);
+      });
+    },
+    end() {
+      if (last.finishReason === undefined) throw endedEarly();
+      expectAllowed(last, sampleRate !== undefined, "input");
+      return [];
+    },
+  };
+  return { audio, readUsage: () => readTokenUsage(usage, true) };
 }
 
 /** A stream has samples without a head: `audio/l16; rate=24000; channels=1`. */

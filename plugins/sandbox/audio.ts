@@ -1,5 +1,6 @@
 import {
   type Call,
+  fromIterable,
   type Speech,
   type SpeechRequest,
   type Transcript,
@@ -24,7 +25,7 @@ export async function speech({ request, model, signal }: Call<SpeechRequest>): P
   const playMs = Math.min(playMsMax, Math.max(msPerCharacter, (text.length * msPerCharacter) / pace));
   const hertz = 220 + (hashText(request.voice ?? model.voiceDefault ?? model.id) % 220);
   const wav = writeWav({ pcm: tone(hertz, playMs, sampleRate), sampleRate, channels: 1, bitsPerSample: 16 });
-  return { wav: withFaults(slices(wav), faults, signal) };
+  return { audio: fromIterable(withFaults(slices(wav), faults, signal)) };
 }
 
 function tone(hertz: number, playMs: number, sampleRate: number): Uint8Array<ArrayBuffer> {

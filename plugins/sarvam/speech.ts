@@ -19,7 +19,7 @@ const translated = [
 
 /** Text to speech: https://docs.sarvam.ai/api-reference-docs/text-to-speech/convert */
 export async function speech(call: Call<SpeechRequest>): Promise<Speech> {
-  return { wav: toWav(await call.upstream.json("/text-to-speech", toSpeechBody(call))) };
+  return { audio: toWav(await call.upstream.json("/text-to-speech", toSpeechBody(call))) };
 }
 
 /**

@@ -12,7 +12,7 @@ export {
   ruleMinutes,
 } from "./metric-rules.ts";
 export { openAlerts } from "./open-alerts.ts";
-export { countAlerts, muteAlert, readHistory, readMutes } from "./record-findings.ts";
+export { muteAlert, readFiring, readHistory, readMutes } from "./record-findings.ts";
 export { getRuleInfo, type Rule, ruleNames } from "./rules.ts";
 export { gatewayOwner, getRulesOf, type RuleSetting, readRules, type Smtp, writeRule, writeSmtp } from "./settings.ts";
 export { checkWebhookUrl } from "./webhook.ts";

@@ -87,11 +87,16 @@ export async function recordFindings(
   });
 }
 
-/** How many alerts of an owner are firing and not muted. */
-export async function countAlerts({ db }: Pick<Store, "db">, owner: string, now: number): Promise<number> {
-  const rows = await db.selectFrom("alerts").select("id").where("owner", "=", owner).execute();
+/** The alerts of an owner that are firing and not muted, the latest first. */
+export async function readFiring({ db }: Pick<Store, "db">, owner: string, now: number) {
+  const rows = await db
+    .selectFrom("alerts")
+    .select(["id", "rule", "text", "level", "since_at"])
+    .where("owner", "=", owner)
+    .orderBy("since_at", "desc")
+    .execute();
   const muted = await readMutes({ db }, now);
-  return rows.filter(({ id }) => !muted.has(id)).length;
+  return rows.filter(({ id }) => !muted.has(id));
 }
 
 /** When the mute of each alert ends; `null`: when somebody ends it. Those that have ended are left out. */

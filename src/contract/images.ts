@@ -1,6 +1,6 @@
 import { type Static, type TOptional, type TString, Type } from "@sinclair/typebox";
+import { TokenUsage } from "./meters.ts";
 import { optional } from "./optional.ts";
-import { TokenUsage } from "./token-usage.ts";
 
 /** Body of POST /images/generations. `size` is open-ended: WIDTHxHEIGHT in pixels, or `auto`. */
 export const ImagesRequest = Type.Object(

@@ -1,6 +1,6 @@
 import { KindGuard, type TSchema } from "@sinclair/typebox";
+import type { UpstreamFault } from "./error.ts";
 import type { ServerEvent } from "./plugin.ts";
-import type { UpstreamFault } from "./upstream-fault.ts";
 
 /** The JSON of a whole answer, or of one event, of a wire format. */
 export type WirePart = Record<string, unknown>;

@@ -1,18 +1,16 @@
+import type { ChatStream } from "./answer-stream.ts";
 import type { Capability } from "./capability.ts";
 import type { ChatCompletion, ChatRequest, ChatUsage } from "./chat.ts";
-import type { ChatStream } from "./chat-stream.ts";
-import type { CredentialForm, ProviderCredential } from "./credential.ts";
+import type { CredentialForm, MachineRequest, ProviderCredential } from "./credential.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
+import type { UpstreamFault } from "./error.ts";
 import type { GeneratedImages, ImageEditsRequest, ImageStream, ImagesRequest } from "./images.ts";
-import type { MachineRequest } from "./machine.ts";
-import type { Model } from "./model.ts";
+import type { TokenUsage } from "./meters.ts";
+import type { Model, Unlisted } from "./model.ts";
 import type { ModerationRequest, Moderations } from "./moderation.ts";
 import type { Ranking, RerankRequest } from "./rerank.ts";
 import type { Speech, SpeechRequest } from "./speech.ts";
-import type { TokenUsage } from "./token-usage.ts";
 import type { Transcript, TranscriptionRequest } from "./transcription.ts";
-import type { Unlisted } from "./unlisted.ts";
-import type { UpstreamFault } from "./upstream-fault.ts";
 
 /**
  * The version of the contract between the gateway and its plugins. A plugin written for another version is refused at

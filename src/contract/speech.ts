@@ -1,4 +1,5 @@
 import { type Static, Type } from "@sinclair/typebox";
+import type { AnswerStream } from "./answer-stream.ts";
 import { optional } from "./optional.ts";
 
 /** Formats of speech. Every model makes the first two; the others are those that its row names. */
@@ -32,7 +33,7 @@ export type SpeechRequest = Static<typeof SpeechRequest>;
  * `response_format` that was asked for. It is asked only for formats that the row of the model names.
  */
 export interface Speech {
-  wav: Uint8Array<ArrayBuffer> | AsyncIterable<Uint8Array<ArrayBuffer>>;
+  audio: Uint8Array<ArrayBuffer> | AnswerStream<Uint8Array<ArrayBuffer>>;
   /** What the provider reported once all of the bytes were read, by `TokenUsage`, where it bills tokens. */
   readUsage?(): Record<string, unknown> | undefined;
 }

@@ -1,6 +1,6 @@
 import { promisify } from "node:util";
 import { brotliCompress, constants, gzip } from "node:zlib";
-import type { StaticAsset, StaticAssets } from "../http/dashboard-api/static-assets.ts";
+import type { StaticAsset, StaticAssets } from "../http/deps.ts";
 import type { BuiltFile } from "./build-page.bun.ts";
 import { builtPage } from "./built-page.bun.ts";
 

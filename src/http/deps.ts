@@ -7,8 +7,7 @@ import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
 import type { remoteCalls } from "../ledger/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot, Providers, SecretBox } from "../providers/index.ts";
 import type { RefusalLog, UsageRollup } from "../reports/index.ts";
-import type { StaticAssets } from "./dashboard-api/static-assets.ts";
-import type { MemoryAccountant } from "./memory/memory-accountant.ts";
+import type { MemoryAccountant } from "./memory/call-memory.ts";
 import type { SseHeartbeat } from "./sse/heartbeat.ts";
 
 /** The modules that the HTTP side uses; `app.ts` wires them. */
@@ -65,4 +64,17 @@ export interface HttpDeps {
   readonly site?: StaticAssets | undefined;
   /** Metrics on the API's port; absent when they are off or on a port of their own. */
   readonly metrics?: { isAllowed(authorization: string | null): boolean; scrape(): Promise<Response> } | undefined;
+}
+
+/** A file of the dashboard in each encoding. */
+export interface StaticAsset {
+  readonly mediaType: string;
+  readonly plain: Uint8Array<ArrayBuffer>;
+  readonly gzip: Uint8Array<ArrayBuffer>;
+  readonly br: Uint8Array<ArrayBuffer>;
+}
+
+/** The dashboard as files, by path; `/index.html` is the page. */
+export interface StaticAssets {
+  find(path: string): Promise<StaticAsset | undefined>;
 }

@@ -18,21 +18,19 @@ import { moderationsController } from "./api/moderations.ts";
 import { rerankController } from "./api/rerank.ts";
 import { ResponseStore } from "./api/response-store.ts";
 import { responsesController } from "./api/responses.ts";
-import { exchangeControllers } from "./api/serve-exchange.ts";
+import { CountLimiter, exchangeControllers } from "./api/serve-exchange.ts";
 import { speechController } from "./api/speech.ts";
 import { storedResponsesController } from "./api/stored-responses.ts";
 import { transcriptionsController, translationsController } from "./api/transcriptions.ts";
 import { usageController } from "./api/usage.ts";
 import { dashboardApi } from "./dashboard-api/index.ts";
 import { signInController } from "./dashboard-api/sign-in.ts";
-import { staticAssetsController } from "./dashboard-api/static-assets.ts";
 import { webhooksController } from "./dashboard-api/webhooks.ts";
 import type { HttpDeps } from "./deps.ts";
-import { errorHandler } from "./errors.ts";
-import { cors } from "./lifecycle/cors.ts";
-import { CountLimiter } from "./lifecycle/count-limiter.ts";
+import { errorHandler } from "./lifecycle/errors.ts";
+import { cors, nosniff } from "./lifecycle/headers.ts";
 import type { ClientFormat } from "./lifecycle/http-call.ts";
-import { nosniff } from "./lifecycle/security-headers.ts";
+import { staticAssetsController } from "./lifecycle/static-assets.ts";
 
 /** The HTTP server: the API below the base path and `/v1`, the dashboard and its API, health, metrics and the API's documentation. */
 export function createHttp(deps: HttpDeps) {

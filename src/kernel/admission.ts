@@ -16,11 +16,11 @@ import {
 } from "../contract/index.ts";
 import { isRecord } from "../lib/json.ts";
 import type { ModelRun, OutputHold } from "./call.ts";
+import { costMaxOfRun } from "./call.ts";
 import { tokensMax } from "./normalize/prompt-bounds.ts";
 import { toQuotaTokens } from "./normalize/usage.ts";
-import { costMaxOfRun } from "./service-tier.ts";
 import type { CapabilityHandler, Growth, Kernel } from "./types.ts";
-import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
+import type { Timeout, TimeoutScheduler } from "./upstream/http-client.ts";
 
 /** The errors of a caller without the funds for a call. */
 export const fundErrors: ReadonlySet<string> = new Set(["insufficient_balance", "budget_exceeded", "quota_exceeded"]);

@@ -11,11 +11,15 @@ import {
   type ChatChunk,
   type ChatCompletion,
   type ChatRequest,
+  type CompiledPrice,
+  costMaxNanodollars,
+  costNanodollars,
   type EmbeddingList,
   type EmbeddingsBody,
   type ErrorCode,
   type GatewayError,
   type GeneratedImages,
+  getOwn,
   type Hold,
   type ImageEditsBody,
   type ImagesRequest,
@@ -23,6 +27,10 @@ import {
   type ModerationRequest,
   type Moderations,
   type PartialImage,
+  type PassedAnswer,
+  type PassthroughFormat,
+  type PassthroughRequest,
+  type ProviderPlugin,
   type Ranking,
   type RerankRequest,
   type ServerEvent,
@@ -31,14 +39,13 @@ import {
   type TranscriptionRequest,
   UpstreamFault,
   type UsageSource,
+  type WirePart,
 } from "../contract/index.ts";
 import type { UsageMeter } from "./normalize/usage.ts";
-import type { Passthrough } from "./passthrough.ts";
 import type { PoolKey } from "./routing/health.ts";
 import { type Candidate, type ModelEntry, publicNameOf, type Route } from "./routing/registry.ts";
-import type { SentRequest } from "./upstream/served.ts";
-import type { Timeout, TimeoutScheduler } from "./upstream/timeouts.ts";
-import type { Sender } from "./upstream/upstream.ts";
+import type { Timeout, TimeoutScheduler } from "./upstream/http-client.ts";
+import type { Sender, SentRequest } from "./upstream/upstream.ts";
 
 /** What each capability takes, answers and streams. A streamed answer goes to the sink, and the answer is `undefined`. */
 interface Exchanges {
@@ -525,5 +532,125 @@ export class Attempt implements Sender {
     const { unknownFields } = request as Partial<TranscriptionRequest>;
     const isSent = Object.hasOwn(passthrough?.body ?? request, field) || unknownFields?.includes(field) === true;
     return isSent && /^[\w.-]{1,64}(\[\])?$/.test(field);
+  }
+}
+
+/** Providers' own names of tiers, by what clients ask for. */
+const namesOf: Readonly<Record<string, readonly string[]>> = {
+  priority: ["performance", "fast"],
+  default: ["on_demand"],
+};
+
+/** The price of the tier that a request asks for, if the model's price has it. */
+function findAsked({ modelEntry, passthrough, request }: ModelRun, isAnswered: boolean) {
+  const tiers = modelEntry.compiledPrice?.serviceTiers;
+  if (tiers === undefined) return undefined;
+  const isPassed = passthrough !== undefined && (!isAnswered || passthrough.isServing);
+  const tier = isPassed
+    ? passthrough.format.tierOf(passthrough.body)
+    : (request as { service_tier?: unknown }).service_tier;
+  const price = typeof tier === "string" ? getOwn(tiers, tier) : undefined;
+  return price && { tier: tier as string, price };
+}
+
+/** The most that usage can cost by any tier that may serve the call; `undefined` as {@link costMaxNanodollars}. */
+export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined {
+  const { compiledPrice } = run.modelEntry;
+  const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, run.keepsHour);
+  const asked = findAsked(run, false);
+  if (cost === undefined || asked === undefined) return cost;
+  const other = costMaxNanodollars(asked.price, meters, run.keepsHour);
+  return other === undefined ? undefined : Math.max(cost, other);
+}
+
+/**
+ * The price that a call is charged by: that of the tier that was requested if the provider says that it served it, the
+ * more expensive one if the provider says nothing, otherwise the model's own.
+ */
+export function priceOfRun(run: ModelRun, meters: Meters): CompiledPrice | undefined {
+  const { compiledPrice } = run.modelEntry;
+  const asked = findAsked(run, true);
+  if (compiledPrice === undefined || asked === undefined || run.ignored.has("service_tier")) return compiledPrice;
+  const { servedTier } = run;
+  if (servedTier !== undefined) {
+    const isServed = servedTier === asked.tier || getOwn(namesOf, asked.tier)?.includes(servedTier);
+    return isServed ? asked.price : compiledPrice;
+  }
+  const [own, other] = [compiledPrice, asked.price].map((price) => costNanodollars(price, meters) ?? 0);
+  return (other as number) > (own as number) ? asked.price : compiledPrice;
+}
+
+/**
+ * The passed-through side of a chat call: the request as the client wrote it, and the answer as the provider gave it. The
+ * call also has a request in the uniform format, by which it is admitted and by which routes without the format are asked.
+ */
+export class Passthrough implements PassedAnswer {
+  readonly format: PassthroughFormat;
+  readonly body: WirePart;
+  /** The client's headers of the format. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly #handler: PassthroughFormat["protocol"] | "compactResponse";
+  /** Why the request cannot be said in the uniform format; then only routes of the client's own format serve it. */
+  untranslatable: GatewayError | undefined = undefined;
+  /** What the translation lost, for the log of a call that is served by it. */
+  warnings: readonly string[] = [];
+  /** The whole answer, also of a stream of the Responses protocol; absent until a route of the format has given it. */
+  answer: WirePart | undefined = undefined;
+  lastEvent: ServerEvent | undefined = undefined;
+  head: WirePart | undefined = undefined;
+  sequence = 0;
+  /** A route of the client's own format answers. */
+  isServing = false;
+
+  constructor({ format, body, isCompaction = false }: PassthroughRequest, headers: Readonly<Record<string, string>>) {
+    this.format = format;
+    this.#handler = isCompaction ? "compactResponse" : format.protocol;
+    this.body = body;
+    this.headers = headers;
+  }
+
+  /** The plugin's handler for the request, if it speaks the client's protocol. */
+  handlerOf({ handlers }: ProviderPlugin) {
+    return handlers[this.#handler]?.bind(handlers);
+  }
+
+  isServedBy(plugin: ProviderPlugin): boolean {
+    return plugin.handlers[this.#handler] !== undefined;
+  }
+
+  /** Whether a field of the request bounds the answer; a request without one cannot be lowered. */
+  get isBounded(): boolean {
+    return this.#handler !== "compactResponse";
+  }
+
+  /** A request to count by where the uniform format has no words for the real one. */
+  toStandIn(): ChatRequest {
+    const { model, stream, [this.format.outputLimit]: limit } = this.body;
+    const content = JSON.stringify(this.body);
+    return {
+      model: model as string,
+      messages: [{ role: "user", content }],
+      // It may think, and what it thinks may not show.
+      reasoning_effort: "high",
+      ...(stream === true && { stream: true }),
+      ...(typeof limit === "number" && limit > 0 && { max_completion_tokens: limit }),
+    };
+  }
+
+  /** The routes that can serve the call. @throws {GatewayError} When there is none. */
+  chooseRoutes(modelEntry: ModelEntry): ModelEntry {
+    if (this.untranslatable === undefined) return modelEntry;
+    const routes = modelEntry.routes.filter(({ plugin }) => this.isServedBy(plugin));
+    if (routes.length === 0) throw this.untranslatable;
+    return { ...modelEntry, routes };
+  }
+
+  /** The body, with the output bounded by what the hold covers. */
+  toBody({ max_completion_tokens, max_tokens }: ChatRequest): Record<string, unknown> {
+    const limit = max_completion_tokens || max_tokens;
+    const field = this.format.outputLimit;
+    const asked = this.body[field];
+    if (!limit || (typeof asked === "number" && asked <= limit)) return this.body;
+    return { ...this.body, [field]: limit };
   }
 }

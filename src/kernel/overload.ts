@@ -1,6 +1,6 @@
 import { GatewayError } from "../contract/index.ts";
 import type { Call } from "./call.ts";
-import { monotonicNow } from "./upstream/timeouts.ts";
+import { monotonicNow } from "./upstream/http-client.ts";
 
 /** The limits of one process. */
 interface OverloadBounds {

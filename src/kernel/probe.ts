@@ -8,7 +8,7 @@ import {
 } from "../contract/index.ts";
 import { Attempt, Call, ModelRun } from "./call.ts";
 import { UsageMeter } from "./normalize/usage.ts";
-import { buildRegistry, type Credential } from "./routing/build-registry.ts";
+import { buildRegistry, type Credential } from "./routing/registry.ts";
 import type { Network } from "./upstream/network.ts";
 import { BoundUpstream } from "./upstream/upstream.ts";
 

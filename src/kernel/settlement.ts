@@ -16,9 +16,9 @@ import {
   UpstreamFault,
 } from "../contract/index.ts";
 import type { Attempt, ModelRun } from "./call.ts";
+import { priceOfRun } from "./call.ts";
 import { contextTokensDefault, getContextTokensMax } from "./normalize/prompt-bounds.ts";
 import { addMeters, type Count, type ServedUsage, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
-import { priceOfRun } from "./service-tier.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const messageCharactersMax = 500;

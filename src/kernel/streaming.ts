@@ -1,4 +1,4 @@
-import { type ChatChunk, type ChatStream, UpstreamFault } from "../contract/index.ts";
+import { type AnswerStream, UpstreamFault } from "../contract/index.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 
 /**
@@ -58,48 +58,52 @@ function toAsync<Item>(iterator: Iterator<Item>): AsyncIterator<Item> {
   };
 }
 
-/** The chunks of a handler's stream: its events, translated. Chunks that came before an error are given out before it. */
-export class ChunkReader implements BatchReader<ChatChunk> {
-  readonly #stream: ChatStream;
+/**
+ * The pieces of a handler's stream: its events, translated. An event is translated when the pieces before it have been used, so
+ * that what is owed for a stream that breaks off does not depend on how its bytes were cut.
+ */
+export class StreamReader<Piece> implements BatchReader<Piece> {
+  readonly #stream: AnswerStream<Piece>;
   readonly #events: BatchReader<unknown>;
+  /** The events that arrived in one piece, and how many of them were translated. */
+  #batch: readonly unknown[] = [];
+  #translated = 0;
   #hasEnded = false;
   #failure: { readonly error: unknown } | undefined;
 
-  constructor(stream: ChatStream) {
+  constructor(stream: AnswerStream<Piece>) {
     this.#stream = stream;
     this.#events = toReader(stream.events);
   }
 
-  async read(): Promise<readonly ChatChunk[] | undefined> {
+  /** The pieces of one event. */
+  async read(): Promise<readonly Piece[] | undefined> {
     if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#hasEnded) return undefined;
-    const chunks: ChatChunk[] = [];
     try {
-      const events = await this.#events.read();
-      // Most pieces are one event.
-      if (events?.length === 1) {
-        this.#events.onTake?.(events[0]);
-        return this.#finish(this.#stream.push(events[0]));
+      if (this.#translated === this.#batch.length) {
+        const batch = await this.#events.read();
+        if (batch === undefined) return this.#end([]);
+        this.#batch = batch;
+        this.#translated = 0;
+        if (batch.length === 0) return [];
       }
-      for (const event of events ?? []) {
-        this.#events.onTake?.(event);
-        chunks.push(...this.#stream.push(event));
-        if (this.#stream.isComplete) break;
-      }
-      return this.#finish(chunks, events === undefined);
+      const event = this.#batch[this.#translated++];
+      this.#events.onTake?.(event);
+      const pieces = this.#stream.push(event);
+      if (!this.#stream.isComplete) return pieces;
+      endEarly(this.#events);
+      return this.#end(pieces);
     } catch (error) {
       this.#failure = { error };
       this.#events.cancel();
-      chunks.push(...(this.#stream.breakOff?.() ?? []));
-      return chunks;
+      return this.#stream.breakOff?.() ?? [];
     }
   }
 
-  #finish(chunks: readonly ChatChunk[], isLast = false): readonly ChatChunk[] {
-    if (!isLast && !this.#stream.isComplete) return chunks;
+  #end(pieces: readonly Piece[]): readonly Piece[] {
     this.#hasEnded = true;
-    if (!isLast) endEarly(this.#events);
-    return [...chunks, ...this.#stream.end()];
+    return [...pieces, ...this.#stream.end()];
   }
 
   cancel(): void {
@@ -206,7 +210,7 @@ export function withYielding<Chunk>(
 }
 
 /** Closes an iterator early. Errors are ignored. */
-export function closeIterator(iterator: AsyncIterator<unknown> | undefined): void {
+function closeIterator(iterator: AsyncIterator<unknown> | undefined): void {
   const close = async () => {
     await iterator?.return?.();
   };

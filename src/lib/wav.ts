@@ -1,4 +1,4 @@
-import { UpstreamFault } from "../contract/index.ts";
+import { type AnswerStream, UpstreamFault } from "../contract/index.ts";
 
 /** Sound as plain samples, and how to read them. */
 export interface Wav {
@@ -81,6 +81,26 @@ export function writeWavHead(format: Omit<Wav, "pcm">): Uint8Array<ArrayBuffer> 
   const view = new DataView(head.buffer);
   for (const at of [4, 40]) view.setUint32(at, 0xffff_ffff, true);
   return head;
+}
+
+/**
+ * Samples as they come, as a WAV file whose length is not known before its end.
+ *
+ * @example
+ * const stream = streamWav([new Uint8Array(16)], { sampleRate: 8000, channels: 1, bitsPerSample: 16 });
+ * stream.push(new Uint8Array(16)).length; // => 2
+ */
+export function streamWav(
+  samples: AnswerStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>["events"],
+  format: Omit<Wav, "pcm">,
+): AnswerStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>> {
+  let head = [writeWavHead(format)];
+  const take = (...pieces: Uint8Array<ArrayBuffer>[]) => {
+    const all = [...head, ...pieces];
+    head = [];
+    return all;
+  };
+  return { events: samples, push: (piece) => take(piece), end: () => take() };
 }
 
 /**

@@ -10,8 +10,7 @@ import {
   mapChunks,
   type ToolCall,
 } from "../contract/index.ts";
-
-import { isRecord, parseJson } from "../lib/json.ts";
+import { isRecord, mapChanged, parseJson } from "../lib/json.ts";
 
 const allowedToolsParam = "tool_choice.allowed_tools.tools";
 /** So many of the tools an error names. */
@@ -217,3 +216,55 @@ function toLegacyChoice(choice: ChunkChoice, called: Set<number>): void {
     choice.finish_reason = "function_call";
   }
 }
+
+/** What a choice of tools may be beside a tool's own type, in the protocols that have tools of the provider. */
+const choiceTypes: ReadonlySet<unknown> = new Set(["allowed_tools", "auto", "any", "none", "tool"]);
+
+/**
+ * Takes the tools that cost money of their own out of a body that is passed through, wherever it can bring them, and a choice
+ * of one of them.
+ *
+ * @param isFree Whether the client runs a tool, or it costs nothing beside the tokens that are counted.
+ */
+export function dropPaidTools(
+  body: Record<string, unknown>,
+  isFree: (tool: Record<string, unknown>) => boolean,
+  warn: (sentence: string, ignored: string) => void,
+): void {
+  const dropped: Record<string, unknown>[] = [];
+  const keep = (given: unknown): boolean => {
+    const tool = isRecord(given) ? given : { type: "" };
+    const isKept = isFree(tool);
+    if (!isKept) dropped.push(tool);
+    return isKept;
+  };
+  const clean = <Holder>(holder: Holder): Holder => {
+    if (!isRecord(holder) || !Array.isArray(holder.tools)) return holder;
+    const given: unknown[] = holder.tools;
+    const tools = given.filter(keep).map(clean);
+    const isSame = tools.length === given.length && tools.every((tool, place) => tool === given[place]);
+    return isSame ? holder : { ...holder, tools };
+  };
+  const { tools } = clean(body);
+  if (tools !== body.tools) body.tools = tools;
+  if (Array.isArray(body.input)) body.input = mapChanged(body.input, clean);
+  const { tool_choice: choice } = body;
+  const chosen = clean(choice);
+  const isChoiceOfDropped =
+    isRecord(choice) &&
+    ((chosen === choice && !choiceTypes.has(choice.type) && !keep(choice)) ||
+      (choice.name !== undefined && dropped.some(({ name }) => name === choice.name)));
+  if (isRecord(chosen) && chosen !== choice) body.tool_choice = chosen;
+  if (isChoiceOfDropped || (chosen !== choice && isRecord(chosen) && isEmpty(chosen.tools))) delete body.tool_choice;
+  if (dropped.length === 0) return;
+  if (isEmpty(body.tools)) {
+    delete body.tools;
+    const hasOthers = Array.isArray(body.input) && body.input.some((item) => isRecord(item) && !isEmpty(item.tools));
+    if (isRecord(choice) && !hasOthers) delete body.tool_choice;
+  }
+  const types = dropped.map(({ type }) => (typeof type === "string" ? type : JSON.stringify(type)).slice(0, 64));
+  const names = [...new Set(types)].join(", ");
+  warn(`Left out the tools ${names}: the price of this model does not cover them`, "tools");
+}
+
+const isEmpty = (tools: unknown): boolean => !Array.isArray(tools) || tools.length === 0;

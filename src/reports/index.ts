@@ -27,3 +27,4 @@ export { type DaySpan, type Period, periods, spanDaysMax } from "./usage/buckets
 export { readUsage, readUsageBy } from "./usage/read-usage.ts";
 export { readUsageRows, type UsageOfBucket } from "./usage/read-usage-rows.ts";
 export type { UsageFigures, UsageSum, UsageSums } from "./usage/sum-usage.ts";
+export { lowDays, readWalletPaces, type WalletPace } from "./wallet-pace.ts";

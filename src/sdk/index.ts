@@ -56,7 +56,7 @@ export { type DataUrl, readDataUrl, readMedia } from "../lib/data-url.ts";
 export { isRecord, parseJson } from "../lib/json.ts";
 export { parseShape } from "../lib/parse-shape.ts";
 export { retryAfterMs } from "../lib/retry-after.ts";
-export { joinWav, writeWav, writeWavHead } from "../lib/wav.ts";
+export { joinWav, streamWav, writeWav, writeWavHead } from "../lib/wav.ts";
 export { fetchFresh, fetchToken } from "../protocols/fetch-token.ts";
 export { gemini } from "../protocols/generate-content/outbound.ts";
 export { generateContent } from "../protocols/generate-content/outbound-stream.ts";
@@ -66,7 +66,6 @@ export { anthropic, claudeThoughts } from "../protocols/messages/outbound.ts";
 export { FenceStripper } from "../protocols/messages/outbound-stream.ts";
 export { messagesHandlers } from "../protocols/messages/passthrough.ts";
 export { fetchImages, placeholderImages, precheckMultimodal } from "../protocols/multimodal.ts";
-export { openaiModelOptions } from "../protocols/openai/model-options.ts";
 export type {
   ChatOptions,
   ImageEditsOptions,
@@ -74,9 +73,8 @@ export type {
   RequestOptions,
   ResponsesOptions,
   TranscriptionOptions,
-} from "../protocols/openai/options.ts";
-export { nearestEffort } from "../protocols/openai/request.ts";
-export { toServiceTier } from "../protocols/service-tier.ts";
+} from "../protocols/openai/request.ts";
+export { nearestEffort, openaiModelOptions, toServiceTier } from "../protocols/openai/request.ts";
 export { pickSupportedFields, warnOfOthers } from "../protocols/supported-fields.ts";
 export { toCompletion } from "../protocols/to-completion.ts";
 export {

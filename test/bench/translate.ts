@@ -11,10 +11,10 @@ import type {
 } from "../../src/contract/index.ts";
 import { openPassthrough, sendPassthrough } from "../../src/kernel/capabilities/passthrough.ts";
 import { type ChatSink, Call as GatewayCall, type Kernel, ModelRun, Passthrough } from "../../src/kernel/index.ts";
+import { StreamNormalizer } from "../../src/kernel/normalize/answer.ts";
 import { boundPrompt } from "../../src/kernel/normalize/prompt-bounds.ts";
-import { StreamNormalizer } from "../../src/kernel/normalize/stream.ts";
 import { UsageMeter } from "../../src/kernel/normalize/usage.ts";
-import { type BatchReader, ChunkReader, pump } from "../../src/kernel/streaming.ts";
+import { type BatchReader, pump, StreamReader } from "../../src/kernel/streaming.ts";
 import { SseParser } from "../../src/lib/sse.ts";
 import { formatEvents } from "../../src/protocols/inbound.ts";
 import * as messagesInbound from "../../src/protocols/messages/inbound.ts";
@@ -213,7 +213,7 @@ async function translate(provider: string, bytes: Uint8Array<ArrayBuffer>[], wri
   const head = { id: "chatcmpl-1", created: 1, model: "x" };
   const normalizer = new StreamNormalizer(head, new UsageMeter(async () => ({})), false);
   let length = 0;
-  const reader = new ChunkReader((await plugin.handlers.chat(call)) as ChatStream);
+  const reader = new StreamReader((await plugin.handlers.chat(call)) as ChatStream);
   await pump({ first: [], reader }, (raw) => {
     for (const chunk of normalizer.push(raw)) length += write(chunk).length;
     return undefined;

@@ -73,7 +73,7 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
         await panel.getByText(/^My mail is .redacted.\./).waitFor();
         expect(await panel.getByRole("button", { name: "Delete content" }).count()).toBe(0);
         await page.goto("/admin/audit");
-        await page.getByText(/^Looked at the prompt and answer of the request req_/).waitFor();
+        await page.getByText(/^Viewed the content of request req_/).waitFor();
         await page.getByText("Began keeping prompts and answers of the account").waitFor();
       });
 
@@ -82,10 +82,10 @@ describe.skipIf(!hasChromium)("prompts and answers that are kept", () => {
         await page.goto("/settings");
         await seeHeading(page, "Account settings");
         const section = page.getByRole("region", { name: "Prompts and answers" });
-        await section.getByText("Kept of 1 request").waitFor();
+        await section.getByText("Content stored for 1 request").waitFor();
         await section.getByRole("button", { name: "Delete all…" }).click();
         await page.getByRole("button", { name: "Delete content" }).click();
-        await section.getByText("Kept of 0 requests").waitFor();
+        await section.getByText("Content stored for 0 requests").waitFor();
         await page.goto("/requests");
         await page.getByRole("button", { name: "gpt-4o-mini" }).click();
         await page.getByRole("dialog").getByText("Finish reason").waitFor();

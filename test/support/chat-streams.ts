@@ -1,4 +1,4 @@
-import type { ChatChunk, ChatStream, ServerEvent } from "../../src/contract/index.ts";
+import type { AnswerStream, ChatChunk, ServerEvent } from "../../src/contract/index.ts";
 import type { EventStreamParser } from "../../src/lib/event-stream.ts";
 import { SseParser } from "../../src/lib/sse.ts";
 
@@ -11,8 +11,8 @@ export async function* readEvents(
   yield* parser.end();
 }
 
-/** The chunks of a handler's stream, as the gateway reads it. What came before an error is given out before it. */
-export async function* chunksOf<Event>(stream: ChatStream<Event>): AsyncGenerator<ChatChunk> {
+/** The pieces of a handler's stream, as the gateway reads it. What came before an error is given out before it. */
+export async function* chunksOf<Event, Piece = ChatChunk>(stream: AnswerStream<Piece, Event>): AsyncGenerator<Piece> {
   try {
     for await (const event of stream.events) {
       yield* stream.push(event);
@@ -26,6 +26,6 @@ export async function* chunksOf<Event>(stream: ChatStream<Event>): AsyncGenerato
 }
 
 /** Whether a handler streams. */
-export function isStream(answer: object | undefined): answer is ChatStream {
+export function isStream<Piece = ChatChunk>(answer: object | undefined): answer is AnswerStream<Piece> {
   return answer !== undefined && "push" in answer;
 }

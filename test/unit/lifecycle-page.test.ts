@@ -20,8 +20,8 @@ describe("docs/lifecycle.md", () => {
   test("names each step of src/http/lifecycle that calls itself one", () => {
     const folder = "src/http/lifecycle";
     const numbered = readdirSync(join(root, folder)).flatMap((file) => {
-      const [, number] = /\bStep (\d):/.exec(readFileSync(join(root, folder, file), "utf8")) ?? [];
-      return number === undefined ? [] : [{ number, file: `${folder}/${file}` }];
+      const text = readFileSync(join(root, folder, file), "utf8");
+      return [...text.matchAll(/\bStep (\d):/g)].map(([, number = ""]) => ({ number, file: `${folder}/${file}` }));
     });
     expect(numbered.toSorted((a, b) => a.number.localeCompare(b.number))).toEqual(
       steps.filter(({ number }) => /^\d$/.test(number)).map(({ number, file }) => ({ number, file })),

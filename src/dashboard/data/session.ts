@@ -1,5 +1,4 @@
 import useSWR from "swr";
-import { endPlaygroundKey } from "../features/playground/playground-key.ts";
 import { api, fetchJson, request } from "./api.ts";
 import { getMe } from "./calls.ts";
 
@@ -95,13 +94,6 @@ export async function sendEmailVerification(): Promise<void> {
 /** Verifies the e-mail of the user by the token of a link. */
 export async function verifyEmail(token: string): Promise<{ email: string }> {
   return request(api.email.verify.post({ token }));
-}
-
-export async function signOut(): Promise<void> {
-  // The key expires within an hour anyway; a failure must not prevent the sign-out.
-  await endPlaygroundKey().catch(() => undefined);
-  // `keepalive`: the tab may be closed right away.
-  await fetchJson("/api/auth/sign-out", {}, { keepalive: true });
 }
 
 /** Ends all sessions of the user, including this one. */

@@ -41,17 +41,20 @@ export function Change({
   before,
   format,
   period = "the period before",
+  when = `in ${period}`,
 }: {
   now: number | null;
   before: number | null;
   format: (value: number) => string;
   period?: string;
+  /** The period as an adverb. */
+  when?: string;
 }) {
   if (now === null || before === null) return null;
   const change = formatChange(now, before);
   return (
-    <span className="change" title={`${format(before)} in ${period}`}>
-      {change === undefined ? `none in ${period}` : `${change} vs. ${period}`}
+    <span className="change" title={`${format(before)} ${when}`}>
+      {change === undefined ? `none ${when}` : `${change} vs. ${period}`}
     </span>
   );
 }

@@ -126,13 +126,14 @@ function HeadCell<Row>({
   );
 }
 
-/** Saves rows as a file. Text is quoted, and escaped where a spreadsheet would read a formula. */
+/** Saves rows as a file. Text is quoted, and escaped where a spreadsheet would read a formula, as in files of the gateway. */
 function saveCsv<Row>(fileName: string, columns: readonly Column<Row>[], rows: readonly Row[]): void {
   const shown = columns.filter(({ sort }) => sort !== undefined);
   const toCell = (value: string | number | null | undefined) => {
     if (value === null || value === undefined) return "";
     if (typeof value === "number") return String(value);
-    return `"${(/^[=+\-@\t\r]/.test(value) ? `'${value}` : value).replaceAll('"', '""')}"`;
+    const isFormula = /^[=+\-@\t\r\n＝＋－＠]/.test(value) && !/^-\d+(\.\d+)?$/.test(value);
+    return `"${(isFormula ? `'${value}` : value).replaceAll('"', '""')}"`;
   };
   const lines = [
     shown.map(({ name }) => toCell(name)),

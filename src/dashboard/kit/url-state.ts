@@ -44,3 +44,10 @@ export function useParam<T extends string = string>(
   const set = useCallback((next: T) => setParams({ [name]: next === fallback ? "" : next }), [name, fallback]);
   return [value, set];
 }
+
+/** The page of a list, from 1, as `page` of the address. */
+export function usePageNumber(): [page: number, toPage: (page: number) => void] {
+  const [text] = useParam("page", "1");
+  const page = /^[1-9]\d{0,5}$/.test(text) ? Number(text) : 1;
+  return [page, (next) => setParams({ page: next === 1 ? "" : String(next) })];
+}

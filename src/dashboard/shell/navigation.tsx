@@ -1,8 +1,9 @@
 import { Fragment } from "react";
 import { Link, useLocation } from "wouter";
 import { maySeeAll } from "../data/roles.ts";
-import { type Me, reloadSession, signOut } from "../data/session.ts";
+import { type Me, reloadSession } from "../data/session.ts";
 import { setZone, useZone } from "../data/time-zone.ts";
+import { signOut } from "../features/auth/sign-out.ts";
 import { useAttention } from "../features/providers/api.ts";
 import icon from "../icon.svg";
 import { Button } from "../kit/button.tsx";

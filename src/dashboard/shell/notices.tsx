@@ -1,8 +1,8 @@
-import { useRef } from "react";
+import { type ReactNode, useRef } from "react";
+import useSWR from "swr";
 import { Link } from "wouter";
-import { isUnauthorized, useGateway } from "../data/api.ts";
+import { api, isUnauthorized, request, useGateway } from "../data/api.ts";
 import { useMe } from "../data/session.ts";
-import { useWallet } from "../data/wallet.ts";
 import { VerifyEmailButton } from "../features/auth/verify-email.tsx";
 import { formatUsd } from "../format.ts";
 import { LinkButton } from "../kit/button.tsx";
@@ -31,7 +31,7 @@ export function Notices({ isAdmin }: { isAdmin: boolean }) {
           <VerifyEmailButton />
         </Callout>
       )}
-      {me !== undefined && <LowBalance />}
+      {me !== undefined && <LowBalance creditor={isAdmin ? me.account : undefined} />}
       {gateway?.sandbox === true && (
         <Callout tone="warn">
           Sandbox: all answers are simulated, and no provider is called or paid. Dollar amounts are not real.
@@ -47,34 +47,32 @@ export function Notices({ isAdmin }: { isAdmin: boolean }) {
   );
 }
 
-/** A wallet that lasts for less than this many days is told of. */
-const lowDays = 7;
-
-/** The wallet of the account is nearly empty: how long it lasts, and who gives credit. */
-function LowBalance() {
-  const { data: wallet } = useWallet();
+/**
+ * The wallet of the account is nearly empty: how long it lasts, and who gives credit.
+ *
+ * @param creditor The account, where the user may credit it.
+ */
+function LowBalance({ creditor }: { creditor: string | undefined }) {
+  const { data: wallet } = useSWR("wallet", () => request(api.wallet.get()), { refreshInterval: 60_000 });
   if (wallet === undefined) return null;
-  const { balance_usd, days_left, is_refused, payments, contact } = wallet;
-  const isEmpty = Number(balance_usd) <= 0;
-  if (!is_refused && !(days_left !== null && days_left < lowDays)) return null;
-  const help =
-    payments === null ? (
-      contact === null ? (
-        <>
-          Redeem a voucher on <Link href="/billing">Billing</Link>.
-        </>
-      ) : (
-        <>
-          Ask <a href={`mailto:${contact}`}>{contact}</a> for credit, or redeem a voucher on{" "}
-          <Link href="/billing">Billing</Link>.
-        </>
-      )
-    ) : (
+  const { balance_usd, days_left, is_low, is_refused, payments, contact } = wallet;
+  if (!is_refused && !is_low) return null;
+  const billing = <Link href="/billing">Billing</Link>;
+  const help: ReactNode =
+    creditor !== undefined ? (
+      <Link href={`/admin/accounts/${creditor}`}>Credit your account</Link>
+    ) : payments !== null ? (
       <Link href="/billing">Add credit</Link>
+    ) : contact === null ? (
+      <>Redeem a voucher on {billing}.</>
+    ) : (
+      <>
+        Ask <a href={`mailto:${contact}`}>{contact}</a> for credit, or redeem a voucher on {billing}.
+      </>
     );
   return (
     <Callout tone="warn">
-      {isEmpty
+      {Number(balance_usd) <= 0
         ? `Your balance is ${formatUsd(balance_usd)}: requests to models that are paid from the wallet are refused.`
         : days_left === null
           ? `Your balance of ${formatUsd(balance_usd)} did not cover a request today.`

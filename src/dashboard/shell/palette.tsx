@@ -1,4 +1,4 @@
-import { useDeferredValue, useId, useState } from "react";
+import { useEffect, useId, useState } from "react";
 import useSWR from "swr";
 import { useLocation } from "wouter";
 import { api, request } from "../data/api.ts";
@@ -20,6 +20,7 @@ interface Hit {
 const hitsMax = 12;
 /** Shorter words fit too much. */
 const searchedLengthMin = 2;
+const settleMs = 200;
 
 /** Goes to any page, model, request, account or key by a part of its name. */
 export default function Palette({ me, onClose }: { me: Me; onClose: () => void }) {
@@ -27,7 +28,7 @@ export default function Palette({ me, onClose }: { me: Me; onClose: () => void }
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState(0);
   const id = useId();
-  const hits = useHits(me, useDeferredValue(text.trim()));
+  const hits = useHits(me, text.trim());
   const open = (hit: Hit | undefined) => {
     if (hit === undefined) return;
     onClose();
@@ -91,10 +92,11 @@ function useHits(me: Me, text: string): readonly Hit[] {
   const query = text.toLowerCase();
   const { data: models } = useModels();
   const isSearched = query.length >= searchedLengthMin;
-  const { data: found } = useSWR(isSearched ? ["palette", text] : null, () => search(me, text), {
-    keepPreviousData: false,
+  const searched = useSettled(text);
+  const { data } = useSWR(isSearched && searched === text ? ["palette", text] : null, () => search(me, text), {
     dedupingInterval: 5000,
   });
+  const found = data ?? [];
   const pages = listPages(me.role)
     .flatMap((group) => group.pages)
     .map(({ path, name, icon }): Hit => ({ path, name, icon, note: "page" }));
@@ -109,7 +111,17 @@ function useHits(me: Me, text: string): readonly Hit[] {
   );
   const fits = ({ name }: Hit) => name.toLowerCase().includes(query);
   const local = [...pages, settings].filter(fits);
-  return [...local, ...(isSearched ? modelHits.filter(fits) : []), ...(found ?? [])].slice(0, hitsMax);
+  return [...local, ...(isSearched ? modelHits.filter(fits) : []), ...found].slice(0, hitsMax);
+}
+
+/** A text once nobody has typed for a moment: each search is three requests. */
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), settleMs);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
 }
 
 /** Requests by their id or that of the client; accounts and keys for those who see all. */

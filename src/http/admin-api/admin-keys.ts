@@ -10,8 +10,8 @@ import {
 } from "../../accounts/index.ts";
 import { quoteValue } from "../../contract/index.ts";
 import { responses } from "../api/openapi.ts";
-import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import {

@@ -11,8 +11,8 @@ import {
 } from "../../accounts/index.ts";
 import type { Store } from "../../db/index.ts";
 import { responses } from "../api/openapi.ts";
-import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
 import { type AdminApi, adminRoutes } from "./guard.ts";
 import {
   listOf,

@@ -9,16 +9,14 @@ import {
 } from "../../accounts/index.ts";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
-import { parseUrl } from "../dashboard-api/origin.ts";
-import { readSmallJson, rejectNullCharacters } from "../dashboard-api/read-small-body.ts";
 import type { HttpDeps } from "../deps.ts";
 import { readApiKey } from "../lifecycle/authenticate.ts";
-import { type Clients, clientAddressOf } from "../lifecycle/client-address.ts";
-import { jsonForPage } from "../lifecycle/compress.ts";
-import { idempotencyKeyOf } from "../lifecycle/idempotency.ts";
-import { dataHeaders } from "../lifecycle/security-headers.ts";
+import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
+import { type Clients, clientAddressOf } from "../lifecycle/http-call.ts";
+import { idempotencyKeyOf, pack, unpack } from "../lifecycle/idempotency.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
+import { readSmallJson, rejectNullCharacters } from "../lifecycle/session.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
-import { pack, unpack } from "../lifecycle/stored-answer.ts";
 
 /** Of an admin key, unless accounts may send more: enough for any program, and too little to keep the database busy. */
 const requestsPerMinuteMin = 1200;

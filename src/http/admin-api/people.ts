@@ -19,8 +19,8 @@ import {
 import { getPublicOrigin } from "../../config/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { responses } from "../api/openapi.ts";
-import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import {

@@ -16,9 +16,9 @@ import {
 import { formatUsd } from "../../contract/index.ts";
 import { responses } from "../api/openapi.ts";
 import { Models } from "../dashboard-api/keys.ts";
-import { parseUrl } from "../dashboard-api/origin.ts";
 import { readBudget } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import {

@@ -13,10 +13,10 @@ import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import { responses } from "../api/openapi.ts";
 import { Models } from "../dashboard-api/keys.ts";
-import { parseUrl } from "../dashboard-api/origin.ts";
 import { readBudget, readCredit } from "../dashboard-api/read-fields.ts";
 import { toIso, toWalletJson } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import {

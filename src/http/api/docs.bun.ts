@@ -3,7 +3,7 @@ import styleFile from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import scriptFile from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import iconFile from "../../dashboard/icon.svg" with { type: "file" };
 import type { HttpDeps } from "../deps.ts";
-import { pageHeaders } from "../lifecycle/security-headers.ts";
+import { pageHeaders } from "../lifecycle/headers.ts";
 
 const page = `<!doctype html>
 <html lang="en">

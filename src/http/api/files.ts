@@ -2,13 +2,13 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
 import { RateLimiter } from "../../accounts/index.ts";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
-import { clientOrigin, parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readClientAddress, toNetwork } from "../lifecycle/client-address.ts";
+import { pageHeaders } from "../lifecycle/headers.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
-import { pageHeaders } from "../lifecycle/security-headers.ts";
+import { readClientAddress, toNetwork } from "../lifecycle/http-call.ts";
+import { clientOrigin, parseUrl } from "../lifecycle/origin.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
-import { ownerOfNetwork } from "../memory/memory-accountant.ts";
+import { ownerOfNetwork } from "../memory/call-memory.ts";
 import { SharedFiles } from "../memory/shared-files.ts";
 import { Bytes, responses } from "./openapi.ts";
 

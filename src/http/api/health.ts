@@ -3,7 +3,7 @@ import { Elysia } from "elysia";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import { readHealth } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { dataHeaders } from "../lifecycle/security-headers.ts";
+import { dataHeaders } from "../lifecycle/headers.ts";
 import { responses } from "./openapi.ts";
 
 const Alive = Type.Object({ status: Type.Literal("ok"), version: Type.String() });

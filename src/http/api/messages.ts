@@ -6,13 +6,13 @@ import { messagesFormat } from "../../protocols/messages/passthrough.ts";
 import { MessagesAnswer, MessagesCountRequest, MessagesRequest } from "../../protocols/messages/schema.ts";
 import { createReasoningEnvelope } from "../../protocols/reasoning-envelope.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { CountLimiter } from "../lifecycle/count-limiter.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
 import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { InputTokens, NamedEvent, responsesOfMessages } from "./openapi.ts";
+import type { CountLimiter } from "./serve-exchange.ts";
 import { countExchange, serveExchange } from "./serve-exchange.ts";
 
 /** Characters that a count looks at; the rest is taken in proportion. */

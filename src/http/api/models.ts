@@ -12,9 +12,9 @@ import {
   virtualStrategies,
 } from "../../contract/index.ts";
 import { describeRoutes, mayUse, type Registry, type VirtualModel } from "../../kernel/index.ts";
-import { parseUrl } from "../dashboard-api/origin.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
 import { apiKeyRoutes } from "../lifecycle/routes.ts";
 import { responses } from "./openapi.ts";

@@ -6,7 +6,6 @@ import { responsesInbound } from "../../protocols/responses/index.ts";
 import { responsesFormat } from "../../protocols/responses/passthrough.ts";
 import { ResponseObject, ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { CountLimiter } from "../lifecycle/count-limiter.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
@@ -15,6 +14,7 @@ import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
 import { requestBody } from "../lifecycle/validate.ts";
 import { Compaction, InputTokens, NamedEvent, responsesOfResponses } from "./openapi.ts";
 import type { ResponseStore } from "./response-store.ts";
+import type { CountLimiter } from "./serve-exchange.ts";
 import { countExchange, findPassthrough, serveExchange } from "./serve-exchange.ts";
 
 const Body = requestBody(ResponsesRequest);

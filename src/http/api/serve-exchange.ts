@@ -1,20 +1,23 @@
 import { Elysia } from "elysia";
+import { RateLimiter } from "../../accounts/index.ts";
 import { type ChatChunk, type ChatCompletion, type ChatRequest, GatewayError } from "../../contract/index.ts";
 import { countPassthrough, isHeaderValue, Passthrough } from "../../kernel/index.ts";
-import { chatInbound } from "../../protocols/chat/inbound.ts";
+import { chatInbound, fromOtherHabits } from "../../protocols/chat/inbound.ts";
 import type { Exchange, ServedInbound } from "../../protocols/inbound.ts";
+import { createReasoningEnvelope } from "../../protocols/reasoning-envelope.ts";
+import { checkResponsesRequest, isResponsesBody, toChatRequest } from "../../protocols/responses/inbound.ts";
+import { ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
-import { toGatewayError } from "../errors.ts";
+import { toGatewayError } from "../lifecycle/errors.ts";
 import { executeCall } from "../lifecycle/execute.ts";
 import type { ClientFormat, HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { jsonReply } from "../lifecycle/respond.ts";
 import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
-import { requestBody } from "../lifecycle/validate.ts";
-import { sseReply } from "../sse/reply.ts";
+import { sseReply } from "../lifecycle/stream.ts";
+import { checkBody, requestBody } from "../lifecycle/validate.ts";
 import { formatEvent, SseStream } from "../sse/stream.bun.ts";
 import { ChatEvent, responses } from "./openapi.ts";
-import { toChatBody } from "./responses-as-chat.ts";
 
 const { path: chatPath } = chatInbound.route;
 /** A longer value of a wire format's own header is not sent on. */
@@ -135,4 +138,35 @@ export function findPassthrough(call: HttpCall, asked: Exchange["passthrough"]):
   const passthrough = new Passthrough(asked, headers);
   const routes = call.candidates?.flatMap(({ modelEntry }) => modelEntry.routes) ?? [];
   return routes.some(({ plugin }) => passthrough.isServedBy(plugin)) ? passthrough : undefined;
+}
+
+/**
+ * Cursor sends bodies of the Responses protocol here, and reads answers of chat. Free-form tools become functions with the
+ * one argument `input`.
+ *
+ * @returns `undefined` for a body of chat in OpenAI's words.
+ * @throws {GatewayError} `invalid_request`
+ */
+async function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall): Promise<ChatRequest | undefined> {
+  if (!isResponsesBody(body)) return fromOtherHabits(body, (field) => call.leaveOut(field)) as ChatRequest | undefined;
+  checkResponsesRequest(body);
+  const request = checkBody(ResponsesRequest, body);
+  const envelope = createReasoningEnvelope(deps.sealKey, call.caller.accountId);
+  const { chat, plan } = toChatRequest(request, { envelope, stored: false });
+  for (const sentence of plan.warnings) call.warn(sentence);
+  return { ...chat, ...(request.store === false && { store: false }) };
+}
+
+/** Limits the free counts of tokens, by account in this process, to as many a minute as there may be calls. */
+export class CountLimiter {
+  readonly #limits: RateLimiter;
+
+  constructor(now: () => number) {
+    this.#limits = new RateLimiter(0, now, { what: "counts of tokens" });
+  }
+
+  /** @throws {GatewayError} `rate_limit_exceeded` */
+  take({ caller: { accountId, limits } }: HttpCall): void {
+    this.#limits.take(accountId, limits.requestsPerMinute);
+  }
 }

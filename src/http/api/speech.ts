@@ -11,8 +11,8 @@ import type { HttpCall } from "../lifecycle/http-call.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { callHeaders } from "../lifecycle/respond.ts";
 import { apiKeyRoutes, readJsonCall } from "../lifecycle/routes.ts";
+import { sseReply } from "../lifecycle/stream.ts";
 import { requestBody } from "../lifecycle/validate.ts";
-import { sseReply } from "../sse/reply.ts";
 import { SseStream } from "../sse/stream.bun.ts";
 import { Bytes, responses } from "./openapi.ts";
 

@@ -18,8 +18,8 @@ import { executeCall } from "../lifecycle/execute.ts";
 import { replyOnce } from "../lifecycle/idempotency.ts";
 import { callHeaders, jsonReply } from "../lifecycle/respond.ts";
 import { apiKeyRoutes, readFormCall } from "../lifecycle/routes.ts";
+import { sseReplyOf } from "../lifecycle/stream.ts";
 import { requestBody } from "../lifecycle/validate.ts";
-import { sseReplyOf } from "../sse/reply.ts";
 import { responses } from "./openapi.ts";
 
 const { model, ...otherFields } = TranscriptionFields.properties;

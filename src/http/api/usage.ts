@@ -23,11 +23,10 @@ import {
   type UsageSum,
   type UsageSums,
 } from "../../reports/index.ts";
-import { parseUrl } from "../dashboard-api/origin.ts";
-import { readUser } from "../dashboard-api/session.ts";
 import type { HttpDeps } from "../deps.ts";
-import { jsonForPage } from "../lifecycle/compress.ts";
-import { dataHeaders } from "../lifecycle/security-headers.ts";
+import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
+import { parseUrl } from "../lifecycle/origin.ts";
+import { readUser } from "../lifecycle/session.ts";
 import { responses } from "./openapi.ts";
 
 const dayMs = 86_400_000;

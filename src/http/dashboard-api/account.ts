@@ -3,9 +3,17 @@ import { Elysia } from "elysia";
 import { endSession, getFreeQuota, listSessions, redeemedVouchers, redeemVoucher } from "../../accounts/index.ts";
 import { formatUsd, GatewayError, getDisplayName, type Model } from "../../contract/index.ts";
 import { mayUse } from "../../kernel/index.ts";
-import { readLatestCalls, readRecentCalls, readRefusalReasons, readStatement } from "../../reports/index.ts";
+import {
+  lowDays,
+  readLatestCalls,
+  readRecentCalls,
+  readRefusalReasons,
+  readStatement,
+  readWalletPaces,
+} from "../../reports/index.ts";
 import { toVirtualModel } from "../api/models.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAnySession, withOwnSession, withSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { toCsvText } from "./download.ts";
 import { CursorQuery, readCursor, readUsd } from "./read-fields.ts";
@@ -21,7 +29,6 @@ import {
   toVoucherJson,
   toWalletJson,
 } from "./serializers.ts";
-import { withAnySession, withOwnSession, withSession } from "./session.ts";
 
 const MeQuery = Type.Object({ calls: Type.Optional(Type.String({ maxLength: 40 })) });
 const Redeem = formBody({ code: Type.String({ minLength: 1, maxLength: 100 }) });
@@ -126,32 +133,24 @@ export function accountController(deps: HttpDeps) {
 }
 
 const dayMs = 86_400_000;
-/** The days whose charges tell how long a wallet lasts. */
-const paceDays = 7;
 
 /**
  * How long the wallet of an account lasts at the pace of its last days, and who gives credit. `daily_usd` and `days_left` are
  * null where it paid for nothing lately; `is_refused` says that a request was refused today for want of money.
  */
 async function forecastWallet({ store, ledger, config, payments, now }: HttpDeps, accountId: string) {
-  const today = Math.floor(now() / dayMs);
-  const wallet = await ledger.readWalletState(accountId);
-  const charges = await store.db
-    .selectFrom("daily_charges")
-    .select(["day", "charged_nanodollars"])
-    .where("account_id", "=", accountId)
-    .where("day", ">", today - paceDays)
-    .execute();
-  const sum = charges.reduce((total, { charged_nanodollars: charged }) => total + charged, 0);
-  // An account that began a day ago has spent for a day.
-  const days = today - Math.min(...charges.map(({ day }) => day)) + 1;
-  const daily = sum > 0 ? Math.round(sum / days) : undefined;
-  const span = { from: today * dayMs, until: (today + 1) * dayMs };
-  const reasons = await readRefusalReasons(store, { accountId, keyId: undefined, ...span });
+  const at = now();
+  const from = Math.floor(at / dayMs) * dayMs;
+  const [wallet, [pace], reasons] = await Promise.all([
+    ledger.readWalletState(accountId),
+    readWalletPaces(store, at, { accountId }),
+    readRefusalReasons(store, { accountId, keyId: undefined, from, until: from + dayMs }),
+  ]);
   return {
     balance_usd: formatUsd(wallet.balanceNanodollars),
-    daily_usd: daily === undefined ? null : formatUsd(daily),
-    days_left: daily === undefined ? null : Math.max(0, Math.floor((wallet.balanceNanodollars / daily) * 10) / 10),
+    daily_usd: pace === undefined ? null : formatUsd(pace.dailyNanodollars),
+    days_left: pace?.daysLeft ?? null,
+    is_low: pace !== undefined && pace.daysLeft < lowDays,
     is_refused: reasons.some(({ code }) => code === "insufficient_balance"),
     payments: payments?.name ?? null,
     // Where anybody may sign up, the owner's address is not for everybody.

@@ -13,10 +13,10 @@ import { answerColumns, formatUsd, GatewayError, promptColumns, sumColumns } fro
 import { dayOf } from "../../db/index.ts";
 import { readStatement, readUsage } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { Models, toKeysJson } from "./keys.ts";
 import { PageQuery, toAccountJson, toQuotaJson, toSessionJson, toStatementPage, toWalletJson } from "./serializers.ts";
-import { withAdminSession } from "./session.ts";
 
 /** Absent fields are unchanged; `null` removes the name or the list of models, or gives back the configured limit. */
 const AccountChange = formBody({

@@ -9,11 +9,11 @@ import {
   revokeAdminKey,
 } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { Networks } from "./keys.ts";
 import { readMoment } from "./read-fields.ts";
 import { toIso } from "./serializers.ts";
-import { withAdminSession } from "./session.ts";
 
 const NewAdminKey = formBody({
   name: Type.String({ minLength: 1, maxLength: 200 }),

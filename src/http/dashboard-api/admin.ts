@@ -13,12 +13,12 @@ import {
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type Page, streamDownload } from "./download.ts";
 import { createLinkMail } from "./link-mail.ts";
 import { readCredit, readMoment, readUsd } from "./read-fields.ts";
 import { pageSize, toAccountRowJson, toVoucherJson } from "./serializers.ts";
-import { withAdminSession } from "./session.ts";
 
 const Search = Type.Object({
   search: Type.Optional(Type.String({ maxLength: 254 })),

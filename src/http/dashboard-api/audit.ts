@@ -11,10 +11,10 @@ import {
 } from "../../accounts/index.ts";
 import type { Store } from "../../db/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession } from "../lifecycle/session.ts";
 import { type DownloadFormat, type Page, streamDownload } from "./download.ts";
 import { CursorQuery, readAccountId, readCursor, readSpan, spanFields } from "./read-fields.ts";
 import { toAuditEntryJson, toIso } from "./serializers.ts";
-import { withAdminSession } from "./session.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 254 }));
 const Filter = Type.Object({ ...spanFields, actor: text, action: text, subject: text });

@@ -7,10 +7,9 @@ import { describeRoutes } from "../../kernel/index.ts";
 import { parseJson } from "../../providers/index.ts";
 import { PluginError } from "../../sdk/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { checkJsonBounds } from "../lifecycle/json-bounds.ts";
-import { declaredBytes, readChunks } from "../lifecycle/read-body.ts";
+import { checkJsonBounds, declaredBytes, readChunks } from "../lifecycle/read-body.ts";
+import { withAdminSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { withAdminSession } from "./session.ts";
 
 /** The largest catalogue that is taken, in bytes: several thousand rows. */
 const catalogueBytesMax = 4 * 1024 * 1024;

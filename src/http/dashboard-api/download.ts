@@ -79,9 +79,10 @@ function toCsvLine(row: object, columns: readonly string[]): string {
   return `${cells.join(",")}\r\n`;
 }
 
-/** Text in CSV: quoted, and escaped where a spreadsheet would read a formula. */
+/** Text in CSV: quoted, and escaped where a spreadsheet would read a formula. An amount below zero is none. */
 export function toCsvText(text: string | null): string {
   if (text === null) return "";
-  const harmless = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const isFormula = /^[=+\-@\t\r\n＝＋－＠]/.test(text) && !/^-\d+(\.\d+)?$/.test(text);
+  const harmless = isFormula ? `'${text}` : text;
   return `"${harmless.replaceAll('"', '""')}"`;
 }

@@ -2,10 +2,10 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { createEmailVerification, verifyEmail } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readClientAddress, toNetwork } from "../lifecycle/client-address.ts";
+import { readClientAddress, toNetwork } from "../lifecycle/http-call.ts";
+import { withOwnSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { createLinkMail } from "./link-mail.ts";
-import { withOwnSession } from "./session.ts";
 
 const Token = formBody({ token: Type.String({ minLength: 1, maxLength: 100 }) });
 

@@ -1,10 +1,10 @@
 import { Elysia } from "elysia";
-import { countAlerts, gatewayOwner } from "../../alerts/index.ts";
+import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import type { HealthState, ProviderHealth } from "../../providers/index.ts";
 import { readHealth, toErrorJson, toTestJson } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { toIso } from "./serializers.ts";
-import { withAdminSession, withSession } from "./session.ts";
 
 /** The worst first: what needs somebody is above. */
 const order: readonly HealthState[] = ["refused", "failing", "degraded", "unknown", "working"];
@@ -63,7 +63,7 @@ export function attentionController(deps: HttpDeps) {
     const failing = states.filter((state) => state === "refused" || state === "failing").length;
     return {
       providers: { failing, degraded: states.filter((state) => state === "degraded").length },
-      alerts: await countAlerts(deps.store, gatewayOwner, deps.now()),
+      alerts: (await readFiring(deps.store, gatewayOwner, deps.now())).length,
     };
   });
 }
@@ -78,13 +78,20 @@ function readSorted({ providers, kernel }: HttpDeps): ProviderHealth[] {
 function toHealthJson({ providers }: HttpDeps, health: ProviderHealth) {
   const { provider, state, reason, since, last, keys, routes, pausedRoutes, models } = health;
   return {
-    ...{ provider, state, reason: reason ?? null, since: toIso(since), routes, models: models.length },
+    provider,
+    state,
+    reason: reason ?? null,
+    since: toIso(since),
+    routes,
+    models: models.length,
     paused_routes: pausedRoutes,
     last_error: toErrorJson(last.error),
     last_test: toTestJson(last.test),
     strip: providers.health.strip(provider),
     keys: keys.map(({ id, ...key }) => ({
-      ...{ id, state: key.state, reason: key.reason ?? null },
+      id,
+      state: key.state,
+      reason: key.reason ?? null,
       last_error: toErrorJson(key.last.error),
       last_test: toTestJson(key.last.test),
     })),

@@ -1,26 +1,34 @@
 import { Elysia } from "elysia";
 import { emailsOf } from "../../accounts/index.ts";
-import { gatewayOwner } from "../../alerts/index.ts";
+import { gatewayOwner, readFiring } from "../../alerts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
-import { endOfPeriod, firstDayOfPeriod, isOfRunningPeriod, type Store, startOfPeriod } from "../../db/index.ts";
-import { readFigures, readGroups, readSum, type StatisticsOfGroup } from "../../reports/index.ts";
+import {
+  endOfPeriod,
+  figureColumns,
+  firstDayOfPeriod,
+  isOfRunningPeriod,
+  type Store,
+  startOfPeriod,
+} from "../../db/index.ts";
+import { readFigures, readGroups, readSum, readWalletPaces } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession } from "../lifecycle/session.ts";
 import { nameOfModel } from "./read-fields.ts";
 import { toIso } from "./serializers.ts";
-import { withAdminSession } from "./session.ts";
 import { toFiguresJson } from "./statistics-json.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 const dayHours = 24;
-/** Movers are told by the last days against as many before. */
+/** The spend of the last days is compared with that of as many before. */
 const moversDays = 7;
-/** Groups that are compared; beyond them a group that is in one list alone is left out. */
+/** Groups that are compared: those that spent the most. */
 const comparedMax = 500;
+const costPlace = figureColumns.indexOf("cost_nanodollars");
 const listedMax = 8;
-/** Keys that end within this time are told, unless they were made for less, as those of the playground. */
+/** Keys that end within this time are listed, unless they were made for less than a day, as those of the playground. */
 const expiryDays = 14;
-/** Budgets are told from this share of them, by what is spent or by what will be at this pace. */
+/** A budget is listed once this share of it is spent, or all of it will be at this pace. */
 const budgetShare = 0.9;
 const budgetsReadMax = 500;
 
@@ -30,20 +38,24 @@ export function homeController(deps: HttpDeps) {
   return new Elysia({ prefix: "/admin" }).use(withAdminSession(deps)).get("/home", async () => {
     const now = deps.now();
     await deps.rollup?.freshen();
-    const [today, month] = await Promise.all([
+    const [today, month, accounts, models, alerts, keys, budgets, wallets] = await Promise.all([
       comparePeriods(store, toToday(now)),
       comparePeriods(store, toMonth(now)),
+      readMovers(deps, "account", now),
+      readMovers(deps, "model", now),
+      readAlerts(store, now),
+      readExpiringKeys(store, now),
+      readBudgets(store, now),
+      readLowWallets(store, now),
     ]);
-    const accounts = await readMovers(deps, "account", now);
-    const models = await readMovers(deps, "model", now);
     return {
       today,
       month,
-      movers: { days: moversDays, accounts: accounts.movers, models: models.movers },
-      alerts: await readAlerts(store),
-      expiring_keys: await readExpiringKeys(store, now),
-      budgets: await readBudgets(store, now),
-      low_wallets: await readLowWallets(store, accounts.charged),
+      movers: { days: moversDays, accounts, models },
+      alerts,
+      expiring_keys: keys,
+      budgets,
+      low_wallets: wallets,
     };
   });
 }
@@ -85,61 +97,39 @@ async function comparePeriods(store: Store, { from, until, beforeFrom, beforeUnt
   };
 }
 
-/** The accounts or models whose spend changed the most, and what each account was charged lately. */
+/** The accounts or models whose spend changed the most, of those that spent the most in both times together. */
 async function readMovers({ store, kernel }: HttpDeps, group: "account" | "model", now: number) {
-  const today = Math.floor(now / dayMs);
-  const read = async (firstDay: number) => {
-    const starts = Array.from({ length: moversDays }, (_, day) => (firstDay + day) * dayHours);
-    const query = { filter: {}, hours: dayHours, starts } as const;
-    return await readGroups(store, query, { group, rank: "cost", limit: comparedMax, charted: 0 });
-  };
-  const late = await read(today - moversDays + 1);
-  const early = await read(today - 2 * moversDays + 1);
-  const costs = (groups: readonly StatisticsOfGroup[]) =>
-    new Map(groups.map(({ value, total }) => [value, readFigures(total).cost_nanodollars]));
-  const [lateCosts, earlyCosts] = [costs(late.groups), costs(early.groups)];
-  // What is missing in a list that was cut is unknown, and not nothing.
-  const at = (known: ReadonlyMap<string, number>, count: number, value: string) =>
-    known.get(value) ?? (count > comparedMax ? undefined : 0);
-  const changes = [...new Set([...lateCosts.keys(), ...earlyCosts.keys()])].flatMap((value) => {
-    const cost = at(lateCosts, late.count, value);
-    const before = at(earlyCosts, early.count, value);
-    return value === "" || cost === undefined || before === undefined || cost === before
-      ? []
-      : [{ value, cost, before }];
+  const lateStart = (Math.floor(now / dayMs) - moversDays + 1) * dayHours;
+  const starts = Array.from({ length: 2 * moversDays }, (_, day) => lateStart + (day - moversDays) * dayHours);
+  const query = { filter: {}, hours: dayHours, starts } as const;
+  const wanted = { group, rank: "cost", limit: comparedMax, charted: comparedMax } as const;
+  const { groups } = await readGroups(store, query, wanted);
+  const changes = groups.flatMap(({ value, byHour = new Map<number, readonly number[]>() }) => {
+    let [cost, before] = [0, 0];
+    for (const [hour, figures] of byHour) {
+      if (hour >= lateStart) cost += figures[costPlace] ?? 0;
+      else before += figures[costPlace] ?? 0;
+    }
+    return value === "" || cost === before ? [] : [{ value, cost, before }];
   });
   changes.sort((one, other) => Math.abs(other.cost - other.before) - Math.abs(one.cost - one.before));
   const shown = changes.slice(0, listedMax);
-  const emails =
-    group === "account"
-      ? await emailsOf(
-          store,
-          shown.map(({ value }) => value),
-        )
-      : undefined;
-  const movers = shown.map(({ value, cost, before }) => ({
+  const accounts = group === "account" ? shown.map(({ value }) => value) : [];
+  const emails = await emailsOf(store, accounts);
+  return shown.map(({ value, cost, before }) => ({
     value,
-    name: emails?.get(value) ?? nameOfModel(kernel, value) ?? value,
+    name: emails.get(value) ?? nameOfModel(kernel, value) ?? value,
     cost_usd: formatUsd(cost),
     before_usd: formatUsd(before),
   }));
-  const charged = late.groups.map(({ value, total }) => [value, readFigures(total).charged_nanodollars] as const);
-  return { movers, charged: group === "account" ? charged : [] };
 }
 
-async function readAlerts({ db }: Store) {
-  const ofGateway = () => db.selectFrom("alerts").where("owner", "=", gatewayOwner);
-  const { count } = await ofGateway()
-    .select(({ fn }) => fn.countAll<number>().as("count"))
-    .executeTakeFirstOrThrow();
-  const rows = await ofGateway()
-    .select(["id", "rule", "text", "level", "since_at"])
-    .orderBy("since_at", "desc")
-    .limit(listedMax)
-    .execute();
+/** The latest alerts that are firing and not muted, and how many these are: the figure of the navigation. */
+async function readAlerts(store: Store, now: number) {
+  const firing = await readFiring(store, gatewayOwner, now);
   return {
-    count: Number(count),
-    data: rows.map(({ since_at: since, ...alert }) => ({ ...alert, since: toIso(since) })),
+    count: firing.length,
+    data: firing.slice(0, listedMax).map(({ since_at: since, ...alert }) => ({ ...alert, since: toIso(since) })),
   };
 }
 
@@ -223,6 +213,7 @@ async function readAccountBudgets({ db }: Store, now: number) {
     .where("accounts.disabled_at", "is", null)
     .where("daily_charges.day", ">=", firstDayOfPeriod("accounts", now))
     .groupBy(["accounts.id", "accounts.budget_nanodollars", "accounts.budget_period"])
+    .orderBy("spent", "desc")
     .limit(budgetsReadMax)
     .execute();
   return rows.map(({ id, budget_nanodollars: budget, budget_period: period, spent }) => ({
@@ -231,30 +222,19 @@ async function readAccountBudgets({ db }: Store, now: number) {
   }));
 }
 
-/** Wallets that last for less than a week at the pace of the last one, of the accounts that spend the most. */
-async function readLowWallets(store: Store, charged: readonly (readonly [accountId: string, nanodollars: number])[]) {
-  const spends = new Map(charged.filter(([accountId, nanodollars]) => accountId !== "" && nanodollars > 0));
-  if (spends.size === 0) return [];
-  const rows = await store.db
-    .selectFrom("wallets")
-    .select(["account_id", "balance_nanodollars"])
-    .where("account_id", "in", [...spends.keys()])
-    .execute();
-  const low = rows
-    .map(({ account_id: account, balance_nanodollars: balance }) => {
-      const daily = (spends.get(account) as number) / moversDays;
-      return { account, balance, days: Math.max(0, balance / daily) };
-    })
-    .filter(({ days }) => days < moversDays)
-    .sort((one, other) => one.days - other.days)
+/** The wallets that run out first. */
+async function readLowWallets(store: Store, now: number) {
+  const low = (await readWalletPaces(store, now, "low"))
+    .sort((one, other) => one.daysLeft - other.daysLeft || one.balanceNanodollars - other.balanceNanodollars)
     .slice(0, listedMax);
   const emails = await emailsOf(
     store,
-    low.map(({ account }) => account),
+    low.map(({ accountId }) => accountId),
   );
-  return low.map(({ account, balance, days }) => ({
-    ...{ account, email: emails.get(account) ?? null },
-    balance_usd: formatUsd(balance),
-    days_left: Math.floor(days * 10) / 10,
+  return low.map(({ accountId, balanceNanodollars, daysLeft }) => ({
+    account: accountId,
+    email: emails.get(accountId) ?? null,
+    balance_usd: formatUsd(balanceNanodollars),
+    days_left: daysLeft,
   }));
 }

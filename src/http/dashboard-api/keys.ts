@@ -15,11 +15,11 @@ import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { Store } from "../../db/index.ts";
 import { readKeyCosts } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession, withSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { type Page, streamDownload } from "./download.ts";
 import { readBudget, readMoment } from "./read-fields.ts";
 import { pageSize, toKeyJson } from "./serializers.ts";
-import { withAdminSession, withSession } from "./session.ts";
 
 const Budget = Type.String({ minLength: 1, maxLength: 30 });
 const Period = Type.Union([Type.Literal("day"), Type.Literal("week"), Type.Literal("month")]);

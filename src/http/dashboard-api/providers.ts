@@ -4,8 +4,8 @@ import { emailsOf } from "../../accounts/index.ts";
 import { GatewayError } from "../../contract/index.ts";
 import { describeProviders } from "../../providers/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { withAdminSession } from "./session.ts";
 
 /** Checked by hand: the error of a schema shows the value. */
 const Secret = Type.Any();

@@ -12,6 +12,7 @@ import {
 } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
+import { withSession } from "../lifecycle/session.ts";
 import type { DownloadFormat } from "./download.ts";
 import {
   CursorQuery,
@@ -26,7 +27,6 @@ import {
 import { streamRequests } from "./request-download.ts";
 import { toRequestDetailJson, toRequestJson } from "./request-json.ts";
 import { pageSize, toIso } from "./serializers.ts";
-import { withSession } from "./session.ts";
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
 const Filter = Type.Object({

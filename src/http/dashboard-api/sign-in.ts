@@ -1,11 +1,11 @@
 import { Elysia } from "elysia";
 import { makeCallId } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { readClientAddress, toNetwork } from "../lifecycle/client-address.ts";
-import { dataHeaders, isSecure } from "../lifecycle/security-headers.ts";
+import { dataHeaders, isSecure } from "../lifecycle/headers.ts";
+import { readClientAddress, toNetwork } from "../lifecycle/http-call.ts";
+import { checkOrigin, parseUrl } from "../lifecycle/origin.ts";
+import { readSmall, rejectNullCharacters } from "../lifecycle/session.ts";
 import { expectStore } from "../lifecycle/store-timeout.ts";
-import { checkOrigin, parseUrl } from "./origin.ts";
-import { readSmall, rejectNullCharacters } from "./read-small-body.ts";
 
 interface Clients {
   requestIP(request: Request): { address: string } | null;

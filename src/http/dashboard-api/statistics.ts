@@ -19,10 +19,10 @@ import {
   sumFigures,
 } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withSession } from "../lifecycle/session.ts";
 import { streamDownload } from "./download.ts";
 import { idOfModel, nameOfModel, readMoment } from "./read-fields.ts";
 import { readAccount } from "./requests.ts";
-import { withSession } from "./session.ts";
 import { type Metric, metrics, toFiguresJson, toMetric } from "./statistics-json.ts";
 
 const hourMs = 3_600_000;

@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
 import { describeConfig } from "../../config/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession } from "../lifecycle/session.ts";
 import { liveCalls } from "./live.ts";
-import { withAdminSession } from "./session.ts";
 
 /** The state of the gateway for administrators; read-only. */
 export function systemStatusController(deps: HttpDeps) {

@@ -17,11 +17,11 @@ import {
 } from "../../accounts/index.ts";
 import { formatUsd, GatewayError } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession, withOwnSession, withSession, withTeamSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { createLinkMail } from "./link-mail.ts";
 import { readBudget } from "./read-fields.ts";
 import { toIso } from "./serializers.ts";
-import { withAdminSession, withOwnSession, withSession, withTeamSession } from "./session.ts";
 
 const TeamRole = Type.Union([Type.Literal("admin"), Type.Literal("member")]);
 const Invitation = formBody({

@@ -2,8 +2,8 @@ import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import { RateLimiter, type SessionUser } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
+import { withAdminSession, withOwnerSession } from "../lifecycle/session.ts";
 import { formBody } from "../lifecycle/validate.ts";
-import { withAdminSession, withOwnerSession } from "./session.ts";
 
 /** JSON as people write it: its own check says more than a schema could. */
 const NewIssuers = formBody({ issuers: Type.String({ minLength: 2, maxLength: 65_536 }) });

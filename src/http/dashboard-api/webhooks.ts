@@ -4,8 +4,8 @@ import { formatUsd, GatewayError, makeCallId } from "../../contract/index.ts";
 import { inTransaction, moveWallet, type TransactionScope } from "../../db/index.ts";
 import { creditWallet } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { dataHeaders } from "../lifecycle/security-headers.ts";
-import { readSmall } from "./read-small-body.ts";
+import { dataHeaders } from "../lifecycle/headers.ts";
+import { readSmall } from "../lifecycle/session.ts";
 
 /**
  * POST /webhooks/stripe: payments, refunds and disputes that Stripe reports, authorized by their signature. A message that

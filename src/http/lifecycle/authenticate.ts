@@ -2,9 +2,17 @@ import { isToken, RefusedKeyError } from "../../accounts/index.ts";
 import { type Caller, GatewayError, makeCallId } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { CallMemory } from "../memory/call-memory.ts";
-import { type Clients, clientAddressOf } from "./client-address.ts";
-import { type Endpoint, HttpCall, type Sockets } from "./http-call.ts";
-import { shedLoad } from "./shed.ts";
+import { type Clients, clientAddressOf, type Endpoint, HttpCall, type Sockets } from "./http-call.ts";
+
+/**
+ * Step 1: sheds load. It comes before anything is done for a request, and again once a body has been received.
+ *
+ * @throws {GatewayError} `unavailable` when the process is overloaded, full or shutting down.
+ */
+export function shedLoad({ loadShedder }: HttpDeps, nowMs: number): void {
+  const refusal = loadShedder.refusal(nowMs);
+  if (refusal !== undefined) throw refusal;
+}
 
 /**
  * Step 2: finds out whose request it is by its API key, before any of its body is read.

@@ -1,8 +1,8 @@
-import type { Capability } from "../../contract/index.ts";
-import { type AnswerOf, Call, runCall } from "../../kernel/index.ts";
+import { RefusedKeyError } from "../../accounts/index.ts";
+import { type Capability, type FaultKind, type GatewayError, UpstreamFault } from "../../contract/index.ts";
+import { type AnswerOf, type Attempt, Call, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import type { CallRequest, HttpCall } from "./http-call.ts";
-import { recordEnd } from "./record.ts";
+import { type CallRequest, type HttpCall, readClientRequestId } from "./http-call.ts";
 
 /**
  * Step 7: runs a call, and tells the log of its end, whatever that is.
@@ -34,4 +34,98 @@ export async function executeCall<C extends Capability>(
     if (copy !== undefined) keeper?.keep(call, copy, answer);
     recordEnd(deps, httpCall.execution, httpCall.httpRequest);
   }
+}
+
+const modelCharactersMax = 100;
+const pathCharactersMax = 200;
+const messageCharactersMax = 500;
+
+/** What is known of a refused request. */
+interface Refused {
+  readonly id: string;
+  readonly openedAt: number;
+  readonly request: Request;
+  readonly call: HttpCall | undefined;
+  readonly error: GatewayError;
+  readonly status: number;
+}
+
+/** Tells the request log of a request that did not become a call, if its API key is known. An admitted call has a row. */
+export function recordRefusal(deps: HttpDeps, { id, openedAt, request, call, error, status }: Refused): void {
+  const caller = call?.caller ?? (error instanceof RefusedKeyError ? error.key : undefined);
+  if (deps.refusals === undefined || caller === undefined || call?.execution?.run?.hold !== undefined) return;
+  const model = call?.model ?? call?.requestedModel;
+  deps.refusals.add({
+    id: call?.execution?.run?.ledgerId ?? id,
+    account_id: caller.accountId,
+    key_id: caller.keyId,
+    opened_at: openedAt,
+    endpoint: `${request.method} ${URL.parse(request.url)?.pathname.slice(0, pathCharactersMax) ?? ""}`,
+    capability: call?.capability ?? null,
+    model: typeof model === "string" ? toStorable(model, modelCharactersMax) : null,
+    protocol: call?.capability === "chat" ? call.protocol : null,
+    status,
+    error_code: error.code,
+    message: toStorable(error.message, messageCharactersMax),
+    session: call?.session ?? null,
+    tag: call?.tag ?? null,
+    client_request_id: readClientRequestId(request) ?? null,
+    duration_ms: call === undefined ? 0 : Math.round(deps.kernel.now() - call.startedMs),
+  });
+}
+
+/** PostgreSQL stores neither null characters nor halves of surrogate pairs. */
+function toStorable(text: string, charactersMax: number): string {
+  return text.slice(0, charactersMax).replaceAll("\0", "").toWellFormed();
+}
+
+/** Tells metrics, traces and the operator's log of a call that has ended, whatever became of it. */
+export function recordEnd(deps: HttpDeps, call: Call, httpRequest: Request): void {
+  deps.kernel.observer?.ended(call, httpRequest);
+  const { request, run, state, warnings, failures } = call;
+  // What failed at the gateway or a provider is seen at a level that leaves out the rest.
+  deps.log[call.status >= 500 ? "warn" : "info"]("call", {
+    call: call.id,
+    client_request_id: request.clientRequestId,
+    account: request.caller.accountId,
+    key: request.caller.keyId,
+    subject: request.caller.token?.subject,
+    end_user: request.caller.token?.endUser,
+    capability: request.capability,
+    protocol: request.protocol,
+    session: request.session,
+    model: run?.model,
+    route: run?.plugin,
+    status: call.status,
+    state,
+    error: call.errorCode,
+    reason: run === undefined || call.errorCode === undefined ? undefined : explain(run.attempts),
+    usage: state === "refused" ? undefined : run?.meters,
+    usage_source: run?.usageSource ?? "none",
+    cost_nanodollars: run?.costNanodollars,
+    first_byte_ms: run?.firstByteMs,
+    duration_ms: deps.kernel.now() - request.startedMs,
+    attempts: call.attempts,
+    tried: failures.length === 0 ? undefined : failures,
+    warnings: warnings.length === 0 ? undefined : warnings,
+  });
+}
+
+/** These a caller causes, and the provider's words may repeat the prompt. */
+const ofRequest: ReadonlySet<FaultKind> = new Set([
+  "bad_request",
+  "context_length",
+  "request_too_large",
+  "model_not_found",
+]);
+
+/** Why the provider failed, in its own words and without keys: `acme answered 503: Overloaded (overloaded)`. */
+function explain(attempts: readonly Attempt[]): string | undefined {
+  const attempt = attempts.findLast(({ error }) => error !== undefined);
+  const fault = attempt?.error;
+  if (attempt === undefined || !(fault instanceof UpstreamFault) || ofRequest.has(fault.kind)) return undefined;
+  const { status, kind, message, providerMessage } = fault;
+  const answered = status === undefined ? "" : ` answered ${status}`;
+  const words = attempt.route.keys.hide(providerMessage ?? message).slice(0, messageCharactersMax);
+  return `${attempt.route.plugin.name}${answered}: ${words} (${kind.replaceAll("_", " ")})`;
 }

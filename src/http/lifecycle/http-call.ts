@@ -1,4 +1,5 @@
-import type { Caller, Capability, Meters } from "../../contract/index.ts";
+import { isIP } from "node:net";
+import { type Caller, type Capability, createNetworkList, type Meters } from "../../contract/index.ts";
 import {
   type Call,
   type Candidates,
@@ -8,10 +9,9 @@ import {
   publicNameOf,
   type RequestOf,
 } from "../../kernel/index.ts";
+import { isRecord } from "../../lib/json.ts";
 import type { Inbound } from "../../protocols/inbound.ts";
 import type { CallMemory } from "../memory/call-memory.ts";
-import type { Clients } from "./client-address.ts";
-import { readClientRequestId, readSessionHeader, readTagHeader } from "./client-names.ts";
 
 /** The part of Bun's server used here: how long the socket of a request may be idle, in seconds; 0 means for ever. */
 export interface Sockets extends Clients {
@@ -207,4 +207,144 @@ export interface RouteContext {
   call: HttpCall;
   /** What its client speaks, also where the call was refused before there was one. */
   inbound: ClientFormat | undefined;
+}
+
+/** Claude Code's, then Codex's. */
+const headerNames = ["x-claude-code-session-id", "session-id"];
+
+/** UUIDs and names. Others are ignored: a session stands in the log, in exports and in spreadsheets made of them. */
+const sessionForm = /^[A-Za-z0-9][\w.:/+=@ -]{0,127}$/;
+
+/** Longer ones are not read; Claude Code's has about 200 characters. */
+const userIdCharactersMax = 1000;
+
+/** The name that a client's headers give its session. */
+export function readSessionHeader(headers: Headers): string | undefined {
+  for (const name of headerNames) {
+    const session = toSession(headers.get(name));
+    if (session !== undefined) return session;
+  }
+  return undefined;
+}
+
+/** Like a session of at most 64 characters; others are ignored too. */
+const tagForm = /^[A-Za-z0-9][\w.:/+=@ -]{0,63}$/;
+
+/** The tag in a client's headers. */
+export function readTagHeader(headers: Headers): string | undefined {
+  return toTag(headers.get("x-modelgate-tag"));
+}
+
+/**
+ * The names that a body of any protocol gives its session, `prompt_cache_key` or Claude Code's in `metadata.user_id`, and
+ * its tag, `metadata.tag`, where the headers had none.
+ */
+export function readNamesOfBody(body: unknown, names: { session: string | undefined; tag: string | undefined }): void {
+  if (!isRecord(body)) return;
+  const { prompt_cache_key: cacheKey } = body;
+  const metadata = isRecord(body.metadata) ? body.metadata : undefined;
+  names.session ??= toSession(cacheKey) ?? readUserId(metadata?.user_id);
+  names.tag ??= toTag(metadata?.tag);
+}
+
+/** Claude Code's is JSON with `session_id`; older ones end in `_session_` and an id. Without a session it names a person. */
+function readUserId(userId: unknown): string | undefined {
+  if (typeof userId !== "string" || userId.length > userIdCharactersMax) return undefined;
+  if (!userId.startsWith("{")) return toSession(/_session_([^_]*)$/.exec(userId)?.[1]);
+  try {
+    return toSession(JSON.parse(userId).session_id);
+  } catch {
+    return undefined;
+  }
+}
+
+function toSession(name: unknown): string | undefined {
+  return typeof name === "string" && sessionForm.test(name) ? name : undefined;
+}
+
+function toTag(name: unknown): string | undefined {
+  return typeof name === "string" && tagForm.test(name) ? name : undefined;
+}
+
+/** UUIDs, ULIDs, base64, paths. Others are ignored. */
+const clientRequestIdForm = /^[\w.:/+=@-]{1,128}$/;
+
+/** The client's own `x-request-id`, if it is safe in a header and a log line. */
+export function readClientRequestId({ headers }: Request): string | undefined {
+  const given = headers.get("x-request-id");
+  return given !== null && clientRequestIdForm.test(given) ? given : undefined;
+}
+
+/** Reads the address of the client of a request, given the address of the connection and `x-forwarded-for`. */
+export type ReadClientAddress = (peer: string, forwardedFor: string | null) => string;
+
+/**
+ * `x-forwarded-for` is read from the right, where each proxy adds the address it was connected from, up to the first
+ * address that is not a trusted proxy: what stands further left can be written by anybody.
+ *
+ * @param proxies Addresses and CIDR ranges, as `TRUSTED_PROXIES` has them.
+ */
+export function readClientAddress(proxies: readonly string[]): ReadClientAddress {
+  const { has: isTrusted } = createNetworkList(proxies);
+  return (peer, forwardedFor) => {
+    let address = parseAddress(peer);
+    if (address === undefined) return peer;
+    const hops = forwardedFor?.split(",") ?? [];
+    while (isTrusted(address)) {
+      const hop = parseAddress(hops.pop() ?? "");
+      if (hop === undefined) break;
+      address = hop;
+    }
+    return address;
+  };
+}
+
+/** The part of Bun's server that knows who a request is from. */
+export interface Clients {
+  requestIP(request: Request): { address: string } | null;
+}
+
+const readers = new WeakMap<readonly string[], ReadClientAddress>();
+
+/** The address of the client of a request; `unknown` without a server. */
+export function clientAddressOf(
+  { trustedProxies }: { readonly trustedProxies: readonly string[] },
+  request: Request,
+  server: Clients | null,
+): string {
+  let read = readers.get(trustedProxies);
+  if (read === undefined) {
+    read = readClientAddress(trustedProxies);
+    readers.set(trustedProxies, read);
+  }
+  return read(server?.requestIP(request)?.address ?? "unknown", request.headers.get("x-forwarded-for"));
+}
+
+/** The network whose attempts are counted: an IPv4 address, or the /64 that one customer gets of IPv6. */
+export function toNetwork(address: string): string {
+  if (isIP(address) !== 6) return address;
+  const [head = "", tail] = address.split("::");
+  const groups = head.split(":");
+  if (tail !== undefined) {
+    const rest = tail === "" ? [] : tail.split(":");
+    while (groups.length + rest.length < 8) groups.push("0");
+  }
+  const network = groups.slice(0, 4).map((group) => group || "0");
+  return `${network.join(":")}::/64`;
+}
+
+/** An address without port, brackets or zone, in its shortest form; IPv4 also where it is written as IPv6. */
+function parseAddress(text: string): string | undefined {
+  const [host = ""] = text
+    .trim()
+    .replace(/^\[(.*)\](:\d+)?$/, "$1")
+    .replace(/^([\d.]+):\d+$/, "$1")
+    .split("%");
+  if (isIP(host) === 4) return host;
+  if (isIP(host) !== 6) return undefined;
+  const short = new URL(`http://[${host}]`).hostname.slice(1, -1);
+  const [, high, low] = /^::ffff:([\da-f]{1,4}):([\da-f]{1,4})$/.exec(short) ?? [];
+  if (high === undefined || low === undefined) return short;
+  const bits = (Number.parseInt(high, 16) << 16) | Number.parseInt(low, 16);
+  return [24, 16, 8, 0].map((shift) => (bits >>> shift) & 255).join(".");
 }

@@ -1,14 +1,72 @@
 /**
  * Step 3: reads the body, as JSON or as a form, within bounds of size, memory, time and shape.
  */
+
 import { Buffer, isUtf8 } from "node:buffer";
-import { setImmediate } from "node:timers/promises";
+import { clearTimeout, setImmediate, setTimeout } from "node:timers";
+import { setImmediate as nextImmediate } from "node:timers/promises";
 import { audioFileBytesMax, GatewayError } from "../../contract/index.ts";
-import { keepJsonText } from "../../kernel/index.ts";
-import { ArrivalPace, arrivedTooSlowly } from "../memory/arrival-pace.ts";
-import { largeBytesMin } from "../memory/call-memory.ts";
-import { countedBytesMin, type MemoryReservation } from "../memory/memory-accountant.ts";
-import { checkJsonBounds } from "./json-bounds.ts";
+import { keepJsonText, keptCharsMin, type ValueSpan } from "../../kernel/index.ts";
+import { countedBytesMin, largeBytesMin, type MemoryReservation } from "../memory/call-memory.ts";
+
+/** The least that a large body brings, in bytes a millisecond: about 64 kB a second. */
+const leastBytesPerMs = 64;
+/** The time before it has to, and how far it may get ahead of that by sending faster. */
+const [graceMs, aheadMsMax] = [5000, 15_000];
+
+/**
+ * Demands that a large body goes on arriving: who sends a byte a second would hold the memory of what has arrived for minutes.
+ */
+class ArrivalPace {
+  readonly #onLate: () => void;
+  readonly #now: () => number;
+  #dueMs: number;
+  #timer: ReturnType<typeof setTimeout>;
+  #isLate = false;
+
+  /** @param onLate Called once when too little has come. */
+  constructor(onLate: () => void, now: () => number = () => performance.now()) {
+    this.#onLate = onLate;
+    this.#now = now;
+    this.#dueMs = now() + graceMs;
+    this.#timer = setTimeout(this.#look, graceMs);
+  }
+
+  get isLate(): boolean {
+    return this.#isLate;
+  }
+
+  /** A piece of the body has arrived. */
+  add(bytes: number): void {
+    this.#dueMs = Math.min(this.#dueMs + bytes / leastBytesPerMs, this.#now() + aheadMsMax);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  readonly #look = (): void => {
+    const leftMs = this.#dueMs - this.#now();
+    if (leftMs > 0) this.#timer = setTimeout(this.#look, Math.ceil(leftMs));
+    // Where the event loop was late, what has arrived meanwhile is read first.
+    else setImmediate(() => setImmediate(this.#end));
+  };
+
+  readonly #end = (): void => {
+    if (this.#dueMs > this.#now()) {
+      this.#look();
+      return;
+    }
+    this.#isLate = true;
+    this.#onLate();
+  };
+}
+
+/** What its sender is told. */
+function arrivedTooSlowly(): GatewayError {
+  const sentence = `The body arrives too slowly: after ${graceMs / 1000} s a large one has to bring at least ${leastBytesPerMs} kB a second; send it again`;
+  return new GatewayError("request_timeout", sentence);
+}
 
 /** The largest JSON body, in bytes: a long conversation with several pictures. */
 export const jsonBytesMax = 32 * 1024 * 1024;
@@ -102,14 +160,16 @@ let turn = Promise.resolve();
  */
 export function inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
   let [startedMs, endedMs] = [0, 0];
-  const outcome = turn.then(setImmediate).then(() => {
-    startedMs = performance.now();
-    try {
-      return work();
-    } finally {
-      endedMs = performance.now();
-    }
-  });
+  const outcome = turn
+    .then(() => nextImmediate())
+    .then(() => {
+      startedMs = performance.now();
+      try {
+        return work();
+      } finally {
+        endedMs = performance.now();
+      }
+    });
   const pause = () => new Promise<void>((resolve) => setTimeout(resolve, endedMs - startedMs));
   turn = outcome.then(pause, pause);
   return outcome;
@@ -222,4 +282,109 @@ function checkFields(bytes: Buffer): void {
   for (let at = bytes.indexOf("\r\n--"); at !== -1; at = bytes.indexOf("\r\n--", at + 4)) {
     if (++fields > fieldsMax) throw new GatewayError("invalid_request", `The form has more than ${fieldsMax} fields`);
   }
+}
+
+/** The maximum nesting of objects and arrays in a body: the code that translates them is recursive. */
+export const nestingMax = 200;
+/** The most values in a body: 300 000 tokens of a request for embeddings are among the largest. */
+export const valuesMax = 500_000;
+/** A string takes as long to parse as so many numbers, and so does a field with a name that was not seen before. */
+export const [stringWeight, fieldWeight] = [3, 7];
+/** The most escapes in a body: 32 MB have more only where each character is one. */
+export const escapesMax = 2_500_000;
+/** The most characters outside of strings: a single number of 32 MB takes 100 ms. */
+export const otherCharsMax = 16_000_000;
+
+const [quote, backslash] = [34, 92];
+
+/** What a value takes in memory by its weight, and an object or a list beside that: `{}` has two characters and takes 70 bytes. */
+const [weightBytes, containerBytes] = [16, 64];
+
+/** What a look at a JSON text shows. */
+interface JsonShape {
+  readonly fields: number;
+  /** What its values take in memory at most, without the text of long strings. */
+  readonly valueBytes: number;
+  /** How long it takes to parse, in numbers that take as long. */
+  readonly weight: number;
+  /** The large values of the outermost object. */
+  readonly spans: readonly ValueSpan[];
+}
+
+/**
+ * Bounds what a JSON text takes to parse, before it is parsed: 32 MB of brackets take 8 seconds and 2.5 GB, although as
+ * a string they take 50 ms. The text need not be JSON; if it is not, the shape says nothing.
+ *
+ * @throws {GatewayError} `invalid_request`
+ */
+export function checkJsonBounds(text: string): JsonShape {
+  if (text.length > 2 * escapesMax) checkEscapes(text);
+  let [depth, weight, fields, containers] = [0, 0, 0, 0];
+  const spans: ValueSpan[] = [];
+  let name: ValueSpan["name"] = [0, 0];
+  let start = 0;
+  let last = otherCharsMax;
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case quote: {
+        const end = endOfString(text, at);
+        if (depth === 1) name = [at, end + 1];
+        last += end - at;
+        at = end;
+        weight += stringWeight - 1;
+        break;
+      }
+      case 91: // [
+      case 123: // {
+        if (++depth > nestingMax) throw tooMuch(`is nested deeper than ${nestingMax} levels`);
+        weight++;
+        containers++;
+        if (depth === 2) start = at;
+        break;
+      case 93: // ]
+      case 125: // }
+        if (--depth === 1 && at - start > keptCharsMin) spans.push({ name, value: [start, at + 1] });
+        break;
+      case 44: // ,
+        checkWeight(++weight);
+        break;
+      case 58: // :
+        fields++;
+        weight += fieldWeight - stringWeight;
+        break;
+      default:
+        if (at > last) throw tooMuch(`has more than ${otherCharsMax} characters outside of its strings`);
+    }
+  }
+  checkWeight(weight);
+  return { fields, weight, valueBytes: weightBytes * weight + containerBytes * containers, spans };
+}
+
+/** The index of the quote that ends a string: the first one behind an even number of backslashes. The platform's search is many times faster than a loop over all characters. */
+function endOfString(text: string, start: number): number {
+  let end = start;
+  let backslashes: number;
+  do {
+    end = text.indexOf('"', end + 1);
+    if (end === -1) return text.length;
+    for (backslashes = 0; text.charCodeAt(end - 1 - backslashes) === backslash; backslashes++);
+  } while (backslashes % 2 === 1);
+  return end;
+}
+
+function checkEscapes(text: string): void {
+  let count = 0;
+  for (let at = text.indexOf("\\"); at !== -1; at = text.indexOf("\\", at + 2)) {
+    if (++count > escapesMax) throw tooMuch(`has more than ${escapesMax} escapes`);
+  }
+}
+
+function checkWeight(weight: number): void {
+  if (weight <= valuesMax) return;
+  const counts = `of which a string counts as ${stringWeight} and a field as ${fieldWeight}`;
+  throw tooMuch(`has more than ${valuesMax} values, ${counts}`);
+}
+
+function tooMuch(what: string): GatewayError {
+  return new GatewayError("invalid_request", `The body ${what}`);
 }

@@ -1,10 +1,9 @@
 import { formatUsd, type LimitState } from "../../contract/index.ts";
 import type { Call } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
-import { countedBytesMin } from "../memory/memory-accountant.ts";
-import { sendReserved } from "../memory/send-bytes.ts";
+import { countedBytesMin, sendReserved } from "../memory/call-memory.ts";
+import type { ResponseHeaders } from "./headers.ts";
 import type { ClientFormat, HttpCall } from "./http-call.ts";
-import type { ResponseHeaders } from "./security-headers.ts";
 
 /**
  * Step 8: a JSON response with the headers of its call. Streams are sent by `http/sse/`.

@@ -1,5 +1,210 @@
+import { setTimeout } from "node:timers";
+import { GatewayError } from "../../contract/index.ts";
 import type { CallMemoryBounds } from "../../kernel/index.ts";
-import type { MemoryAccountant, MemoryReservation } from "./memory-accountant.ts";
+
+/** Less is not counted unless it is asked for: thousands of short bodies and answers fit into memory. */
+export const countedBytesMin = 256 * 1024;
+/** What a single body may take always has room when there is nothing else. */
+const singleBytesMax = 96 * 1024 * 1024;
+/** How many may be sent the same stored thing at once, where that has a bound. */
+const sameMax = 16;
+const retryAfterMs = 1000;
+/** After so many freed bytes garbage is collected: the platform would wait until there is several times as much. */
+const collectedBytesMin = 16 * 1024 * 1024;
+/** At most so often: it takes some 20 ms of CPU beside the event loop. */
+const collectEveryMs = 500;
+
+interface AccountantOptions {
+  /** Called now and then when much was freed. */
+  collectGarbage?(): void;
+  /** Whether an account has a call that was admitted: it can pay for something. */
+  hasRunningCall?(owner: string): boolean;
+}
+
+/** What a reservation may have of its own. */
+export interface ReservationOptions {
+  /** Fewer bytes are not counted; absent: {@link countedBytesMin}. */
+  readonly countedMin?: number;
+  /** What it may take when its owner has nothing else; absent: what a single body may. */
+  readonly aloneMax?: number;
+  /** What is sent; at most {@link sameMax} reservations may be of the same at once. */
+  readonly thing?: string;
+}
+
+/**
+ * The one accountant of the bytes that are in memory on behalf of callers: bodies as they arrive and files that are fetched
+ * for them, answers of providers as they grow, what is read from the database, and what a socket has not taken yet.
+ *
+ * An owner is an account, or a client network where there is no key ({@link ownerOfNetwork}). It may have half of all, so that
+ * nobody refuses everybody else, and a quarter while it has no call that was admitted: what can pay for nothing comes last.
+ */
+export class MemoryAccountant {
+  readonly #bytesMax: number;
+  readonly #options: AccountantOptions;
+  readonly #byOwner = new Map<string, number>();
+  readonly #byThing = new Map<string, number>();
+  #bytes = 0;
+  #freedBytes = 0;
+  #isPausing = false;
+
+  constructor(bytesMax: number, options: AccountantOptions = {}) {
+    this.#bytesMax = bytesMax;
+    this.#options = options;
+  }
+
+  /** What is reserved now; 0 once all is released. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * Reserves memory until {@link MemoryReservation.release}.
+   *
+   * @param bytes At the beginning; more by {@link MemoryReservation.grow}.
+   * @throws {GatewayError} `unavailable`, or `rate_limit_exceeded` when it is this owner that holds too much.
+   */
+  reserve(owner: string, bytes = 0, options: ReservationOptions = {}): MemoryReservation {
+    const { thing } = options;
+    if (thing !== undefined) this.#begin(thing);
+    const reservation = new MemoryReservation(this, owner, options);
+    try {
+      reservation.grow(bytes);
+    } catch (error) {
+      reservation.release();
+      throw error;
+    }
+    return reservation;
+  }
+
+  /** Adds bytes to a reservation that has `ownBytes`; fewer than 0 are freed. */
+  take(owner: string, bytes: number, ownBytes: number, aloneMax = singleBytesMax): void {
+    if (bytes > 0) this.#check(owner, { bytes, ownBytes, aloneMax });
+    this.#bytes += bytes;
+    const left = this.#ofOwner(owner) + bytes;
+    if (left === 0) this.#byOwner.delete(owner);
+    else this.#byOwner.set(owner, left);
+    if (bytes < 0) this.#free(-bytes);
+  }
+
+  /** A reservation of a thing is over. */
+  endThing(thing: string): void {
+    const left = (this.#byThing.get(thing) ?? 0) - 1;
+    if (left > 0) this.#byThing.set(thing, left);
+    else this.#byThing.delete(thing);
+  }
+
+  #begin(thing: string): void {
+    const count = this.#byThing.get(thing) ?? 0;
+    if (count >= sameMax) {
+      const sentence = `The same answer is being sent to ${count} other requests, its limit; send the request again when they have read it`;
+      throw new GatewayError("rate_limit_exceeded", sentence, { retryAfterMs });
+    }
+    this.#byThing.set(thing, count + 1);
+  }
+
+  #free(bytes: number): void {
+    this.#freedBytes += bytes;
+    if (this.#freedBytes < collectedBytesMin || this.#isPausing) return;
+    const collectGarbage = () => this.#options.collectGarbage?.();
+    this.#freedBytes = 0;
+    this.#isPausing = true;
+    // Not before the call that frees them has let go of them.
+    setTimeout(collectGarbage, 0);
+    setTimeout(() => {
+      this.#isPausing = false;
+      // Once more, for what was still in use then.
+      if (this.#freedBytes < collectedBytesMin) collectGarbage();
+      else this.#free(0);
+    }, collectEveryMs).unref();
+  }
+
+  #check(owner: string, { bytes, ownBytes, aloneMax }: { bytes: number; ownBytes: number; aloneMax: number }): void {
+    const othersOfOwner = this.#ofOwner(owner) - ownBytes;
+    const holds = (others: number, bytesMax: number) =>
+      others + ownBytes + bytes > bytesMax && (others > 0 || ownBytes + bytes > aloneMax);
+    const isIdle = () => this.#options.hasRunningCall?.(owner) === false;
+    if (holds(othersOfOwner, this.#bytesMax / 2) || (holds(othersOfOwner, this.#bytesMax / 4) && isIdle())) {
+      const whose = isNetwork(owner) ? "The network's" : "The account's";
+      const sentence = `${whose} other requests hold ${othersOfOwner} bytes, and there is no room for ${ownBytes + bytes} more; send the request again when one of them has ended`;
+      throw new GatewayError("rate_limit_exceeded", sentence, { retryAfterMs });
+    }
+    const others = this.#bytes - ownBytes;
+    if (!holds(others, this.#bytesMax)) return;
+    const sentence = `The gateway holds ${others} bytes of other requests and answers and has no room for ${ownBytes + bytes} more; send the request again`;
+    throw new GatewayError("unavailable", sentence, { retryAfterMs });
+  }
+
+  #ofOwner(owner: string): number {
+    return this.#byOwner.get(owner) ?? 0;
+  }
+}
+
+/** The share of one request, body or answer in a {@link MemoryAccountant}. */
+export class MemoryReservation {
+  readonly #accountant: MemoryAccountant;
+  readonly #owner: string;
+  readonly #countedMin: number;
+  readonly #aloneMax: number | undefined;
+  #thing: string | undefined;
+  #bytes = 0;
+  #countedBytes = 0;
+  #isReleased = false;
+
+  constructor(accountant: MemoryAccountant, owner: string, options: ReservationOptions = {}) {
+    const { countedMin = countedBytesMin, aloneMax, thing } = options;
+    this.#accountant = accountant;
+    this.#owner = owner;
+    this.#countedMin = countedMin;
+    this.#aloneMax = aloneMax;
+    this.#thing = thing;
+  }
+
+  /** What it has, counted or not. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Adds bytes; those below the least that counts do so once there are more. @throws {GatewayError} As `reserve`. */
+  grow(bytes: number): void {
+    // A download may outlive its call by a moment; nobody would free what it adds.
+    if (this.#isReleased) throw new GatewayError("unavailable", "The call has ended; nothing more is read for it");
+    const wanted = this.#bytes + bytes;
+    if (wanted >= this.#countedMin) {
+      this.#accountant.take(this.#owner, wanted - this.#countedBytes, this.#countedBytes, this.#aloneMax);
+      this.#countedBytes = wanted;
+    }
+    this.#bytes = wanted;
+  }
+
+  /** Frees a part of the bytes: a body that was read takes less than while it came. */
+  shrink(bytes: number): void {
+    this.#bytes -= bytes;
+    const freed = Math.min(bytes, this.#countedBytes);
+    if (freed > 0) this.#accountant.take(this.#owner, -freed, this.#countedBytes);
+    this.#countedBytes -= freed;
+  }
+
+  /** Frees the memory. Repeating it does nothing. */
+  release(): void {
+    if (this.#countedBytes > 0) this.#accountant.take(this.#owner, -this.#countedBytes, this.#countedBytes);
+    this.#countedBytes = 0;
+    this.#bytes = 0;
+    this.#isReleased = true;
+    if (this.#thing !== undefined) this.#accountant.endThing(this.#thing);
+    this.#thing = undefined;
+  }
+}
+
+const networkPrefix = "network ";
+
+function isNetwork(owner: string): boolean {
+  return owner.startsWith(networkPrefix);
+}
+
+/** The owner of what is sent to a client without a key: its /24 of IPv4, or its /64 of IPv6. */
+export function ownerOfNetwork(network: string): string {
+  return networkPrefix + network.replace(/^(\d+\.\d+\.\d+)\.\d+$/, "$1.0/24");
+}
 
 /** A larger body takes long enough to be noticed by other requests, in bytes. */
 export const largeBytesMin = 1024 * 1024;
@@ -73,4 +278,52 @@ export class CallMemory implements CallMemoryBounds {
     if (!this.#isReleased || this.#senders > 0) return;
     this.#answer?.release();
   }
+}
+
+/** What a socket is given at once: what it has not taken is in memory a second time. */
+const pieceBytes = 64 * 1024;
+
+/**
+ * A response body that gives a socket a piece when it has taken the one before, and then releases the memory: also when its
+ * client leaves, or has left before anything was sent.
+ */
+export function sendBytes(
+  bytes: Uint8Array<ArrayBuffer>,
+  { signal }: Pick<Request, "signal">,
+  release: () => void,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  let at = 0;
+  let left: Uint8Array<ArrayBuffer> | undefined = bytes;
+  const end = () => {
+    left = undefined;
+    signal.removeEventListener("abort", end);
+    release();
+  };
+  if (signal.aborted) end();
+  else signal.addEventListener("abort", end);
+  return new ReadableStream(
+    {
+      pull(controller) {
+        const piece = left?.subarray(at, at + pieceBytes);
+        at += pieceBytes;
+        if (piece !== undefined && piece.length > 0) return controller.enqueue(piece);
+        controller.close();
+        end();
+      },
+      cancel: end,
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** The same of what a call's answer has reserved: from here on it takes no more than its bytes. */
+export function sendReserved(
+  bytes: Uint8Array<ArrayBuffer>,
+  request: Pick<Request, "signal">,
+  reservation: MemoryReservation,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const more = bytes.length - reservation.bytes;
+  if (more > 0) reservation.grow(more);
+  else reservation.shrink(-more);
+  return sendBytes(bytes, request, () => reservation.release());
 }

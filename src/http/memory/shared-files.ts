@@ -1,7 +1,7 @@
 import { GatewayError } from "../../contract/index.ts";
 import type { Blobs, StoredBlob } from "../../db/index.ts";
-import type { MemoryAccountant, MemoryReservation } from "./memory-accountant.ts";
-import { sendBytes } from "./send-bytes.ts";
+import type { MemoryAccountant, MemoryReservation } from "./call-memory.ts";
+import { sendBytes } from "./call-memory.ts";
 
 /** What a connection that is sent a file takes beside the file: a piece here, and one at the socket. */
 const connectionBytes = 128 * 1024;

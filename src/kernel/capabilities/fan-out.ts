@@ -9,9 +9,9 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { maySendAgain } from "../failover.ts";
-import { toChunks } from "../normalize/completion.ts";
+import { toChunks } from "../normalize/answer.ts";
 import type { Route } from "../routing/registry.ts";
-import { ChunkReader } from "../streaming.ts";
+import { StreamReader } from "../streaming.ts";
 
 type Chat = (call: Call<ChatRequest>) => Promise<ChatCompletion | ChatStream>;
 
@@ -66,18 +66,18 @@ export async function fanOutChunks(chat: Chat, call: Call<ChatRequest>): Promise
   const answers = await settleRequests(requests, call.warn);
   // A provider may return a completion where a stream was asked for.
   const streams = answers.map((answer) => ("push" in answer ? answer : fromIterable(toChunks(answer))));
-  return fromIterable(merge(streams.map((stream) => new ChunkReader(stream))));
+  return fromIterable(merge(streams.map((stream) => new StreamReader(stream))));
 }
 
 /** A stream that fails leaves the others their end; one that has not begun leaves no choice, unless none has. */
-async function* merge(streams: readonly ChunkReader[]): AsyncGenerator<ChatChunk> {
+async function* merge(streams: readonly StreamReader<ChatChunk>[]): AsyncGenerator<ChatChunk> {
   const usages: (ChatUsage | undefined)[] = streams.map(() => undefined);
   /** The choice of each stream that has begun. */
   const choices = new Map<number, number>();
   const failures: { index: number; error: unknown }[] = [];
   const next = async (index: number) => {
     try {
-      return { index, chunks: await (streams[index] as ChunkReader).read() };
+      return { index, chunks: await (streams[index] as StreamReader<ChatChunk>).read() };
     } catch (error) {
       failures.push({ index, error });
       return { index, chunks: undefined };

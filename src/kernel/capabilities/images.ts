@@ -22,7 +22,7 @@ import { withFailover } from "../failover.ts";
 import { boundText, readText } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
 import type { CapabilityHandler } from "../types.ts";
-import type { SentRequest } from "../upstream/served.ts";
+import type { SentRequest } from "../upstream/upstream.ts";
 import { settleRequests } from "./fan-out.ts";
 
 /** A picture of a model that says nothing of its tokens: more than any takes. */

@@ -10,9 +10,8 @@ import {
   type WirePart,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import type { ModelRun } from "../call.ts";
+import type { ModelRun, Passthrough } from "../call.ts";
 import { tokensMax } from "../normalize/prompt-bounds.ts";
-import type { Passthrough } from "../passthrough.ts";
 import { type BegunStream, begin, pump, toReader } from "../streaming.ts";
 import type { Kernel } from "../types.ts";
 

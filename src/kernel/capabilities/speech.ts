@@ -1,6 +1,7 @@
 import {
   type Call,
   GatewayError,
+  getBasicMeters,
   type Meters,
   type Model,
   type ProviderPlugin,
@@ -11,28 +12,31 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { writeWavHead } from "../../lib/wav.ts";
-import { splitText } from "../audio/split-text.ts";
-import { concatBytes, expectSameFormat, type OpenedFile, openSamples, type WavFormat } from "../audio/wav-stream.ts";
+import {
+  AudioFile,
+  type AudioFileOptions,
+  expectSameFormat,
+  type WavFormat,
+  wavHeaderBytes,
+} from "../audio/audio-file.ts";
 import { withFailover } from "../failover.ts";
-import { boundText, readText } from "../normalize/prompt-bounds.ts";
+import { boundText, readText, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
-import { closeIterator, withYielding } from "../streaming.ts";
+import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler } from "../types.ts";
 import { usualTokensPerSecond } from "./chat-bounds.ts";
-import {
-  audioTokensPerSecond,
-  countCharacters,
-  getBytesPerSecond,
-  isByToken,
-  sumMeters,
-  toMost,
-  wavHeaderBytes,
-} from "./speech-tokens.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** `RIFF`, with which every WAV file begins. */
-const riff = [0x52, 0x49, 0x46, 0x46];
+/** Tokens of sound: Gemini counts 32 for a second, OpenAI 20. */
+const audioTokensPerSecond = 32;
+/** Slower than anyone speaks, in any script; and the pauses of a short text. */
+const secondsPerCharacterMax = 0.5;
+const secondsMin = 60;
+/** What a provider counts beside the words of a prompt. */
+const extraTokens = 64;
+/** 128 kbit/s. */
+const encodedBytesPerSecond = 16_000;
 /** Speech at an ordinary pace, for a file that does not say how long it is. */
 const charactersPerSecond = 15;
 
@@ -41,14 +45,14 @@ const partsMax = 50;
 /** The voices that examples and SDKs of OpenAI name, whatever the model. */
 const openaiVoices = "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split(" ");
 
-/** The sound of one part of the text. */
+/** The sound of one part of the text, which has begun. */
 interface Sound {
-  pieces: AsyncIterable<Bytes>;
+  stream: BegunStream<Bytes>;
   charactersPerByte: number;
   bytesPerSecond: number;
   readUsage?: Speech["readUsage"];
   /** Known where the parts are joined. */
-  format?: WavFormat;
+  format?: WavFormat | undefined;
 }
 
 export const speechHandler: CapabilityHandler<"speech"> = {
@@ -103,7 +107,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
           pluginCall.warn(`Took the default voice for ${request.voice}: the model has no such voice`, "voice");
         if (request.response_format && request.response_format !== format)
           pluginCall.warn(`Made ${format}: the model does not make ${request.response_format}`, "response_format");
-        const speak = createSpeaker(plugin, pluginCall, { format, isJoined: parts.length > 1 });
+        const speak = createSpeaker(plugin, pluginCall, { format, isSamples: format === "pcm" || parts.length > 1 });
         return { opened: await speak(parts[0] as string), speak };
       },
     });
@@ -123,15 +127,17 @@ export const speechHandler: CapabilityHandler<"speech"> = {
       if (index > 0) expectSameFormat(opened.format as WavFormat, sound.format as WavFormat);
       const all = countCharacters(part);
       let bytes = 0;
-      for await (const piece of sound.pieces) {
+      const take = (piece: Bytes) => {
+        if (piece.length === 0) return undefined;
         if (total > 0) run.call.throwIfCancelled();
         bytes += piece.length;
         seconds += piece.length / sound.bytesPerSecond;
         usageMeter.output.length = isByToken(model)
           ? Math.ceil(seconds * audioTokensPerSecond)
           : spoken + Math.min(all, Math.ceil(bytes * sound.charactersPerByte));
-        await write(piece);
-      }
+        return write(piece);
+      };
+      await pump(sound.stream, take);
       spoken += all;
       if (!isByToken(model)) usageMeter.output.length = spoken;
       usages.push(toTokenMeters(sound.readUsage?.(), { input: "text_tokens", output: "audio_tokens" }));
@@ -149,40 +155,22 @@ export function chooseSpeechFormat({ response_format: asked }: SpeechRequest, { 
   return audioFormats?.includes(asked) ? asked : "wav";
 }
 
-/** How the bytes of a plugin are wanted. */
-interface Wanted {
-  format: SpeechFormat;
-  /** Whether parts follow one another in one file. */
-  isJoined: boolean;
-}
-
-/** Speaks one part of the text after the other through the same route. */
-function createSpeaker(plugin: ProviderPlugin, call: Call<SpeechRequest>, { format, isJoined }: Wanted) {
+/** Speaks one part of the text after the other through the same route. It waits until the sound of a part begins. */
+function createSpeaker(plugin: ProviderPlugin, call: Call<SpeechRequest>, options: AudioFileOptions) {
   return async (input: string): Promise<Sound> => {
     const request = { ...call.request, input };
     const speech = await plugin.handlers.speech?.({ ...call, request });
     if (speech === undefined) throw new TypeError(`Plugin '${plugin.name}' has no speech handler`);
-    const file = await openFile(speech, format);
-    const charactersPerByte =
-      file.rest === undefined ? Number.POSITIVE_INFINITY : getCharactersPerByte(request, file.first);
-    const sound = {
-      charactersPerByte,
-      bytesPerSecond: getBytesPerSecond(file.first, format),
+    const file = new AudioFile(speech.audio, options);
+    const stream = await begin(new StreamReader(file), () => true);
+    return {
+      stream,
+      charactersPerByte: file.isWhole ? Number.POSITIVE_INFINITY : getCharactersPerByte(request, file.head),
+      bytesPerSecond: getBytesPerSecond(file.head, options.format),
       ...(speech.readUsage && { readUsage: () => speech.readUsage?.() }),
+      format: file.wavFormat,
     };
-    if (!isJoined && format !== "pcm") return { ...sound, pieces: readPieces(file) };
-    const { format: wavFormat, samples } = await openSamples(file);
-    return { ...sound, pieces: samples, format: wavFormat };
   };
-}
-
-async function* readPieces({ first, rest }: OpenedFile): AsyncGenerator<Bytes> {
-  try {
-    yield first;
-    for (let next = await rest?.next(); next !== undefined && !next.done; next = await rest?.next()) yield next.value;
-  } finally {
-    closeIterator(rest);
-  }
 }
 
 /** A text that is too long for the model is spoken in parts, if those can be joined and are not too many. */
@@ -209,33 +197,6 @@ function getCharactersPerByte(request: SpeechRequest, first: Bytes): number {
   // Encoders that stream write a size of nothing, or the largest there is.
   if (fileBytes > wavHeaderBytes && fileBytes < 2 ** 31) return countCharacters(request.input) / fileBytes;
   return (charactersPerSecond * (request.pace ?? request.speed ?? 1)) / bytesPerSecond;
-}
-
-/** Waits for the head of the file and checks its format, while another route can still be tried. */
-async function openFile({ wav: bytes }: Speech, format: string): Promise<OpenedFile> {
-  if (bytes instanceof Uint8Array) return { first: checkFormat(bytes, format) };
-  const rest = withYielding(bytes[Symbol.asyncIterator]());
-  try {
-    let first = new Uint8Array(0);
-    while (first.length < wavHeaderBytes) {
-      const { done, value } = await rest.next();
-      if (done && first.length === 0) throw new UpstreamFault("bad_response", "The provider sent no audio");
-      if (done) break;
-      first = first.length === 0 ? value : concatBytes(first, value);
-    }
-    return { first: checkFormat(first, format), rest };
-  } catch (error) {
-    closeIterator(rest);
-    throw error;
-  }
-}
-
-/** Samples are cut out of a WAV file. Of other formats it is only known that they are not a WAV file. */
-function checkFormat(bytes: Bytes, format: string): Bytes {
-  const wantsWav = format === "wav" || format === "pcm";
-  if (riff.every((byte, index) => bytes[index] === byte) !== wantsWav)
-    throw new UpstreamFault("bad_response", `The provider's audio is ${wantsWav ? "not a WAV file" : `no ${format}`}`);
-  return bytes;
 }
 
 function isOpenaiVoice(voice: string | null | undefined): boolean {
@@ -270,4 +231,79 @@ function checkOneOf<T>(
 
 function invalid(param: string, sentence: string): GatewayError {
   return new GatewayError("invalid_request", sentence, { param });
+}
+
+/** Whether speech of this model is charged by tokens, not by characters. */
+const isByToken = ({ price }: Model) => !getBasicMeters("speech", price).includes("character");
+
+/** The most tokens of a text, whose parts are spoken with the same instructions each, whatever field those stand in. */
+function toMost(request: SpeechRequest, { inputCharactersMax, outputTokensMax }: Model): Meters {
+  const { input, ...others } = request;
+  const parts = splitText(input, inputCharactersMax ?? Number.POSITIVE_INFINITY).length;
+  const pace = Math.min(1, request.speed ?? 1, request.pace ?? 1);
+  const seconds = secondsMin * parts + (countCharacters(input) * secondsPerCharacterMax) / pace;
+  const tokens = Math.ceil(seconds * audioTokensPerSecond);
+  return {
+    inputToken: tokensMax(input) + parts * (boundText(others, SpeechRequest) + extraTokens),
+    audioOutputToken: outputTokensMax === undefined ? tokens : Math.min(tokens, parts * outputTokensMax),
+  };
+}
+
+/** The sum of all parts, or `undefined` when one is unknown. */
+function sumMeters(parts: (Meters | undefined)[]): Meters | undefined {
+  const sum: Meters = {};
+  for (const part of parts) {
+    if (part === undefined) return undefined;
+    for (const [name, amount] of Object.entries(part) as [keyof Meters, number][])
+      sum[name] = (sum[name] ?? 0) + amount;
+  }
+  return sum;
+}
+
+/** How much sound a byte is: by the header of a WAV file, which the provider wrote; otherwise by an ordinary bitrate. */
+function getBytesPerSecond(first: Uint8Array<ArrayBuffer>, format: SpeechFormat): number {
+  const isWav = (format === "wav" || format === "pcm") && first.length >= wavHeaderBytes;
+  const said = isWav ? new DataView(first.buffer, first.byteOffset, wavHeaderBytes).getUint32(28, true) : 0;
+  return said > 0 ? said : encodedBytesPerSecond;
+}
+
+/** Characters as they are billed: Unicode code points. */
+function countCharacters(text: string): number {
+  let count = 0;
+  for (const _ of text) count++;
+  return count;
+}
+
+/** After these a sentence ends where a space follows; the others end one by themselves. */
+const sentenceEnds = ".!?…؟।";
+const wideSentenceEnds = "。！？\n";
+
+/**
+ * Splits a text into parts of at most so many characters (code points): between sentences if possible, else between
+ * words. Joined they are the text. Parts of nothing but spaces are left out.
+ */
+export function splitText(text: string, charactersMax: number): string[] {
+  const characters = Array.from(text);
+  if (characters.length <= charactersMax) return [text];
+  const parts: string[] = [];
+  for (let at = 0; at < characters.length; ) {
+    const end =
+      at + charactersMax < characters.length ? findEnd(characters, at, at + charactersMax) : characters.length;
+    parts.push(characters.slice(at, end).join(""));
+    at = end;
+  }
+  const spoken = parts.filter((part) => part.trim() !== "");
+  return spoken.length === 0 ? parts.slice(0, 1) : spoken;
+}
+
+/** Where a part that begins at `from` is to end, at the latest at `to`. */
+function findEnd(characters: readonly string[], from: number, to: number): number {
+  let word: number | undefined;
+  for (let end = to; end > from; end--) {
+    const [before, next] = [characters[end - 1] as string, characters[end] as string];
+    const isSpace = /\s/.test(next);
+    if (wideSentenceEnds.includes(before) || (isSpace && sentenceEnds.includes(before))) return end;
+    if (isSpace) word ??= end;
+  }
+  return word ?? to;
 }

@@ -20,8 +20,7 @@ import {
 } from "../../contract/index.ts";
 import { decodePercent } from "../../lib/data-url.ts";
 import { isRecord } from "../../lib/json.ts";
-import { unfoldSchema } from "../../lib/json-schema.ts";
-import { SchemaBudget } from "../../lib/schema-budget.ts";
+import { SchemaBudget, unfoldSchema } from "../../lib/json-schema.ts";
 import { audioTokensMax, hasAudioPrice, type InputAudio } from "./sound.ts";
 
 /** The most tokens that one image can cost where the row of the model does not say. */

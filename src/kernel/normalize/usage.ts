@@ -13,7 +13,7 @@ import {
   sumPromptTokens,
   type UsageSource,
 } from "../../contract/index.ts";
-import { TextSample } from "./text-sample.ts";
+import { TextSample } from "./tokenizer.ts";
 
 /** What a call used, and how it is known. */
 export interface Count {

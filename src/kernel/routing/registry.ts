@@ -1,16 +1,90 @@
 import {
+  type Caller,
   type Capability,
   type CompiledPrice,
   capabilityForms,
+  compilePrice,
   GatewayError,
+  isEnded,
   type Model,
+  type ModelParts,
+  membersMax,
   type ProviderPlugin,
 } from "../../contract/index.ts";
 import { didYouMean } from "../../lib/did-you-mean.ts";
-import { expectAllowed, mayUse } from "./allowed-models.ts";
-import type { KeyPool, PluginHealth, RouteCircuit } from "./health.ts";
-import { type FindOptions, findSuccessor } from "./succession.ts";
-import type { Speeds, VirtualModel } from "./virtual-models.ts";
+import {
+  type CircuitBreakerOptions,
+  type CircuitState,
+  KeyPool,
+  ownerOf,
+  PluginHealth,
+  RouteCircuit,
+} from "./health.ts";
+import { orderMembers, type Speeds, type VirtualModel } from "./virtual-models.ts";
+
+type Lists = Pick<Caller, "allowedModels" | "accountModels">;
+
+/**
+ * Whether the lists of both the key and its account have a model.
+ *
+ * @param virtual The virtual model by whose name it was asked for: a list that has that name has all of its members.
+ */
+export function mayUse({ allowedModels, accountModels }: Lists, id: string, virtual?: string): boolean {
+  return has(allowedModels, id, virtual) && has(accountModels, id, virtual);
+}
+
+/** @throws {GatewayError} `model_not_allowed`, naming what the list has that lacks it. */
+export function expectAllowed(caller: Lists, id: string, virtual?: string): void {
+  if (mayUse(caller, id, virtual)) return;
+  const { allowedModels, accountModels } = caller;
+  const [who, list] = has(allowedModels, id, virtual) ? ["account", accountModels] : ["API key", allowedModels];
+  const sentence = `This ${who} may not use the model '${id}'; it may use: ${[...(list ?? [])].join(", ")}`;
+  throw new GatewayError("model_not_allowed", sentence, { param: "model" });
+}
+
+function has(list: ReadonlySet<string> | undefined, id: string, virtual: string | undefined): boolean {
+  return list === undefined || list.has(id) || (virtual !== undefined && list.has(virtual));
+}
+
+/** What of a call decides which model it may use. */
+export interface FindOptions {
+  readonly capability: Capability;
+  readonly caller: Caller;
+  /** Milliseconds since 1970. */
+  readonly openedAt: number;
+  /** The id of the virtual model by whose name it was asked for. */
+  readonly virtual?: string | undefined;
+}
+
+/** A chain of successors is followed this far; a longer one is a circle. */
+const successionMax = 8;
+
+/**
+ * The model that answers for one that was asked for: itself, or while it has ended, the successor that its row sets.
+ *
+ * @throws {GatewayError} `model_not_found` naming the successor, when the model has ended and nothing answers for it.
+ */
+function findSuccessor<Entry extends { readonly model: Model }>(
+  asked: Entry,
+  nowMs: number,
+  byName: (name: string) => Entry | undefined,
+): Entry {
+  let entry = asked;
+  for (let step = 0; isEnded(entry.model, nowMs); step++) {
+    const { successor, whenRetired } = entry.model;
+    const next = whenRetired === "successor" && successor !== undefined ? byName(successor) : undefined;
+    if (next === undefined || step === successionMax) throw describeEnd(entry.model);
+    entry = next;
+  }
+  return entry;
+}
+
+/** Why a model is no longer served, and what to ask for instead. */
+function describeEnd({ id, retiredOn, successor }: Model): GatewayError {
+  const advice = successor === undefined ? "GET /models lists what there is" : `use '${successor}' instead`;
+  const sentence = `The model '${id}' was ended by its provider on ${retiredOn}: ${advice}`;
+  return new GatewayError("model_not_found", sentence, { param: "model" });
+}
 
 /** One way to serve a model: a plugin, its row for the model, and its keys. */
 export interface Route {
@@ -154,16 +228,16 @@ export function canServe({ plugin }: Pick<Route, "plugin">, capability: Capabili
 }
 
 /** Lower is tried first. */
-export function getPriority({ priority }: Model): number {
+function getPriority({ priority }: Model): number {
   return priority ?? 100;
 }
 
 /** The share among routes of one priority; 0 is tried only after the others. */
-export function getWeight({ weight }: Model): number {
+function getWeight({ weight }: Model): number {
   return weight ?? 1;
 }
 
-export function isReady({ circuitBreaker, health }: Route, nowMs: number, account?: string): boolean {
+function isReady({ circuitBreaker, health }: Route, nowMs: number, account?: string): boolean {
   return circuitBreaker.isReady(nowMs, account) && health.isReady(nowMs, account);
 }
 
@@ -190,4 +264,291 @@ export function orderRoutes(
     return a.draw === b.draw ? 0 : b.draw - a.draw;
   });
   return drawn.map(({ route }) => route);
+}
+
+/** The model that a name is for, and the plugin that says so. */
+interface Owner {
+  readonly id: string;
+  readonly plugin: string;
+}
+
+/** Whose each id and alias is: the model's that has it now, by `currentId`, else the first one's. */
+function findOwners(
+  plugins: readonly ProviderPlugin[],
+  currentId: (name: string) => string | undefined,
+): Map<string, Owner> {
+  const owners = new Map<string, Owner>();
+  for (const plugin of plugins) {
+    for (const { id, aliases = [] } of plugin.models) {
+      for (const name of [id, ...aliases]) {
+        const owner = owners.get(name);
+        const isKept = owner?.id !== id && currentId(name) === id;
+        if (owner === undefined || isKept) owners.set(name, { id, plugin: plugin.name });
+      }
+    }
+  }
+  return owners;
+}
+
+/** A file that is added must not redirect a name that clients know. */
+function findTakenName(
+  plugin: ProviderPlugin,
+  { id, aliases = [] }: Model,
+  owners: ReadonlyMap<string, Owner>,
+  labelOf: (pluginName: string) => string,
+): string | undefined {
+  for (const name of [id, ...aliases]) {
+    const owner = owners.get(name);
+    if (owner === undefined || owner.id === id) continue;
+    const own = name === id ? "the id" : "an alias";
+    const known = name === owner.id ? "the id of a model" : `an alias of '${owner.id}'`;
+    return `Plugin '${plugin.name}' has '${name}' as ${own} of a model, but it is ${known} in ${labelOf(owner.plugin)}: rename one of the two`;
+  }
+  return undefined;
+}
+
+/** Five failures in half a minute, at least half of the attempts: a provider that is down is avoided quickly. */
+export const routeCircuitOptions: CircuitBreakerOptions = {
+  failuresMin: 5,
+  windowMs: 30_000,
+  openMs: 15_000,
+  openMsMax: 240_000,
+};
+
+/** What an operator configured for a plugin: its keys and perhaps another base URL. */
+export interface Credential {
+  keys: readonly string[];
+  baseUrl?: string | undefined;
+}
+
+/** What is known of a plugin's keys and health, carried from one registry to the next. */
+interface PluginState {
+  readonly plugin: ProviderPlugin;
+  readonly keyText: string;
+  readonly keys: KeyPool;
+  readonly health: PluginHealth;
+  /** By model id. */
+  readonly circuits: ReadonlyMap<string, RouteCircuit>;
+}
+
+/** What survives a new registry: paused keys, open circuits, and which model each name is for. */
+export interface RegistryMemory extends Map<string, PluginState> {
+  /** The registry in use. */
+  registry?: Registry;
+}
+
+/** A plugin that was left out, and why. */
+export interface Refusal {
+  readonly plugin: ProviderPlugin;
+  readonly sentence: string;
+}
+
+/** A registry and what was left out of it. */
+export interface RegistryReport {
+  registry: Registry;
+  refused: Refusal[];
+}
+
+/**
+ * Creates a registry of the plugins that have credentials. A plugin whose row disagrees with an earlier one (capability
+ * or premium flag), or has a name that is another model's, is refused as a whole; the others are not affected.
+ *
+ * @param memory The state of keys and circuits from the registry before; updated for the next one.
+ * @param labelOf What sentences call a plugin: its file.
+ */
+export function buildRegistry(
+  plugins: readonly ProviderPlugin[],
+  credentialOf: (pluginName: string) => Credential | undefined,
+  memory: RegistryMemory = new Map(),
+  labelOf: (pluginName: string) => string = (name) => `plugin '${name}'`,
+): RegistryReport {
+  const models = new Map<string, ModelEntry>();
+  const refused: Refusal[] = [];
+  const names = new Set<string>();
+  const hasKeys = ({ name, credential }: ProviderPlugin) => credential === "none" || !!credentialOf(name)?.keys.length;
+  const owners = findOwners(plugins.filter(hasKeys), (name) => memory.registry?.byName(name)?.model.id);
+  for (const plugin of plugins) {
+    if (names.has(plugin.name)) {
+      refused.push({ plugin, sentence: `Plugin '${plugin.name}' exists twice: rename one of the two` });
+      continue;
+    }
+    names.add(plugin.name);
+    if (!hasKeys(plugin)) continue;
+    const disagreement = plugin.models
+      .map((model) => findDisagreement(plugin, model, models) ?? findTakenName(plugin, model, owners, labelOf))
+      .find(Boolean);
+    if (disagreement !== undefined) {
+      refused.push({ plugin, sentence: disagreement });
+      continue;
+    }
+    addRoutes(models, plugin, credentialOf(plugin.name), memory);
+  }
+  return { registry: new Registry(models), refused };
+}
+
+function addRoutes(
+  models: Map<string, ModelEntry>,
+  plugin: ProviderPlugin,
+  credential: Credential | undefined,
+  memory: RegistryMemory,
+): void {
+  const { keys, health, circuits } = recall(memory, plugin, credential?.keys ?? []);
+  const baseUrl = (credential?.baseUrl ?? plugin.baseUrl).replace(/\/+$/, "");
+  const isBaseUrlGiven = credential?.baseUrl !== undefined;
+  for (const model of plugin.models) {
+    const circuitBreaker = circuits.get(model.id) as RouteCircuit;
+    const route: Route = {
+      plugin: toOwnPlugin(plugin, model),
+      model,
+      baseUrl,
+      isBaseUrlGiven,
+      keys,
+      health,
+      circuitBreaker,
+    };
+    const known = models.get(model.id);
+    if (known === undefined) {
+      models.set(model.id, { model, compiledPrice: model.price && compilePrice(model.price), routes: [route] });
+      continue;
+    }
+    const routes = [...known.routes, route].sort((a, b) => getPriority(a.model) - getPriority(b.model));
+    models.set(model.id, { ...known, routes });
+  }
+}
+
+/** The plugins of a provider that speaks several protocols, by the parts that differ. */
+const ownPlugins = new WeakMap<ProviderPlugin, Map<ModelParts, ProviderPlugin>>();
+
+/** The plugin as it serves a model. */
+function toOwnPlugin(plugin: ProviderPlugin, model: Model): ProviderPlugin {
+  const parts = plugin.forModel?.(model);
+  if (parts === undefined) return plugin;
+  const known = ownPlugins.get(plugin) ?? new Map<ModelParts, ProviderPlugin>();
+  ownPlugins.set(plugin, known);
+  const own = known.get(parts) ?? Object.freeze({ ...plugin, ...parts });
+  known.set(parts, own);
+  return own;
+}
+
+/** The same keys keep their state; a changed plugin starts with closed circuits. */
+function recall(memory: RegistryMemory, plugin: ProviderPlugin, keys: readonly string[]): PluginState {
+  const keyText = keys.join(",");
+  const before = memory.get(plugin.name);
+  const isSame = before?.plugin.handlers === plugin.handlers;
+  const state: PluginState = {
+    plugin,
+    keyText,
+    keys: before?.keyText === keyText ? before.keys : new KeyPool(keys),
+    health: isSame ? before.health : new PluginHealth(),
+    circuits: new Map(plugin.models.map(({ id }) => [id, recallCircuit(id, isSame ? before : undefined)])),
+  };
+  memory.set(plugin.name, state);
+  return state;
+}
+
+function recallCircuit(modelId: string, before: PluginState | undefined): RouteCircuit {
+  const known = before?.circuits.get(modelId);
+  return known === undefined ? new RouteCircuit(routeCircuitOptions) : known;
+}
+
+function findDisagreement(plugin: ProviderPlugin, model: Model, models: Map<string, ModelEntry>): string | undefined {
+  const known = models.get(model.id);
+  if (known === undefined) return undefined;
+  const [first] = known.routes;
+  for (const field of ["capability", "premium"] as const) {
+    if (known.model[field] === model[field]) continue;
+    return `Plugin '${plugin.name}' sells '${model.id}' with ${field} ${model[field]}, but plugin '${first?.plugin.name}' with ${known.model[field]}: make the two rows agree`;
+  }
+  return undefined;
+}
+
+/** One route of a model as a caller may see it: no keys and no addresses. */
+export interface RouteState {
+  plugin: string;
+  priority: number;
+  weight: number;
+  state: CircuitState;
+}
+
+/** The routes of a model, the first to be tried first. */
+export function describeRoutes({ routes }: ModelEntry, nowMs: number): RouteState[] {
+  return routes.map(({ plugin, model, circuitBreaker, health, keys }) => {
+    const isWithoutKey = keys.size > 0 && keys.readyAt(nowMs) === 0;
+    const state = health.stateAt(nowMs) === "open" || isWithoutKey ? "open" : circuitBreaker.stateAt(nowMs);
+    return { plugin: plugin.name, priority: getPriority(model), weight: getWeight(model), state };
+  });
+}
+
+/** The facts of a request that decide which models may serve it. */
+export interface CandidateQuery {
+  /** The model that was asked for: an id, an alias or a virtual model. */
+  readonly model: string;
+  /** The models that the client listed, the first to be tried first; absent for a single one. */
+  readonly models?: readonly string[] | undefined;
+  readonly capability: Capability;
+  readonly caller: Caller;
+  /** Milliseconds since 1970. */
+  readonly openedAt: number;
+  readonly session?: string | undefined;
+  readonly isStream: boolean;
+}
+
+/** The parts of the kernel that decide the order of models. */
+interface Chooser {
+  readonly registry: Registry;
+  readonly now: () => number;
+  readonly random?: (() => number) | undefined;
+}
+
+/**
+ * The models that may serve a request, the first to be tried first: the one of its name, the members of a virtual model,
+ * or those of a list of names. Models whose routes are all paused come last.
+ *
+ * @throws {GatewayError} `model_not_found` or `model_not_allowed`, for a list also when one of its names is at fault.
+ */
+export function findCandidates(chooser: Chooser, query: CandidateQuery): Candidates {
+  const { registry } = chooser;
+  const { model: name, models } = query;
+  const find = (member: string, virtual?: VirtualModel): Candidate => {
+    const modelEntry = registry.find(member, { ...query, virtual: virtual?.id });
+    const isSuccession = modelEntry !== registry.byName(member);
+    return {
+      name: member,
+      modelEntry,
+      isSuccession,
+      speeds: virtual?.strategy === "fastest" ? virtual.speeds : undefined,
+    };
+  };
+  if (models === undefined && !registry.virtualModels.has(name)) return [find(name)];
+  const found = new Map<string, Candidate>();
+  let refusal: unknown;
+  for (const each of models ?? [name]) {
+    const virtual = registry.virtualModels.get(each);
+    const names = virtual === undefined ? [each] : order(chooser, virtual, query);
+    for (const member of names) {
+      try {
+        const candidate = find(member, virtual);
+        const { id } = candidate.modelEntry.model;
+        if (!found.has(id)) found.set(id, candidate);
+      } catch (error) {
+        const known = registry.byName(member);
+        if (virtual === undefined && !(known && isEnded(known.model, query.openedAt))) throw error;
+        refusal ??= error;
+      }
+    }
+  }
+  const [first, ...others] = [...found.values()].slice(0, membersMax);
+  if (first === undefined) throw refusal;
+  const nowMs = chooser.now();
+  const paused = ({ modelEntry }: Candidate) =>
+    Number(!modelEntry.routes.some((route) => isReady(route, nowMs, query.caller.accountId)));
+  return [first, ...others].sort((a, b) => paused(a) - paused(b)) as [Candidate, ...Candidate[]];
+}
+
+function order(
+  { now, random = Math.random }: Chooser,
+  virtual: VirtualModel,
+  { session, caller, isStream }: CandidateQuery,
+) {
+  return orderMembers(virtual, { nowMs: now(), isStream, owner: ownerOf({ session, caller }), random });
 }

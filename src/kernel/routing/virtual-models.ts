@@ -6,7 +6,7 @@ import {
   type VirtualModelRow,
   type VirtualStrategy,
 } from "../../contract/index.ts";
-import { affinity } from "./stickiness.ts";
+import { affinity } from "./health.ts";
 
 /** One model that a virtual model stands for. */
 export interface Member {

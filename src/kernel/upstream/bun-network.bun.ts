@@ -1,6 +1,6 @@
 import { createPublicGet, type PublicGetOptions } from "./download.ts";
+import { monotonicNow, TimeoutScheduler } from "./http-client.ts";
 import { type Network, type NetworkOptions, openNetwork } from "./network.ts";
-import { monotonicNow, TimeoutScheduler } from "./timeouts.ts";
 
 /** Seconds. Most servers and load balancers close an idle connection after 60 s, and Bun may take 8 s longer than configured. */
 const idleTimeout = 48;

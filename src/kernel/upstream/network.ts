@@ -1,8 +1,8 @@
 import type { MachineAddresses } from "../../contract/index.ts";
 import { createPublicGet, type PublicGet } from "./download.ts";
+import type { TimeoutScheduler } from "./http-client.ts";
 import { HttpClient } from "./http-client.ts";
 import { resolveHost, SsrfGuard } from "./ssrf-guard.ts";
-import type { TimeoutScheduler } from "./timeouts.ts";
 
 /** The limits on time and size of upstream responses. */
 export interface UpstreamBounds {

@@ -1,11 +1,13 @@
 import { Buffer } from "node:buffer";
 import {
+  type AnswerUsage,
   type AuthorizedRequest,
   getForm,
   type HttpMethod,
   type MachineRequest,
   mediaTypeOf,
   type ProviderCredential,
+  type ProviderPlugin,
   type ServerEvent,
   type TokenResponse,
   type Upstream,
@@ -14,28 +16,27 @@ import {
   type UpstreamRequestOptions,
 } from "../../contract/index.ts";
 import { EventStreamParser } from "../../lib/event-stream.ts";
+import { isRecord, parseJson, toJsonText } from "../../lib/json.ts";
 import { forgetKept } from "../../lib/kept-with.ts";
 import { nextTurn } from "../../lib/next-turn.ts";
 import { SseParser } from "../../lib/sse.ts";
+import { TextSample } from "../normalize/tokenizer.ts";
 import type { PoolKey } from "../routing/health.ts";
 import type { Route } from "../routing/registry.ts";
 import type { BatchReader } from "../streaming.ts";
-import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./authorize.ts";
-import { ConnectionError } from "./connection-error.ts";
 import { containsText, type Download, downloadPublic } from "./download.ts";
 import {
   type BodyLimits,
   BodyReader,
+  ConnectionError,
   cancelBody,
   createHeaders,
   LongAnswerFault,
-  readChunks,
   readText,
   readTextStart,
 } from "./http-client.ts";
-import { toJsonText } from "./json-text.ts";
 import type { Network } from "./network.ts";
-import { SentRequest } from "./served.ts";
+import { getBaseUrl, tokenBytesMax, tokenMsMax } from "./ssrf-guard.ts";
 
 const json = { "content-type": "application/json" };
 const form = { "content-type": "application/x-www-form-urlencoded" };
@@ -135,7 +136,14 @@ export class BoundUpstream implements Upstream {
     const { streamBytesMax } = this.#network.bounds;
     return {
       mediaType: mediaTypeOf(response.headers.get("content-type")) ?? "",
-      chunks: tapBytes(readChunks(response, this.#limits(streamBytesMax)), sent),
+      chunks: new UpstreamItems<Uint8Array<ArrayBuffer>>({
+        body: new BodyReader(response, this.#limits(streamBytesMax)),
+        parser: { push: (bytes) => [bytes], end: () => [] },
+        onTake: () => {
+          sent.isAnswered = true;
+        },
+        onEnd: () => this.#onEnd(sent),
+      }),
     };
   }
 
@@ -149,12 +157,17 @@ export class BoundUpstream implements Upstream {
       cancelBody(response);
       throw new UpstreamFault("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
-    return new UpstreamEvents({
+    return new UpstreamItems<ServerEvent>({
       body: new BodyReader(response, this.#limits(this.#network.bounds.streamBytesMax)),
       parser: isBinary ? new EventStreamParser() : new SseParser(),
-      sent,
-      isCut: () => this.#signal.aborted || this.#sender.cancelReason !== undefined,
+      onTake: (event) => sent.readEvent(event),
+      onEnd: () => this.#onEnd(sent),
     });
+  }
+
+  /** A reader that leaves early has read all that it needs, unless the gateway has ended the request. */
+  #onEnd(sent: SentRequest): void {
+    if (!this.#signal.aborted && this.#sender.cancelReason === undefined) sent.isWhole = true;
   }
 
   async download(url: string): Promise<Download> {
@@ -362,37 +375,32 @@ export class BoundUpstream implements Upstream {
   }
 }
 
-/** Makes events of bytes that are cut anywhere. */
-interface EventParser {
-  push(bytes: Uint8Array): ServerEvent[];
-  end(): ServerEvent[];
-}
-
-interface UpstreamEventsOptions {
+interface UpstreamItemsOptions<Item> {
   readonly body: BodyReader;
-  readonly parser: EventParser;
-  readonly sent: SentRequest;
-  /** Whether the gateway has ended the request; else a reader that leaves early has read all that it needs. */
-  isCut(): boolean;
+  /** Makes items of bytes that are cut anywhere. */
+  readonly parser: { push(bytes: Uint8Array<ArrayBuffer>): Item[]; end(): Item[] };
+  onTake(item: Item): void;
+  /** No more is read. Called once, unless reading failed. */
+  onEnd(): void;
 }
 
-/** The events of one answer, for the kernel in batches and for plugins one by one. */
-class UpstreamEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEvent> {
-  readonly #options: UpstreamEventsOptions;
+/** The events or bytes of one answer, for the kernel in batches and for plugins one by one. */
+class UpstreamItems<Item> implements AsyncIterable<Item>, BatchReader<Item> {
+  readonly #options: UpstreamItemsOptions<Item>;
   #hasEnded = false;
 
-  constructor(options: UpstreamEventsOptions) {
+  constructor(options: UpstreamItemsOptions<Item>) {
     this.#options = options;
   }
 
-  async read(): Promise<readonly ServerEvent[] | undefined> {
+  async read(): Promise<readonly Item[] | undefined> {
     if (this.#hasEnded) return undefined;
     const { body, parser } = this.#options;
     try {
       const bytes = await body.read();
-      const events = bytes === undefined ? parser.end() : parser.push(bytes);
+      const items = bytes === undefined ? parser.end() : parser.push(bytes);
       if (bytes === undefined) this.#end();
-      return events;
+      return items;
     } catch (error) {
       this.#hasEnded = true;
       body.cancel();
@@ -400,8 +408,8 @@ class UpstreamEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEv
     }
   }
 
-  onTake(event: ServerEvent): void {
-    this.#options.sent.readEvent(event);
+  onTake(item: Item): void {
+    this.#options.onTake(item);
   }
 
   cancel(): void {
@@ -418,30 +426,21 @@ class UpstreamEvents implements AsyncIterable<ServerEvent>, BatchReader<ServerEv
 
   #end(): void {
     this.#hasEnded = true;
-    if (!this.#options.isCut()) this.#options.sent.isWhole = true;
+    this.#options.onEnd();
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<ServerEvent, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Item, undefined> {
     try {
-      for (let events = await this.read(); events !== undefined; events = await this.read()) {
-        for (const event of events) {
-          this.onTake(event);
-          yield event;
+      for (let items = await this.read(); items !== undefined; items = await this.read()) {
+        for (const item of items) {
+          this.onTake(item);
+          yield item;
         }
       }
     } finally {
       this.cancel();
     }
   }
-}
-
-/** Sound as it arrives. */
-async function* tapBytes<Chunk>(chunks: AsyncIterable<Chunk>, sent: SentRequest): AsyncGenerator<Chunk, undefined> {
-  for await (const chunk of chunks) {
-    sent.isAnswered = true;
-    yield chunk;
-  }
-  sent.isWhole = true;
 }
 
 /** How much of a provider's own words is kept, in characters. */
@@ -477,4 +476,100 @@ function toText(body: unknown, init: UpstreamRequestOptions | undefined): string
 function splitUrl(text: string): { baseUrl: string; path: string } {
   const { origin, pathname, search } = new URL(text);
   return { baseUrl: origin, path: pathname + search };
+}
+
+/** Of an answer that was cut so many chunks are looked at, of some 64 kB each. */
+const chunksSampled = 64;
+/** By so much of its beginning JSON is told from a page. */
+const headBytes = 1024;
+
+/**
+ * A request that a provider may have received and has not refused, and what it said of its use: read before the plugin
+ * translates the answer, because what was served is owed whatever happens to the answer.
+ */
+export class SentRequest {
+  readonly #readUsage: ProviderPlugin["readUsage"];
+  /** Something of an answer came that is not an error. */
+  isAnswered = false;
+  /** All of the answer came, so that what it reports is final. */
+  isWhole = false;
+  /** The gateway ended it, because it was silent for too long. */
+  isTimedOut = false;
+  /** What came of a whole answer that was cut, or is not JSON: its bytes, and a part of its text. */
+  cutBytes = 0;
+  cutText = "";
+  #usage: AnswerUsage | undefined;
+  /** The first and the last event that may report usage. Read only where it is needed. */
+  #first: string | undefined;
+  #last: string | undefined;
+  /** Events after the last that reports usage. */
+  #afterReport = 0;
+  /** An event said an error. */
+  #hasFailed = false;
+
+  constructor(readUsage: ProviderPlugin["readUsage"]) {
+    this.#readUsage = readUsage;
+  }
+
+  /** Takes a whole answer. One that says an error is a refusal unless it reports what it used. */
+  readAnswer(answer: unknown): void {
+    this.isWhole = true;
+    this.#usage = isRecord(answer) ? this.#read(answer) : undefined;
+    this.isAnswered = this.#usage !== undefined || (isRecord(answer) && !isError(answer));
+  }
+
+  /** Takes what came of an answer that cannot be read: it was cut, or all of it came and it is not JSON. Of a long one some chunks are looked at, evenly spread. */
+  readCut(chunks: readonly Uint8Array[], bytes: number, isWhole = false): void {
+    const sample = new TextSample();
+    const decoder = new TextDecoder();
+    const step = Math.max(1, Math.ceil(chunks.length / chunksSampled));
+    for (let index = 0; index < chunks.length; index += step) sample.add(decoder.decode(chunks[index]));
+    this.cutText = sample.text;
+    const [first] = chunks;
+    const head = first === undefined ? "" : decoder.decode(first.subarray(0, headBytes));
+    // A page of something in between is not an answer of the model.
+    this.isAnswered = this.cutText === "" ? !isWhole : /^\s*[[{]/.test(head);
+    if (this.isAnswered) this.cutBytes = bytes;
+    else this.cutText = "";
+  }
+
+  /** Takes an event of a stream. */
+  readEvent({ event, data }: ServerEvent): void {
+    // Events that say only that the request was taken are no answer where a failure follows them.
+    if (data.includes('"error"') && !data.includes('"error":null') && isError(parseJson(data))) this.#hasFailed = true;
+    this.isAnswered = !this.#hasFailed && (this.isAnswered || (data !== "" && event !== "raw"));
+    if (data === "[DONE]") this.isWhole = true;
+    else if (data.includes('"usage') && !data.includes('"usage":null')) {
+      if (this.#first === undefined) this.#first = data;
+      else this.#last = data;
+      this.#afterReport = 0;
+    } else this.#afterReport++;
+  }
+
+  /** What the provider reported, if that is final. */
+  get usage(): AnswerUsage | undefined {
+    // At most the mark of the end follows the last report; one of the beginning alone is that of a stream that broke off.
+    if (!this.isWhole || this.#afterReport > 1) return undefined;
+    let usage = this.#usage;
+    for (const data of [this.#first, this.#last]) {
+      const part = data === undefined ? undefined : parseJson(data);
+      if (isRecord(part)) usage = this.#read(part, usage);
+    }
+    return usage;
+  }
+
+  /** What a plugin of others throws here is no report. */
+  #read(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
+    try {
+      return this.#readUsage(part, before);
+    } catch {
+      return before;
+    }
+  }
+}
+
+function isError(answer: unknown): boolean {
+  if (!isRecord(answer)) return false;
+  const { type, error, response } = answer;
+  return type === "error" || Boolean(error) || (isRecord(response) && Boolean(response.error));
 }

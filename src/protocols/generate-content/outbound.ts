@@ -11,13 +11,11 @@ import {
 } from "../../contract/index.ts";
 import { type DataUrl, readMedia } from "../../lib/data-url.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
-import { jsonSchemaSubset, openApiSubset, reduceSchema } from "../../lib/json-schema.ts";
+import { jsonSchemaSubset, openApiSubset, reduceSchema, SchemaBudget } from "../../lib/json-schema.ts";
 import { LruMap } from "../../lib/lru-map.ts";
-import { SchemaBudget } from "../../lib/schema-budget.ts";
 import { placeholderImages as fetched, fetchImages, precheckMultimodal } from "../multimodal.ts";
-import { nearestEffort } from "../openai/request.ts";
+import { nearestEffort, toServiceTier } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";
-import { toServiceTier } from "../service-tier.ts";
 import { pickSupportedFields } from "../supported-fields.ts";
 import { getToolResults, readArguments, resultWithoutCall, withFunctionsAsTools } from "../tools.ts";
 import { fromCandidates, GenerateContentStream, readAnswerUsage } from "./outbound-stream.ts";

@@ -1,8 +1,8 @@
 import { badRequest, type Call, type ChatRequest, type Tool, type ToolCall } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
+import type { SchemaBudget } from "../../lib/json-schema.ts";
 import { openApiSubset, reduceSchema } from "../../lib/json-schema.ts";
 import type { LruMap } from "../../lib/lru-map.ts";
-import type { SchemaBudget } from "../../lib/schema-budget.ts";
 import { readToolChoice } from "../tools.ts";
 import type { GenerateBody, GeneratedPart } from "./schema.ts";
 

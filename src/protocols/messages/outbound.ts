@@ -11,8 +11,7 @@ import {
 } from "../../contract/index.ts";
 import { readDataUrl } from "../../lib/data-url.ts";
 import { isRecord } from "../../lib/json.ts";
-import { reduceSchema, strictSubset } from "../../lib/json-schema.ts";
-import { SchemaBudget } from "../../lib/schema-budget.ts";
+import { reduceSchema, SchemaBudget, strictSubset } from "../../lib/json-schema.ts";
 import { precheckMultimodal } from "../multimodal.ts";
 import { nearestEffort } from "../openai/request.ts";
 import type { Outbound } from "../outbound.ts";

@@ -11,6 +11,7 @@ import {
 } from "../../contract/index.ts";
 
 import { isRecord, mapChanged } from "../../lib/json.ts";
+import { dropPaidTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { MessagesRequest } from "./schema.ts";
 
@@ -88,7 +89,7 @@ function toNativeRequest(
     throw badRequest("The price of this model covers no place of its own, expected global", "inference_geo");
   }
   if ((model.contextTokens ?? 0) <= 200_000) droppedBetas.push("context-1m");
-  dropPaidTools(body, pass, warn);
+  dropPaidTools(body, ({ type }) => isFree(type) || pass.includes(type), warn);
   fitThinking(body, warn);
   const sent = isHourPriced(model) ? body : withShortMarks(body, warn);
   const kept = betas.filter((beta) => beta !== "" && !droppedBetas.some((name) => beta.startsWith(name)));
@@ -130,23 +131,9 @@ function isHourPriced({ price }: Model): boolean {
   return price?.cacheWrite1hToken !== undefined;
 }
 
-function dropPaidTools(body: Record<string, unknown>, pass: unknown[], warn: Warn): void {
-  if (!Array.isArray(body.tools)) return;
-  const dropped: Record<string, unknown>[] = [];
-  const tools = body.tools.filter((tool) => {
-    const { type = "custom" } = isRecord(tool) ? tool : {};
-    if (type === null || (typeof type === "string" && freeTool.test(type)) || pass.includes(type)) return true;
-    dropped.push(tool);
-    return false;
-  });
-  if (dropped.length === 0) return;
-  const names = dropped.map(({ type }) => (typeof type === "string" ? type : JSON.stringify(type)).slice(0, 64));
-  warn(`Left out the tools ${names.join(", ")}: the price of this model does not cover them`, "tools");
-  if (tools.length > 0) body.tools = tools;
-  else delete body.tools;
-  const choice = body.tool_choice;
-  const isGone = isRecord(choice) && dropped.some(({ name }) => name === choice.name);
-  if (tools.length === 0 || isGone) delete body.tool_choice;
+/** A tool without a type is the client's own. */
+function isFree(type: unknown = "custom"): boolean {
+  return type === null || (typeof type === "string" && freeTool.test(type));
 }
 
 /** A limit that was lowered has to leave room for an answer behind the thoughts. */

@@ -2,8 +2,7 @@ import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault } fro
 import { isRecord } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { completeUsage } from "../usage.ts";
-import { type EmbeddingsOptions, resolveOptions } from "./options.ts";
-import { toBody } from "./request.ts";
+import { type EmbeddingsOptions, resolveOptions, toBody } from "./request.ts";
 
 /** The embedding handler of a provider that speaks OpenAI's dialect. */
 export function embeddingsHandler(options: EmbeddingsOptions) {

@@ -16,8 +16,7 @@ import { toBase64 } from "../../lib/base64.ts";
 import { readDataUrl } from "../../lib/data-url.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
-import { type ImageEditsOptions, type ImagesOptions, resolveOptions } from "./options.ts";
-import { toBody } from "./request.ts";
+import { type ImageEditsOptions, type ImagesOptions, resolveOptions, toBody } from "./request.ts";
 
 /** The image handler of a provider that speaks OpenAI's dialect. It asks for base64; an address is fetched. */
 export function imagesHandler(defaults: ImagesOptions) {

@@ -7,8 +7,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
-import { type RequestOptions, resolveOptions } from "./options.ts";
-import { toBody } from "./request.ts";
+import { type RequestOptions, resolveOptions, toBody } from "./request.ts";
 
 /** The moderation handler of a provider that speaks OpenAI's dialect, as Mistral does too. */
 export function moderationHandler(defaults: RequestOptions) {

@@ -1,9 +1,15 @@
-import { type Call, type ServerEvent, type Speech, type SpeechRequest, UpstreamFault } from "../../contract/index.ts";
+import {
+  type Call,
+  fromIterable,
+  type ServerEvent,
+  type Speech,
+  type SpeechRequest,
+  UpstreamFault,
+} from "../../contract/index.ts";
 import { readBase64 } from "../../lib/base64.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
-import { resolveOptions, type SpeechOptions } from "./options.ts";
-import { toBody } from "./request.ts";
+import { resolveOptions, type SpeechOptions, toBody } from "./request.ts";
 
 /** What only another provider's speech takes, so that a client may send it to every model. */
 const omitDefault = ["target_language_code", "speech_sample_rate", "pace"];
@@ -21,28 +27,33 @@ export function speechHandler(options: SpeechOptions) {
     if (!/^(audio\/|application\/octet-stream)/.test(mediaType)) {
       throw new UpstreamFault("bad_response", `The provider answered speech with ${mediaType}`);
     }
-    return { wav: chunks };
+    return { audio: fromIterable(chunks) };
   };
 }
 
-/**
- * The sound of events. It is complete with the last of them, which tells the tokens.
- *
- * @throws {UpstreamFault} While it is read, when the events end before that or are not sound.
- */
+/** The sound of events. It is complete with the last of them, which tells the tokens. */
 function readEvents(events: AsyncIterable<ServerEvent>): Speech {
   let usage: Record<string, unknown> | undefined;
-  async function* readSound() {
-    for await (const { data } of events) {
+  let isComplete = false;
+  const audio = {
+    events,
+    push({ data }: ServerEvent) {
       const event = parseJson(data);
       if (isRecord(event) && event.type === "speech.audio.done") {
         if (isRecord(event.usage)) usage = event.usage;
-        return;
+        isComplete = true;
+        return [];
       }
       if (!isRecord(event) || typeof event.audio !== "string") throw classifyError(event);
-      yield readBase64(event.audio);
-    }
-    throw new UpstreamFault("bad_response", "The provider's speech ended before it was complete");
-  }
-  return { wav: readSound(), readUsage: () => usage };
+      return [readBase64(event.audio)];
+    },
+    end() {
+      if (!isComplete) throw new UpstreamFault("bad_response", "The provider's speech ended before it was complete");
+      return [];
+    },
+    get isComplete() {
+      return isComplete;
+    },
+  };
+  return { audio, readUsage: () => usage };
 }

@@ -7,7 +7,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
-import { resolveOptions, type TranscriptionOptions } from "./options.ts";
+import { resolveOptions, type TranscriptionOptions } from "./request.ts";
 
 /** The transcription handler of a provider that speaks OpenAI's dialect. */
 export function transcriptionHandler(options: TranscriptionOptions) {

@@ -6,8 +6,7 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { type RequestOptions, resolveOptions } from "../openai/options.ts";
-import { toBody } from "../openai/request.ts";
+import { type RequestOptions, resolveOptions, toBody } from "../openai/request.ts";
 import { classifyError } from "../upstream-errors.ts";
 
 /**

@@ -9,8 +9,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { getStops, stopCompletion, stopStream } from "../openai/chat.ts";
-import { type ChatOptions, resolveOptions } from "../openai/options.ts";
-import { fitReasoning, toBody, warnOfTier } from "../openai/request.ts";
+import { type ChatOptions, fitReasoning, resolveOptions, toBody, warnOfTier } from "../openai/request.ts";
 import { readResponsesItems } from "../reasoning-details.ts";
 import { withFunctionsAsTools } from "../tools.ts";
 import { fromResponse, ResponsesOutboundStream } from "./outbound-stream.ts";

@@ -7,9 +7,9 @@ import {
   type PassthroughFormat,
   scalarsOf,
 } from "../../contract/index.ts";
-import { isRecord, mapChanged } from "../../lib/json.ts";
-import { type ResponsesOptions, resolveOptions } from "../openai/options.ts";
-import { toBody } from "../openai/request.ts";
+import { isRecord } from "../../lib/json.ts";
+import { type ResponsesOptions, resolveOptions, toBody } from "../openai/request.ts";
+import { dropPaidTools } from "../tools.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { ResponsesRequest } from "./schema.ts";
 
@@ -71,48 +71,18 @@ function toResponsesBody(
   }
   const include = Array.isArray(body.include) ? body.include : [];
   if (model.reasoning === true && !include.includes(encryptedThoughts)) body.include = [...include, encryptedThoughts];
-  dropPaidTools(body, options.pass ?? [], (types) =>
-    warn(`Left out the tools ${types.join(", ")}: the price of this model does not cover them`, "tools"),
-  );
+  dropPaidTools(body, (tool) => isFree(tool) || options.pass?.includes(String(tool.type)) === true, warn);
   return body;
+}
+
+function isFree({ type, environment }: Record<string, unknown>): boolean {
+  const isLocal = isRecord(environment) && environment.type === "local";
+  return freeTools.has(String(type)) || (type === "shell" && isLocal);
 }
 
 /** A thought that the client was not given can only be had from the provider's store, which has none. */
 function isLostThought(item: unknown): boolean {
   return isRecord(item) && item.type === "reasoning" && !item.encrypted_content && !item.content;
-}
-
-/** Takes the tools that cost money of their own out of a body, wherever it can bring them. */
-function dropPaidTools(
-  body: Record<string, unknown>,
-  pass: readonly string[],
-  onDrop: (types: string[]) => void,
-): void {
-  const dropped = new Set<string>();
-  const isFree = (tool: unknown) => {
-    const type = isRecord(tool) ? String(tool.type) : "";
-    const isLocal = isRecord(tool) && isRecord(tool.environment) && tool.environment.type === "local";
-    if (freeTools.has(type) || pass.includes(type) || (type === "shell" && isLocal)) return true;
-    dropped.add(type.slice(0, 64));
-    return false;
-  };
-  const clean = <Holder>(holder: Holder): Holder => {
-    if (!isRecord(holder) || !Array.isArray(holder.tools)) return holder;
-    const given: unknown[] = holder.tools;
-    const tools = given.filter(isFree).map(clean);
-    const isSame = tools.length === given.length && tools.every((tool, place) => tool === given[place]);
-    return isSame ? holder : { ...holder, tools };
-  };
-  body.tools = clean(body).tools;
-  if (!Array.isArray(body.tools) || body.tools.length === 0) delete body.tools;
-  if (Array.isArray(body.input)) body.input = mapChanged(body.input, clean);
-  const { tool_choice: choice } = body;
-  if (isRecord(choice)) {
-    const left = clean(choice);
-    if (left !== choice && Array.isArray(left.tools) && left.tools.length > 0) body.tool_choice = left;
-    else if (left !== choice || (choice.type !== "allowed_tools" && !isFree(choice))) delete body.tool_choice;
-  }
-  if (dropped.size > 0) onDrop([...dropped]);
 }
 
 /** The usage of a response: the whole answer, or the one in an event. */

@@ -33,8 +33,9 @@ export async function expectTrueLedger(
   expect(byNumber.size).toBe(settled.length);
   expect(settled.filter((row) => !isAsServed(row, provider))).toEqual([]);
   // 1.
+  const states = new Map(rows.map(({ id, state }) => [id, state]));
   const lost = [...clients.delivered].filter(([number, id]) => byNumber.get(number)?.id !== id);
-  expect(lost).toEqual([]);
+  expect(lost.map(([number, id]) => [number, id, states.get(id) ?? "has no row"])).toEqual([]);
   // 3.
   const unsettled = rows.filter(({ state }) => state !== "settled");
   expect(unsettled.filter((row) => row.charged_nanodollars || row.quota_tokens)).toEqual([]);

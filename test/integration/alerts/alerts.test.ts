@@ -2,9 +2,9 @@ import { describe, expect, test } from "bun:test";
 import {
   addMetricRule,
   changeMetricRule,
-  countAlerts,
   gatewayOwner,
   muteAlert,
+  readFiring,
   readHistory,
   writeRule,
 } from "../../../src/alerts/index.ts";
@@ -152,10 +152,10 @@ describe("an alert", () => {
     await channel();
     const { id: accountId } = await accountWith(store, "ada@example.org", usd / 2, clock.now);
     expect((await round()).length).toBe(1);
-    expect(await countAlerts(store, gatewayOwner, deps.now())).toBe(1);
+    expect(await readFiring(store, gatewayOwner, deps.now())).toHaveLength(1);
     const alert = `${gatewayOwner} wallet_low ${accountId}`;
     await muteAlert(store, gatewayOwner, alert, { until: clock.now + 3 * hour, by: "cli" });
-    expect(await countAlerts(store, gatewayOwner, deps.now())).toBe(0);
+    expect(await readFiring(store, gatewayOwner, deps.now())).toEqual([]);
     await creditWallet(store, { accountId, nanodollars: -usd, note: "less" });
     expect(await round()).toEqual([]);
     await creditWallet(store, { accountId, nanodollars: 5 * usd, note: "more" });

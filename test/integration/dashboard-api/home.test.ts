@@ -102,10 +102,22 @@ describe("the home page of operators", () => {
     // 6 dollars in 17.5 of 30 days.
     expect(body.budgets).toMatchObject([{ key: key.id, budget_usd: "8", spent_usd: "6", period: "month" }]);
     expect(Number(body.budgets[0].forecast_usd)).toBeCloseTo((6 * 30) / 17.52, 1);
-    // Half a dollar at 6 dollars a week.
+    // Half a dollar at 6 dollars in two days, as ada is told herself.
     expect(body.low_wallets).toEqual([
-      { account: ids.ada, email: "ada@example.org", balance_usd: "0.5", days_left: 0.5 },
+      { account: ids.ada, email: "ada@example.org", balance_usd: "0.5", days_left: 0.1 },
     ]);
+  });
+
+  test("leaves out alerts that are muted, as the navigation does", async () => {
+    const readCounts = async () => [
+      (await get("owner", "/dashboard/api/admin/home")).body.alerts.count,
+      (await get("owner", "/dashboard/api/admin/attention")).body.alerts,
+    ];
+    expect(await readCounts()).toEqual([1, 1]);
+    const mute = { alert_id: "alert-1", owner: gatewayOwner, until_at: now + dayMs, muted_by: ids.owner };
+    await gateway.store.db.insertInto("alert_mutes").values(mute).execute();
+    expect(await readCounts()).toEqual([0, 0]);
+    await gateway.store.db.deleteFrom("alert_mutes").execute();
   });
 
   test("is for those who see all accounts", async () => {
@@ -116,14 +128,25 @@ describe("the home page of operators", () => {
 describe("the wallet of an account", () => {
   test("tells how long it lasts, whether a request was refused for it, and whom to ask", async () => {
     expect((await get("ada", "/dashboard/api/wallet")).body).toEqual({
-      ...{ balance_usd: "0.5", daily_usd: "3", days_left: 0.1, is_refused: true },
-      ...{ payments: null, contact: "owner@example.org" },
+      balance_usd: "0.5",
+      daily_usd: "3",
+      days_left: 0.1,
+      is_low: true,
+      is_refused: true,
+      payments: null,
+      contact: "owner@example.org",
     });
   });
 
   test("that paid for nothing lately has no forecast", async () => {
     const { body } = await get("owner", "/dashboard/api/wallet");
-    expect(body).toMatchObject({ balance_usd: "0", daily_usd: null, days_left: null, is_refused: false });
+    expect(body).toMatchObject({
+      balance_usd: "0",
+      daily_usd: null,
+      days_left: null,
+      is_low: false,
+      is_refused: false,
+    });
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { openSite } from "../../../src/dashboard/open-site.bun.ts";
-import { pagePaths } from "../../../src/http/dashboard-api/static-assets.ts";
+import { pagePaths } from "../../../src/http/lifecycle/static-assets.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { httpOf } from "../../unit/http/support.ts";
 

@@ -48,7 +48,7 @@ const byToken: { [C in Capability]?: Size<C> } = {
   },
   speech: {
     request: { model: "m", input: "x".repeat(100) },
-    handlers: { speech: async () => ({ wav: wavOf(1000), readUsage: () => usageOf(164, 1000) }) },
+    handlers: { speech: async () => ({ audio: wavOf(1000), readUsage: () => usageOf(164, 1000) }) },
     model: { outputTokensMax: 1000, price: { ...tokens, audioOutputToken: { usd: "2", per: million } } },
   },
 };
@@ -83,7 +83,7 @@ const sizes: { [C in Capability]?: Size<C> } = {
   },
   speech: {
     request: { model: "m", input: "x".repeat(100) },
-    handlers: { speech: async () => ({ wav: wavOf(1000) }) },
+    handlers: { speech: async () => ({ audio: wavOf(1000) }) },
     model: { price: { character: { usd: "0.000009", per: 1 } } },
   },
 };

@@ -27,7 +27,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "accounts/vouchers.ts": "a voucher is found by its code's hash, in an index",
   "http/admin-api/guard.ts": "a repeated request is found by its hash, in an index",
   "http/lifecycle/idempotency.ts": "a repeated request is found by its hash, in an index",
-  "http/dashboard-api/static-assets.ts": "a file's version",
+  "http/lifecycle/static-assets.ts": "a file's version",
   "contract/price.ts": "the version of a price",
   "db/migrations/migration.ts": "the version of a migration",
   "reports/recent-calls.ts": "a list's version",

@@ -18,9 +18,9 @@ const bounded: Readonly<Record<string, string>> = {
   "src/cli/plugin-check/record.ts": "what the operator's own recording holds",
   "src/cli/plugin-new/build-types.bun.ts": "our own source, when the program is built",
   "src/config/config.ts": "what the operator set",
-  "src/contract/cost.ts": "the digits of a number",
-  "src/kernel/routing/build-registry.ts": "a base URL of a plugin or its operator",
-  "src/kernel/upstream/authorize.ts": "a base URL that the operator's credential names",
+  "src/contract/price.ts": "the digits of a number",
+  "src/kernel/routing/registry.ts": "a base URL of a plugin or its operator",
+  "src/kernel/upstream/ssrf-guard.ts": "a base URL that the operator's credential names",
   "src/sdk/define-plugin.ts": "a base URL of a plugin",
   "src/lib/retry-after.ts": "a duration of at most 40 characters",
 };

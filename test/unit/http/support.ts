@@ -4,7 +4,7 @@ import { createContentLog } from "../../../src/content-log/content-log.ts";
 import { type Caller, GatewayError, type ProviderPlugin } from "../../../src/contract/index.ts";
 import { type Blobs, openStore, type StoredBlob } from "../../../src/db/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
-import { MemoryAccountant } from "../../../src/http/memory/memory-accountant.ts";
+import { MemoryAccountant } from "../../../src/http/memory/call-memory.ts";
 import { createHttp } from "../../../src/http/server.ts";
 import { SseHeartbeat } from "../../../src/http/sse/heartbeat.ts";
 import { LoadShedder } from "../../../src/kernel/index.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Extension, GatewayError } from "../../../src/contract/index.ts";
 import { GrowingHold, type GrowingHoldOptions } from "../../../src/kernel/admission.ts";
-import { TimeoutScheduler } from "../../../src/kernel/upstream/timeouts.ts";
+import { TimeoutScheduler } from "../../../src/kernel/upstream/http-client.ts";
 import { rejectionOf } from "./support.ts";
 
 /** A hold of a prompt of 10 nanodollars and output of 2 a token, in steps of 100 tokens, 1000 at most. */

@@ -6,7 +6,7 @@ import {
   GatewayError,
   UpstreamFault,
 } from "../../../src/contract/index.ts";
-import { SentRequest } from "../../../src/kernel/upstream/served.ts";
+import { SentRequest } from "../../../src/kernel/upstream/upstream.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 

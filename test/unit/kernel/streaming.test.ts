@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ChatChunk, type ChatStream, fromIterable, UpstreamFault } from "../../../src/contract/index.ts";
-import { type BatchReader, begin, ChunkReader, pump, toReader, withYielding } from "../../../src/kernel/streaming.ts";
+import { type BatchReader, begin, pump, StreamReader, toReader, withYielding } from "../../../src/kernel/streaming.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { textChunk } from "./streams.ts";
 
@@ -81,7 +81,7 @@ function wordsOf(events: Batches<string>): ChatStream<string> {
 }
 
 /** The texts that a stream comes to, and its error. */
-async function readAll(reader: ChunkReader): Promise<{ texts: string[]; error: unknown }> {
+async function readAll(reader: StreamReader<ChatChunk>): Promise<{ texts: string[]; error: unknown }> {
   const texts: string[] = [];
   try {
     for (let chunks = await reader.read(); chunks !== undefined; chunks = await reader.read()) {
@@ -100,14 +100,14 @@ describe("the chunks of a handler's stream", () => {
     ["pieces without an event", [[], ["a", "b"], [], ["c"], [complete]]],
   ])("are the same for %s, and end when the answer is complete", async (_, batches) => {
     const events = new Batches(...batches, ["never read"]);
-    const { texts, error } = await readAll(new ChunkReader(wordsOf(events)));
+    const { texts, error } = await readAll(new StreamReader(wordsOf(events)));
     expect([texts, error]).toEqual([["a", "b", "c", "[end]"], undefined]);
     expect(events.left).toEqual(["drain"]);
   });
 
   test("end with the events where nothing says before that they are complete", async () => {
     const events = new Batches(["a"], ["b"]);
-    expect(await readAll(new ChunkReader(wordsOf(events)))).toEqual({ texts: ["a", "b", "[end]"], error: undefined });
+    expect(await readAll(new StreamReader(wordsOf(events)))).toEqual({ texts: ["a", "b", "[end]"], error: undefined });
     expect(events.left).toEqual([]);
   });
 
@@ -116,9 +116,23 @@ describe("the chunks of a handler's stream", () => {
     ["an event in the middle of a piece", [["a", "b", "bad", "c"]], expect.objectContaining({ message: "A bad word" })],
   ])("that came before a failure of %s are given out before it", async (_, batches, failure) => {
     const events = new Batches(...batches);
-    const { texts, error } = await readAll(new ChunkReader(wordsOf(events)));
+    const { texts, error } = await readAll(new StreamReader(wordsOf(events)));
     expect([texts, error]).toEqual([["a", "b", "[broken]"], failure]);
     expect(events.left).toEqual(["cancel"]);
+  });
+
+  test("are translated one event at a time, and an event that nobody takes any more is not counted", async () => {
+    const counted: string[] = [];
+    const events = Object.assign(new Batches<string>(["a", "b", "bad"]), {
+      onTake: (word: string) => counted.push(word),
+    });
+    const failure = new UpstreamFault("bad_response", "This chunk cannot be read");
+    const begun = begin(new StreamReader(wordsOf(events)), ({ choices }) => {
+      if (choices[0]?.delta.content === "b") throw failure;
+      return false;
+    });
+    expect(await errorOf(begun)).toBe(failure);
+    expect(counted).toEqual(["a", "b"]);
   });
 
   test("of a generator are its own", async () => {
@@ -126,7 +140,7 @@ describe("the chunks of a handler's stream", () => {
       yield textChunk("a");
       yield textChunk("b");
     };
-    expect((await readAll(new ChunkReader(fromIterable(chunks())))).texts).toEqual(["a", "b"]);
+    expect((await readAll(new StreamReader(fromIterable(chunks())))).texts).toEqual(["a", "b"]);
   });
 });
 

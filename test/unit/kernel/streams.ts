@@ -1,4 +1,4 @@
-import type { ChatChunk, ChatCompletion, ChatStream, ChatUsage, ServerEvent } from "../../../src/contract/index.ts";
+import type { AnswerStream, ChatChunk, ChatCompletion, ChatUsage, ServerEvent } from "../../../src/contract/index.ts";
 import type { StreamSink } from "../../../src/kernel/index.ts";
 
 export const usage: ChatUsage = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
@@ -46,7 +46,7 @@ export const textOf = (chunks: ChatChunk[], index = 0): string =>
     .join("");
 
 /** A stream that yields what it is told, one by one, and says how it was left. */
-export class FakeStream<Item = ChatChunk> implements AsyncIterable<Item>, ChatStream<Item> {
+export class FakeStream<Item = ChatChunk> implements AsyncIterable<Item>, AnswerStream<Item, Item> {
   readonly events = this;
   asked = 0;
   returned = 0;
@@ -57,11 +57,11 @@ export class FakeStream<Item = ChatChunk> implements AsyncIterable<Item>, ChatSt
     this.#steps = steps;
   }
 
-  push(item: Item): ChatChunk[] {
-    return [item as ChatChunk];
+  push(item: Item): Item[] {
+    return [item];
   }
 
-  end(): ChatChunk[] {
+  end(): Item[] {
     return [];
   }
 

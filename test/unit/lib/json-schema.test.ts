@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
-import { openApiSubset, reduceSchema, strictSubset } from "../../../src/lib/json-schema.ts";
-import { SchemaBudget } from "../../../src/lib/schema-budget.ts";
+import { openApiSubset, reduceSchema, SchemaBudget, strictSubset } from "../../../src/lib/json-schema.ts";
 
 const openApi = (schema: unknown) => reduceSchema(schema, openApiSubset);
 const strict = (schema: unknown) => reduceSchema(schema, strictSubset);

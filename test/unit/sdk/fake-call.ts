@@ -1,4 +1,4 @@
-import type { Call, ChatChunk, ChatStream, Model, ServerEvent, Upstream } from "../../../src/contract/index.ts";
+import type { AnswerStream, Call, ChatChunk, Model, ServerEvent, Upstream } from "../../../src/contract/index.ts";
 import { chunksOf, isStream, readEvents } from "../../support/chat-streams.ts";
 
 /** What a handler asked of its upstream. */
@@ -51,14 +51,13 @@ export function eventsOf(text: string | Uint8Array): AsyncIterable<ServerEvent> 
   return readEvents(piecesOf(text));
 }
 
-/** All that an iterable yields, or the chunks of a stream, and what it threw at its end, if it did. */
+/** All that an iterable yields, or the pieces of a stream, and what it threw at its end, if it did. */
 export async function drain<Item = ChatChunk>(
-  items: AsyncIterable<Item> | ChatStream,
+  items: AsyncIterable<Item> | AnswerStream<Item>,
 ): Promise<{ items: Item[]; error: unknown }> {
   const taken: Item[] = [];
   try {
-    const all = isStream(items) ? (chunksOf(items) as AsyncIterable<unknown> as AsyncIterable<Item>) : items;
-    for await (const item of all) taken.push(item);
+    for await (const item of isStream<Item>(items) ? chunksOf(items) : items) taken.push(item);
   } catch (error) {
     return { items: taken, error };
   }

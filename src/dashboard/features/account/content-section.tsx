@@ -39,7 +39,7 @@ export function ContentSection({ account, mayChange }: ContentProps) {
 
 function describeMode({ mode, days }: ContentLog): string {
   const kept = `redacted and encrypted, for ${days === 1 ? "1 day" : `${days} days`}`;
-  const seen = "The account and administrators can read them; each look of an administrator is in the audit log.";
+  const seen = "The account and administrators can read them; every access of an administrator is in the audit log.";
   if (mode === "off") return "No prompts and answers are kept: CONTENT_LOG is off.";
   if (mode === "all") return `Prompts and answers of all accounts are kept, ${kept}: CONTENT_LOG is all. ${seen}`;
   return `Prompts and answers can be kept here, ${kept}. ${seen} The account is told on its pages.`;

@@ -16,7 +16,7 @@ import { SearchField, Select } from "../../kit/field.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import { PageHead, Usd } from "../../kit/page.tsx";
 import { Pager, Table } from "../../kit/table.tsx";
-import { setParams, useParam } from "../../kit/url-state.ts";
+import { setParams, usePageNumber, useParam } from "../../kit/url-state.ts";
 import { InvitePeopleDialog } from "./invite-people-dialog.tsx";
 import { NewAccountDialog } from "./new-account-dialog.tsx";
 import { NewTeamDialog } from "./new-team-dialog.tsx";
@@ -34,14 +34,12 @@ export default function AccountsPage() {
     "",
     accountKinds.map(([value]) => value),
   );
-  const [pageText] = useParam("page", "1");
-  const page = /^[1-9]\d{0,5}$/.test(pageText) ? Number(pageText) : 1;
+  const [page, toPage] = usePageNumber();
   const query = { search: useDeferredValue(search.trim().slice(0, 254)), order, kind };
   const accounts = useAccounts(query, page);
   const mayChange = useMayChange();
   const [dialog, setDialog] = useState<"account" | "team" | "people">();
   const close = () => setDialog(undefined);
-  const toPage = (next: number) => setParams({ page: next === 1 ? "" : String(next) });
   return (
     <>
       <PageHead title="Accounts" description="Users and teams of this gateway, with their balances, spend and roles.">
@@ -138,7 +136,7 @@ function AccountsTable({ accounts }: { accounts: readonly AdminAccount[] }) {
           cell: ({ free_tokens_per_day: tokens }) => (tokens === null ? "default" : formatCount(tokens)),
         },
         {
-          name: "30 days",
+          name: "Charged, 30 days",
           className: "end",
           sort: ({ spend_30_days_usd }) => Number(spend_30_days_usd),
           cell: ({ spend_30_days_usd }) => <Usd value={spend_30_days_usd} />,

@@ -18,7 +18,7 @@ export default function AuditPage() {
     <>
       <PageHead
         title="Audit log"
-        description="What administrators, commands and the identity provider did, changes of keys and passwords, and sign-ins of those with a role."
+        description="Who changed what: administrators, the command line, single sign-on, keys, passwords, sign-ins of staff."
       >
         <DownloadLinks toAddress={(format) => toDownload(query, format)} />
       </PageHead>

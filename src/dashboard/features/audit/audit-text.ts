@@ -51,7 +51,7 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "alert.metric_rule": ({ name }) => `Set the alert rule “${name}”`,
   "alert.metric_rule_delete": () => "Deleted an alert rule",
   "alert.channel_delete": () => "Deleted an alert channel",
-  "content.view": ({ request }) => `Looked at the prompt and answer of the request ${request}`,
+  "content.view": ({ request }) => `Viewed the content of request ${request}`,
   "content.switch": ({ on, name }) => {
     const whose = name === undefined ? "the account" : `the API key “${name}”`;
     return `${on === true ? "Began" : "Stopped"} keeping prompts and answers of ${whose}`;

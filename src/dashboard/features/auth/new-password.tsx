@@ -1,8 +1,9 @@
-import { changePassword, type Me, reloadSession, signOut } from "../../data/session.ts";
+import { changePassword, type Me, reloadSession } from "../../data/session.ts";
 import { LinkButton } from "../../kit/button.tsx";
 import { NewPasswordField, PasswordField } from "../../kit/field.tsx";
 import { Form, Submit, useForm } from "../../kit/form.tsx";
 import { AuthCard } from "./auth-card.tsx";
+import { signOut } from "./sign-out.ts";
 
 /** Shown after signing in with a generated password. */
 export function NewPassword({ me }: { me: Me }) {

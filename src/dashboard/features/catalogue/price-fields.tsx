@@ -1,8 +1,8 @@
 import { useId } from "react";
-import { type Meter, meters } from "../../data/meters.ts";
 import { formatUsd } from "../../format.ts";
 import { TextField } from "../../kit/field.tsx";
 import type { ModelRow } from "../models/api.ts";
+import { type Meter, meters } from "../models/meters.ts";
 import { exampleCost, type RateDraft, type RowDraft, shownMeters } from "./row-draft.ts";
 
 /** The price of a model: dollars for a number of units of each meter, and what a call costs by it. */

@@ -1,5 +1,5 @@
-import { type Meter, meterNames, meters } from "../../data/meters.ts";
 import type { Capability, ModelRow } from "../models/api.ts";
+import { type Meter, meterNames, meters } from "../models/meters.ts";
 import type { CatalogueModel, FileRow } from "./api.ts";
 
 type Price = NonNullable<ModelRow["price"]>;

@@ -1,5 +1,7 @@
 import type { ReactNode } from "react";
+import useSWR from "swr";
 import { Link } from "wouter";
+import { api, request } from "../../data/api.ts";
 import { formatAge, formatChange, formatCount, formatShare, formatShort, formatUsd } from "../../format.ts";
 import { Loaded } from "../../kit/feedback.tsx";
 import { PageHead, Section, Usd } from "../../kit/page.tsx";
@@ -8,11 +10,17 @@ import { Change, Stat } from "../../kit/stat.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { useParam } from "../../kit/url-state.ts";
 import { FirstSteps } from "../overview/first-steps.tsx";
-import { type Home, useHealth, useHome } from "./api.ts";
+import { toProviderPath } from "../providers/describe.tsx";
+import { HealthState } from "../providers/health.tsx";
+
+const getHome = () => request(api.admin.home.get());
+const getHealth = () => request(api.admin.health.get());
+
+type Home = Awaited<ReturnType<typeof getHome>>;
 
 /** What an operator looks at first: the gateway as a whole, against the period before. */
 export default function HomePage() {
-  const home = useHome();
+  const home = useSWR("home", getHome, { refreshInterval: 60_000, keepPreviousData: true });
   return (
     <>
       <PageHead title="Home" description="All accounts of this gateway. Days and months are in UTC." />
@@ -42,6 +50,7 @@ const usd = (value: number) => formatUsd(String(value));
 
 function Figures({ home: { today, month } }: { home: Home }) {
   const yesterday = "yesterday by this time";
+  const lastMonth = "last month by this time";
   const toShare = ({ errors, requests }: Home["today"]["now"]) => (requests === 0 ? null : errors / requests);
   return (
     <div className="stats is-four">
@@ -51,6 +60,7 @@ function Figures({ home: { today, month } }: { home: Home }) {
           before={Number(today.before.cost_usd)}
           format={usd}
           period={yesterday}
+          when={yesterday}
         />
         {formatUsd(today.now.charged_usd)} charged to wallets
       </Stat>
@@ -59,20 +69,29 @@ function Figures({ home: { today, month } }: { home: Home }) {
           now={Number(month.now.cost_usd)}
           before={Number(month.before.cost_usd)}
           format={usd}
-          period="last month by this time"
+          period={lastMonth}
+          when={lastMonth}
         />
         {formatUsd(month.now.charged_usd)} charged to wallets
       </Stat>
       <Stat name="Requests today" value={formatShort(today.now.requests)} exact={formatCount(today.now.requests)}>
-        <Change now={today.now.requests} before={today.before.requests} format={formatCount} period={yesterday} />
+        <Change
+          now={today.now.requests}
+          before={today.before.requests}
+          format={formatCount}
+          period={yesterday}
+          when={yesterday}
+        />
         refused ones included
       </Stat>
       <Stat name="Errors today" value={formatShare(toShare(today.now))}>
         <span className="change">
-          {formatShare(toShare(today.before))} {yesterday}
+          {today.before.requests === 0 ? "no requests" : formatShare(toShare(today.before))} {yesterday}
         </span>
-        <Link href="/requests?status=failed&span=day">{formatCount(today.now.errors)} failed</Link>,{" "}
-        {formatCount(today.now.refused)} of them refused
+        <Link href={`/requests?status=failed&from=${encodeURIComponent(today.from ?? "")}`}>
+          {formatCount(today.now.errors)} failed
+        </Link>
+        , {formatCount(today.now.refused)} of them refused
       </Stat>
     </div>
   );
@@ -96,17 +115,9 @@ interface ListProps {
   children: ReactNode;
 }
 
-const stateBadges = {
-  refused: "badge is-bad",
-  failing: "badge is-bad",
-  degraded: "badge is-warn",
-  unknown: "badge",
-  working: "badge is-good",
-} as const;
-
 /** The providers that need somebody, the worst first. */
 function Providers() {
-  const health = useHealth();
+  const health = useSWR("health", getHealth, { refreshInterval: 30_000, keepPreviousData: true });
   return (
     <Section title="Providers" actions={<Link href="/admin/providers">All providers</Link>}>
       <Loaded state={health} lines={2}>
@@ -117,7 +128,7 @@ function Providers() {
               <p className="card-body faint">
                 {data.length === 0
                   ? "No provider has a key yet."
-                  : `${count.working} working${count.unknown > 0 ? `, ${count.unknown} not asked lately` : ""}.`}
+                  : `${count.working} working${count.unknown > 0 ? `, ${count.unknown} without calls yet` : ""}.`}
               </p>
             );
           }
@@ -125,8 +136,10 @@ function Providers() {
             <ul className="items">
               {troubled.map(({ provider, state, reason, since, last_error }) => (
                 <li key={provider}>
-                  <span className={stateBadges[state]}>{state}</span>
-                  <strong>{provider}</strong>
+                  <HealthState state={state} />
+                  <Link className="link break" href={toProviderPath(provider)}>
+                    {provider}
+                  </Link>
                   <span className="break">{reason ?? last_error?.message}</span>
                   <span className="faint">since {formatAge(since)}</span>
                 </li>

@@ -6,29 +6,27 @@ import { SearchField, Select } from "../../kit/field.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import { PageHead, Usd } from "../../kit/page.tsx";
 import { type Column, Pager } from "../../kit/table.tsx";
-import { setParams, useParam } from "../../kit/url-state.ts";
+import { setParams, usePageNumber, useParam } from "../../kit/url-state.ts";
 import { type KeySearch, keyOrders, keyStates, type OwnedKey, toKeysFile, useAllKeys } from "./api.ts";
 import { KeysTable } from "./keys-table.tsx";
 
 /** The API keys of all accounts, for administrators. The search is in the address. */
 export default function AllKeysPage() {
   const [search] = useParam("search", "");
-  const [state, setState] = useParam<KeySearch["state"]>(
+  const [state] = useParam<KeySearch["state"]>(
     "state",
     "active",
     keyStates.map(([value]) => value),
   );
-  const [order, setOrder] = useParam<KeySearch["order"]>(
+  const [order] = useParam<KeySearch["order"]>(
     "order",
     "created",
     keyOrders.map(([value]) => value),
   );
-  const [pageText] = useParam("page", "1");
-  const page = /^[1-9]\d{0,5}$/.test(pageText) ? Number(pageText) : 1;
+  const [page, toPage] = usePageNumber();
   const query = { search: useDeferredValue(search.trim().slice(0, 254)), state, order };
   const keys = useAllKeys(query, page);
   const mayChange = useMayChange();
-  const toPage = (next: number) => setParams({ page: next === 1 ? "" : String(next) });
   return (
     <>
       <PageHead
@@ -53,20 +51,14 @@ export default function AllKeysPage() {
             aria-label="State"
             options={keyStates}
             value={state}
-            onText={(next) => {
-              setState(next);
-              toPage(1);
-            }}
+            onText={(next) => setParams({ state: next === "active" ? "" : next, page: "" })}
           />
           <Select
             isSmall
             aria-label="Order"
             options={keyOrders}
             value={order}
-            onText={(next) => {
-              setOrder(next);
-              toPage(1);
-            }}
+            onText={(next) => setParams({ order: next === "created" ? "" : next, page: "" })}
           />
         </div>
         <Loaded state={keys} lines={8}>
@@ -100,7 +92,7 @@ const ownerColumns: readonly Column<OwnedKey>[] = [
     ),
   },
   {
-    name: "30 days",
+    name: "Spend, 30 days",
     className: "end",
     sort: ({ spend_30_days_usd }) => Number(spend_30_days_usd),
     cell: ({ id, spend_30_days_usd }) => (

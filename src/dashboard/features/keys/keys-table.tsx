@@ -52,7 +52,7 @@ export function KeysTable<Row extends Key>({
         fileName={scope === "own" ? "api-keys" : undefined}
         rowKey={({ id }) => id}
         columns={[
-          ...[...toColumns(keeps)].toSpliced(1, 0, ...(more as readonly Column<Key>[])),
+          ...withMore(toColumns(keeps), more as readonly Column<Key>[]),
           ...(mayChange
             ? [
                 toActions(
@@ -90,6 +90,12 @@ export function KeysTable<Row extends Key>({
 function useMayChangeKey(): (key: Key) => boolean {
   const { data: me } = useMe();
   return ({ created_by }) => me !== undefined && (me.team_role === "admin" || created_by === me.email);
+}
+
+/** Further columns take the room of those that say the least about a key of somebody else. */
+function withMore(columns: readonly Column<Key>[], more: readonly Column<Key>[]): readonly Column<Key>[] {
+  if (more.length === 0) return columns;
+  return columns.filter(({ name }) => name !== "Models" && name !== "Created").toSpliced(1, 0, ...more);
 }
 
 function toColumns(keeps: KeysTableProps<Key>["keeps"]): readonly Column<Key>[] {

@@ -30,7 +30,7 @@ export default function LivePage() {
                     icon="pulse"
                     title={complete ? "No calls in progress" : "No calls in progress in this process"}
                   >
-                    <p>Calls are listed here while they run, and afterwards on the overview of their account.</p>
+                    <p>Calls are listed here while they run, afterwards under Requests.</p>
                   </Empty>
                 }
               />
@@ -64,7 +64,7 @@ const columns: readonly Column<LiveCall>[] = [
   },
   { name: "Account", className: "break", cell: ({ email, account }) => email ?? account },
   {
-    name: "Route",
+    name: "Provider",
     cell: ({ elsewhere, route, attempts }) => (
       <>
         {elsewhere ? <span className="faint">in another process</span> : (route ?? "–")}

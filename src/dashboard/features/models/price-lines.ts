@@ -1,5 +1,5 @@
-import { type Meter, meterNames, meters } from "../../data/meters.ts";
 import type { Model } from "./api.ts";
+import { type Meter, meterNames, meters } from "./meters.ts";
 
 /** One line per meter, such as `$0.10 per M input tokens`. */
 export function priceLines(price: Model["price"]): { usd: string; unit: string }[] {

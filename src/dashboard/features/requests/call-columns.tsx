@@ -1,7 +1,7 @@
-import { amountsOf } from "../../data/meters.ts";
 import { formatAge, formatCount, formatMoment, formatMs } from "../../format.ts";
 import { Usd } from "../../kit/page.tsx";
 import type { Column } from "../../kit/table.tsx";
+import { amountsOf } from "../models/meters.ts";
 import type { LoggedRequest } from "./api.ts";
 
 /** What calls and requests have in common. */
@@ -28,7 +28,7 @@ export const callColumns: readonly Column<CallRow>[] = [
   { name: "First byte", className: "end wide-only", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
   { name: "Duration", className: "end wide-only", cell: ({ duration_ms }) => formatMs(duration_ms) },
   { name: "Cost", className: "end", cell: (call) => <CallCost call={call} /> },
-  { name: "Plugin", className: "wide-only", cell: ({ route }) => route ?? "–" },
+  { name: "Provider", className: "wide-only", cell: ({ route }) => route ?? "–" },
   {
     name: "Time",
     className: "end tight",

@@ -1,7 +1,6 @@
 import type { ReactNode } from "react";
 import { Link } from "wouter";
 import { useBaseUrl } from "../../data/api.ts";
-import { meterNames, meters } from "../../data/meters.ts";
 import { formatCount, formatMs, formatSecond } from "../../format.ts";
 import { LinkButton } from "../../kit/button.tsx";
 import { CopyButton } from "../../kit/copy.tsx";
@@ -11,6 +10,7 @@ import { Usd } from "../../kit/page.tsx";
 import { createSnippet } from "../connect/snippets.ts";
 import { maskKey } from "../keys/api.ts";
 import { callNames } from "../models/api.ts";
+import { meterNames, meters } from "../models/meters.ts";
 import { type RequestDetail, useRequest } from "./api.ts";
 import { CallCost, CallStatus } from "./call-columns.tsx";
 import { ContentPanel } from "./content-panel.tsx";
@@ -101,7 +101,7 @@ function Detail({
         </Fact>
         <Fact name="Tag">{tag && <LinkButton onClick={() => filterBy("tag", tag)}>{tag}</LinkButton>}</Fact>
         <Fact name="Client request ID">{detail.client_request_id}</Fact>
-        <Fact name="Plugin">{detail.route}</Fact>
+        <Fact name="Provider">{detail.route}</Fact>
         <Fact name="First byte">{detail.first_byte_ms !== null && formatMs(detail.first_byte_ms)}</Fact>
         <Fact name="Duration">{detail.duration_ms !== null && formatMs(detail.duration_ms)}</Fact>
         <Fact name="Finish reason">{detail.finish_reasons.join(", ") || null}</Fact>

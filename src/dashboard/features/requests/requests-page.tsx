@@ -24,7 +24,7 @@ export default function RequestsPage() {
     <>
       <PageHead
         title="Requests"
-        description={`Every request with ${isAdmin ? "an API key of this gateway" : "your API keys"}, also those that were refused.`}
+        description={`Every request ${isAdmin ? "to this gateway" : "with your API keys"}, refused ones included.`}
       >
         <Button look={isLive ? "primary" : ""} icon="pulse" aria-pressed={isLive} onClick={() => setLive(!isLive)}>
           Live

@@ -51,7 +51,9 @@ export function KeptRecords({
   const act = async () => toast(`Prompts and answers of ${formatCount(await remove())} requests deleted`);
   return (
     <div className="row row-apart">
-      <span className="soft">Kept of {records === 1 ? "1 request" : `${formatCount(records)} requests`}</span>
+      <span className="soft">
+        Content stored for {records === 1 ? "1 request" : `${formatCount(records)} requests`}
+      </span>
       {mayDelete && (
         <Button look="plain small bad" onClick={() => setAsking(true)}>
           Delete all…
@@ -70,5 +72,5 @@ function describeKept({ mode, account, keys, days }: ContentLog): string {
   const of =
     mode === "all" || account ? "your calls" : `the calls of ${keys.length === 1 ? "one key" : `${keys.length} keys`}`;
   const time = days === 1 ? "1 day" : `${days} days`;
-  return `The operator of this gateway keeps the prompts and answers of ${of}, redacted and encrypted, for ${time}. You find them in the request log. Administrators can read them; each look is recorded.`;
+  return `The operator of this gateway keeps the prompts and answers of ${of}, redacted and encrypted, for ${time}. You find them in the request log. Administrators can read them; every access is logged.`;
 }

@@ -8,7 +8,7 @@ export const groupNames = {
   account: "Account",
   key: "API key",
   model: "Model",
-  plugin: "Plugin",
+  plugin: "Provider",
   status: "Status",
   session: "Session",
   tag: "Tag",

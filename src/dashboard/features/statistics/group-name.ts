@@ -4,8 +4,8 @@ import { type GroupName, groupNames, type StatisticsGroup } from "./api.ts";
 const nameless: Readonly<Record<GroupName, string>> = {
   account: "No account",
   key: "No key",
-  model: "Refused before a model",
-  plugin: "No plugin answered",
+  model: "Refused before routing",
+  plugin: "Not sent to a provider",
   status: "Unknown",
   session: "No session",
   tag: "No tag",

@@ -13,8 +13,8 @@ const row = { ...plain, id: "speak-1", capability: "speech" as const, price, voi
 const bytes = (text: string) => new TextEncoder().encode(text);
 const order = { model: "speak-1", input: "Hello" };
 
-const gateway = (wav: unknown) =>
-  httpOf([createPlugin({ speech: async () => ({ wav }) as Speech }, { models: [row] })]);
+const gateway = (audio: unknown) =>
+  httpOf([createPlugin({ speech: async () => ({ audio }) as Speech }, { models: [row] })]);
 
 describe("POST /audio/speech", () => {
   test.each([
@@ -35,7 +35,7 @@ describe("POST /audio/speech", () => {
   ] as const)("answers %s as %s", async (response_format, mediaType, sent) => {
     const pcm = new Uint8Array(Buffer.from("samples!"));
     const wav = writeWav({ pcm, sampleRate: 16_000, channels: 1, bitsPerSample: 16 });
-    const speech = async () => ({ wav: response_format === "pcm" ? wav : bytes(sent) }) as Speech;
+    const speech = async () => ({ audio: response_format === "pcm" ? wav : bytes(sent) }) as Speech;
     const models = [{ ...row, voiceDefault: "tara", audioFormats: ["mp3" as const, "opus" as const] }];
     const { post } = httpOf([createPlugin({ speech }, { models })]);
     const response = await post("audio/speech", { ...order, voice: "alloy", response_format });
@@ -48,7 +48,7 @@ describe("POST /audio/speech", () => {
     const head = bytes("RIFF".padEnd(44));
     const speech = async ({ request }: { request: object }) => {
       asked.push(request);
-      return { wav: new FakeStream(head, bytes("data")) } as Speech;
+      return { audio: new FakeStream(head, bytes("data")) } as Speech;
     };
     const { post, ledger } = httpOf([createPlugin({ speech }, { models: [row] })]);
     const response = await post("audio/speech", { ...order, stream_format: "sse" });

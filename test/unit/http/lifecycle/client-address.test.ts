@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readClientAddress, toNetwork } from "../../../../src/http/lifecycle/client-address.ts";
+import { readClientAddress, toNetwork } from "../../../../src/http/lifecycle/http-call.ts";
 
 const read = readClientAddress(["127.0.0.0/8", "::1", "10.0.0.0/8", "fd00::/8", "192.0.2.7"]);
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readNamesOfBody, readSessionHeader, readTagHeader } from "../../../../src/http/lifecycle/client-names.ts";
+import { readNamesOfBody, readSessionHeader, readTagHeader } from "../../../../src/http/lifecycle/http-call.ts";
 import { httpOf } from "../support.ts";
 
 const id = "0199f2a4-55c0-7a91-9d1c-3b1a2f6f0d11";

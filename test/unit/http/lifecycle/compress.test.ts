@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
-import { chooseEncoding, jsonForPage } from "../../../../src/http/lifecycle/compress.ts";
+import { chooseEncoding, jsonForPage } from "../../../../src/http/lifecycle/headers.ts";
 
 const rows = Array.from({ length: 200 }, (_, place) => ({ model: `model-${place}`, requests: place }));
 const answer = (accepted: string | undefined, value: unknown = rows) => {

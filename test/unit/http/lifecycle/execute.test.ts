@@ -3,9 +3,8 @@ import { type ChatChunk, type ChatRequest, GatewayError } from "../../../../src/
 import type { HttpDeps } from "../../../../src/http/deps.ts";
 import { executeCall } from "../../../../src/http/lifecycle/execute.ts";
 import { HttpCall } from "../../../../src/http/lifecycle/http-call.ts";
-import { resolveModels } from "../../../../src/http/lifecycle/resolve-models.ts";
-import { CallMemory } from "../../../../src/http/memory/call-memory.ts";
-import { MemoryAccountant } from "../../../../src/http/memory/memory-accountant.ts";
+import { resolveModels } from "../../../../src/http/lifecycle/routes.ts";
+import { CallMemory, MemoryAccountant } from "../../../../src/http/memory/call-memory.ts";
 import { completionOf, Sink } from "../../kernel/streams.ts";
 import { createPlugin, newCall } from "../../kernel/support.ts";
 import { goodKey, helloPlugin, httpOf } from "../support.ts";

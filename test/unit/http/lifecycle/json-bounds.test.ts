@@ -8,7 +8,7 @@ import {
   otherCharsMax,
   stringWeight,
   valuesMax,
-} from "../../../../src/http/lifecycle/json-bounds.ts";
+} from "../../../../src/http/lifecycle/read-body.ts";
 import { anyJson, runs } from "../../../support/hostile.ts";
 
 const [deep, wide] = ["nested deeper than 200 levels", "more than 500000 values"];

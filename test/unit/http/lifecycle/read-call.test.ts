@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { nestingMax } from "../../../../src/http/lifecycle/json-bounds.ts";
-import { formBytesMax, jsonBytesMax } from "../../../../src/http/lifecycle/read-body.ts";
+import { formBytesMax, jsonBytesMax, nestingMax } from "../../../../src/http/lifecycle/read-body.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { goodKey, httpOf, messages } from "../support.ts";
 

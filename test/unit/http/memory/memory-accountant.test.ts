@@ -1,10 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../../../src/contract/index.ts";
-import {
-  MemoryAccountant,
-  type MemoryReservation,
-  ownerOfNetwork,
-} from "../../../../src/http/memory/memory-accountant.ts";
+import { MemoryAccountant, type MemoryReservation, ownerOfNetwork } from "../../../../src/http/memory/call-memory.ts";
 import { fetchImages } from "../../../../src/protocols/multimodal.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { randomBelow } from "../../../support/random.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { splitText } from "../../../../src/kernel/audio/split-text.ts";
+import { splitText } from "../../../../src/kernel/capabilities/speech.ts";
 
 test.each<[string, number, string[]]>([
   ["short", 5, ["short"]],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Model, type Speech, type SpeechRequest, UpstreamFault } from "../../../../src/contract/index.ts";
-import { splitText } from "../../../../src/kernel/audio/split-text.ts";
+import { splitText } from "../../../../src/kernel/capabilities/speech.ts";
 import { readWav } from "../../../../src/lib/wav.ts";
 import { writeWav } from "../../../../src/sdk/index.ts";
 import { fetchOf, refused, settled, silence } from "../fake-fetch.ts";
@@ -30,13 +30,13 @@ function wavBytes(sampleBytes: number): Bytes {
   return wav;
 }
 
-function ask(request: Partial<SpeechRequest> = {}, wav: unknown = bytes("RIFF...."), changes: Partial<Model> = {}) {
+function ask(request: Partial<SpeechRequest> = {}, audio: unknown = bytes("RIFF...."), changes: Partial<Model> = {}) {
   const asked: SpeechRequest[] = [];
   const plugin = createPlugin(
     {
       async speech(call) {
         asked.push(call.request);
-        return { wav } as Speech;
+        return { audio } as Speech;
       },
     },
     { models: [{ ...row, ...changes }] },
@@ -165,7 +165,7 @@ describe("speech", () => {
 
   test("takes any voice of a model whose voices are not known", async () => {
     const { voices: ___, voiceDefault: ____, ...bare } = row;
-    const bench = createBench([createPlugin({ speech: async () => ({ wav: bytes("RIFF") }) }, { models: [bare] })]);
+    const bench = createBench([createPlugin({ speech: async () => ({ audio: bytes("RIFF") }) }, { models: [bare] })]);
     const call = callOf("speech", { model: "speak-1", input: "a", voice: "any" }, { sink: new Sink() });
     await runCall(bench.kernel, call);
   });
@@ -245,7 +245,7 @@ describe("a text that is too long for the model", () => {
       if (index === failAt) throw new UpstreamFault("overloaded", "Busy");
       const pcm = new Uint8Array(Buffer.from(request.input.padEnd(12)));
       const wav = writeWav({ pcm, sampleRate: index === rateAt ? 8000 : 16_000, channels: 1, bitsPerSample: 16 });
-      return { wav: new FakeStream<Bytes>(wav.slice(0, 44), wav.slice(44)) } as unknown as Speech;
+      return { audio: new FakeStream<Bytes>(wav.slice(0, 44), wav.slice(44)) } as unknown as Speech;
     };
     const bench = createBench([createPlugin({ speech }, { models: [{ ...row, inputCharactersMax: 11 }] })]);
     const sink = new Sink<Bytes>();
@@ -289,7 +289,7 @@ describe("speech that is cut before its sound", () => {
     {
       async speech({ upstream, request }) {
         const { wav } = await upstream.json<{ wav: string }>("/speech", { input: request.input });
-        return { wav: new Uint8Array(Buffer.from(wav, "base64")) };
+        return { audio: new Uint8Array(Buffer.from(wav, "base64")) };
       },
     },
     { models: [row] },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatCompletion } from "../../../../src/contract/index.ts";
-import { createAnswerHead, normalizeCompletion, toFinishReason } from "../../../../src/kernel/normalize/completion.ts";
+import { createAnswerHead, normalizeCompletion, toFinishReason } from "../../../../src/kernel/normalize/answer.ts";
 
 const head = { id: "chatcmpl-1", created: 1_790_000_000, model: "chat-1" };
 const tidied = (raw: Record<string, unknown>) => normalizeCompletion(raw as unknown as ChatCompletion, head);

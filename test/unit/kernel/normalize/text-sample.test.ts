@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { TextSample } from "../../../../src/kernel/normalize/text-sample.ts";
-import { countTokens } from "../../../../src/kernel/normalize/tokenizer.ts";
+import { countTokens, TextSample } from "../../../../src/kernel/normalize/tokenizer.ts";
 
 test("a text that is not longer than what is counted is kept whole, however it comes", () => {
   const sample = new TextSample();

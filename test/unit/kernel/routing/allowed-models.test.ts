@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { expectAllowed, mayUse } from "../../../../src/kernel/routing/allowed-models.ts";
+import { expectAllowed, mayUse } from "../../../../src/kernel/routing/registry.ts";
 import { bench, listed, unavailable, withVirtual, works } from "../fallback-bench.ts";
 import { caller, chatCall, rejectionOf, runCall } from "../support.ts";
 

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { routeCircuitOptions } from "../../../../src/kernel/routing/build-registry.ts";
 import { KeyPool, PluginHealth, RouteCircuit } from "../../../../src/kernel/routing/health.ts";
-import { orderRoutes, type Route } from "../../../../src/kernel/routing/registry.ts";
+import { orderRoutes, type Route, routeCircuitOptions } from "../../../../src/kernel/routing/registry.ts";
 import { randomBelow } from "../../../support/random.ts";
 import { chatModel, createPlugin } from "../support.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Caller, Model } from "../../../../src/contract/index.ts";
-import { buildRegistry } from "../../../../src/kernel/routing/build-registry.ts";
+import { buildRegistry } from "../../../../src/kernel/routing/registry.ts";
 import { chatModel, createPlugin } from "../support.ts";
 
 const endsAt = Date.parse("2027-01-14");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ConnectionError } from "../../../../src/kernel/upstream/connection-error.ts";
+import { ConnectionError } from "../../../../src/kernel/upstream/http-client.ts";
 
 describe("a connection to a provider", () => {
   test.each([

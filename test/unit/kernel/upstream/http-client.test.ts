@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
-import { ConnectionError } from "../../../../src/kernel/upstream/connection-error.ts";
-import { createHeaders, type HttpClient } from "../../../../src/kernel/upstream/http-client.ts";
+import { ConnectionError, createHeaders, type HttpClient } from "../../../../src/kernel/upstream/http-client.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { answerOf, chunkedOf, type RawServer, startRaw } from "../../../support/raw-server.ts";
 import { until } from "../../../support/until.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readJson } from "../../../../src/http/lifecycle/read-body.ts";
-import { toJsonText } from "../../../../src/kernel/upstream/json-text.ts";
+import { toJsonText } from "../../../../src/lib/json.ts";
 import { anyJson, runs } from "../../../support/hostile.ts";
 import { httpOf } from "../../http/support.ts";
 

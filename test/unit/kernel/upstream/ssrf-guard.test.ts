@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { routeCircuitOptions } from "../../../../src/kernel/routing/build-registry.ts";
 import { KeyPool, PluginHealth, RouteCircuit } from "../../../../src/kernel/routing/health.ts";
 import type { Route } from "../../../../src/kernel/routing/registry.ts";
+import { routeCircuitOptions } from "../../../../src/kernel/routing/registry.ts";
 import { SsrfGuard } from "../../../../src/kernel/upstream/ssrf-guard.ts";
 import { chatModel, createPlugin } from "../support.ts";
 

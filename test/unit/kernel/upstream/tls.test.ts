@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { createServer, type TLSSocket } from "node:tls";
 import { openBunNetwork } from "../../../../src/kernel/upstream/bun-network.bun.ts";
-import { ConnectionError } from "../../../../src/kernel/upstream/connection-error.ts";
-import { createHeaders } from "../../../../src/kernel/upstream/http-client.ts";
+import { ConnectionError, createHeaders } from "../../../../src/kernel/upstream/http-client.ts";
 import { makeCertificates } from "../../../support/certificates.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { answerOf } from "../../../support/raw-server.ts";

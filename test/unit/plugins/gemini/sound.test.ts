@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { type Model, type SpeechRequest, type TranscriptionRequest, toBase64 } from "modelgate/plugin";
 import current from "../../../../plugins/gemini/catalogue.json" with { type: "json" };
 import gemini from "../../../../plugins/gemini/index.ts";
+import type { AnswerStream } from "../../../../src/contract/index.ts";
 import { readWav } from "../../../../src/lib/wav.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain, eventsOf, fakeCall } from "../../sdk/fake-call.ts";
@@ -32,7 +33,7 @@ describe("gemini's speech", () => {
     );
     const warn = (_: string, names: string | readonly string[] = []) => void ignored.push(...[names].flat());
     const speech = await gemini.handlers.speech?.({ ...call, warn });
-    const { items, error } = await drain(speech?.wav as AsyncIterable<Uint8Array<ArrayBuffer>>);
+    const { items, error } = await drain(speech?.audio as AnswerStream<Uint8Array<ArrayBuffer>>);
     return { asked, ignored, items, error, usage: speech?.readUsage?.() };
   };
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { applyFaults, readFaults } from "../../../../plugins/sandbox/faults.ts";
-import type { Speech } from "../../../../src/contract/index.ts";
+import type { AnswerStream, Speech } from "../../../../src/contract/index.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain } from "../../sdk/fake-call.ts";
 import { ask, askStream, box, boxCall } from "./sandbox-call.ts";
@@ -80,7 +80,7 @@ describe("a fault", () => {
   test("cuts speech", async () => {
     const call = boxCall("speech", { input: `[[fault:break=2]] ${"x".repeat(100)}` });
     const speech = (await box.handlers.speech?.(call)) as Speech;
-    const { items, error } = await drain(speech.wav as AsyncIterable<Uint8Array>);
+    const { items, error } = await drain(speech.audio as AnswerStream<Uint8Array<ArrayBuffer>>);
     expect(items).toHaveLength(2);
     expect(error).toMatchObject({ kind: "bad_response" });
   });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { inflateSync } from "node:zlib";
-import type { GeneratedImages, ImageStream, Model } from "../../../../src/contract/index.ts";
+import type { AnswerStream, GeneratedImages, ImageStream, Model } from "../../../../src/contract/index.ts";
 import { readWav, wavMs } from "../../../../src/lib/wav.ts";
 import { drain } from "../../sdk/fake-call.ts";
 import { box, boxCall } from "./sandbox-call.ts";
@@ -101,7 +101,7 @@ describe("an edited image", () => {
 describe("speech", () => {
   const speech = async (request: object, row: Partial<Model> = {}) => {
     const speech = await box.handlers.speech?.(boxCall("speech", { input: "x".repeat(50), ...request }, row));
-    const { items } = await drain(speech?.wav as AsyncIterable<Uint8Array>);
+    const { items } = await drain(speech?.audio as AnswerStream<Uint8Array<ArrayBuffer>>);
     return Uint8Array.from(items.flatMap((chunk) => [...chunk]));
   };
 

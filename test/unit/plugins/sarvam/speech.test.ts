@@ -131,7 +131,7 @@ describe("sarvam's sound", () => {
         { ...same, model: "famF-tts", input: text, voice: speaker },
         { json: JSON.parse(new TextDecoder().decode(body)) },
       );
-      const { pcm, sampleRate } = readWav((await speech(call)).wav as Uint8Array<ArrayBuffer>);
+      const { pcm, sampleRate } = readWav((await speech(call)).audio as Uint8Array<ArrayBuffer>);
       expect({ sampleRate, ms: (pcm.length / 2 / sampleRate) * 1000 }).toEqual({
         sampleRate: 24_000,
         ms: 50,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
 import type { ChatChunk, ChatCompletion } from "../../../../src/contract/index.ts";
-import { toChunks } from "../../../../src/kernel/normalize/completion.ts";
+import { toChunks } from "../../../../src/kernel/normalize/answer.ts";
 import { toNamedEvent } from "../../../../src/protocols/inbound.ts";
 import { type MessagesPlan, toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesStream } from "../../../../src/protocols/messages/inbound-stream.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type ServerEvent, UpstreamFault } from "modelgate/plugin";
-import { StreamNormalizer } from "../../../../src/kernel/normalize/stream.ts";
+import { StreamNormalizer } from "../../../../src/kernel/normalize/answer.ts";
 import { UsageMeter } from "../../../../src/kernel/normalize/usage.ts";
 import { toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesStream } from "../../../../src/protocols/messages/inbound-stream.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { UpstreamFault } from "../../../../src/contract/index.ts";
 import { OpenaiStream } from "../../../../src/protocols/openai/chat.ts";
-import type { ChatOptions } from "../../../../src/protocols/openai/options.ts";
+import type { ChatOptions } from "../../../../src/protocols/openai/request.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
 
 const chunk = (delta: object, finish: string | null = null, rest: object = {}) =>

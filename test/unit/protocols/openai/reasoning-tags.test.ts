@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { ReasoningTagSplitter, splitReasoningTags } from "../../../../src/protocols/openai/reasoning-tags.ts";
+import { ReasoningTagSplitter, splitReasoningTags } from "../../../../src/protocols/openai/chat.ts";
 
 describe("splitThink", () => {
   test.each([

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { AnswerStream } from "../../../../src/contract/index.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain, eventsOf, fakeCall, piecesOf, plainModel } from "../../sdk/fake-call.ts";
@@ -22,7 +23,7 @@ describe("speak", () => {
       path: "/audio/speech",
       body: { model: "acme-one", input: "Hi", speed: 1, voice: "autumn", response_format: "wav" },
     });
-    const { items } = await drain(speech?.wav as AsyncIterable<Uint8Array>);
+    const { items } = await drain(speech?.audio as AnswerStream<Uint8Array<ArrayBuffer>>);
     expect(items.map((chunk) => new TextDecoder().decode(chunk))).toEqual(["RIFF", "rest"]);
   });
 
@@ -59,7 +60,7 @@ describe("speak", () => {
     const speech = await openai({ speech: {} }).speech?.(call);
     expect(asked[0]).toMatchObject({ method: "events", body: { stream_format: "sse", response_format: "wav" } });
     expect(speech?.readUsage?.()).toBeUndefined();
-    const { items } = await drain(speech?.wav as AsyncIterable<Uint8Array>);
+    const { items } = await drain(speech?.audio as AnswerStream<Uint8Array<ArrayBuffer>>);
     expect(items.map((chunk) => new TextDecoder().decode(chunk))).toEqual(["RIFF", "rest"]);
     expect(speech?.readUsage?.()).toEqual(usage);
   });
@@ -70,7 +71,7 @@ describe("speak", () => {
   ])("refuses events that %s", async (_, list, words) => {
     const { call } = fakeCall(request, { events: events(...list) }, model);
     const speech = await openai({ speech: {} }).speech?.(call);
-    const { error } = await drain(speech?.wav as AsyncIterable<Uint8Array>);
+    const { error } = await drain(speech?.audio as AnswerStream<Uint8Array<ArrayBuffer>>);
     expect((error as Error).message).toContain(words);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { TranscriptionRequest } from "../../../../src/contract/index.ts";
-import type { TranscriptionOptions } from "../../../../src/protocols/openai/options.ts";
+import type { TranscriptionOptions } from "../../../../src/protocols/openai/request.ts";
 import { toTranscript } from "../../../../src/protocols/openai/transcription.ts";
 import { openai } from "../../../../src/sdk/openai.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";

@@ -1,9 +1,9 @@
 import { type NamedEvent, toEvent, toNamedEvent } from "../../protocols/inbound.ts";
 import type { HttpDeps } from "../deps.ts";
-import { toGatewayError } from "../errors.ts";
-import type { HttpCall } from "../lifecycle/http-call.ts";
-import { callHeaders } from "../lifecycle/respond.ts";
-import { SseStream } from "./stream.bun.ts";
+import { SseStream } from "../sse/stream.bun.ts";
+import { toGatewayError } from "./errors.ts";
+import type { HttpCall } from "./http-call.ts";
+import { callHeaders } from "./respond.ts";
 
 /**
  * Answers with server-sent events: what is written to the sink, then the text that the answer resolves with, once the

@@ -1,15 +1,146 @@
 import {
   type ChatChunk,
+  type ChatCompletion,
+  type ChatRequest,
   type ChatUsage,
   type ChunkChoice,
+  type FinishReason,
+  finishReasons,
+  GatewayError,
+  type ProviderPlugin,
+  randomText,
+  type ToolCall,
   type ToolCallDelta,
   toMeters,
   UpstreamFault,
 } from "../../contract/index.ts";
-import { type AnswerHead, makeToolCallId, normalizeLogprobs, toFinishReason } from "./completion.ts";
-import { countSound } from "./sound.ts";
-import { getCallTexts } from "./tool-call.ts";
+import { isRecord } from "../../lib/json.ts";
+import { countSound, getSound } from "./sound.ts";
 import type { ChoiceOutput, UsageMeter } from "./usage.ts";
+
+/** A tool call as it may come from outside: of a function, or of a custom tool. */
+export interface AnyToolCall {
+  type?: unknown;
+  function?: { name?: string; arguments?: string };
+  custom?: { name?: string; input?: string };
+}
+
+/** The name and the text of a tool call, or of a piece of one. */
+function getCallTexts(call: ToolCall | AnyToolCall): (string | undefined)[] {
+  const { function: called, custom }: AnyToolCall = call;
+  return isRecord(custom) ? [custom.name, custom.input] : [called?.name, called?.arguments];
+}
+
+/** @throws {GatewayError} `invalid_request` for a custom tool, or a call of one, where not every plugin takes them. */
+export function checkCustomTools(request: ChatRequest, routes: readonly { plugin: ProviderPlugin }[]): void {
+  if (routes.every(({ plugin }) => plugin.takes?.includes("customTools"))) return;
+  const { tools, tool_choice: choice, messages } = request;
+  if (typeof choice === "object") refuseCustom(choice, "tool_choice");
+  for (const [index, tool] of Object.entries(tools ?? [])) refuseCustom(tool, `tools[${index}]`);
+  for (const [index, { tool_calls: calls }] of messages.entries()) {
+    for (const [position, call] of (calls ?? []).entries())
+      refuseCustom(call, `messages[${index}].tool_calls[${position}]`);
+  }
+}
+
+function refuseCustom(member: object | null, place: string): void {
+  if ((member as AnyToolCall | null)?.type !== "custom") return;
+  const sentence = `${place}.type is "custom", but this model takes only function tools; use one with a string property`;
+  throw new GatewayError("invalid_request", sentence, { param: `${place}.type` });
+}
+
+/** What every chunk of an answer carries. */
+export interface AnswerHead {
+  /** `chatcmpl-…` */
+  id: string;
+  /** Seconds since 1970. */
+  created: number;
+  /** The public model id. */
+  model: string;
+}
+
+/** The head of a call's answer. Its id is the call's with another prefix. */
+export function createAnswerHead(callId: string, model: string, nowMs: number): AnswerHead {
+  return { id: `chatcmpl-${callId.slice(4)}`, created: Math.floor(nowMs / 1000), model };
+}
+
+/**
+ * Brings a provider's completion into the shape clients expect: our id and model name, `refusal` and `logprobs` always
+ * present, ids on tool calls, one of OpenAI's finish reasons. Changes the object itself.
+ */
+export function normalizeCompletion(raw: ChatCompletion, head: AnswerHead): ChatCompletion {
+  const completion = raw as ChatCompletion & { system_fingerprint?: unknown };
+  completion.id = head.id;
+  completion.object = "chat.completion";
+  completion.created = Number.isSafeInteger(raw.created) && raw.created > 0 ? raw.created : head.created;
+  completion.model = head.model;
+  if (typeof completion.system_fingerprint !== "string") delete completion.system_fingerprint;
+  for (let index = 0; index < raw.choices.length; index++) {
+    normalizeChoice(raw.choices[index] as ChatCompletion["choices"][number] & { logprobs?: unknown }, index);
+  }
+  return completion;
+}
+
+function normalizeChoice(choice: ChatCompletion["choices"][number] & { logprobs?: unknown }, index: number): void {
+  const { message } = choice;
+  choice.index = index;
+  choice.logprobs = normalizeLogprobs(choice.logprobs);
+  message.role = "assistant";
+  message.content ??= null;
+  message.refusal ??= null;
+  if (message.tool_calls === undefined || message.tool_calls === null || message.tool_calls.length === 0) {
+    delete message.tool_calls;
+  } else {
+    for (const call of message.tool_calls) normalizeToolCall(call);
+  }
+  choice.finish_reason = toFinishReason(choice.finish_reason, message.tool_calls !== undefined);
+}
+
+function normalizeToolCall(call: ToolCall): void {
+  call.id ||= makeToolCallId();
+  if (!("custom" in call)) call.type = "function";
+}
+
+/** An id for a tool call without one. */
+function makeToolCallId(): string {
+  return `call_${randomText(24)}`;
+}
+
+/** One of OpenAI's finish reasons. An answer with tool calls that "stopped" did so for them. */
+export function toFinishReason(reason: string | null | undefined, hasToolCalls: boolean): FinishReason {
+  if (hasToolCalls && (reason === "stop" || reason === null || reason === undefined)) return "tool_calls";
+  return finishReasons.includes(reason as FinishReason) ? (reason as FinishReason) : "stop";
+}
+
+/** OpenAI's shape has both lists of log probabilities; providers leave out the one of refusals. */
+function normalizeLogprobs(logprobs: unknown): unknown {
+  if (typeof logprobs !== "object" || logprobs === null) return null;
+  return { content: null, refusal: null, ...logprobs };
+}
+
+/** All text of a completion. */
+export function collectText(completion: Pick<ChatCompletion, "choices">): string {
+  let text = "";
+  for (const { message } of completion.choices) {
+    const parts: unknown[] = [message.content, message.reasoning_content, message.refusal];
+    parts.push(getSound(message)?.transcript);
+    for (const call of message.tool_calls ?? []) parts.push(...getCallTexts(call));
+    for (const part of parts) if (part) text += typeof part === "string" ? part : JSON.stringify(part);
+  }
+  return text;
+}
+
+/** A completion as the chunks of a stream, for providers that do not stream it. */
+export function toChunks(completion: ChatCompletion): ChatChunk[] {
+  const begun = completion.choices.map(
+    ({ message: { role: _, ...delta } }, index) => ({ index, delta }) as ChunkChoice,
+  );
+  const ended = completion.choices.map(({ finish_reason }, index): ChunkChoice => {
+    return { index, delta: {}, finish_reason: finish_reason ?? "stop" };
+  });
+  const usage = completion.usage ? [{ choices: [], usage: completion.usage }] : [];
+  return [{ choices: begun }, { choices: ended }, ...usage];
+}
 
 /** More characters than any answer has. They are held in memory until they are counted. */
 const charactersMax = 64 * 1024 * 1024;
@@ -192,7 +323,7 @@ export class StreamNormalizer {
     }
     delta.tool_calls = delta.tool_calls.map((call, position) => {
       for (const text of getCallTexts(call)) this.#onText(text, state);
-      return normalizeToolCall(call, position, state);
+      return normalizeToolCallDelta(call, position, state);
     });
   }
 }
@@ -207,7 +338,7 @@ function isEmpty({ delta, logprobs, finish_reason }: ChunkChoice): boolean {
   return !finish_reason && logprobs === null && delta.role === undefined && !hasSubstance(delta);
 }
 
-function normalizeToolCall(call: ToolCallDelta, position: number, state: ChoiceState): ToolCallDelta {
+function normalizeToolCallDelta(call: ToolCallDelta, position: number, state: ChoiceState): ToolCallDelta {
   const providerIndex = call.index === undefined ? position : call.index;
   const known = findIndex(call, providerIndex, state);
   const [name, text] = getCallTexts(call).map((part) => (typeof part === "string" ? part : "")) as [string, string];

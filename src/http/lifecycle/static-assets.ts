@@ -1,21 +1,8 @@
 import { createHash } from "node:crypto";
 import { Elysia } from "elysia";
 import { GatewayError } from "../../contract/index.ts";
-import { chooseEncoding } from "../lifecycle/compress.ts";
-import { pageHeaders } from "../lifecycle/security-headers.ts";
-
-/** A file of the dashboard in each encoding. */
-export interface StaticAsset {
-  readonly mediaType: string;
-  readonly plain: Uint8Array<ArrayBuffer>;
-  readonly gzip: Uint8Array<ArrayBuffer>;
-  readonly br: Uint8Array<ArrayBuffer>;
-}
-
-/** The dashboard as files, by path; `/index.html` is the page. */
-export interface StaticAssets {
-  find(path: string): Promise<StaticAsset | undefined>;
-}
+import type { StaticAssets } from "../deps.ts";
+import { chooseEncoding, pageHeaders } from "./headers.ts";
 
 /** The paths of the dashboard, a single-page application. */
 export const pagePaths = [

@@ -1,36 +1,39 @@
 import type { ChatChunk } from "./chat.ts";
 
 /**
- * A streamed answer of a chat handler: the provider's events, and their translation. The kernel reads the events and writes
- * the chunks; `push` and `end` only translate, and wait for nothing.
+ * A streamed answer of a handler: the provider's events (or bytes), and their translation. The kernel reads the events and writes
+ * the pieces; `push` and `end` only translate, and wait for nothing.
  *
  * @example
  * const stream = fromIterable([{ choices: [{ index: 0, delta: { content: "Hi" } }] }]);
  * [...stream.events].flatMap((event) => stream.push(event)).length; // => 1
  */
-export interface ChatStream<Event = unknown> {
-  /** What the provider sends, in order: what `upstream.events` resolves with, or an iterable of your own. */
+export interface AnswerStream<Piece, Event = unknown> {
+  /** What the provider sends, in order: what `upstream.events` or `upstream.bytes` gives, or an iterable of your own. */
   readonly events: AsyncIterable<Event> | Iterable<Event>;
   /**
-   * The chunks that an event comes to, often one.
+   * The pieces that an event comes to, often one.
    *
    * @throws {UpstreamFault} When the event is an error, or cannot be read. What was returned before is sent all the same.
    */
-  push(event: Event): readonly ChatChunk[];
+  push(event: Event): readonly Piece[];
   /**
-   * The chunks that are left. Called once, when the events have ended or the answer is complete.
+   * The pieces that are left. Called once, when the events have ended or the answer is complete.
    *
    * @throws {UpstreamFault} `bad_response` when the events ended before the answer did.
    */
-  end(): readonly ChatChunk[];
+  end(): readonly Piece[];
   /** Whether the answer is complete, so that no more events are needed. Absent: their end is its end. */
   readonly isComplete?: boolean;
-  /** The chunks that are left of an answer that broke off, such as one with the usage that is known so far. */
-  breakOff?(): readonly ChatChunk[];
+  /** The pieces that are left of an answer that broke off, such as one with the usage that is known so far. */
+  breakOff?(): readonly Piece[];
 }
 
+/** A streamed answer of a chat handler. */
+export type ChatStream<Event = unknown> = AnswerStream<ChatChunk, Event>;
+
 /**
- * The stream of a handler that makes chunks by itself, such as a generator.
+ * The stream of a handler that makes its pieces by itself, such as a generator.
  *
  * @example
  * async function* toChunks() {
@@ -38,8 +41,10 @@ export interface ChatStream<Event = unknown> {
  * }
  * Object.keys(fromIterable(toChunks())); // => ["events", "push", "end"]
  */
-export function fromIterable<Chunks extends AsyncIterable<ChatChunk> | Iterable<ChatChunk>>(chunks: Chunks) {
-  return { events: chunks, push: (chunk: ChatChunk): ChatChunk[] => [chunk], end: (): ChatChunk[] => [] };
+export function fromIterable<Piece, Pieces extends AsyncIterable<Piece> | Iterable<Piece>>(
+  pieces: Pieces & (AsyncIterable<Piece> | Iterable<Piece>),
+) {
+  return { events: pieces, push: (piece: Piece): Piece[] => [piece], end: (): Piece[] => [] };
 }
 
 /** The same stream with its chunks changed; a chunk for which `change` returns `undefined` is left out. */

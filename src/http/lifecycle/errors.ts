@@ -1,17 +1,15 @@
 import type { ValidationError } from "elysia";
-import { GatewayError, isOfOperator, type LimitState, makeCallId } from "../contract/index.ts";
-import type { Log } from "../kernel/index.ts";
-import { toOpenaiError } from "../protocols/inbound.ts";
-import { invalidHost } from "./dashboard-api/origin.ts";
-import { notFoundPage } from "./dashboard-api/static-assets.ts";
-import type { HttpDeps } from "./deps.ts";
-import { readClientRequestId } from "./lifecycle/client-names.ts";
-import { exposeResponse } from "./lifecycle/cors.ts";
-import type { ClientFormat, HttpCall } from "./lifecycle/http-call.ts";
-import { recordRefusal } from "./lifecycle/record.ts";
-import { limitHeaders } from "./lifecycle/respond.ts";
-import { dataHeaders, type ResponseHeaders } from "./lifecycle/security-headers.ts";
-import { toQueryError } from "./lifecycle/validate.ts";
+import { GatewayError, isOfOperator, type LimitState, makeCallId } from "../../contract/index.ts";
+import type { Log } from "../../kernel/index.ts";
+import { toOpenaiError } from "../../protocols/inbound.ts";
+import type { HttpDeps } from "../deps.ts";
+import { recordRefusal } from "./execute.ts";
+import { dataHeaders, exposeResponse, type ResponseHeaders } from "./headers.ts";
+import { type ClientFormat, type HttpCall, readClientRequestId } from "./http-call.ts";
+import { invalidHost } from "./origin.ts";
+import { limitHeaders } from "./respond.ts";
+import { notFoundPage } from "./static-assets.ts";
+import { toQueryError } from "./validate.ts";
 
 /** The error that the caller sees. An unexpected one is logged in full and not shown. */
 export function toGatewayError(error: unknown, log: Log): GatewayError {

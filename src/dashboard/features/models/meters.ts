@@ -1,5 +1,5 @@
-import type { Model } from "../features/models/api.ts";
-import type { LoggedRequest } from "../features/requests/api.ts";
+import type { LoggedRequest } from "../requests/api.ts";
+import type { Model } from "./api.ts";
 
 type Price = NonNullable<Model["price"]>;
 
