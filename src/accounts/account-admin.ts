@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { type Selectable, sql } from "kysely";
-import { GatewayError, isAmount } from "../contract/index.ts";
+import { type AccountBudget, GatewayError, isAmount } from "../contract/index.ts";
 import { type Database, isConstraintError, type Role, type Store, type TransactionScope } from "../db/index.ts";
 import { readModelList } from "./key-fields.ts";
 import { unknownAccount } from "./lock-account.ts";
@@ -18,6 +18,8 @@ export interface Account {
   tokensPerMinute: number | undefined;
   /** Ids of the models that it may use with all of its keys; absent: all. */
   allowedModels: string[] | undefined;
+  /** What all of its keys may spend together in a period; absent: no bound but the wallet. */
+  budget: AccountBudget | undefined;
   /** Milliseconds since 1970, like all times here. */
   createdAt: number;
   /** When the account was disabled with its keys and users; absent when it is enabled. */
@@ -83,10 +85,25 @@ const emailForm = /^[^\s\p{C}@<>()[\]\\,;:"]+@[^\s\p{C}@<>()[\]\\,;:"]+$/u;
  * @throws {GatewayError} `invalid_request`
  */
 export function parseEmail(text: string): string {
-  const email = text.trim().toLowerCase();
-  if (email.length <= emailLengthMax && emailForm.test(email) && !/[@.]invalid\.?$/.test(email)) return email;
+  const email = parseTeamAddress(text);
+  if (!/[@.]invalid\.?$/.test(email)) return email;
+  throw invalidAddress(email);
+}
+
+/**
+ * The address of a team in lower case, by which programs find it: as {@link parseEmail}, and also one that ends in `.invalid`.
+ *
+ * @throws {GatewayError} `invalid_request`
+ */
+export function parseTeamAddress(text: string): string {
+  const address = text.trim().toLowerCase();
+  if (address.length <= emailLengthMax && emailForm.test(address)) return address;
+  throw invalidAddress(text.slice(0, emailLengthMax));
+}
+
+function invalidAddress(text: string): GatewayError {
   const sentence = `E-mail ${text} is not a valid address: expected name@host`;
-  throw new GatewayError("invalid_request", sentence, { param: "email" });
+  return new GatewayError("invalid_request", sentence, { param: "email" });
 }
 
 /** @throws {GatewayError} `invalid_request` */
@@ -209,6 +226,29 @@ export async function findAccount({ db }: Store, idOrEmail: string): Promise<Acc
   return row === undefined ? undefined : toAccount(row);
 }
 
+/** Accounts as {@link findAccount} finds one, by what was asked for; unknown ones are left out. */
+export async function findAccounts(
+  { db }: Pick<Store, "db">,
+  idsOrEmails: readonly string[],
+): Promise<ReadonlyMap<string, Account>> {
+  if (idsOrEmails.length === 0) return new Map();
+  const toKey = (text: string) => (text.includes("@") ? text.trim().toLowerCase() : text);
+  const keys = [...new Set(idsOrEmails.map(toKey))];
+  const rows = await db
+    .selectFrom("accounts")
+    .selectAll()
+    .where((where) => where.or([where("email", "in", keys), where("id", "in", keys)]))
+    .execute();
+  const accounts = rows.map(toAccount);
+  const byKey = new Map(accounts.flatMap((account) => [[account.email, account] as const, [account.id, account]]));
+  return new Map(
+    idsOrEmails.flatMap((text) => {
+      const account = byKey.get(toKey(text));
+      return account === undefined ? [] : [[text, account] as const];
+    }),
+  );
+}
+
 /** @throws {GatewayError} `invalid_request` for an invalid number, `not_found` for an unknown account. */
 export async function setQuota(store: TransactionScope, accountId: string, tokens: number | undefined): Promise<void> {
   if (tokens !== undefined && !isAmount(tokens)) {
@@ -260,6 +300,10 @@ export function toAccount(row: Selectable<Database["accounts"]>): Account {
     requestsPerMinute: row.requests_per_minute ?? undefined,
     tokensPerMinute: row.tokens_per_minute ?? undefined,
     allowedModels: readModelList(row.allowed_models),
+    budget:
+      row.budget_nanodollars === null
+        ? undefined
+        : { limitNanodollars: row.budget_nanodollars, period: row.budget_period ?? "month" },
     createdAt: row.created_at,
     disabledAt: row.disabled_at ?? undefined,
   };

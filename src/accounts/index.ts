@@ -4,6 +4,9 @@ export {
   accountKinds,
   accountOrders,
   emailsOf,
+  findAccounts,
+  parseEmail,
+  parseTeamAddress,
   readRoles,
   searchAccounts,
 } from "./account-admin.ts";
@@ -25,6 +28,7 @@ export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation } from "./invitations.ts";
+export { checkKeyFields } from "./key-fields.ts";
 export {
   type ApiKey,
   type ForeignKey,
@@ -32,6 +36,7 @@ export {
   graceSecondsMax,
   importForeignKeys,
   keyOrders,
+  listUsableKeys,
   type NewKey,
   type OwnedKey,
   readKeyNames,
@@ -79,7 +84,7 @@ export {
 } from "./sessions.ts";
 export { createSignIn, type SignIn } from "./sign-in.ts";
 export { readAccountBudget, type SpentBudget } from "./teams/account-budget.ts";
-export { findTwoPeople, listPeople, type Person, type TeamActor } from "./teams/people.ts";
+export { findMembers, findTwoPeople, listPeople, type Member, type Person, type TeamActor } from "./teams/people.ts";
 export { listTeams, type Team } from "./teams/switch-account.ts";
 export { teamActions } from "./teams/team-actions.ts";
 export { listTeamInvitations, readTeamInvitation } from "./teams/team-invitations.ts";

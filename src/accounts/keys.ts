@@ -299,9 +299,7 @@ export async function listShownKeys(
   accountId: string,
 ): Promise<{ keys: ApiKey[]; hasMore: boolean }> {
   const ofAccount = () => keysQuery(store, now).where("keys.account_id", "=", accountId);
-  const usable = ofAccount()
-    .where("revoked_at", "is", null)
-    .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", now)]));
+  const usable = ofAccount().where(isUsable(now));
   const ended = ofAccount()
     .where((where) => where.or([where("revoked_at", "is not", null), where("expires_at", "<=", now)]))
     .clearOrderBy()
@@ -359,11 +357,7 @@ export async function listKeysPage(
 ): Promise<ApiKey[]> {
   const ofAccount = () => keysQuery(store, now).where("keys.account_id", "=", accountId);
   let query = ofAccount();
-  if (!includesEnded) {
-    query = query
-      .where("revoked_at", "is", null)
-      .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", now)]));
-  }
+  if (!includesEnded) query = query.where(isUsable(now));
   if (after !== undefined) {
     const last = toPageStart(await ofAccount().where("keys.id", "=", after).executeTakeFirst(), after);
     query = query.where(({ eb, refTuple, tuple }) =>
@@ -452,6 +446,24 @@ export async function listKeys(store: Store, now: number, accountId?: string): P
   const query = keysQuery(store, now);
   const rows = await (accountId === undefined ? query : query.where("keys.account_id", "=", accountId)).execute();
   return rows.map(toApiKey);
+}
+
+/** Usable keys with a secret, of these accounts or of all, oldest first. */
+export async function listUsableKeys(
+  store: Store,
+  now: number,
+  { accountIds, limit }: { accountIds?: readonly string[] | undefined; limit?: number | undefined },
+): Promise<ApiKey[]> {
+  if (accountIds?.length === 0) return [];
+  let query = keysQuery(store, now).where(isUsable(now)).where("keys.token_subject", "is", null);
+  if (accountIds !== undefined) query = query.where("keys.account_id", "in", accountIds);
+  if (limit !== undefined) query = query.limit(limit);
+  return (await query.execute()).map(toApiKey);
+}
+
+/** Whether a key is neither revoked nor expired. */
+function isUsable(now: number) {
+  return sql<boolean>`(keys.revoked_at is null and (keys.expires_at is null or keys.expires_at > ${now}))`;
 }
 
 function keysQuery({ db }: Store, now: number) {

@@ -3,12 +3,13 @@ import { type AccountBudget, formatUsd, GatewayError, isAmount } from "../contra
 import {
   type Database,
   inTransaction,
+  isConstraintError,
   type Role,
   type Store,
   type TeamRole,
   type TransactionScope,
 } from "../db/index.ts";
-import { accountRowOf, newAccountId, parseName } from "./account-admin.ts";
+import { accountRowOf, newAccountId, parseName, parseTeamAddress, takenEmail } from "./account-admin.ts";
 import { auditedActions, createAudited } from "./audit.ts";
 import type { AccountChanges } from "./change-account.ts";
 import { invite } from "./invitations.ts";
@@ -111,8 +112,14 @@ async function createEmpty(
     return (await auditedActions(createAudited(scope, now), now).createAccount(by, { email, name })).id;
   }
   const id = newAccountId();
-  const row = accountRowOf({ id, email: address ?? toAddress(name, id), name: parseName(name) }, now());
-  await scope.db.insertInto("accounts").values(row).execute();
+  const place = address === undefined ? toAddress(name, id) : parseTeamAddress(address);
+  const row = accountRowOf({ id, email: place, name: parseName(name) }, now());
+  try {
+    await scope.db.insertInto("accounts").values(row).execute();
+  } catch (error) {
+    if (!isConstraintError(error)) throw error;
+    throw takenEmail(row.email, error);
+  }
   const detail = { email: row.email };
   await recordAudit(scope, { accountId: by.accountId, action: "account.create", subject: id, detail }, now());
   return id;

@@ -57,6 +57,36 @@ export async function findTwoPeople({ db }: Pick<Store, "db">, accountId: string
   return rows.map((row) => row.account_id);
 }
 
+/** Somebody who works in an account that is not their own. */
+export interface Member {
+  /** The id of their own account. */
+  readonly personId: string;
+  readonly email: string;
+  readonly role: TeamRole;
+}
+
+/** The members of these accounts, or of all, by the account's id, in the order in which they joined. */
+export async function findMembers(
+  { db }: Pick<Store, "db">,
+  accountIds?: readonly string[],
+): Promise<ReadonlyMap<string, Member[]>> {
+  if (accountIds?.length === 0) return new Map();
+  let query = db
+    .selectFrom("memberships")
+    .innerJoin("users", "users.id", "memberships.user_id")
+    .innerJoin("accounts", "accounts.id", "users.account_id")
+    .select(["memberships.account_id", "memberships.role", "accounts.id", "accounts.email"]);
+  if (accountIds !== undefined) query = query.where("memberships.account_id", "in", accountIds);
+  const rows = await query.orderBy("memberships.joined_at").orderBy("accounts.id").execute();
+  const members = new Map<string, Member[]>();
+  for (const { account_id: accountId, id: personId, email, role } of rows) {
+    const list = members.get(accountId) ?? [];
+    list.push({ personId, email, role });
+    members.set(accountId, list);
+  }
+  return members;
+}
+
 /** Who changes a team: one of its admins, or an operator of the gateway. */
 export interface TeamActor extends Actor {
   readonly isOperator: boolean;

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
-  changeProject,
   commandLine,
   createProject,
   type ForeignKey,
@@ -188,7 +187,7 @@ export interface ImportResult {
  */
 export async function applyPlan(
   plan: ImportPlan,
-  { store, accounts: own, actions }: OpenedStore,
+  { store, accounts: own }: OpenedStore,
   { config, providers, now }: { config: Config; providers: Providers; now: number },
 ): Promise<ImportResult> {
   const notes: string[] = [];
@@ -201,12 +200,7 @@ export async function applyPlan(
     let id = known?.id;
     if (id === undefined) {
       created += 1;
-      if (email === undefined) {
-        id = await createProject(store, { by: commandLine, name, address, changes }, () => now);
-      } else {
-        id = (await actions.createAccount(commandLine, { email, name })).id;
-        await changeProject(store, { by: commandLine, accountId: id, changes }, () => now);
-      }
+      id = await createProject(store, { by: commandLine, name, email, address, changes }, () => now);
     }
     ids.set(ref, id);
     if (creditNanodollars === 0) continue;

@@ -4,6 +4,7 @@
  * planned first, entry by entry, so that a plan can be read before anything changes and a document that is in force changes nothing.
  * What the document does not name is left as it is: an account is archived, a key revoked and a provider removed by saying so.
  */
+import { isDeepStrictEqual } from "node:util";
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
@@ -13,21 +14,49 @@ import {
   type ApiKey,
   addToTeam,
   changeProject,
+  checkKeyFields,
   createProject,
-  findTwoPeople,
+  createServiceAccount,
+  emailsOf,
+  findAccounts,
+  findMembers,
+  findServiceAccounts,
   hasScope,
   listAccountsPage,
-  listPeople,
+  listServiceAccounts,
+  listUsableKeys,
   listUsersPage,
+  type Member,
+  parseEmail,
+  parseTeamAddress,
   parseTokenIssuers,
-  readAccountBudget,
   recordAudit,
+  type ServiceAccount,
   teamActions,
+  type User,
 } from "../../accounts/index.ts";
-import { gatewayOwner, readRules, ruleNames, writeRule } from "../../alerts/index.ts";
+import {
+  addMetricRule,
+  changeMetricRule,
+  deleteMetricRule,
+  gatewayOwner,
+  getRulesOf,
+  listMetricRules,
+  type MetricRule,
+  type RuleSetting,
+  readRules,
+  writeRule,
+} from "../../alerts/index.ts";
 import { formatUsd, GatewayError, quoteValue } from "../../contract/index.ts";
 import { responses } from "../api/openapi.ts";
-import { readThreshold, toRuleJson } from "../dashboard-api/alerts.ts";
+import {
+  type MetricRuleBody,
+  metricRuleFields,
+  readMetricRule,
+  readThreshold,
+  toMetricRuleJson,
+  toRuleJson,
+} from "../dashboard-api/alerts.ts";
 import { changeCatalogue, readCatalogueBody } from "../dashboard-api/catalogue.ts";
 import { Models } from "../dashboard-api/keys.ts";
 import { readBudget } from "../dashboard-api/read-fields.ts";
@@ -75,6 +104,7 @@ const KeyEntry = Type.Object(
     account: { ...Email, description: "The e-mail of its account, or the address of its team" },
     name: { ...Text(200), description: "By which a key is found where no id is given, or none has it" },
     status: Type.Optional(Type.Union([Type.Literal("active"), Type.Literal("revoked")])),
+    service_account: optional({ ...Text(200), description: "The name of the service account whose key it is" }),
     expires_at: optional(Type.Integer({ minimum: 1, maximum: 10_000_000_000, description: "Seconds since 1970" })),
     allowed_models: optional(Models),
     allowed_networks: optional(Type.Array(Text(50), { minItems: 1, maxItems: 100 })),
@@ -99,10 +129,28 @@ const ProviderEntry = Type.Object(
   },
   closed,
 );
+/** One of the gateway's rules, or one of the operator's own for a metric, which has a name and the fields after it. */
 const RuleEntry = Type.Object(
-  { rule: Text(60), enabled: Type.Boolean(), threshold: optional(Type.String({ maxLength: 30 })) },
+  {
+    rule: { ...Text(60), description: "`metric`: a rule of the operator's own" },
+    enabled: Type.Optional(Type.Boolean()),
+    threshold: optional(Type.String({ maxLength: 30 })),
+    id: Type.Optional(Text(100)),
+    name: Type.Optional({
+      ...metricRuleFields.name,
+      description: "By which a rule for a metric is found without its id",
+    }),
+    status: Type.Optional(Type.Union([Type.Literal("present"), Type.Literal("removed")])),
+    metric: Type.Optional(metricRuleFields.metric),
+    scope: Type.Optional(metricRuleFields.scope),
+    subject: metricRuleFields.subject,
+    comparison: Type.Optional(metricRuleFields.comparison),
+    minutes: Type.Optional(metricRuleFields.minutes),
+    min_calls: metricRuleFields.min_calls,
+  },
   closed,
 );
+type RuleEntry = Static<typeof RuleEntry>;
 
 /** Rows in one section of a document. */
 const entriesMax = 10_000;
@@ -180,6 +228,10 @@ interface Planning {
   readonly deps: HttpDeps;
   readonly admin: AdminKeyActor;
   readonly document: Document;
+  /** The accounts and teams that the document names, by the names that it has for them. */
+  readonly accounts: ReadonlyMap<string, Account>;
+  /** The ids that keys of the document have here, by the ids that it has for them. Those that are created come later. */
+  readonly keyIds: Map<string, string>;
 }
 
 /** The document of the gateway below /organization/config. */
@@ -211,14 +263,8 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const isDryRun = readFlag(parseUrl(request).searchParams, "dry_run");
-          const steps = await planDocument({ deps, admin, document: body });
-          const keys: CreatedKey[] = [];
-          if (!isDryRun) {
-            for (const step of steps) {
-              const created = await step.run();
-              if (created !== undefined) keys.push(created);
-            }
-          }
+          const steps = await planDocument(deps, admin, body);
+          const keys = isDryRun ? [] : await runSteps(deps, admin, steps);
           const changes = steps.map(({ run: _, ...change }) => change);
           return { object: "organization.config.plan" as const, dry_run: isDryRun, changes, keys };
         }),
@@ -229,7 +275,7 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
           description:
             "Sections and entries that are absent stay as they are. With `dry_run=true` nothing changes, and the answer is the " +
             "plan. Entries are written one after the other: when one is refused, those before it are in force, and the same " +
-            "document can be sent again.",
+            "document can be sent again; keys that were created until then are revoked, as nobody has their values.",
           parameters: parameters({
             dry_run: { description: "Only say what would change", schema: { type: "boolean", default: false } },
           }),
@@ -237,6 +283,22 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
         },
       },
     );
+}
+
+/** Runs the steps of a plan one after the other, and returns the keys that were created. */
+async function runSteps(deps: HttpDeps, admin: AdminKeyActor, steps: readonly Step[]): Promise<CreatedKey[]> {
+  const keys: CreatedKey[] = [];
+  try {
+    for (const step of steps) {
+      const created = await step.run();
+      if (created !== undefined) keys.push(created);
+    }
+  } catch (error) {
+    // Nobody would ever see their values.
+    for (const { id } of keys) await deps.accounts.revokeKey(id, admin.accountId);
+    throw error;
+  }
+  return keys;
 }
 
 /** The sections that a request asks for and its key may read. @throws {GatewayError} `invalid_request`, `forbidden` */
@@ -277,17 +339,18 @@ async function readDocument(deps: HttpDeps, wanted: readonly Section[]): Promise
 const readers: { readonly [S in Section]: (deps: HttpDeps) => Promise<Document[S]> | Document[S] } = {
   async accounts(deps) {
     const accounts = await listAll(deps);
-    const entries: Static<typeof AccountEntry>[] = [];
-    for (const account of accounts) entries.push(await toAccountEntry(deps, account));
-    return entries;
+    const members = await findMembers(deps.store);
+    return accounts.map((account) => toAccountEntry(account, members.get(account.id)));
   },
   async keys(deps) {
+    const { store, now } = deps;
     const emails = new Map((await listAll(deps)).map(({ id, email }) => [id, email]));
-    const keys = (await deps.accounts.listKeys()).filter((key) => isInForce(key, deps.now()));
+    const keys = await listUsableKeys(store, now(), { limit: entriesMax + 1 });
     expectFew("keys", keys.length);
+    const services = await findServicesOf(deps, keys);
     return keys.flatMap((key) => {
       const account = emails.get(key.accountId);
-      return account === undefined ? [] : [toKeyEntry(key, account)];
+      return account === undefined ? [] : [toKeyEntry(key, account, services)];
     });
   },
   providers: ({ providers }) =>
@@ -307,10 +370,18 @@ const readers: { readonly [S in Section]: (deps: HttpDeps) => Promise<Document[S
     const { virtual: _, ...files } = deps.catalogue.read().files;
     return files;
   },
-  virtual_models: (deps) => toVirtualRows(deps.catalogue.read().files.virtual),
+  virtual_models: (deps) => toRows(deps.catalogue.read().files.virtual),
   async alerts({ store }) {
-    const settings = (await readRules(store, [gatewayOwner])).get(gatewayOwner) ?? [];
-    return settings.map(toRuleJson).map(({ rule, enabled, threshold }) => ({ rule, enabled, threshold }));
+    const rules = (await readRules(store, [gatewayOwner])).get(gatewayOwner) ?? [];
+    const metricRules = await listMetricRules(store);
+    const emails = await emailsOf(
+      store,
+      metricRules.map(({ subject }) => subject),
+    );
+    return [
+      ...rules.map(toRuleJson).map(({ rule, enabled, threshold }) => ({ rule, enabled, threshold })),
+      ...metricRules.map((rule) => toMetricEntry(rule, emails)),
+    ];
   },
   jwt_issuers: async ({ tokenIssuers }) =>
     tokenIssuers.isFromEnvironment ? undefined : [...(await tokenIssuers.read())],
@@ -331,42 +402,46 @@ function expectFew(section: Section, count: number): void {
   );
 }
 
-async function toAccountEntry(deps: HttpDeps, account: Account): Promise<Static<typeof AccountEntry>> {
-  const { store, now } = deps;
-  const budget = await readAccountBudget(store, account.id, now());
-  const people = (await listPeople(store, account.id)).filter(({ isHolder }) => !isHolder);
-  const [holder] = await findTwoPeople(store, account.id);
-  const isTeam = people.length > 0 || (holder === undefined && account.email.endsWith("@teams.invalid"));
+function toAccountEntry(account: Account, members: readonly Member[] = []): Static<typeof AccountEntry> {
+  const { budget } = account;
   return {
     email: account.email,
-    kind: isTeam ? "team" : "account",
+    kind: members.length > 0 || account.email.endsWith(".invalid") ? "team" : "account",
     name: account.name ?? null,
     status: account.disabledAt === undefined ? "active" : "archived",
-    allowed_models: account.allowedModels === undefined ? null : [...account.allowedModels],
+    allowed_models: account.allowedModels ?? null,
     free_tokens_per_day: account.freeTokensPerDay ?? null,
     requests_per_minute: account.requestsPerMinute ?? null,
     tokens_per_minute: account.tokensPerMinute ?? null,
     budget_usd: budget === undefined ? null : formatUsd(budget.limitNanodollars),
     budget_period: budget?.period ?? null,
-    ...(people.length > 0 && { people: people.map(({ email, teamRole }) => ({ email, role: teamRole })) }),
+    ...(members.length > 0 && { people: members.map(({ email, role }) => ({ email, role })) }),
   };
 }
 
-/** Keys with a secret that can be used; those that stand for somebody's tokens come with the tokens. */
-function isInForce({ revokedAt, expiresAt, tokenSubject }: ApiKey, now: number): boolean {
-  return tokenSubject === undefined && revokedAt === undefined && !(expiresAt !== undefined && expiresAt <= now);
+function findServicesOf({ store }: HttpDeps, keys: readonly ApiKey[]): Promise<ReadonlyMap<string, ServiceAccount>> {
+  return findServiceAccounts(
+    store,
+    keys.flatMap(({ serviceAccountId }) => serviceAccountId ?? []),
+  );
 }
 
-function toKeyEntry(key: ApiKey, account: string): Static<typeof KeyEntry> {
+function toKeyEntry(
+  key: ApiKey,
+  account: string,
+  services: ReadonlyMap<string, ServiceAccount>,
+): Static<typeof KeyEntry> {
   const { budgetNanodollars, budgetPeriod, requestsPerMinute, tokensPerMinute, concurrentCalls } = key.bounds;
+  const service = key.serviceAccountId === undefined ? undefined : services.get(key.serviceAccountId);
   return {
     id: key.id,
     account,
     name: key.name,
     status: "active",
+    ...(service !== undefined && { service_account: service.name }),
     expires_at: key.expiresAt === undefined ? null : Math.floor(key.expiresAt / 1000),
-    allowed_models: key.allowedModels === undefined ? null : [...key.allowedModels],
-    allowed_networks: key.allowedNetworks === undefined ? null : [...key.allowedNetworks],
+    allowed_models: key.allowedModels ?? null,
+    allowed_networks: key.allowedNetworks ?? null,
     budget_usd: budgetNanodollars === undefined ? null : formatUsd(budgetNanodollars),
     budget_period: budgetNanodollars === undefined ? null : (budgetPeriod ?? "month"),
     requests_per_minute: requestsPerMinute ?? null,
@@ -375,18 +450,29 @@ function toKeyEntry(key: ApiKey, account: string): Static<typeof KeyEntry> {
   };
 }
 
-function toVirtualRows(file: unknown): unknown[] {
+/** The account of a rule is named by its e-mail, which it has on another gateway too. */
+function toMetricEntry(rule: MetricRule, emails: ReadonlyMap<string, string>): RuleEntry {
+  const { unit: _, subject, ...fields } = toMetricRuleJson(rule);
+  return { rule: "metric", ...fields, subject: emails.get(subject) ?? subject };
+}
+
+function toRows(file: unknown): unknown[] {
   const rows = Array.isArray(file) ? file : (file as { models?: unknown } | undefined)?.models;
   return Array.isArray(rows) ? rows : [];
 }
 
 /** What has to happen, in an order in which each entry finds what it names. @throws {GatewayError} */
-async function planDocument(planning: Planning): Promise<Step[]> {
-  const { document, admin } = planning;
+async function planDocument(deps: HttpDeps, admin: AdminKeyActor, document: Document): Promise<Step[]> {
   const present = sections.filter((section) => document[section] !== undefined);
   for (const section of present) {
     if (!hasScope(admin.key.scopes, areas[section], "write")) throw lacksScope(admin, section, "write");
   }
+  const names = [
+    ...(document.accounts ?? []).map(({ email }) => email),
+    ...(document.keys ?? []).map(({ account }) => account),
+  ];
+  const accounts = await findAccounts(deps.store, names);
+  const planning: Planning = { deps, admin, document, accounts, keyIds: new Map() };
   return [
     ...(await planProviders(planning)),
     ...planCatalogue(planning),
@@ -402,59 +488,86 @@ function diff(current: Readonly<Record<string, unknown>>, wanted: Readonly<Recor
   const fields: Change["fields"] = {};
   for (const [name, after] of Object.entries(wanted)) {
     const before = current[name] ?? null;
-    if (after !== undefined && JSON.stringify(before) !== JSON.stringify(after)) fields[name] = { before, after };
+    if (after !== undefined && !isDeepStrictEqual(before, after)) fields[name] = { before, after };
   }
   return fields;
 }
 
 /** @throws {GatewayError} `invalid_request` for an entry that is named twice. */
 function expectOnce(section: Section, names: readonly string[]): void {
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) throw invalid(section, `${section} has ${quoteValue(twice)} twice; leave one out`);
+  const seen = new Set<string>();
+  for (const name of names) {
+    if (seen.has(name)) throw invalid(section, `${section} has ${quoteValue(name)} twice; leave one out`);
+    seen.add(name);
+  }
 }
 
-/** An amount as it is written here, so that `5.00` is no change of `5`; without a budget there is no period. */
-function withBudget<Wanted extends { budget_usd?: string | null | undefined }>(
-  wanted: Wanted,
-  period: Static<typeof Period> | null | undefined,
-) {
-  const { budget_usd: usd } = wanted;
+interface Budget {
+  readonly budget_usd?: string | null | undefined;
+  readonly budget_period?: Static<typeof Period> | null | undefined;
+}
+
+/**
+ * A budget as it is written here, so that `5.00` is no change of `5`: a period that is not given stays, and without an amount there is
+ * none.
+ *
+ * @throws {GatewayError} `invalid_request`
+ */
+function toBudget({ budget_usd: usd, budget_period: period }: Budget, current: Budget): Budget {
+  if (usd === null) return { budget_usd: null, budget_period: null };
+  if (usd === undefined && (period === undefined || period === null)) return {};
+  const amount = usd === undefined ? current.budget_usd : formatUsd(readBudget(usd));
+  if (amount == null) throw invalid("budget_usd", "budget_period is given without budget_usd; send both");
+  return { budget_usd: amount, budget_period: period ?? current.budget_period ?? "month" };
+}
+
+/** Of an entry what differs, so that nothing is written that the plan does not have. A budget is an amount and a period. */
+function toBody<Wanted extends Budget>(wanted: Wanted, fields: Change["fields"]) {
+  const isBudget = "budget_usd" in fields || "budget_period" in fields;
+  const { budget_usd, budget_period, ...others } = wanted;
+  const changed = Object.fromEntries(Object.entries(others).filter(([name]) => name in fields));
   return {
-    ...wanted,
-    ...(typeof usd === "string" && { budget_usd: formatUsd(readBudget(usd)) }),
-    ...(period !== null && period !== undefined && { budget_period: period }),
+    ...(changed as Partial<Omit<Wanted, keyof Budget>>),
+    ...(isBudget && { budget_usd: budget_usd ?? null, ...(budget_period != null && { budget_period }) }),
   };
 }
 
-async function planAccounts({ deps, admin, document }: Planning): Promise<Step[]> {
-  const { store, now, accounts } = deps;
-  const entries = (document.accounts ?? []).map((entry) => ({ ...entry, email: entry.email.trim().toLowerCase() }));
+async function planAccounts(planning: Planning): Promise<Step[]> {
+  const { deps, admin, document, accounts } = planning;
+  const { store, now } = deps;
+  const entries = (document.accounts ?? []).map((entry) => {
+    const isNew = !accounts.has(entry.email);
+    const parse = !isNew ? toLower : entry.kind === "team" ? parseTeamAddress : parseEmail;
+    return { ...entry, account: accounts.get(entry.email), email: parse(entry.email) };
+  });
   expectOnce(
     "accounts",
     entries.map(({ email }) => email),
   );
+  const members = await findMembers(
+    store,
+    entries.flatMap(({ account }) => account?.id ?? []),
+  );
+  const users = await findUsersByEmail(
+    deps,
+    entries.flatMap(({ people = [] }) => people.map(({ email }) => toLower(email))),
+  );
   const steps: Step[] = [];
-  for (const { email, kind = "account", people = [], status, budget_period: period, ...wanted } of entries) {
-    const account = await accounts.find(email);
-    const current = account === undefined ? {} : await toAccountEntry(deps, account);
-    const withPeriod = withBudget(wanted, period);
-    const given = { ...withPeriod, ...(status !== undefined && { status }) };
-    const fields = diff(account === undefined ? { status: "active" } : current, given);
-    const changes = () => ({
-      ...readProjectChanges(withPeriod),
-      name: wanted.name,
-      isDisabled: fields.status === undefined ? undefined : status === "archived",
-    });
-    // What is wrong with an entry is found before the first one is written.
-    changes();
+  for (const { email, account, kind = "account", people = [], budget_usd, budget_period, ...others } of entries) {
+    const present = account === undefined ? [] : members.get(account.id);
+    const current = account === undefined ? undefined : toAccountEntry(account, present);
+    const wanted = { ...others, ...toBudget({ budget_usd, budget_period }, current ?? {}) };
+    const fields = diff(current ?? { status: "active" }, wanted);
+    const { name, status, ...body } = toBody(wanted, fields);
+    const isDisabled = status === undefined ? undefined : status === "archived";
+    const changes = { ...readProjectChanges(body), name, isDisabled };
     const common = { section: "accounts" as const, id: email };
     if (account === undefined) {
-      const name = wanted.name ?? email;
       const place = kind === "team" ? { address: email } : { email };
       steps.push({
         ...{ ...common, action: "create", fields },
         async run() {
-          await createProject(store, { by: admin, name, ...place, changes: changes() }, now);
+          await createProject(store, { by: admin, name: wanted.name ?? email, ...place, changes }, now);
           return undefined;
         },
       });
@@ -462,82 +575,88 @@ async function planAccounts({ deps, admin, document }: Planning): Promise<Step[]
       steps.push({
         ...{ ...common, action: "change", fields },
         async run() {
-          await changeProject(store, { by: admin, accountId: account.id, changes: changes() }, now);
+          await changeProject(store, { by: admin, accountId: account.id, changes }, now);
           return undefined;
         },
       });
     }
-    steps.push(...(await planPeople(deps, admin, { email, account, people })));
+    for (const { email: personEmail, role } of people) {
+      const person = users.get(toLower(personEmail));
+      if (person === undefined) {
+        throw invalid(
+          "accounts",
+          `${quoteValue(personEmail)} of ${email} does not sign in here yet; invite them first`,
+        );
+      }
+      const member = present?.find(({ personId }) => personId === person.id);
+      // Who holds an account works in it.
+      if (member?.role === role || person.id === account?.id) continue;
+      steps.push(planPerson(planning, { email, person, role, member }));
+    }
   }
   return steps;
 }
 
-async function planPeople(
-  deps: HttpDeps,
-  admin: AdminKeyActor,
-  {
-    email: team,
-    account,
-    people,
-  }: { email: string; account: Account | undefined; people: readonly { email: string; role: "admin" | "member" }[] },
-): Promise<Step[]> {
-  if (people.length === 0) return [];
-  const { store, now, accounts } = deps;
-  const present = account === undefined ? [] : await listPeople(store, account.id);
-  const users = await listUsersPage(store, { limit: people.length, emails: people.map(({ email }) => email) });
-  const findId = async () => ((await accounts.find(team)) as Account).id;
-  return people.flatMap(({ email, role }): Step[] => {
-    const person = users.find((user) => user.email === email.trim().toLowerCase());
-    if (person === undefined) {
-      throw invalid("accounts", `${quoteValue(email)} of ${team} does not sign in here yet; invite them first`);
-    }
-    const member = present.find(({ id }) => id === person.id);
-    if (member?.teamRole === role) return [];
-    const fields = { role: { before: member?.teamRole ?? null, after: role } };
-    const common = { section: "accounts" as const, id: `${team}: ${person.email}`, fields };
-    return [
-      {
-        ...common,
-        action: member === undefined ? "create" : "change",
-        async run() {
-          const accountId = await findId();
-          const change = { accountId, personId: person.id, role };
-          if (member === undefined) await addToTeam(store, { by: admin, ...change }, now);
-          else await teamActions(store, now).setRole({ ...admin, isOperator: true }, change);
-          return undefined;
-        },
-      },
-    ];
-  });
+const toLower = (text: string) => text.trim().toLowerCase();
+
+/** @throws {GatewayError} `invalid_request` for more people than a document may have. */
+async function findUsersByEmail({ store }: HttpDeps, emails: readonly string[]): Promise<ReadonlyMap<string, User>> {
+  const unique = [...new Set(emails)];
+  if (unique.length === 0) return new Map();
+  if (unique.length > entriesMax) throw invalid("accounts", `accounts have more than ${entriesMax} people`);
+  const users = await listUsersPage(store, { limit: unique.length, emails: unique });
+  return new Map(users.map((user) => [user.email, user]));
 }
 
-async function planKeys({ deps, admin, document }: Planning): Promise<Step[]> {
-  const { accounts, now } = deps;
+function planPerson(
+  { deps: { store, now, accounts }, admin }: Planning,
+  { email, person, role, member }: { email: string; person: User; role: Member["role"]; member: Member | undefined },
+): Step {
+  return {
+    section: "accounts",
+    id: `${email}: ${person.email}`,
+    action: member === undefined ? "create" : "change",
+    fields: { role: { before: member?.role ?? null, after: role } },
+    async run() {
+      const { id: accountId } = (await accounts.find(email)) as Account;
+      const change = { accountId, personId: person.id, role };
+      if (member === undefined) await addToTeam(store, { by: admin, ...change }, now);
+      else await teamActions(store, now).setRole({ ...admin, isOperator: true }, change);
+      return undefined;
+    },
+  };
+}
+
+async function planKeys({ deps, admin, document, accounts: known, keyIds }: Planning): Promise<Step[]> {
+  const { accounts, store, now } = deps;
   const entries = document.keys ?? [];
-  const created = new Set((document.accounts ?? []).map(({ email }) => email.trim().toLowerCase()));
+  const created = new Set((document.accounts ?? []).map(({ email }) => toLower(email)));
   expectOnce(
     "keys",
     entries.map(({ id, account, name }) => id ?? `${account}: ${name}`),
   );
+  const accountIds = [...new Set(entries.flatMap(({ account }) => known.get(account)?.id ?? []))];
+  const usable = entries.length === 0 ? [] : await listUsableKeys(store, now(), { accountIds });
+  const byAccount = Map.groupBy(usable, ({ accountId }) => accountId);
+  const services = await findServicesOf(deps, usable);
   const steps: Step[] = [];
-  for (const { id, account: email, status = "active", name, budget_period: period, ...wanted } of entries) {
-    const account = await accounts.find(email);
-    if (account === undefined && !created.has(email.trim().toLowerCase())) {
+  for (const { id, account: email, status = "active", name, budget_usd, budget_period, ...others } of entries) {
+    const account = known.get(email);
+    if (account === undefined && !created.has(toLower(email))) {
       throw invalid("keys", `The account ${quoteValue(email)} of the key ${quoteValue(name)} does not exist`);
     }
-    const known =
-      account === undefined ? [] : (await accounts.listKeys(account.id)).filter((key) => isInForce(key, now()));
-    const named = known.filter((key) => key.name === name);
-    const key = known.find((one) => one.id === id) ?? (named.length === 1 ? named[0] : undefined);
+    const present = account === undefined ? [] : (byAccount.get(account.id) ?? []);
+    const named = present.filter((key) => key.name === name);
+    const key = present.find((one) => one.id === id) ?? (named.length === 1 ? named[0] : undefined);
     if (key === undefined && named.length > 1) {
       throw invalid("keys", `${email} has ${named.length} keys called ${quoteValue(name)}; say which by its id`);
     }
-    const withPeriod = withBudget(wanted, period);
-    const label = `${email}: ${name}`;
+    if (id !== undefined && key !== undefined) keyIds.set(id, key.id);
+    const common = { section: "keys" as const, id: `${email}: ${name}` };
     if (status === "revoked") {
       if (key === undefined) continue;
       steps.push({
-        ...{ section: "keys", id: label, action: "remove", fields: {} },
+        ...{ ...common, action: "remove", fields: {} },
         async run() {
           await accounts.revokeKey(key.id, admin.accountId);
           return undefined;
@@ -545,23 +664,43 @@ async function planKeys({ deps, admin, document }: Planning): Promise<Step[]> {
       });
       continue;
     }
+    const current: Partial<ReturnType<typeof toKeyEntry>> = key === undefined ? {} : toKeyEntry(key, email, services);
+    const { service_account: service, ...wanted } = {
+      ...{ name, ...others },
+      ...toBudget({ budget_usd, budget_period }, current),
+    };
     if (key === undefined) {
-      const limits = readKeyLimits({ name, ...withPeriod }, now());
+      // A key that has ended since it was exported is not made again.
+      if (others.expires_at != null && others.expires_at * 1000 <= now()) continue;
+      const { name: _, ...fields } = diff({}, { ...wanted, service_account: service });
+      const limits = readKeyLimits(
+        toBody(wanted, { ...fields, name: { before: null, after: name } }) as { name: string },
+        now(),
+      );
+      checkKeyFields({ name, ...limits }, now());
       steps.push({
-        ...{ section: "keys", id: label, action: "create", fields: diff({}, withPeriod) },
+        ...{ ...common, action: "create", fields },
         async run() {
-          const owner = (await accounts.find(email)) as Account;
-          const made = await accounts.createKey({ accountId: owner.id, by: admin.accountId, name, ...limits });
+          const { id: accountId } = (await accounts.find(email)) as Account;
+          const serviceAccountId =
+            service == null ? undefined : await openServiceAccount(deps, admin, { accountId, name: service });
+          const made = await accounts.createKey({ accountId, by: admin.accountId, name, serviceAccountId, ...limits });
+          if (id !== undefined) keyIds.set(id, made.id);
           return { account: email, name, id: made.id, value: made.key };
         },
       });
       continue;
     }
-    const fields = diff(toKeyEntry(key, email), { name, ...withPeriod });
+    if (service !== undefined && service !== (current.service_account ?? null)) {
+      throw new GatewayError("conflict", `The key ${name} of ${email} stays with its service account; create another`, {
+        param: "keys",
+      });
+    }
+    const fields = diff(current, wanted);
     if (Object.keys(fields).length === 0) continue;
-    const changes = readKeyChanges({ name, ...withPeriod }, now());
+    const changes = readKeyChanges(toBody(wanted, fields), now());
     steps.push({
-      ...{ section: "keys", id: label, action: "change", fields },
+      ...{ ...common, action: "change", fields },
       async run() {
         await accounts.changeKey(key.id, changes, admin.accountId);
         return undefined;
@@ -569,6 +708,17 @@ async function planKeys({ deps, admin, document }: Planning): Promise<Step[]> {
     });
   }
   return steps;
+}
+
+/** The service account of this name, which is created when there is none. @returns Its id. */
+async function openServiceAccount(
+  { store, now }: HttpDeps,
+  admin: AdminKeyActor,
+  { accountId, name }: { accountId: string; name: string },
+): Promise<string> {
+  const present = await listServiceAccounts(store, accountId, { limit: entriesMax });
+  const found = present.find((one) => one.name === name);
+  return (found ?? (await createServiceAccount(store, { accountId, name, by: admin.accountId }, now()))).id;
 }
 
 async function planProviders({ deps, admin, document }: Planning): Promise<Step[]> {
@@ -595,7 +745,7 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
       continue;
     }
     const text = isThere ? row.manifest : undefined;
-    if (manifest !== undefined && text !== undefined && diffs(JSON.parse(text), manifest)) {
+    if (manifest !== undefined && text !== undefined && !isDeepStrictEqual(JSON.parse(text), manifest)) {
       const advice =
         "change its models in the section catalogue, or remove the provider and add it again with its keys";
       throw new GatewayError("conflict", `The manifest of ${name} is another one; ${advice}`, { param: "providers" });
@@ -617,6 +767,9 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
     });
   }
   if (sandbox !== undefined && sandbox !== settings.sandbox.setting) {
+    if (settings.sandbox.source === "environment") {
+      throw new GatewayError("conflict", "SANDBOX is set in the environment, which decides; unset it first");
+    }
     const fields = { sandbox: { before: settings.sandbox.setting, after: sandbox } };
     steps.push({
       ...{ section: "sandbox", id: "sandbox", action: "change", fields },
@@ -629,18 +782,14 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
   return steps;
 }
 
-function diffs(one: unknown, other: unknown): boolean {
-  return JSON.stringify(one) !== JSON.stringify(other);
-}
-
 /** The files are one document: what it does not have is removed. @throws {GatewayError} `invalid_request` */
 function planCatalogue({ deps, admin, document }: Planning): Step[] {
   const { catalogue, virtual_models: virtual } = document;
   if (catalogue === undefined && virtual === undefined) return [];
   const { files, revision } = deps.catalogue.read();
   const { virtual: virtualFile, ...others } = files;
-  const rows = virtual ?? toVirtualRows(virtualFile);
-  const isSameVirtual = virtual === undefined || !diffs(virtual, toVirtualRows(virtualFile));
+  const rows = virtual ?? toRows(virtualFile);
+  const isSameVirtual = virtual === undefined || isDeepStrictEqual(virtual, toRows(virtualFile));
   const kept = isSameVirtual ? virtualFile : rows.length === 0 ? undefined : { models: rows };
   const wanted = { ...(catalogue ?? others), ...(kept !== undefined && { virtual: kept }) };
   const change = changeCatalogue(deps, wanted);
@@ -665,30 +814,135 @@ function planCatalogue({ deps, admin, document }: Planning): Step[] {
   ];
 }
 
-async function planAlerts({ deps, admin, document }: Planning): Promise<Step[]> {
-  const { store, now } = deps;
+async function planAlerts(planning: Planning): Promise<Step[]> {
+  const { store } = planning.deps;
+  const entries = planning.document.alerts ?? [];
+  if (entries.length === 0) return [];
+  expectOnce(
+    "alerts",
+    entries.map(({ rule, id, name }) => (rule === "metric" ? `metric ${id ?? name}` : rule)),
+  );
   const settings = (await readRules(store, [gatewayOwner])).get(gatewayOwner) ?? [];
-  return (document.alerts ?? []).flatMap(({ rule: name, ...wanted }): Step[] => {
-    const rule = ruleNames.find((one) => one === name);
-    if (rule === undefined) {
-      throw invalid("alerts", `alerts has the rule ${quoteValue(name)}, expected one of ${ruleNames.join(", ")}`);
-    }
-    const threshold = readThreshold(rule, wanted.threshold ?? undefined);
-    const setting = settings.find((one) => one.rule === rule);
-    const fields = diff(setting === undefined ? {} : toRuleJson(setting), wanted);
-    if (Object.keys(fields).length === 0) return [];
-    return [
-      {
-        ...{ section: "alerts", id: rule, action: "change", fields },
-        async run() {
-          await writeRule(store, gatewayOwner, { rule, isEnabled: wanted.enabled, threshold });
-          const detail = { enabled: wanted.enabled, threshold: threshold ?? "" };
-          await recordAudit(store, { accountId: admin.accountId, action: "alert.rule", subject: rule, detail }, now());
-          return undefined;
-        },
+  const metricRules = await listMetricRules(store);
+  const steps: Step[] = [];
+  for (const entry of entries) {
+    const step =
+      entry.rule === "metric"
+        ? await planMetricRule(planning, entry, metricRules)
+        : planRule(planning, entry, settings);
+    if (step !== undefined) steps.push(step);
+  }
+  return steps;
+}
+
+/** One of the gateway's own rules. @throws {GatewayError} `invalid_request` */
+function planRule(
+  { deps: { store, now }, admin }: Planning,
+  { rule: name, enabled, threshold: text }: RuleEntry,
+  settings: readonly RuleSetting[],
+): Step | undefined {
+  const names = getRulesOf(gatewayOwner);
+  const rule = names.find((one) => one === name);
+  const setting = settings.find((one) => one.rule === rule);
+  if (rule === undefined || setting === undefined) {
+    const expected = ["metric", ...names].join(", ");
+    throw invalid("alerts", `alerts has the rule ${quoteValue(name)}, expected one of ${expected}`);
+  }
+  const threshold = text === undefined ? setting.threshold : readThreshold(rule, text ?? undefined);
+  const wanted = { rule, isEnabled: enabled ?? setting.isEnabled, threshold };
+  const fields = diff(toRuleJson(setting), toRuleJson(wanted));
+  if (Object.keys(fields).length === 0) return undefined;
+  return {
+    ...{ section: "alerts", id: rule, action: "change", fields },
+    async run() {
+      await writeRule(store, gatewayOwner, wanted);
+      const detail = { enabled: wanted.isEnabled, threshold: threshold ?? "" };
+      await recordAudit(store, { accountId: admin.accountId, action: "alert.rule", subject: rule, detail }, now());
+      return undefined;
+    },
+  };
+}
+
+/** A rule of the operator's own. @throws {GatewayError} `invalid_request` */
+async function planMetricRule(
+  planning: Planning,
+  { rule: _, id, status, ...given }: RuleEntry,
+  rules: readonly MetricRule[],
+): Promise<Step | undefined> {
+  const { deps, admin, keyIds } = planning;
+  const { store, now } = deps;
+  const named = rules.filter(({ name }) => name === given.name);
+  const present = rules.find((one) => one.id === id) ?? (named.length === 1 ? named[0] : undefined);
+  const label = quoteValue(given.name ?? id ?? "");
+  if (present === undefined && named.length > 1) {
+    throw invalid("alerts", `There are ${named.length} rules called ${label}; say which by its id`);
+  }
+  const record = (action: string, subject: string, detail: Record<string, string | boolean>) =>
+    recordAudit(store, { accountId: admin.accountId, action, subject, detail }, now());
+  if (status === "removed") {
+    if (present === undefined) return undefined;
+    return {
+      ...{ section: "alerts", id: present.name, action: "remove", fields: {} },
+      async run() {
+        await deleteMetricRule(store, present.id);
+        await record("alert.metric_rule_delete", present.id, {});
+        return undefined;
       },
-    ];
-  });
+    };
+  }
+  const current = present && toMetricRuleJson(present);
+  const whole = { ...current, ...given };
+  const missing = (["name", "metric", "scope", "comparison", "threshold", "minutes"] as const).find(
+    (field) => whole[field] == null,
+  );
+  if (missing !== undefined) throw invalid("alerts", `The rule ${label} for a metric has no ${missing}`);
+  const { subject = "", ...body } = whole as MetricRuleBody;
+  // An entry of the same document may be what the rule is about.
+  const isComing = body.scope !== "gateway" && !keyIds.has(subject) && isNamed(planning, body.scope, subject);
+  const read = () => readMetricRule(deps, { ...body, subject: keyIds.get(subject) ?? subject });
+  const wanted = isComing
+    ? { ...(await readMetricRule(deps, { ...body, scope: "gateway" })), scope: body.scope, subject }
+    : await read();
+  const { id: ownId, unit, ...shown } = toMetricRuleJson({ ...wanted, id: present?.id ?? "" });
+  const fields = diff(current ?? {}, shown);
+  if (Object.keys(fields).length === 0) return undefined;
+  return {
+    ...{ section: "alerts", id: shown.name, action: present === undefined ? "create" : "change", fields },
+    async run() {
+      const rule = await read();
+      if (present === undefined) {
+        const added = await addMetricRule(store, rule, now());
+        await record("alert.metric_rule", added.id, { name: rule.name });
+      } else {
+        await changeMetricRule(store, { ...rule, id: ownId });
+        await record("alert.metric_rule", ownId, { name: rule.name, enabled: rule.isEnabled });
+      }
+      return undefined;
+    },
+  };
+}
+
+/** Whether the document makes an account, key, provider or model of this name that is not here yet. */
+function isNamed({ document, accounts, deps }: Planning, scope: MetricRule["scope"], name: string): boolean {
+  const { accounts: entries = [], keys = [], providers = [], virtual_models: virtual = [], catalogue = {} } = document;
+  const hasId = (row: unknown) => (row as { id?: unknown } | null)?.id === name;
+  switch (scope) {
+    case "account":
+      return !accounts.has(name) && entries.some(({ email }) => toLower(email) === toLower(name));
+    case "key":
+      return keys.some(({ id }) => id === name);
+    case "provider":
+      return (
+        !deps.snapshot().plugins.some((plugin) => plugin.name === name) && providers.some((one) => one.name === name)
+      );
+    case "model": {
+      if (deps.kernel.registry.byName(name) !== undefined) return false;
+      const files = [...Object.values(catalogue), ...providers.map(({ manifest }) => manifest)];
+      return virtual.some(hasId) || files.some((file) => toRows(file).some(hasId));
+    }
+    default:
+      return false;
+  }
 }
 
 /** Whoever decides whose tokens are accepted may make calls for every account. @throws {GatewayError} `forbidden` */
@@ -697,7 +951,10 @@ async function planIssuers({ deps, admin, document: { jwt_issuers: issuers } }: 
   const { tokenIssuers, now } = deps;
   const before = [...(await tokenIssuers.read())];
   const after = parseTokenIssuers(JSON.stringify(issuers));
-  if (!diffs(before, after)) return [];
+  if (isDeepStrictEqual(before, after)) return [];
+  if (tokenIssuers.isFromEnvironment) {
+    throw new GatewayError("conflict", "JWT_ISSUERS sets the issuers; change it there");
+  }
   if (admin.role !== "owner") throw new GatewayError("forbidden", "Only admin keys of owners change jwt_issuers");
   return [
     {

@@ -64,9 +64,9 @@ const Mute = formBody({
 });
 const oneOf = <Name extends string>(names: readonly Name[]) =>
   Type.Unsafe<Name>(Type.Union(names.map((name) => Type.Literal(name))));
-type MetricRuleBody = Omit<Static<typeof NewMetricRule>, "metric" | "scope" | "comparison"> &
+export type MetricRuleBody = Omit<Static<typeof NewMetricRule>, "metric" | "scope" | "comparison"> &
   Pick<MetricRule, "metric" | "scope" | "comparison">;
-const NewMetricRule = formBody({
+export const metricRuleFields = {
   name: Type.String({ minLength: 1, maxLength: 80 }),
   metric: oneOf(["error_rate", "duration_p95", "first_byte_p95", "spend", "calls"]),
   scope: oneOf(["gateway", "account", "key", "model", "provider"]),
@@ -78,7 +78,8 @@ const NewMetricRule = formBody({
   minutes: Type.Integer(),
   min_calls: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
   enabled: Type.Optional(Type.Boolean()),
-});
+};
+const NewMetricRule = formBody(metricRuleFields);
 
 const hourMs = 3_600_000;
 /** Alerts that are over, on the page. */
@@ -303,7 +304,7 @@ export function alertsController(deps: HttpDeps) {
 }
 
 /** @throws {GatewayError} `invalid_request` */
-async function readMetricRule(
+export async function readMetricRule(
   { store, kernel, snapshot }: HttpDeps,
   { name, metric, scope, subject = "", comparison, threshold, minutes, ...more }: MetricRuleBody,
 ): Promise<Omit<MetricRule, "id">> {
@@ -348,7 +349,7 @@ function readMetric(unit: (typeof metricUnits)[keyof typeof metricUnits], text: 
   throw invalid("threshold", `threshold is not ${expected[unit]}`);
 }
 
-function toMetricRuleJson({ callsMin, isEnabled, threshold, ...rule }: MetricRule) {
+export function toMetricRuleJson({ callsMin, isEnabled, threshold, ...rule }: MetricRule) {
   const unit = metricUnits[rule.metric];
   const text = unit === "usd" ? formatUsd(threshold) : String(threshold);
   return { ...rule, unit, threshold: text, min_calls: callsMin, enabled: isEnabled };

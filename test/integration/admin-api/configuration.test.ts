@@ -145,6 +145,48 @@ describe("the document of a gateway", () => {
     expect(after.accounts).toContainEqual(expect.objectContaining({ email: "ada@example.com", status: "archived" }));
   });
 
+  test("has keys of service accounts and the operator's own rules for metrics, found by name, with amounts as they are written", async () => {
+    const own = {
+      accounts: [{ email: "jobs@teams.example", kind: "team", budget_usd: "20.00", budget_period: "week" }],
+      keys: [{ account: "jobs@teams.example", name: "nightly", service_account: "nightly job", budget_usd: "1.50" }],
+      alerts: [
+        {
+          ...{
+            rule: "metric",
+            name: "Nightly spend",
+            metric: "spend",
+            scope: "account",
+            subject: "jobs@teams.example",
+          },
+          ...{ comparison: "above", threshold: "3.00", minutes: 60 },
+        },
+      ],
+    };
+    const first = await ask("PUT", "", { body: own });
+    expect([first.status, first.json.error]).toEqual([200, undefined]);
+    expect(first.json.changes.map(({ section, action }: Record<string, string>) => [section, action])).toEqual([
+      ["accounts", "create"],
+      ["keys", "create"],
+      ["alerts", "create"],
+    ]);
+    expect((await ask("PUT", "", { body: own })).json).toMatchObject({ changes: [], keys: [] });
+    const { json } = await ask("GET", "");
+    expect(json.keys).toContainEqual(
+      expect.objectContaining({ name: "nightly", service_account: "nightly job", budget_period: "month" }),
+    );
+    expect(json.alerts).toContainEqual(expect.objectContaining({ rule: "metric", name: "Nightly spend" }));
+    expect((await ask("PUT", "", { body: json })).json).toMatchObject({ changes: [], keys: [] });
+
+    const later = { alerts: [{ rule: "metric", name: "Nightly spend", threshold: "4" }] };
+    const { changes } = (await ask("PUT", "", { body: later })).json;
+    expect(changes).toMatchObject([{ section: "alerts", action: "change", fields: { threshold: { after: "4" } } }]);
+    const moved = { keys: [{ account: "jobs@teams.example", name: "nightly", service_account: "another" }] };
+    expect((await ask("PUT", "", { body: moved })).status).toBe(409);
+    const removed = { alerts: [{ rule: "metric", name: "Nightly spend", status: "removed" }] };
+    expect((await ask("PUT", "", { body: removed })).json.changes).toMatchObject([{ action: "remove" }]);
+    expect((await ask("PUT", "", { body: removed })).json.changes).toEqual([]);
+  });
+
   test.each([
     ["an unknown field", { accounts: [{ email: "x@example.com", quota: 5 }] }],
     ["an entry that is there twice", { accounts: [{ email: "x@example.com" }, { email: "X@example.com" }] }],
@@ -160,6 +202,8 @@ describe("the document of a gateway", () => {
       { accounts: [{ email: "t@example.com", people: [{ email: "x@y.example", role: "admin" }] }] },
     ],
     ["a rule of alerts that does not exist", { alerts: [{ rule: "moon", enabled: true }] }],
+    ["a rule for a metric that has no threshold", { alerts: [{ rule: "metric", name: "x", metric: "calls" }] }],
+    ["a period without an amount", { accounts: [{ email: "x@example.com", budget_period: "day" }] }],
     ["an issuer that is none", { jwt_issuers: [{ issuer: 5 }] }],
   ])("with %s is refused before anything changes", async (_, body) => {
     const whole = { accounts: [{ email: "first@example.com" }], ...body };

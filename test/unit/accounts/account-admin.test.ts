@@ -27,7 +27,7 @@ describe("accounts", () => {
       email: "ada@example.org",
       name: "Ada",
       ...{ freeTokensPerDay: undefined, requestsPerMinute: undefined, tokensPerMinute: undefined },
-      ...{ allowedModels: undefined, createdAt: 1000 },
+      ...{ allowedModels: undefined, budget: undefined, createdAt: 1000 },
       disabledAt: undefined,
     });
     const ben = await accounts.create({ email: "ben@example.org" });
