@@ -18,11 +18,11 @@ describe.skipIf(!hasChromium)("an operator's day", () => {
 
   beforeAll(async () => {
     const { gateway } = dashboard;
-    await dashboard.visit((page) => signInFirst(page, gateway));
     await fillWallet(gateway);
     const paid = await gateway.post("/chat/completions", { model: premium, messages });
     expect([paid.status, await paid.text()]).toEqual([200, expect.any(String)]);
     expect((await gateway.post("/chat/completions", { model: "no-such-model", messages })).status).toBe(400);
+    await dashboard.visit((page) => signInFirst(page, gateway));
     const id = await createUser(dashboard, "ada@example.org");
     const { key } = await gateway.cli<{ key: string }>("key", "create", "--account", id, "--name", "app");
     const refused = await fetch(`${gateway.baseUrl}/chat/completions`, {
