@@ -114,6 +114,18 @@ const docs: Readonly<Record<string, RequestDoc>> = {
       stream: "Whether to answer in server-sent events",
     },
   },
+  "/decisions": {
+    capability: "chat",
+    example: {
+      input: "The parcel came two weeks late.",
+      questions: [{ type: "predicate", name: "complaint", instructions: "Is this a complaint?" }],
+    },
+    fields: {
+      model,
+      input: "What the questions are about: a text, or the messages and tool calls of a conversation",
+      questions: "Predicates, choices and scores; each gets an answer with probabilities",
+    },
+  },
   // Only a provider of the Responses protocol compacts, so no example is answered everywhere.
   "/responses/compact": { capability: "chat", fields: { model } },
   "/messages/count_tokens": { capability: "chat", example: { messages: hello }, fields: { model } },

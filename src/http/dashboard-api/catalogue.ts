@@ -5,7 +5,7 @@ import { GatewayError } from "../../contract/index.ts";
 import { inTransaction } from "../../db/index.ts";
 import { describeRoutes } from "../../kernel/index.ts";
 import { parseJson } from "../../providers/index.ts";
-import { PluginError } from "../../sdk/index.ts";
+import { PluginError } from "../../sdk/errors.ts";
 import type { HttpDeps } from "../deps.ts";
 import { checkJsonBounds, declaredBytes, readChunks } from "../lifecycle/read-body.ts";
 import { withAdminSession } from "../lifecycle/session.ts";
