@@ -1,4 +1,5 @@
-import type { Model, ModelOptions } from "modelgate/plugin";
+import type { Model } from "modelgate/plugin";
+import type { ModelOptions } from "../../src/contract/index.ts";
 
 /** What the `options` of a row may have. */
 export const modelOptions: ModelOptions = {

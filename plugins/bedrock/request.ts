@@ -3,21 +3,16 @@ import {
   type Call,
   type ChatRequest,
   type ContentPart,
-  claudeThoughts,
-  type DataUrl,
-  getToolResults,
   isRecord,
   type Message,
   type Model,
-  nearestEffort,
   pickSupportedFields,
   readArguments,
-  readDataUrl,
-  readMedia,
-  readToolChoice,
-  resultWithoutCall,
-  toServiceTier,
 } from "modelgate/plugin";
+import { type DataUrl, readDataUrl, readMedia } from "../../src/lib/data-url.ts";
+import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
+import { nearestEffort, toServiceTier } from "../../src/protocols/openai/request.ts";
+import { getToolResults, readToolChoice, resultWithoutCall } from "../../src/protocols/tools.ts";
 import { isClaude } from "./options.ts";
 
 type Warn = Call<unknown>["warn"];

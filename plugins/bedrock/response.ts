@@ -1,15 +1,8 @@
-import {
-  type AnswerUsage,
-  type ChatCompletion,
-  type ChatUsage,
-  claudeThoughts,
-  FenceStripper,
-  type FinishReason,
-  isRecord,
-  parseShape,
-  type ToolCall,
-  UpstreamFault,
-} from "modelgate/plugin";
+import { type AnswerUsage, type ChatCompletion, type FinishReason, isRecord, UpstreamFault } from "modelgate/plugin";
+import type { ChatUsage, ToolCall } from "../../src/contract/index.ts";
+import { parseShape } from "../../src/lib/parse-shape.ts";
+import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
+import { FenceStripper } from "../../src/protocols/messages/outbound-stream.ts";
 import type { Reading } from "./request.ts";
 
 const reasoningShape = { reasoningText: { text: "string", signature: "string" }, redactedContent: "string" } as const;

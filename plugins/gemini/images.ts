@@ -1,15 +1,14 @@
 import {
   type Call,
-  GatewayError,
-  type GenerateAnswer,
-  type GenerateBody,
   type GeneratedImages,
-  generateContent,
   type ImagesRequest,
   type Model,
   UpstreamFault,
   warnOfOthers,
 } from "modelgate/plugin";
+import { GatewayError } from "../../src/contract/index.ts";
+import { generateContent } from "../../src/protocols/generate-content/outbound-stream.ts";
+import type { GenerateAnswer, GenerateBody } from "../../src/protocols/generate-content/schema.ts";
 
 type Warn = Call<unknown>["warn"];
 

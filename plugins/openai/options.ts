@@ -1,4 +1,5 @@
-import type { ChatOptions, ImagesOptions, OpenaiOptions, ResponsesOptions } from "modelgate/plugin";
+import type { ChatOptions } from "modelgate/plugin";
+import type { ImagesOptions, OpenaiOptions, ResponsesOptions } from "../../src/protocols/openai/request.ts";
 
 /** OpenAI speaks its own dialect; a model that reasons rejects the fields that steer sampling. */
 export const chat: ChatOptions = {

@@ -5,8 +5,8 @@ import {
   type SpeechRequest,
   type Transcript,
   type TranscriptionRequest,
-  writeWav,
 } from "modelgate/plugin";
+import { writeWav } from "../../src/lib/wav.ts";
 import { applyFaults, failWhole, readFaults, withFaults } from "./faults.ts";
 import { hashText, toPieces } from "./reply.ts";
 

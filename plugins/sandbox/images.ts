@@ -1,12 +1,6 @@
 import { crc32, deflateSync } from "node:zlib";
-import type {
-  Call,
-  GeneratedImages,
-  ImageEditsRequest,
-  ImageStream,
-  ImagesRequest,
-  PartialImage,
-} from "modelgate/plugin";
+import type { Call, GeneratedImages, ImagesRequest } from "modelgate/plugin";
+import type { ImageEditsRequest, ImageStream, PartialImage } from "../../src/contract/index.ts";
 import { applyFaults, failWhole, readFaults } from "./faults.ts";
 import { hashText } from "./reply.ts";
 

@@ -2,14 +2,14 @@ import {
   badRequest,
   type Call,
   isRecord,
-  joinWav,
   type Model,
-  readBase64,
   type Speech,
   type SpeechRequest,
   UpstreamFault,
   warnOfOthers,
 } from "modelgate/plugin";
+import { readBase64 } from "../../src/lib/base64.ts";
+import { joinWav } from "../../src/lib/wav.ts";
 import { guessLanguageCode, toLanguageCode } from "./language.ts";
 
 const translated = [

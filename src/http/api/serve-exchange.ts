@@ -31,7 +31,7 @@ export function exchangeControllers(deps: HttpDeps, inbounds: readonly (ClientFo
 }
 
 function exchangeController(deps: HttpDeps, inbound: ServedInbound<never>) {
-  const { path, body: schema, answer, summary, description } = inbound.route;
+  const { path, body: schema, answer, summary, description, streams = true } = inbound.route;
   return new Elysia().use(apiKeyRoutes(deps)).post(
     path,
     replyOnce<unknown>(deps, ({ call, body }) => serveExchange(deps, call, inbound.open(body as never))),
@@ -50,7 +50,7 @@ function exchangeController(deps: HttpDeps, inbound: ServedInbound<never>) {
         summary,
         description,
         tags: ["Calls"],
-        responses: responses({ "application/json": answer, "text/event-stream": ChatEvent }),
+        responses: responses({ "application/json": answer, ...(streams && { "text/event-stream": ChatEvent }) }),
       },
     },
   );
