@@ -1,11 +1,10 @@
-import { type AnswerStream, UpstreamFault } from "../contract/index.ts";
-import { nextTurn } from "../lib/next-turn.ts";
-
 /**
  * Streams are read and written by one loop, `pump`. It waits for two things: the next piece of the provider, and a client that
  * is behind. Everything between is translated without waiting, by machines with `push` and `end`: the parser of events, the
  * stream of a handler, the normalizer and the encoder of the client's format.
  */
+import { type AnswerStream, UpstreamFault } from "../contract/index.ts";
+import { nextTurn } from "../lib/next-turn.ts";
 
 /** Items that arrive in batches: what one piece of a body comes to. */
 export interface BatchReader<Item> {

@@ -1,3 +1,7 @@
+/**
+ * Chat: what a model takes, the request as a provider is sent it, the answer as the client gets it, and what it costs where the
+ * provider does not say.
+ */
 import {
   type Call,
   type ChatChunk,

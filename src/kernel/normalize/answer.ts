@@ -1,3 +1,7 @@
+/**
+ * Answers of chat in the uniform form: whole ones by {@link normalizeCompletion}, streamed ones by {@link StreamNormalizer}. Ids, model name,
+ * indexes of tool calls and finish reasons are the same for every provider, and what is said is counted on its way.
+ */
 import {
   type ChatChunk,
   type ChatCompletion,

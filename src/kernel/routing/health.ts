@@ -1,3 +1,7 @@
+/**
+ * Which routes and keys are in use. A route that keeps failing is paused by its circuit breaker and tried again by one call; a
+ * key that is refused or limited is left alone for a while. Sessions stay with the route that served them before.
+ */
 import { type Caller, getSecrets, type ProviderCredential, readCredential } from "../../contract/index.ts";
 
 /** Whose prompt a provider may have cached: a session of an account. */
