@@ -204,7 +204,7 @@ const docs: Readonly<Record<string, RequestDoc>> = {
       model,
       input: "The text to speak",
       voice: "A voice of the model; default: the model's own",
-      response_format: "The format of the sound",
+      response_format: "The format of the audio",
       speed: "1 is the voice's own speed",
     },
   },

@@ -299,7 +299,7 @@ export class StreamNormalizer {
     output.sample.add(text);
     choice.length += text.length;
     if (output.sample.length > charactersMax) {
-      throw new UpstreamFault("bad_response", "The provider's answer does not end", { isOfRequest: true });
+      throw new UpstreamFault("bad_response", "The provider's response exceeds the size limit", { isOfRequest: true });
     }
   }
 
