@@ -1,4 +1,6 @@
-import { anthropic, isRecord, type MappedRequest, type ModelParts, mapRequests } from "modelgate/plugin";
+import { anthropic, isRecord, mapRequests } from "modelgate/plugin";
+import type { ModelParts } from "../../src/contract/index.ts";
+import type { MappedRequest } from "../../src/protocols/map-requests.ts";
 
 const { modelOptions, ...parts } = anthropic({ headers: { "anthropic-version": "2023-06-01" } });
 

@@ -1,11 +1,11 @@
 import {
   type AuthorizedRequest,
   bearer,
-  type CredentialFields,
   type CredentialForm,
   fetchToken,
   type ProviderCredential,
 } from "modelgate/plugin";
+import type { CredentialFields } from "../../src/contract/index.ts";
 
 const authorityDefault = "https://login.microsoftonline.com";
 /** What a token is for, by the cloud whose authority gives it. https://learn.microsoft.com/entra/identity-platform/authentication-national-cloud */

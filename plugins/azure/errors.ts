@@ -1,4 +1,5 @@
-import { classifyFault, isRecord, parseJson, type RefusedResponse, UpstreamFault } from "modelgate/plugin";
+import { classifyFault, isRecord, parseJson, UpstreamFault } from "modelgate/plugin";
+import type { RefusedResponse } from "../../src/contract/index.ts";
 
 /**
  * Reads a refusal. Azure's content filter refuses a prompt with 400 and says which of its rules it broke; what a deployment is

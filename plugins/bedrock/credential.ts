@@ -1,10 +1,5 @@
-import {
-  type AuthorizedRequest,
-  bearer,
-  type CredentialForm,
-  fetchFresh,
-  type ProviderCredential,
-} from "modelgate/plugin";
+import { type AuthorizedRequest, bearer, type CredentialForm, type ProviderCredential } from "modelgate/plugin";
+import { fetchFresh } from "../../src/protocols/fetch-token.ts";
 import { readMachineKeys } from "./machine.ts";
 import { signAws } from "./sign.ts";
 

@@ -1,12 +1,6 @@
-import {
-  type FaultKind,
-  isRecord,
-  parseJson,
-  type RefusedResponse,
-  retryAfterMs,
-  type ServerEvent,
-  UpstreamFault,
-} from "modelgate/plugin";
+import { isRecord, parseJson, type ServerEvent, UpstreamFault } from "modelgate/plugin";
+import type { FaultKind, RefusedResponse } from "../../src/contract/index.ts";
+import { retryAfterMs } from "../../src/lib/retry-after.ts";
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_Errors */
 const kinds: Readonly<Record<string, FaultKind>> = {

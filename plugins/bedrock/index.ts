@@ -1,14 +1,6 @@
-import {
-  type Call,
-  type ChatRequest,
-  definePlugin,
-  fetchImages,
-  placeholderImages,
-  precheckMultimodal,
-  readModels,
-  UpstreamFault,
-  withFunctionsAsTools,
-} from "modelgate/plugin";
+import { type Call, type ChatRequest, definePlugin, readModels, UpstreamFault } from "modelgate/plugin";
+import { fetchImages, placeholderImages, precheckMultimodal } from "../../src/protocols/multimodal.ts";
+import { withFunctionsAsTools } from "../../src/protocols/tools.ts";
 import current from "./catalogue.json" with { type: "json" };
 import { authorize, credential } from "./credential.ts";
 import { embeddings } from "./embeddings.ts";

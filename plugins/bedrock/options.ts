@@ -1,4 +1,5 @@
-import type { Model, ModelOptions } from "modelgate/plugin";
+import type { Model } from "modelgate/plugin";
+import type { ModelOptions } from "../../src/contract/index.ts";
 
 /** What the `options` of a row may have. */
 export const modelOptions: ModelOptions = {
@@ -14,5 +15,5 @@ export const modelOptions: ModelOptions = {
   toolChoice: "boolean",
 };
 
-/** Claude's thoughts are signed, and take part in a conversation. */
+/** Claude's reasoning is signed, and takes part in a conversation. */
 export const isClaude = ({ upstreamId }: Model) => upstreamId.includes("anthropic.");

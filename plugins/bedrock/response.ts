@@ -1,15 +1,8 @@
-import {
-  type AnswerUsage,
-  type ChatCompletion,
-  type ChatUsage,
-  claudeThoughts,
-  FenceStripper,
-  type FinishReason,
-  isRecord,
-  parseShape,
-  type ToolCall,
-  UpstreamFault,
-} from "modelgate/plugin";
+import { type AnswerUsage, type ChatCompletion, type FinishReason, isRecord, UpstreamFault } from "modelgate/plugin";
+import type { ChatUsage, ToolCall } from "../../src/contract/index.ts";
+import { parseShape } from "../../src/lib/parse-shape.ts";
+import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
+import { FenceStripper } from "../../src/protocols/messages/outbound-stream.ts";
 import type { Reading } from "./request.ts";
 
 const reasoningShape = { reasoningText: { text: "string", signature: "string" }, redactedContent: "string" } as const;
@@ -41,7 +34,7 @@ export function toFinishReason(reason: unknown, { calls, text }: { calls: number
   return finishReasons.get(reason) ?? (calls > 0 ? "tool_calls" : "stop");
 }
 
-/** A thought as the answer carries it out, so that the client can bring it back with its signature. */
+/** Reasoning as the answer carries it out, so that the client can bring it back with its signature. */
 export function toDetail(thought: { text?: string; signature?: string; data?: string }, index: number) {
   const { text = "", signature = "", data } = thought;
   if (data !== undefined) return claudeThoughts.toDetail({ type: "redacted_thinking", data }, index);

@@ -5,10 +5,10 @@ import {
   type Embeddings,
   type EmbeddingsRequest,
   isRecord,
-  readUsage as readOpenaiUsage,
   UpstreamFault,
   warnOfOthers,
 } from "modelgate/plugin";
+import { readUsage as readOpenaiUsage } from "../../src/protocols/usage.ts";
 
 const translated = ["model", "input", "dimensions", "encoding_format", "input_type", "truncate"];
 /** https://docs.cohere.com/reference/embed */

@@ -1,11 +1,5 @@
-import {
-  type Call,
-  isRecord,
-  type Transcript,
-  type TranscriptionRequest,
-  type TranscriptWord,
-  UpstreamFault,
-} from "modelgate/plugin";
+import { type Call, isRecord, type Transcript, type TranscriptionRequest, UpstreamFault } from "modelgate/plugin";
+import type { TranscriptWord } from "../../src/contract/index.ts";
 
 /** Speech to text: the file is the body, all else is in the query. https://developers.deepgram.com/reference/speech-to-text/listen-pre-recorded */
 export async function transcription(call: Call<TranscriptionRequest>): Promise<Transcript> {

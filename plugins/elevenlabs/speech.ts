@@ -1,13 +1,13 @@
 import {
   type Call,
   fromIterable,
-  getOwn,
   type Speech,
   type SpeechRequest,
   streamWav,
   UpstreamFault,
   warnOfOthers,
 } from "modelgate/plugin";
+import { getOwn } from "../../src/contract/index.ts";
 import { voices } from "./voices.ts";
 
 const translated = [

@@ -1,11 +1,5 @@
-import {
-  type Call,
-  isRecord,
-  type Transcript,
-  type TranscriptionRequest,
-  type TranscriptWord,
-  UpstreamFault,
-} from "modelgate/plugin";
+import { type Call, isRecord, type Transcript, type TranscriptionRequest, UpstreamFault } from "modelgate/plugin";
+import type { TranscriptWord } from "../../src/contract/index.ts";
 
 /** Speech to text: https://elevenlabs.io/docs/api-reference/speech-to-text/convert */
 export async function transcription({

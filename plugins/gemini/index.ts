@@ -1,13 +1,7 @@
-import {
-  type Call,
-  definePlugin,
-  gemini,
-  type ImageEditsRequest,
-  type ImagesRequest,
-  readModels,
-  toBase64,
-} from "modelgate/plugin";
+import { type Call, definePlugin, gemini, type ImagesRequest, readModels } from "modelgate/plugin";
 import rows from "../../catalogue/gemini.json" with { type: "json" };
+import type { ImageEditsRequest } from "../../src/contract/index.ts";
+import { toBase64 } from "../../src/lib/base64.ts";
 import current from "./catalogue.json" with { type: "json" };
 import { embeddings } from "./embeddings.ts";
 import { fromImageAnswer, toImageBody } from "./images.ts";
@@ -23,7 +17,7 @@ export default definePlugin({
   authorize: (_, { key }) => ({ "x-goog-api-key": key }),
   models: readModels([...rows.models, ...current.models]),
   handlers: { ...chat.handlers, embeddings, images, imageEdits, speech, transcription },
-  // One picture a request.
+  // One image a request.
   modelOptions: { ...chat.modelOptions, imageSizes: "texts" },
   maxChoices: { ...chat.maxChoices, images: 1 },
 });

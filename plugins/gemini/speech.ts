@@ -1,17 +1,15 @@
 import {
   type Call,
-  type GenerateAnswer,
-  type GenerateBody,
-  type GeneratedCandidate,
-  generateContent,
-  readBase64,
   type ServerEvent,
   type Speech,
   type SpeechRequest,
   UpstreamFault,
   warnOfOthers,
-  writeWavHead,
 } from "modelgate/plugin";
+import { readBase64 } from "../../src/lib/base64.ts";
+import { writeWavHead } from "../../src/lib/wav.ts";
+import { generateContent } from "../../src/protocols/generate-content/outbound-stream.ts";
+import type { GenerateAnswer, GenerateBody, GeneratedCandidate } from "../../src/protocols/generate-content/schema.ts";
 
 type Part = NonNullable<NonNullable<GeneratedCandidate["content"]>["parts"]>[number];
 type Warn = Call<unknown>["warn"];

@@ -1,5 +1,9 @@
-import type { Call, GenerateAnswer, Transcript, TranscriptionRequest } from "modelgate/plugin";
-import { generateContent, getOwn, toBase64, warnOfOthers } from "modelgate/plugin";
+import type { Call, Transcript, TranscriptionRequest } from "modelgate/plugin";
+import { warnOfOthers } from "modelgate/plugin";
+import { getOwn } from "../../src/contract/index.ts";
+import { toBase64 } from "../../src/lib/base64.ts";
+import { generateContent } from "../../src/protocols/generate-content/outbound-stream.ts";
+import type { GenerateAnswer } from "../../src/protocols/generate-content/schema.ts";
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;
 /** What is asked for, what the kernel measured, and what the endpoint does itself. */

@@ -1,4 +1,5 @@
-import type { ChatOptions, ImagesOptions, OpenaiOptions, ResponsesOptions } from "modelgate/plugin";
+import type { ChatOptions } from "modelgate/plugin";
+import type { ImagesOptions, OpenaiOptions, ResponsesOptions } from "../../src/protocols/openai/request.ts";
 
 /** OpenAI speaks its own dialect; a model that reasons rejects the fields that steer sampling. */
 export const chat: ChatOptions = {
@@ -9,7 +10,7 @@ export const chat: ChatOptions = {
   drop: ["moderation"],
 };
 
-/** Its picture models answer with base64 alone and call the qualities by other names. */
+/** Its image models answer with base64 alone and call the qualities by other names. */
 export const image: ImagesOptions = {
   omit: ["response_format"],
   partialImages: true,

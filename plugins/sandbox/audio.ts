@@ -5,8 +5,8 @@ import {
   type SpeechRequest,
   type Transcript,
   type TranscriptionRequest,
-  writeWav,
 } from "modelgate/plugin";
+import { writeWav } from "../../src/lib/wav.ts";
 import { applyFaults, failWhole, readFaults, withFaults } from "./faults.ts";
 import { hashText, toPieces } from "./reply.ts";
 
@@ -39,7 +39,7 @@ function* slices(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuff
   for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
 }
 
-/** Sound of unknown length is taken for speech as telephones carry it. */
+/** Audio of unknown length is taken for speech as telephones carry it. */
 const bytesPerSecond = 16_000;
 
 /** A transcript that tells of the file, since nobody listened to it. */

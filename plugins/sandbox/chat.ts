@@ -4,10 +4,9 @@ import {
   type ChatCompletion,
   type ChatRequest,
   type ChatStream,
-  type ChatUsage,
-  type ChunkChoice,
   fromIterable,
 } from "modelgate/plugin";
+import type { ChatUsage, ChunkChoice } from "../../src/contract/index.ts";
 import { applyFaults, failWhole, readFaults, withFaults } from "./faults.ts";
 import { countUsage, getPrompt, type Reply, replyTo, toPieces } from "./reply.ts";
 

@@ -1,4 +1,5 @@
-import { getOwn, isRecord, parseJson } from "modelgate/plugin";
+import { isRecord, parseJson } from "modelgate/plugin";
+import { getOwn } from "../../src/contract/index.ts";
 
 /** Below this, only what a schema requires is filled in. */
 const depthMax = 6;

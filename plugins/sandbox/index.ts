@@ -1,4 +1,5 @@
-import { definePlugin, type Model, type ProviderPlugin, withFunctionsAsTools } from "modelgate/plugin";
+import { definePlugin, type Model, type ProviderPlugin } from "modelgate/plugin";
+import { withFunctionsAsTools } from "../../src/protocols/tools.ts";
 import { speech, transcription } from "./audio.ts";
 import { chat } from "./chat.ts";
 import { embeddings } from "./embeddings.ts";

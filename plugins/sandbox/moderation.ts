@@ -1,4 +1,5 @@
-import type { Call, ModerationRequest, ModerationResult, Moderations } from "modelgate/plugin";
+import type { Call } from "modelgate/plugin";
+import type { ModerationRequest, ModerationResult, Moderations } from "../../src/contract/index.ts";
 import { applyFaults, failWhole, readFaults } from "./faults.ts";
 import { toPieces } from "./reply.ts";
 

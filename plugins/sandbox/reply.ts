@@ -1,13 +1,6 @@
-import {
-  type ChatRequest,
-  type ChatUsage,
-  type FinishReason,
-  type Message,
-  type Model,
-  readToolChoice,
-  type Tool,
-  type ToolCall,
-} from "modelgate/plugin";
+import type { ChatRequest, FinishReason, Message, Model } from "modelgate/plugin";
+import type { ChatUsage, Tool, ToolCall } from "../../src/contract/index.ts";
+import { readToolChoice } from "../../src/protocols/tools.ts";
 import { createExample, findSchema } from "./example.ts";
 
 /** One simulated choice, whole. */

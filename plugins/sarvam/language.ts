@@ -1,4 +1,5 @@
-import { badRequest, getOwn } from "modelgate/plugin";
+import { badRequest } from "modelgate/plugin";
+import { getOwn } from "../../src/contract/index.ts";
 
 /** Sarvam writes Odia as `od`, ISO 639-1 as `or`. */
 const ownNames: Readonly<Record<string, string>> = { "or-IN": "od-IN" };

@@ -2,14 +2,14 @@ import {
   badRequest,
   type Call,
   isRecord,
-  joinWav,
   type Model,
-  readBase64,
   type Speech,
   type SpeechRequest,
   UpstreamFault,
   warnOfOthers,
 } from "modelgate/plugin";
+import { readBase64 } from "../../src/lib/base64.ts";
+import { joinWav } from "../../src/lib/wav.ts";
 import { guessLanguageCode, toLanguageCode } from "./language.ts";
 
 const translated = [
@@ -48,7 +48,7 @@ export function toSpeechBody({ request, model, warn }: Pick<Call<SpeechRequest>,
 }
 
 /**
- * The sound of an answer as one file; each of its parts is a whole WAV file of its own.
+ * The audio of an answer as one file; each of its parts is a whole WAV file of its own.
  *
  * @throws {UpstreamFault} `bad_response` when there is none, or one cannot be read.
  */

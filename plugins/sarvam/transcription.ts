@@ -1,11 +1,5 @@
-import {
-  type Call,
-  isRecord,
-  type Transcript,
-  type TranscriptionRequest,
-  type TranscriptWord,
-  UpstreamFault,
-} from "modelgate/plugin";
+import { type Call, isRecord, type Transcript, type TranscriptionRequest, UpstreamFault } from "modelgate/plugin";
+import type { TranscriptWord } from "../../src/contract/index.ts";
 import { toLanguageCode } from "./language.ts";
 
 /** Speech to text; the kernel has held its length to the row already: https://docs.sarvam.ai/api-reference-docs/speech-to-text/transcribe */

@@ -1,13 +1,13 @@
 import {
   type AuthorizedRequest,
   bearer,
-  type CredentialFields,
   type CredentialForm,
   fetchToken,
   isRecord,
   type ProviderCredential,
   parseJson,
 } from "modelgate/plugin";
+import type { CredentialFields } from "../../src/contract/index.ts";
 
 /** A service account, as Google writes it into a file. */
 interface ServiceAccount {

@@ -1,4 +1,5 @@
-import { isRecord, type MappedRequest } from "modelgate/plugin";
+import { isRecord } from "modelgate/plugin";
+import type { MappedRequest } from "../../src/protocols/map-requests.ts";
 import { hostOf } from "./credential.ts";
 
 const anthropicVersion = "vertex-2023-10-16";

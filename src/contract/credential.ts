@@ -78,8 +78,8 @@ export function getForm(credential: "key" | "none" | CredentialForm): Credential
  * A credential with fields as the text that is stored encrypted and takes turns with others; what is secret stands apart.
  *
  * @example
- * formatCredential({ fields: [{ name: "region", label: "Region" }], sets: [] }, { region: "eu-west-1" });
- * // => '{"plain":{"region":"eu-west-1"},"secret":{}}'
+ * const form = { fields: [{ name: "region", label: "Region" }], sets: [] };
+ * formatCredential(form, { region: "eu-west-1" }); // => '{"plain":{"region":"eu-west-1"},"secret":{}}'
  */
 export function formatCredential(form: CredentialForm, values: CredentialFields): string {
   const pick = (secret: boolean) =>

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { GatewayError } from "../contract/index.ts";
 import { chatInbound } from "../protocols/chat/inbound.ts";
 import { completionsInbound } from "../protocols/completions/inbound.ts";
+import { decisionsInbound } from "../protocols/decisions/inbound.ts";
 import { messagesInbound } from "../protocols/messages/index.ts";
 import { responsesInbound } from "../protocols/responses/index.ts";
 import { createAdminApi, keyUsageController, organizationApi } from "./admin-api/index.ts";
@@ -90,7 +91,13 @@ function api(deps: HttpDeps, { sendFile, counts, store, adminApi }: ReturnType<t
 }
 
 /** What clients speak. A format that says all of itself needs nothing else here. */
-const inbounds: readonly ClientFormat[] = [chatInbound, completionsInbound, responsesInbound, messagesInbound];
+const inbounds: readonly ClientFormat[] = [
+  chatInbound,
+  completionsInbound,
+  responsesInbound,
+  messagesInbound,
+  decisionsInbound,
+];
 
 /** What the clients of a path speak, also of one that only ends as an endpoint does: their base URL may be wrong. */
 function inboundAt(path: string): ClientFormat | undefined {
@@ -111,10 +118,7 @@ function fallbackErrorHandler(deps: HttpDeps) {
     development: false,
     error(error: unknown) {
       deps.log.error("unexpected", { error });
-      const failure = new GatewayError(
-        "internal_error",
-        "The gateway failed; the operator finds the reason in the log",
-      );
+      const failure = new GatewayError("internal_error", "Internal error. Operators: see the log");
       return Response.json(failure.toBody(), {
         status: failure.status,
         headers: { "cache-control": "no-store", ...nosniff },

@@ -51,6 +51,8 @@ export interface InboundRoute {
   readonly answer: TSchema;
   readonly summary: string;
   readonly description: string;
+  /** Whether answers may come as events; default yes. */
+  readonly streams?: boolean;
 }
 
 /** An error as an HTTP response. */

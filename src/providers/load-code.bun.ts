@@ -1,5 +1,6 @@
 import { realpathSync } from "node:fs";
 import { basename, extname } from "node:path";
+import { PluginError } from "../sdk/errors.ts";
 import * as sdk from "../sdk/index.ts";
 import type { LoadCode } from "./load-source.ts";
 import type { PluginSource } from "./plugin-directory.ts";
@@ -22,7 +23,7 @@ const loaders: Readonly<Record<string, "ts" | "js" | "json" | "text">> = {
 /** Globals that are undefined in a plugin's code, so that it does not bypass `call.upstream` by mistake. */
 const hidden = ["process", "Bun", "Deno", "WebSocket", "EventSource", "XMLHttpRequest", "Worker"];
 const noFetch = () => {
-  throw new sdk.PluginError("plugins cannot use fetch; use call.upstream, which has the key and the deadline");
+  throw new PluginError("plugins cannot use fetch; use call.upstream, which has the key and the deadline");
 };
 
 type Wrapped = (exports: object, require: (name: string) => unknown, module: { exports: Exports }) => void;
@@ -44,16 +45,16 @@ export const loadCode: LoadCode = async (source) => {
     plugins: [guardImports(source, refusals)],
   });
   const [refusal] = refusals;
-  if (refusal !== undefined) throw new sdk.PluginError(refusal);
+  if (refusal !== undefined) throw new PluginError(refusal);
   const [output] = built.outputs;
-  if (!built.success || output === undefined) throw new sdk.PluginError(describeBuildError(built.logs[0]));
+  if (!built.success || output === undefined) throw new PluginError(describeBuildError(built.logs[0]));
   const module: { exports: Exports } = { exports: {} };
   try {
     wrap(await output.text())(module.exports, requireModule, module);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    if (cause instanceof sdk.PluginError) throw cause;
-    throw new sdk.PluginError(`it failed while it was loaded: ${reason}`, { cause });
+    if (cause instanceof PluginError) throw cause;
+    throw new PluginError(`it failed while it was loaded: ${reason}`, { cause });
   }
   return module.exports.default;
 };
@@ -110,7 +111,7 @@ function requireModule(name: string): unknown {
   // The bundler removes the prefix.
   const full = name.startsWith("node:") ? name : `node:${name}`;
   if (modules.has(full)) return process.getBuiltinModule(full);
-  throw new sdk.PluginError(`it imports ${full}, which is not given to plugins; ${allowed}`);
+  throw new PluginError(`it imports ${full}, which is not given to plugins; ${allowed}`);
 }
 
 function describeBuildError(log: BuildMessage | ResolveMessage | undefined): string {

@@ -1,5 +1,7 @@
 import type { ProviderPlugin } from "../contract/index.ts";
-import { definePlugin, type PluginDefinition, PluginError } from "../sdk/index.ts";
+import type { PluginDefinition } from "../sdk/define-plugin.ts";
+import { PluginError } from "../sdk/errors.ts";
+import { definePlugin } from "../sdk/index.ts";
 import { readManifest } from "./manifest.ts";
 import type { PluginSource } from "./plugin-directory.ts";
 import { readJson } from "./read-files.ts";

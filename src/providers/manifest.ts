@@ -2,22 +2,17 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { type Model, modelCapabilities, type ProviderPlugin } from "../contract/index.ts";
 import { shapeChecker } from "../lib/check-shape.ts";
 import { isRecord } from "../lib/json.ts";
-import {
-  anthropic,
-  type ChatOptions,
-  definePlugin,
-  gemini,
-  type ImageEditsOptions,
-  type ImagesOptions,
-  type OpenaiOptions,
-  openai,
-  openaiModelOptions,
-  type PluginDefinition,
-  PluginError,
-  type RequestOptions,
-  type ResponsesOptions,
-  type TranscriptionOptions,
-} from "../sdk/index.ts";
+import type {
+  ImageEditsOptions,
+  ImagesOptions,
+  OpenaiOptions,
+  RequestOptions,
+  ResponsesOptions,
+  TranscriptionOptions,
+} from "../protocols/openai/request.ts";
+import type { PluginDefinition } from "../sdk/define-plugin.ts";
+import { PluginError } from "../sdk/errors.ts";
+import { anthropic, type ChatOptions, definePlugin, gemini, openai, openaiModelOptions } from "../sdk/index.ts";
 
 const words = Type.Array(Type.String({ minLength: 1 }));
 const request = {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Model, ProviderPlugin } from "../contract/index.ts";
 import { isRecord } from "../lib/json.ts";
-import { PluginError } from "../sdk/index.ts";
+import { PluginError } from "../sdk/errors.ts";
 import { compareModels } from "./compare-models.ts";
 import type { ModelLayers } from "./model-layers.ts";
 import { listFolder, type PluginDirectory } from "./plugin-directory.ts";

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
-import { PluginError } from "../sdk/index.ts";
+import { PluginError } from "../sdk/errors.ts";
 import { findJsonError } from "./json-errors.ts";
 
 /** The largest file that is read as part of a plugin or a catalogue, in bytes. */

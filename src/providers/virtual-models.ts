@@ -4,7 +4,7 @@ import { createVirtualModel, type Registry, type VirtualModel } from "../kernel/
 import { shapeChecker } from "../lib/check-shape.ts";
 import { suggestName } from "../lib/did-you-mean.ts";
 import { isRecord } from "../lib/json.ts";
-import { PluginError } from "../sdk/index.ts";
+import { PluginError } from "../sdk/errors.ts";
 import { type FileProblem, listFolder, type PluginDirectory } from "./plugin-directory.ts";
 import { readJson } from "./read-files.ts";
 

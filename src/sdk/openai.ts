@@ -11,8 +11,6 @@ import { rerankHandler } from "../protocols/rerank/outbound.ts";
 import { countChatTokens, withResponsesEndpoint } from "../protocols/responses/outbound.ts";
 import { responsesHandlers } from "../protocols/responses/passthrough.ts";
 
-export type { OpenaiOptions };
-
 /**
  * The handlers of a provider that speaks OpenAI's wire format. A capability that is not named has no handler. A model
  * row adds its own `omit` and `rename`, and its `options` may hold any quirk (`systemRole`, `think`, `values` …).

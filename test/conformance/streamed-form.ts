@@ -1,4 +1,4 @@
-import type { GenerateAnswer, GeneratedCandidate } from "modelgate/plugin";
+import type { GenerateAnswer, GeneratedCandidate } from "../../src/protocols/generate-content/schema.ts";
 import type { MessageAnswer } from "../../src/protocols/messages/schema.ts";
 import type { Recording } from "../support/recordings.ts";
 import { eventsReply, type Reply } from "../support/reply.ts";

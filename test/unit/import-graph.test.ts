@@ -127,7 +127,10 @@ function mayImport(path: string, specifier: string): boolean {
 /** What a plugin may use of the platform: nothing that reads files, the environment or the network. */
 const pluginBuiltIns: ReadonlySet<string> = new Set(["node:timers/promises", "node:zlib"]);
 
-/** A plugin is a stranger's program: the one module handed to it, its own folder and its own catalogue. */
+/**
+ * A plugin is a stranger's program: the one module handed to it, its own folder and its own catalogue. One that is built in
+ * may also use wire formats and helpers, none of which reaches the kernel.
+ */
 function pluginMayImport(path: string, specifier: string): boolean {
   if (!specifier.startsWith(".")) return specifier === "modelgate/plugin" || pluginBuiltIns.has(specifier);
   const target = posix.join(posix.dirname(path), specifier);
@@ -135,6 +138,7 @@ function pluginMayImport(path: string, specifier: string): boolean {
   if (name === "index.ts" || name === "manifests.ts") return target.startsWith("plugins/");
   // Which rows the refresh makes of the price lists: not a part of the plugin.
   if (path.endsWith("/prices.ts")) return target.startsWith("scripts/refresh-catalogue/");
+  if (/^src\/(lib|protocols)\/|^src\/contract\/index\.ts$/.test(target)) return true;
   return target.startsWith(`plugins/${name}/`) || new RegExp(`^catalogue/${name}\\.json$`).test(target);
 }
 
@@ -185,6 +189,7 @@ describe("a breach is found", () => {
     ["src/db/runtime.ts", 'import { Database } from "bun:sqlite";'],
     ["src/kernel/sql.ts", 'import { sql } from "kysely";'],
     ["plugins/acme/source.ts", 'import "../../src/sdk/index.ts";'],
+    ["plugins/acme/kernel.ts", 'import "../../src/kernel/index.ts";'],
     ["plugins/acme/deep/other.ts", 'import "../../other/index.ts";'],
     ["plugins/acme/list.ts", 'import "../index.ts";'],
     ["plugins/acme/disk.ts", 'import "node:fs/promises";'],
@@ -200,7 +205,7 @@ describe("a breach is found", () => {
     ["plugins/index.ts", 'import "./acme/index.ts";'],
     [
       "plugins/acme/deep/own.ts",
-      'import "modelgate/plugin";\nimport "../../../catalogue/acme.json";\nimport "../parts.ts";',
+      'import "modelgate/plugin";\nimport "../../../src/lib/wav.ts";\nimport "../../../catalogue/acme.json";\nimport "../parts.ts";',
     ],
   ])("and %s is none", (path, text) => {
     expect(findBreaches(new Map([[path, text]]))).toEqual([]);

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { type Static, Type } from "@sinclair/typebox";
 import { capabilities } from "../../contract/index.ts";
 import { shapeChecker } from "../../lib/check-shape.ts";
-import { PluginError } from "../../sdk/index.ts";
+import { PluginError } from "../../sdk/errors.ts";
 
 /** What a provider answers once. */
 const Reply = Type.Object(

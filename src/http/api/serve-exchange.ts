@@ -31,7 +31,7 @@ export function exchangeControllers(deps: HttpDeps, inbounds: readonly (ClientFo
 }
 
 function exchangeController(deps: HttpDeps, inbound: ServedInbound<never>) {
-  const { path, body: schema, answer, summary, description } = inbound.route;
+  const { path, body: schema, answer, summary, description, streams = true } = inbound.route;
   return new Elysia().use(apiKeyRoutes(deps)).post(
     path,
     replyOnce<unknown>(deps, ({ call, body }) => serveExchange(deps, call, inbound.open(body as never))),
@@ -50,7 +50,7 @@ function exchangeController(deps: HttpDeps, inbound: ServedInbound<never>) {
         summary,
         description,
         tags: ["Calls"],
-        responses: responses({ "application/json": answer, "text/event-stream": ChatEvent }),
+        responses: responses({ "application/json": answer, ...(streams && { "text/event-stream": ChatEvent }) }),
       },
     },
   );
@@ -81,7 +81,7 @@ export async function countExchange(
     call.passthrough &&
     (await countPassthrough(
       deps.kernel,
-      call.toRequest({ capability: "chat", request: call.passthrough.toStandIn() }),
+      call.toRequest({ capability: "chat", request: call.passthrough.toPlaceholderRequest() }),
       call.modelEntry,
       call.passthrough,
     ))
@@ -120,7 +120,7 @@ function chooseRequest(call: HttpCall, { request, passthrough, untranslatable, w
     passed.untranslatable = untranslatable;
     passed.warnings = warnings;
   }
-  return request ?? (passed as Passthrough).toStandIn();
+  return request ?? (passed as Passthrough).toPlaceholderRequest();
 }
 
 /** The passed-through side of a call where a route of a model that may serve it speaks the client's format. */

@@ -186,7 +186,7 @@ class PassthroughReader {
     // A provider that does not say how many searches it charges for is taken to charge for all that were seen.
     const meters = searches === 0 ? reported : { webSearch: searches, ...reported };
     usageMeter.report(meters);
-    // Also an answer of hidden thoughts alone is paid for.
+    // Also an answer of hidden reasoning alone is paid for.
     if (meters.outputToken !== undefined && meters.outputToken > 1) usageMeter.produced = true;
   }
 
@@ -211,7 +211,7 @@ class PassthroughReader {
     const { output } = usageMeter;
     output.sample.add(text);
     if (output.sample.length > charactersMax) {
-      throw new UpstreamFault("bad_response", "The provider's answer does not end", { isOfRequest: true });
+      throw new UpstreamFault("bad_response", "The provider's response exceeds the size limit", { isOfRequest: true });
     }
   }
 

@@ -67,7 +67,7 @@ export function messagesHandlers(options: MessagesOptions): Pick<Handlers, "mess
 /**
  * The request to send: the client's own, without what the price of the row does not cover.
  *
- * @throws {GatewayError} `invalid_request` for a place of processing that costs more: to leave it out would break a promise.
+ * @throws {GatewayError} `invalid_request` for a place of processing that costs more: silently dropping it would violate data residency.
  */
 function toNativeRequest(
   { request, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
@@ -145,7 +145,7 @@ function isWebTool({ type }: Record<string, unknown>): boolean {
   return typeof type === "string" && webTool.test(type);
 }
 
-/** A limit that was lowered has to leave room for an answer behind the thoughts. */
+/** A limit that was lowered has to leave room for an answer behind the reasoning. */
 function fitThinking(body: Record<string, unknown>, warn: Warn): void {
   const { thinking, max_tokens: limit } = body;
   if (!isRecord(thinking) || typeof thinking.budget_tokens !== "number" || typeof limit !== "number") return;

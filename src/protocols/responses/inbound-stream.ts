@@ -298,7 +298,7 @@ class ItemEvents {
   }
 }
 
-/** Writes a reasoning item: the thoughts' text as its summary, and all of them sealed. */
+/** Writes a reasoning item: the text of the reasoning as its summary, and all of it sealed. */
 class ReasoningWriter implements ItemWriter {
   readonly #events: ItemEvents;
   readonly #seal: ((reasoning: Omit<Reasoning, "model">) => string) | undefined;
@@ -693,7 +693,7 @@ function buildResponse(
 }
 
 /** Usage in the shape of this protocol, which has no way to say that a figure is unknown: it is 0 then. */
-function toResponseUsage(usage: ChatUsage): ResponseUsage {
+export function toResponseUsage(usage: ChatUsage): ResponseUsage {
   const { prompt_tokens: input, completion_tokens: output = 0, cost } = usage;
   return {
     input_tokens: input,

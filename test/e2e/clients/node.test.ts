@@ -117,6 +117,21 @@ describe("the official openai client for Node", () => {
     expect(data.map(({ embedding }) => embedding)).toEqual(text.data.map(({ embedding }) => embedding));
   });
 
+  test("decides, by predicate, choice and score", async () => {
+    const { answers } = await client.decisions.create({
+      model,
+      input: [{ role: "user", content: "The parcel came two weeks late." }],
+      questions: [
+        { type: "predicate", name: "complaint", instructions: "Is this a complaint?" },
+        { type: "choice", instructions: "What is it about?", choices: [{ value: "delivery" }, { value: "price" }] },
+        { type: "score", instructions: "How angry?", levels: [{ label: "calm" }, { label: "cross" }] },
+      ],
+    });
+    expect(answers.map(({ type }) => type)).toEqual(["predicate", "choice", "score"]);
+    expect(answers[0]).toEqual({ type: "predicate", name: "complaint", probability: 0.5 });
+    expect(answers[1]).toMatchObject({ choice: "delivery", confidence: 0.5 });
+  });
+
   test("makes an image, by address and as base64", async () => {
     const body = { model: "famB-3-pro-image-preview", prompt: "A kite" };
     const byAddress = await client.images.generate(body);

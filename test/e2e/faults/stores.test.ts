@@ -102,19 +102,8 @@ const postgresFaults: Fault[] = [
     strike: (fixture) => readOnly(fixture, "on"),
     mend: (fixture) => readOnly(fixture, "off"),
   },
-  {
-    what: "PostgreSQL, its disk full",
-    strike: async ({ postgres, url }) => {
-      // No file may be larger than a segment of the log; that of running calls is, and has no room for another row.
-      const segmentBytes = 16 * 1024 * 1024;
-      await queryPostgres(url, bloat);
-      await postgres.limitFiles(segmentBytes);
-    },
-    mend: async ({ postgres, url }) => {
-      await postgres.limitFiles(undefined);
-      await queryPostgres(url, "delete from open_call_rows where session like 'm%'");
-    },
-  },
+  fullFor("running calls", "open_call_rows"),
+  fullFor("calls that have ended", "call_rows"),
   {
     what: "PostgreSQL, killed and back",
     strike: ({ postgres }) => postgres.kill(),
@@ -122,10 +111,29 @@ const postgresFaults: Fault[] = [
   },
 ];
 
+/** No file may be larger than a segment of the log: that of the table is, and has no room for another row. */
+function fullFor(what: string, table: "open_call_rows" | "call_rows"): Fault {
+  const segmentBytes = 16 * 1024 * 1024;
+  return {
+    what: `PostgreSQL, its disk full for ${what}`,
+    strike: async ({ postgres, url }) => {
+      await queryPostgres(url, bloat(table));
+      await postgres.limitFiles(segmentBytes);
+    },
+    mend: async ({ postgres, url }) => {
+      await postgres.limitFiles(undefined);
+      await queryPostgres(url, `delete from ${table} where session like 'm%'`);
+    },
+  };
+}
+
 /** They are calls of a gateway that runs, which nobody takes for abandoned. */
-const bloat = `insert into open_call_rows (id, account_id, key_id, model, capability, premium, opened_at, hold_nanodollars,
-  hold_tokens, session, node_id) select convert_to('bloat' || n, 'UTF8'), 3, 3, 3, 3, 0, n, 0, 0, repeat('m', 400),
-  (select names.id from names join nodes on nodes.id = names.name limit 1) from generate_series(1, 60000) as n`;
+function bloat(table: "open_call_rows" | "call_rows"): string {
+  const [columns, values] = table === "call_rows" ? [", state, settled_at", ", 3, n"] : ["", ""];
+  return `insert into ${table} (id, account_id, key_id, model, capability, premium, opened_at, hold_nanodollars, hold_tokens,
+    session, node_id${columns}) select convert_to('bloat' || n, 'UTF8'), 3, 3, 3, 3, 0, n, 0, 0, repeat('m', 400),
+    (select names.id from names join nodes on nodes.id = names.name limit 1)${values} from generate_series(1, 60000) as n`;
+}
 
 async function readOnly({ url }: BillingFixture, setting: "on" | "off"): Promise<void> {
   await queryPostgres(url, `alter system set default_transaction_read_only = ${setting}`);

@@ -2,9 +2,10 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { UpstreamFault } from "../../../src/contract/index.ts";
 import { readAudioLength } from "../../../src/kernel/audio/audio-length.ts";
-import { readWav, wavMs } from "../../../src/lib/wav.ts";
+import { joinWav, readWav, wavMs, writeWav } from "../../../src/lib/wav.ts";
 import { readManifest } from "../../../src/providers/manifest.ts";
-import { joinWav, PluginError, readModels, writeWav } from "../../../src/sdk/index.ts";
+import { PluginError } from "../../../src/sdk/errors.ts";
+import { readModels } from "../../../src/sdk/index.ts";
 import { anyJson, expectPrototypesClean, runs, thrownBy } from "../../support/hostile.ts";
 
 const rowWords = [

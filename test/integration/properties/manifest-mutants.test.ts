@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { ProviderPlugin } from "../../../src/contract/index.ts";
 import { readManifest } from "../../../src/providers/manifest.ts";
-import { PluginError } from "../../../src/sdk/index.ts";
+import { PluginError } from "../../../src/sdk/errors.ts";
 import { expectPrototypesClean, thrownBy } from "../../support/hostile.ts";
 import { exemplarOf } from "./exemplars.ts";
 import { mutantsOf } from "./mutants.ts";

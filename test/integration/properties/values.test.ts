@@ -13,8 +13,8 @@ import { parseCsv, parseProviderUsage } from "../../../src/cli/lib/provider-usag
 import { parseApiKey } from "../../../src/contract/api-key.ts";
 import { formatUsd, GatewayError, parseUsd } from "../../../src/contract/index.ts";
 import { readUsageQuery } from "../../../src/http/api/usage.ts";
-import { readDurationMs } from "../../../src/lib/retry-after.ts";
-import { readDataUrl, retryAfterMs } from "../../../src/sdk/index.ts";
+import { readDataUrl } from "../../../src/lib/data-url.ts";
+import { readDurationMs, retryAfterMs } from "../../../src/lib/retry-after.ts";
 import { runs, thrownBy } from "../../support/hostile.ts";
 
 const now = Date.UTC(2026, 10, 21);

@@ -114,6 +114,9 @@ const response = (key: number): Row => ({
 const rows: Record<string, Row> = {
   "POST {api}/chat/completions": call(() => ({ model: models.chat, messages })),
   "POST {api}/completions": call(() => ({ model: models.chat, prompt: "Hi" })),
+  "POST {api}/decisions": call(() => ({
+    ...{ model: models.chat, input: "Hi", questions: [{ type: "predicate", instructions: "Is it a greeting?" }] },
+  })),
   "POST {api}/responses": response(200),
   "POST {api}/responses/input_tokens": response(200),
   "POST {api}/responses/compact": response(400),
@@ -144,6 +147,7 @@ const rows: Record<string, Row> = {
     gateway: () => gateway,
     ids: () => ids,
     accounts: () => newAccount(),
+    send: (route, body, id) => newOf(route, "admin key", body, id),
   }),
   "OPTIONS {api}/*": open(204, { id: () => "chat/completions" }),
   "GET /metrics": { statuses: { others: 401, operator: 200 } },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
-import type { PluginDefinition } from "../../../src/sdk/index.ts";
+import type { PluginDefinition } from "../../../src/sdk/define-plugin.ts";
 import { completionOf } from "./streams.ts";
 import { chatCall, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { builtIns, sandbox } from "../../../plugins/index.ts";
 import type { Handlers } from "../../../src/contract/index.ts";
-import { definePlugin, openai, withFunctionsAsTools } from "../../../src/sdk/index.ts";
+import { withFunctionsAsTools } from "../../../src/protocols/tools.ts";
+import { definePlugin, openai } from "../../../src/sdk/index.ts";
 import { fetchOf, json } from "./fake-fetch.ts";
 import { completionOf } from "./streams.ts";
 import { chatCall, chatModel, createBench, createPlugin, runCall } from "./support.ts";

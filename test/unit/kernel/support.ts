@@ -38,7 +38,8 @@ import { UsageMeter } from "../../../src/kernel/normalize/usage.ts";
 import { KeyPool } from "../../../src/kernel/routing/health.ts";
 import type { Network, UpstreamBounds } from "../../../src/kernel/upstream/network.ts";
 import { SsrfGuard } from "../../../src/kernel/upstream/ssrf-guard.ts";
-import { definePlugin, type PluginDefinition } from "../../../src/sdk/index.ts";
+import type { PluginDefinition } from "../../../src/sdk/define-plugin.ts";
+import { definePlugin } from "../../../src/sdk/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 
 export const startMs = 1_790_000_000_000;

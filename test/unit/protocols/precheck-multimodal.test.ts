@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { type ChatRequest, precheckMultimodal } from "modelgate/plugin";
+import type { ChatRequest } from "modelgate/plugin";
+import { precheckMultimodal } from "../../../src/protocols/multimodal.ts";
 import { plainModel } from "../sdk/fake-call.ts";
 
 const user = { role: "user" as const, content: "Hello" };

@@ -8,15 +8,22 @@ const root = join(import.meta.dir, "../../..");
 const documented =
   /^\/\*\*\n((?: \*.*\n)*?) \*\/\nexport (?:async )?(?:function\*?|async function\*|class|const) (\w+)/gm;
 
-/** The code of each example, by the name it stands over. */
-async function examplesOf(): Promise<Map<string, string>> {
-  const examples = new Map<string, string>();
+interface Example {
+  readonly code: string;
+  /** What the file of the example exports. */
+  readonly module: Readonly<Record<string, unknown>>;
+}
+
+/** The examples, by the name that each stands over. */
+async function examplesOf(): Promise<Map<string, Example>> {
+  const examples = new Map<string, Example>();
   for (const pattern of ["src/sdk/*.ts", "src/lib/*.ts", "src/protocols/**/*.ts", "src/contract/*.ts"]) {
     for await (const file of new Glob(pattern).scan(root)) {
       const text = await Bun.file(join(root, file)).text();
       for (const [, comment = "", name = ""] of text.matchAll(documented)) {
         const code = comment.split("@example\n")[1];
-        if (code !== undefined) examples.set(name, code.replaceAll(/^ \* ?/gm, ""));
+        if (code === undefined) continue;
+        examples.set(name, { code: code.replaceAll(/^ \* ?/gm, ""), module: await import(join(root, file)) });
       }
     }
   }
@@ -24,21 +31,25 @@ async function examplesOf(): Promise<Map<string, string>> {
 }
 
 const examples = await examplesOf();
-const values = new Map<string, unknown>(Object.entries(kit));
-const exported = [...values.keys()];
+/** An example of one function may use others, of the kit first. */
+const known = new Map([...examples.values()].flatMap(({ module }) => Object.entries(module)));
+for (const [name, value] of Object.entries(kit)) known.set(name, value);
 
-describe("an example of modelgate/plugin", () => {
-  test.each(exported)("%s has one that does what it says", async (name) => {
-    const code = examples.get(name);
-    expect({ name, hasExample: code !== undefined }).toEqual({ name, hasExample: true });
+test("everything that modelgate/plugin hands out has an example", () => {
+  expect(Object.keys(kit).filter((name) => !examples.has(name))).toEqual([]);
+});
+
+describe("an example", () => {
+  test.each([...examples])("of %s does what it says", async (_, { code, module }) => {
     let compared = 0;
     const compare = (got: unknown, wanted: unknown) => {
       compared++;
       expect(got).toEqual(wanted);
     };
-    const checked = (code as string).replaceAll(/^(.*); \/\/ => (.*)$/gm, "compare(($1), ($2));");
+    const checked = code.replaceAll(/^(.*); \/\/ => (.*)$/gm, "compare(($1), ($2));");
+    const scope = new Map([...known, ...Object.entries(module)]);
     const AsyncFunction = (async () => undefined).constructor as FunctionConstructor;
-    await AsyncFunction("compare", ...exported, checked)(compare, ...values.values());
+    await AsyncFunction("compare", ...scope.keys(), checked)(compare, ...scope.values());
     expect(compared).toBeGreaterThan(0);
   });
 });

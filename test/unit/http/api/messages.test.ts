@@ -236,4 +236,18 @@ describe("POST /messages/count_tokens", () => {
     expect(long.input_tokens - short.input_tokens).toBe(3);
     expect([ledger.claims, ledger.settlements]).toEqual([[], []]);
   });
+
+  test("shares its limit with counts of other protocols, on all paths", async () => {
+    const { post } = httpOf();
+    const counts = [
+      ["/v1/messages/count_tokens", { model: "chat-1", messages }],
+      ["/api/v1/messages/count_tokens", { model: "chat-1", messages }],
+      ["/v1/responses/input_tokens", { model: "chat-1", input: "Say hello" }],
+      ["/api/v1/responses/input_tokens", { model: "chat-1", input: "Say hello" }],
+    ] as const;
+    const countAll = () => Promise.all(counts.map(async ([path, body]) => (await post(path, body)).status));
+    // The caller may make 60 requests a minute.
+    for (let round = 0; round < 15; round++) expect(await countAll()).toEqual([200, 200, 200, 200]);
+    expect(await countAll()).toEqual([429, 429, 429, 429]);
+  });
 });

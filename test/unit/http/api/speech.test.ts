@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Speech, UpstreamFault } from "../../../../src/contract/index.ts";
-import { writeWav } from "../../../../src/sdk/index.ts";
+import { writeWav } from "../../../../src/lib/wav.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { FakeStream } from "../../kernel/streams.ts";

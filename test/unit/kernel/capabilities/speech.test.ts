@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { type Model, type Speech, type SpeechRequest, UpstreamFault } from "../../../../src/contract/index.ts";
 import { splitText } from "../../../../src/kernel/capabilities/speech.ts";
-import { readWav } from "../../../../src/lib/wav.ts";
-import { writeWav } from "../../../../src/sdk/index.ts";
+import { readWav, writeWav } from "../../../../src/lib/wav.ts";
 import { fetchOf, refused, settled, silence } from "../fake-fetch.ts";
 import { FakeStream, Sink } from "../streams.ts";
 import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";

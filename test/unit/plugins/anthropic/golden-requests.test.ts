@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type ChatRequest, GatewayError, type Model } from "modelgate/plugin";
+import type { ChatRequest, Model } from "modelgate/plugin";
+import { GatewayError } from "../../../../src/contract/index.ts";
 import { modelOf, translated } from "./support.ts";
 
 /** A request and what must come of it: fields of the body (`null`: absent) and notes, or the `param` it is refused with. */

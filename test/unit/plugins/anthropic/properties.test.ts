@@ -1,8 +1,7 @@
 import { expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
 import fc from "fast-check";
-import { GatewayError } from "modelgate/plugin";
-import { ChatRequest } from "../../../../src/contract/index.ts";
+import { ChatRequest, GatewayError } from "../../../../src/contract/index.ts";
 import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
 import type { Turn } from "../../../../src/protocols/messages/schema.ts";
 

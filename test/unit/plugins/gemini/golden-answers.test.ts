@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { type ChatChunk, type ChatCompletion, type GenerateAnswer, UpstreamFault } from "modelgate/plugin";
-
+import { type ChatChunk, type ChatCompletion, UpstreamFault } from "modelgate/plugin";
 import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/outbound-stream.ts";
+import type { GenerateAnswer } from "../../../../src/protocols/generate-content/schema.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
 import { goldenCases, sent } from "./golden.ts";
 import { counting } from "./support.ts";

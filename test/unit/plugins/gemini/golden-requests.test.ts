@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import type { ChatRequest, GatewayError } from "modelgate/plugin";
+import type { ChatRequest } from "modelgate/plugin";
+import type { GatewayError } from "../../../../src/contract/index.ts";
 import { LruMap } from "../../../../src/lib/lru-map.ts";
 import { toContents } from "../../../../src/protocols/generate-content/outbound.ts";
 import { goldenCases, sent } from "./golden.ts";

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatCompletion, type ChatRequest, type ChatStream, GatewayError } from "modelgate/plugin";
+import type { ChatCompletion, ChatRequest, ChatStream } from "modelgate/plugin";
 import gemini from "../../../../plugins/gemini/index.ts";
+import { GatewayError } from "../../../../src/contract/index.ts";
 import { headersOf } from "../../../support/authorize.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain, eventsOf, fakeCall } from "../../sdk/fake-call.ts";

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { type GenerateAnswer, type Message, UpstreamFault } from "modelgate/plugin";
+import { type Message, UpstreamFault } from "modelgate/plugin";
 import { LruMap } from "../../../../src/lib/lru-map.ts";
 import { toContents } from "../../../../src/protocols/generate-content/outbound.ts";
 import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/outbound-stream.ts";
-import type { GeneratePart } from "../../../../src/protocols/generate-content/schema.ts";
+import type { GenerateAnswer, GeneratePart } from "../../../../src/protocols/generate-content/schema.ts";
 import { drain } from "../../sdk/fake-call.ts";
 import { assemble, counting, modelAt } from "./support.ts";
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { type GenerateAnswer, parseJson } from "modelgate/plugin";
+import { parseJson } from "modelgate/plugin";
 import { fromEmbedAnswer, toEmbedOrders } from "../../../../plugins/gemini/embeddings.ts";
 import { fromImageAnswer, toImageBody } from "../../../../plugins/gemini/images.ts";
 import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/outbound-stream.ts";
-import type { GeneratedPart } from "../../../../src/protocols/generate-content/schema.ts";
+import type { GenerateAnswer, GeneratedPart } from "../../../../src/protocols/generate-content/schema.ts";
 import { faultsOf, schemaMissing } from "../../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { type Model, type SpeechRequest, type TranscriptionRequest, toBase64 } from "modelgate/plugin";
+import type { Model, SpeechRequest, TranscriptionRequest } from "modelgate/plugin";
 import current from "../../../../plugins/gemini/catalogue.json" with { type: "json" };
 import gemini from "../../../../plugins/gemini/index.ts";
 import type { AnswerStream } from "../../../../src/contract/index.ts";
+import { toBase64 } from "../../../../src/lib/base64.ts";
 import { readWav } from "../../../../src/lib/wav.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { drain, eventsOf, fakeCall } from "../../sdk/fake-call.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import type { FaultKind } from "modelgate/plugin";
 import sarvam from "../../../../plugins/sarvam/index.ts";
+import type { FaultKind } from "../../../../src/contract/index.ts";
 import { headersOf } from "../../../support/authorize.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 

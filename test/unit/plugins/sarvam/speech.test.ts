@@ -1,7 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { type GatewayError, type SpeechRequest, toBase64, UpstreamFault, writeWav } from "modelgate/plugin";
+import { type SpeechRequest, UpstreamFault } from "modelgate/plugin";
 import { speech, toWav } from "../../../../plugins/sarvam/speech.ts";
-import { readWav } from "../../../../src/lib/wav.ts";
+import type { GatewayError } from "../../../../src/contract/index.ts";
+import { toBase64 } from "../../../../src/lib/base64.ts";
+import { readWav, writeWav } from "../../../../src/lib/wav.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { playCall, rowOf } from "./call.ts";
 

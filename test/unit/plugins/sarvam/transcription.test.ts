@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { type GatewayError, type TranscriptionRequest, UpstreamFault } from "modelgate/plugin";
+import { type TranscriptionRequest, UpstreamFault } from "modelgate/plugin";
 import { toTranscript, transcription } from "../../../../plugins/sarvam/transcription.ts";
+import type { GatewayError } from "../../../../src/contract/index.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { playCall, rowOf } from "./call.ts";
 
