@@ -277,8 +277,8 @@ export class Call<C extends Capability = Capability> {
   }
 
   /** Keeps a warning for the log, within bounds. */
-  warn(sentence: string): void {
-    if (this.warnings.length < warningsMax) this.warnings.push(sentence.slice(0, warningCharactersMax));
+  warn(message: string): void {
+    if (this.warnings.length < warningsMax) this.warnings.push(message.slice(0, warningCharactersMax));
   }
 }
 
@@ -520,8 +520,8 @@ export class Attempt implements Sender {
   }
 
   /** Keeps a plugin's warning for the log and the names of ignored fields for the caller, within bounds. */
-  warn(sentence: string, ignored: string | readonly string[] = []): void {
-    this.run.call.warn(sentence);
+  warn(message: string, ignored: string | readonly string[] = []): void {
+    this.run.call.warn(message);
     for (const field of [ignored].flat())
       if (this.ignored.size < warningsMax && this.#isShowable(field)) this.ignored.add(field);
   }
@@ -557,9 +557,9 @@ function findAsked({ modelEntry, passthrough, request }: ModelRun, isAnswered: b
 export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined {
   const { compiledPrice } = run.modelEntry;
   const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, run.keepsHour);
-  const asked = findAsked(run, false);
-  if (cost === undefined || asked === undefined) return cost;
-  const other = costMaxNanodollars(asked.price, meters, run.keepsHour);
+  const requested = findAsked(run, false);
+  if (cost === undefined || requested === undefined) return cost;
+  const other = costMaxNanodollars(requested.price, meters, run.keepsHour);
   return other === undefined ? undefined : Math.max(cost, other);
 }
 
@@ -569,15 +569,15 @@ export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined 
  */
 export function priceOfRun(run: ModelRun, meters: Meters): CompiledPrice | undefined {
   const { compiledPrice } = run.modelEntry;
-  const asked = findAsked(run, true);
-  if (compiledPrice === undefined || asked === undefined || run.ignored.has("service_tier")) return compiledPrice;
+  const requested = findAsked(run, true);
+  if (compiledPrice === undefined || requested === undefined || run.ignored.has("service_tier")) return compiledPrice;
   const { servedTier } = run;
   if (servedTier !== undefined) {
-    const isServed = servedTier === asked.tier || getOwn(namesOf, asked.tier)?.includes(servedTier);
-    return isServed ? asked.price : compiledPrice;
+    const isServed = servedTier === requested.tier || getOwn(namesOf, requested.tier)?.includes(servedTier);
+    return isServed ? requested.price : compiledPrice;
   }
-  const [own, other] = [compiledPrice, asked.price].map((price) => costNanodollars(price, meters) ?? 0);
-  return (other as number) > (own as number) ? asked.price : compiledPrice;
+  const [own, other] = [compiledPrice, requested.price].map((price) => costNanodollars(price, meters) ?? 0);
+  return (other as number) > (own as number) ? requested.price : compiledPrice;
 }
 
 /**
@@ -649,8 +649,8 @@ export class Passthrough implements PassedAnswer {
   toBody({ max_completion_tokens, max_tokens }: ChatRequest): Record<string, unknown> {
     const limit = max_completion_tokens || max_tokens;
     const field = this.format.outputLimit;
-    const asked = this.body[field];
-    if (!limit || (typeof asked === "number" && asked <= limit)) return this.body;
+    const requested = this.body[field];
+    if (!limit || (typeof requested === "number" && requested <= limit)) return this.body;
     return { ...this.body, [field]: limit };
   }
 }
