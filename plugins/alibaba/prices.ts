@@ -9,7 +9,7 @@ export default {
   pricingUrl: "https://www.alibabacloud.com/help/en/model-studio/models",
   leftOut: [
     [/latest$|^qwen-(coder|flash|max|plus|turbo)$/, moving],
-    [/omni/, "its sound has a price of its own"],
+    [/omni/, "its audio has a price of its own"],
     [/-20\d\d-|preview|^qwen-|^qwen3-30b/, "it is an older one: write a row for it"],
   ],
   facts(_, listed) {

@@ -15,5 +15,5 @@ export const modelOptions: ModelOptions = {
   toolChoice: "boolean",
 };
 
-/** Claude's thoughts are signed, and take part in a conversation. */
+/** Claude's reasoning is signed, and takes part in a conversation. */
 export const isClaude = ({ upstreamId }: Model) => upstreamId.includes("anthropic.");

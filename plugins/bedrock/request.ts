@@ -34,7 +34,7 @@ export interface Reading {
   firstOnly: boolean;
 }
 
-/** Pictures that were fetched, by their addresses. */
+/** Images that were fetched, by their addresses. */
 export type Fetched = Pick<ReadonlyMap<string, DataUrl>, "get">;
 
 interface Surroundings {
@@ -259,7 +259,7 @@ function toTurns(messages: readonly Message[], thinks: boolean, around: Surround
   return { system: [] as Block[], messages: [{ role: "user" as const, content: texts }] };
 }
 
-/** The thoughts that a client brought back, with their signatures: unsigned ones are refused. */
+/** The reasoning that a client sent back, with its signatures: unsigned reasoning is refused. */
 function toThoughts(message: Message): Block[] {
   return claudeThoughts.readDetails(message).map(({ type, thinking, signature, data }) => {
     if (type === "redacted_thinking") return { reasoningContent: { redactedContent: data } };
@@ -334,7 +334,7 @@ function toBlock(part: ContentPart, { path, isUser, documents, around }: BlocksA
     return { image: { format: imageFormats[mediaType], source: { bytes: base64 } } };
   }
   if (part.type === "input_audio") {
-    throw badRequest("This model takes no sound, expected text, image_url or file parts", path);
+    throw badRequest("This model does not support audio input, expected text, image_url or file parts", path);
   }
   const { file_data: data, filename }: Record<string, unknown> = part.file;
   const file = typeof data === "string" ? readDataUrl(data, `${path}.file.file_data`) : undefined;

@@ -34,7 +34,7 @@ export function toFinishReason(reason: unknown, { calls, text }: { calls: number
   return finishReasons.get(reason) ?? (calls > 0 ? "tool_calls" : "stop");
 }
 
-/** A thought as the answer carries it out, so that the client can bring it back with its signature. */
+/** Reasoning as the answer carries it out, so that the client can bring it back with its signature. */
 export function toDetail(thought: { text?: string; signature?: string; data?: string }, index: number) {
   const { text = "", signature = "", data } = thought;
   if (data !== undefined) return claudeThoughts.toDetail({ type: "redacted_thinking", data }, index);

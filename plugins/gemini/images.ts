@@ -59,9 +59,9 @@ function nearest(choices: Record<string, number>, wanted: number): string {
 }
 
 /**
- * The picture of an answer; drafts among the thoughts are none.
- * @throws {GatewayError} `invalid_request` when the prompt or the picture was blocked, or the model answered in words, which
- * are paid for and not given out: pictures are what is sold here.
+ * The image of an answer; drafts in the reasoning are not images.
+ * @throws {GatewayError} `invalid_request` when the prompt or the image was blocked, or the model answered in words, which
+ * are paid for and not given out: this endpoint serves images only.
  * @throws {UpstreamFault} `bad_response` when it answered nothing.
  */
 export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
@@ -74,8 +74,8 @@ export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   const words = parts.flatMap((part) => part.text ?? []).join("");
   expectAllowed(candidate, words !== "", "prompt");
   if (words === "") {
-    throw new UpstreamFault("bad_response", "The provider's answer holds no picture", { isOfRequest: true });
+    throw new UpstreamFault("bad_response", "The provider's answer contains no image", { isOfRequest: true });
   }
-  const message = "The model made no picture, it answered in words: ask for a picture";
+  const message = "The model returned text and no image: ask for an image";
   throw new GatewayError("invalid_request", message, { param: "prompt", publicCode: "content_policy_violation" });
 }

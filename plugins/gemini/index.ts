@@ -17,7 +17,7 @@ export default definePlugin({
   authorize: (_, { key }) => ({ "x-goog-api-key": key }),
   models: readModels([...rows.models, ...current.models]),
   handlers: { ...chat.handlers, embeddings, images, imageEdits, speech, transcription },
-  // One picture a request.
+  // One image a request.
   modelOptions: { ...chat.modelOptions, imageSizes: "texts" },
   maxChoices: { ...chat.maxChoices, images: 1 },
 });

@@ -10,7 +10,7 @@ export const chat: ChatOptions = {
   drop: ["moderation"],
 };
 
-/** Its picture models answer with base64 alone and call the qualities by other names. */
+/** Its image models answer with base64 alone and call the qualities by other names. */
 export const image: ImagesOptions = {
   omit: ["response_format"],
   partialImages: true,

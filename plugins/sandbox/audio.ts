@@ -39,7 +39,7 @@ function* slices(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuff
   for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
 }
 
-/** Sound of unknown length is taken for speech as telephones carry it. */
+/** Audio of unknown length is taken for speech as telephones carry it. */
 const bytesPerSecond = 16_000;
 
 /** A transcript that tells of the file, since nobody listened to it. */

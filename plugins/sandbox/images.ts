@@ -13,7 +13,7 @@ const letters = [
 ];
 const columns = letters.length * 4 + 1;
 
-/** A picture that says SANDBOX, in colours by the prompt. */
+/** An image that says SANDBOX, in colours by the prompt. */
 export async function image(call: Call<ImagesRequest>): Promise<GeneratedImages | ImageStream> {
   const { request, model, signal } = call;
   const { text, faults } = readFaults(request.prompt);
@@ -32,7 +32,7 @@ export async function image(call: Call<ImagesRequest>): Promise<GeneratedImages 
   return partials > 0 && images.length === 1 && first ? showUnfinished(first, partials) : { images };
 }
 
-/** The simulated picture knows nothing of those that it is made of. */
+/** The simulated image knows nothing of those that it is made of. */
 export function edit(call: Call<ImageEditsRequest>): Promise<GeneratedImages | ImageStream> {
   return image(call);
 }
@@ -71,7 +71,7 @@ function isInk(column: number, row: number): boolean {
 const signature = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 const encoder = new TextEncoder();
 
-/** A picture of one byte a pixel, each the number of a colour. */
+/** An image of one byte a pixel, each the number of a colour. */
 interface Picture {
   width: number;
   height: number;
@@ -80,7 +80,7 @@ interface Picture {
   colours: readonly (readonly [number, number, number])[];
 }
 
-/** A PNG file of a picture, with a comment in its metadata. */
+/** A PNG file of an image, with a comment in its metadata. */
 function toPng({ width, height, pixels, colours }: Picture, comment: string): Uint8Array<ArrayBuffer> {
   const header = new DataView(new ArrayBuffer(13));
   header.setUint32(0, width);

@@ -7,7 +7,7 @@ import {
   type Upstream,
 } from "modelgate/plugin";
 
-/** sarvam-m writes its thoughts into the content; later models have `reasoning_content`, which passes as it is. */
+/** sarvam-m writes its reasoning into the content; later models have `reasoning_content`, which passes as it is. */
 const dialect = openai({ chat: { think: true, systemRole: "system" } });
 
 /** What the dialect leaves out, for the handler here sends what it does. */

@@ -48,7 +48,7 @@ export function toSpeechBody({ request, model, warn }: Pick<Call<SpeechRequest>,
 }
 
 /**
- * The sound of an answer as one file; each of its parts is a whole WAV file of its own.
+ * The audio of an answer as one file; each of its parts is a whole WAV file of its own.
  *
  * @throws {UpstreamFault} `bad_response` when there is none, or one cannot be read.
  */

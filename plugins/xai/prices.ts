@@ -12,7 +12,7 @@ export default {
   pricingUrl: "https://docs.x.ai/docs/models",
   leftOut: [
     [/latest|-beta|-gv2$|^grok-4\.20(-non)?(-reasoning)?$|^grok-4\.20-0309$|^grok-code-fast(-1-0825)?$/, moving],
-    [/imagine-image-(quality|pro|2\.0)/, "what a picture costs depends on its size"],
+    [/imagine-image-(quality|pro|2\.0)/, "what an image costs depends on its size"],
     [/multi-agent/, "it asks several models, whose tokens it counts together"],
   ],
   facts(_, listed, capability) {

@@ -101,7 +101,7 @@ function toRow(
   const { price, ...facts } = rules.facts?.(upstreamId, listed, capability) ?? listedFacts(listed, capability);
   if (price === undefined) return undefined;
   const isChat = capability === "chat";
-  // Sound that costs more than text needs a rate of its own.
+  // Audio that costs more than text needs a rate of its own.
   const textUsd = listed.input_cost_per_token;
   const isPriced = price.audioInputToken !== undefined || (listed.input_cost_per_audio_token ?? textUsd) === textUsd;
   const hasAudio = listed.supports_audio_input === true && isPriced;

@@ -78,7 +78,7 @@ export const openai = {
 } satisfies ProviderRules;
 
 /**
- * The most tokens that a picture takes, by quality, and by size for usual ones, with room for words beside it.
+ * The most tokens that an image takes, by quality, and by size for usual ones, with room for words beside it.
  * https://developers.openai.com/api/docs/guides/image-generation#cost-and-latency
  */
 const firstImageTokens = { low: 1024, medium: 2048, high: 6912 };
@@ -104,7 +104,7 @@ function toImageTokens(parts: number, width: number, height: number): number {
 function openaiImageFacts(id: string, listed: Listed): Facts {
   const price = toMediaPrice(listed);
   const imageOutputTokensMax = id.startsWith("gpt-image-1") ? firstImageTokens : imageTokens;
-  // Above the quality `high`, which `auto` may choose, OpenAI does not say how many tokens a picture takes.
+  // Above the quality `high`, which `auto` may choose, OpenAI does not say how many tokens an image takes.
   if (!id.startsWith("gpt-image-2.5")) return { price, imageOutputTokensMax };
   const quality = { standard: "medium", hd: "high", auto: "medium" };
   return { price, imageOutputTokensMax, options: { extra: { quality: "medium" }, values: { quality } } };

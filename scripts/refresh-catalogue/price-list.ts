@@ -88,7 +88,7 @@ function toRates(listed: Listed, suffix: string): Partial<Record<MeterName, Rate
   return rates;
 }
 
-/** The list's names of what a token of sound or of a picture costs. */
+/** The list's names of what a token of audio or of an image costs. */
 const mediaFields = {
   audioInputToken: "input_cost_per_audio_token",
   audioOutputToken: "output_cost_per_audio_token",
@@ -96,8 +96,8 @@ const mediaFields = {
 } as const;
 
 /**
- * The price of a listed model by the tokens of text, sound and pictures. What the list does not lower for reading from a
- * cache costs the same then, and tokens of an answer that is all sound or pictures have one price.
+ * The price of a listed model by the tokens of text, audio and images. What the list does not lower for reading from a
+ * cache costs the same then, and tokens of an answer that is all audio or images have one price.
  */
 export function toMediaPrice(listed: Listed): Price | undefined {
   const price = toTokenPrice(listed);

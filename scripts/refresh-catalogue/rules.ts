@@ -58,7 +58,7 @@ export const gemini = {
       const imageSizes = id.startsWith("gemini-2.5") ? [] : ["1K"];
       return {
         price: imageOutputToken && price,
-        // The limit that is sent: the largest picture, and 4,096 tokens to think and to say something.
+        // The limit that is sent: the largest image, and 4,096 tokens to think and to say something.
         outputTokensMax: Math.min(2520 + 4096, listed.max_output_tokens ?? Number.POSITIVE_INFINITY),
         ...(!hasSizes && { options: { imageSizes } }),
       };

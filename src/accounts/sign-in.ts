@@ -192,7 +192,7 @@ function withBody({ headers }: Response, body: unknown): Response {
 }
 
 function notSignedIn(): GatewayError {
-  return new GatewayError("invalid_session", "Nobody is signed in, or the account is disabled; sign in again");
+  return new GatewayError("invalid_session", "Not signed in, or the account is disabled; sign in again");
 }
 
 function unknownEndpoint(method: string, path: string): GatewayError {

@@ -208,7 +208,7 @@ interface SignUpOptions extends Pick<AuthOptions, "passwords"> {
 }
 
 /**
- * Creates an account with its user and password, and nobody is signed in. Where the e-mail has an account already,
+ * Creates an account with its user and password, without signing in. Where the e-mail has an account already,
  * nothing changes, and neither the result nor the work tells it. An invitation to a team is permission where sign-up is
  * closed, and is taken; the new account has no free quota of its own then. The e-mail is only claimed, unless an operator
  * has sent the invitation to this e-mail alone.

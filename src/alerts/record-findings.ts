@@ -39,7 +39,7 @@ export async function recordFindings(
 ): Promise<void> {
   // In one order on all nodes, so that they cannot lock one another.
   const rows = findings.map((finding) => toRow(finding, now)).sort((a, b) => (a.id < b.id ? -1 : 1));
-  // What nobody would be told stays untold, for the channel that is added tomorrow.
+  // Without a channel nothing is marked as sent, so a channel that is added later still gets the alert.
   const owners = await db.selectFrom("alert_channels").select("owner").distinct().execute();
   const reachable = new Set(owners.map(({ owner }) => owner));
   const muted = await readMutes({ db }, now);

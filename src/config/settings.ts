@@ -101,7 +101,7 @@ export const settings = {
   responsesTtlMinutes: setting("RESPONSES_TTL_MINUTES", "60", integer(0, 43_200, " of minutes", " (not stored)")),
   /** What one account may store of responses; beyond that the oldest are deleted. */
   responsesMaxMb: setting("RESPONSES_MAX_MB", "64", integer(1, 1_000_000, " of megabytes")),
-  /** What one account may store of pictures that are answered as URLs, each for an hour; beyond that they are refused. */
+  /** What one account may store of images that are answered as URLs, each for an hour; beyond that they are refused. */
   filesMaxMb: setting("FILES_MAX_MB", "1024", integer(1, 1_000_000, " of megabytes")),
   /** Whose prompts and answers are kept: nobody's, those of accounts and keys that an administrator chose, everybody's. */
   contentLog: setting("CONTENT_LOG", "off", choice("off", "selected", "all")),

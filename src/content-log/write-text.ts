@@ -97,7 +97,7 @@ function describeMedia(name: string, value: unknown, { media_type: type, format 
     const kind = toKind(value.slice("data:".length, comma).split(";")[0] ?? "");
     return `[${kind} ${toKilobytes(((value.length - comma - 1) * 3) / 4)}]`;
   }
-  // The address of a picture may hold a signature that opens it.
+  // The address of an image may hold a signature that opens it.
   if (/^https?:\/\//i.test(value)) return `[${name === "url" ? "file" : name} at ${URL.parse(value)?.host ?? "?"}]`;
   const isData = name === "data" || (value.length >= dataCharactersMin && isBase64(value));
   if (!isData) return undefined;

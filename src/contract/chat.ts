@@ -29,7 +29,7 @@ export interface ToolCall {
 /** Calls of custom tools exist only where a plugin takes `customTools`, so that others need not know of them. */
 export const ToolCall = Type.Unsafe<ToolCall>(Type.Union([FunctionCall, CustomCall]));
 
-/** A part of a message's content: text, a picture by URL or data URL, or sound as base64. */
+/** A part of a message's content: text, an image by URL or data URL, or audio as base64. */
 export const ContentPart = Type.Union([
   Type.Object({ type: Type.Literal("text"), text: Type.String() }, open),
   Type.Object(
@@ -51,7 +51,7 @@ export const ContentPart = Type.Union([
 ]);
 export type ContentPart = Static<typeof ContentPart>;
 
-/** One message of the conversation (spec 2.1), with the roles the field has since added. */
+/** One message of the conversation, with the roles the field has since added. */
 export const Message = Type.Object(
   {
     role: Type.Union([
@@ -134,7 +134,7 @@ export const ResponseFormat = Type.Union([
 ]);
 export type ResponseFormat = Static<typeof ResponseFormat>;
 
-/** Body of POST /chat/completions (spec 4.1). Fields not named here pass through to providers of the same dialect. */
+/** Body of POST /chat/completions. Fields not named here pass through to providers of the same dialect. */
 export const ChatRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 200 }),
@@ -218,7 +218,7 @@ export type ChatUsage = Static<typeof ChatUsage>;
 
 const FinishReasonSchema = Type.Union([...finishReasons.map((reason) => Type.Literal(reason)), Type.Null()]);
 
-/** The uniform chat answer (spec 2.2). */
+/** The uniform chat answer. */
 export const ChatCompletion = Type.Object(
   {
     id: Type.String(),
@@ -275,7 +275,7 @@ export interface ChunkChoice {
   finish_reason?: FinishReason | null;
 }
 
-/** One piece of a streamed chat answer (spec 2.3). `usage` may come on any chunk, also with `choices: []`; the last stands. */
+/** One piece of a streamed chat answer. `usage` may come on any chunk, also with `choices: []`; the last stands. */
 export interface ChatChunk {
   id?: string;
   object?: "chat.completion.chunk";

@@ -70,7 +70,7 @@ export interface ImageEditsBody extends Static<typeof ImageEditsFields> {
   mask?: File | string | undefined;
 }
 
-/** One generated picture as a handler returns it. */
+/** One generated image as a handler returns it. */
 export interface GeneratedImage {
   /** The bytes, or their base64 text when the provider sent that (it is passed on without decoding). */
   data: Uint8Array<ArrayBuffer> | string;
@@ -98,7 +98,7 @@ export interface GeneratedImages {
   settings?: ImageSettings | undefined;
 }
 
-/** With what the pictures were drawn, in OpenAI's words. */
+/** The settings that the images were made with, in OpenAI's terms. */
 export interface ImageSettings {
   background?: string;
   output_format?: string;

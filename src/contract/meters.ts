@@ -230,7 +230,7 @@ export function isAmount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** Tokens of pictures, transcripts and speech, OpenAI's shape. The details divide them by what they are of. */
+/** Tokens of images, transcripts and speech, OpenAI's shape. The details divide them by what they are of. */
 export const TokenUsage = Type.Object(
   { input_tokens: Type.Integer(), output_tokens: Type.Integer(), total_tokens: Type.Integer() },
   { additionalProperties: true },
@@ -240,8 +240,8 @@ export type TokenUsage = Static<typeof TokenUsage>;
 type Kind = "text_tokens" | "audio_tokens" | "image_tokens";
 
 /**
- * Turns such usage into disjoint meters. Tokens that the provider does not divide are of the kind that is given: of sound
- * for a transcript, of pictures for pictures.
+ * Turns such usage into disjoint meters. Tokens that the provider does not divide are of the kind that is given: of audio
+ * for a transcript, of images for images.
  *
  * @returns `undefined` when the report cannot be used.
  */

@@ -59,12 +59,12 @@ export const Model = Type.Object(
       Type.Integer({ minimum: 1, maximum: 3600, description: "The longest silence of its provider; default 300" }),
     ),
     imageTokensMax: Type.Optional(
-      Type.Integer({ minimum: 1, description: "The most that one picture of a prompt costs" }),
+      Type.Integer({ minimum: 1, description: "The most that one image of a prompt costs" }),
     ),
     imageOutputTokensMax: Type.Optional(
       Type.Record(Type.String(), Type.Integer({ minimum: 1 }), {
         description:
-          "The most tokens of one picture that it makes, by quality (`high`) or quality and size (`high 1024x1024`)",
+          "The most tokens of one image that it makes, by quality (`high`) or quality and size (`high 1024x1024`)",
       }),
     ),
     dimensions: Type.Optional(
@@ -106,7 +106,7 @@ export const Model = Type.Object(
     priority: Type.Optional(
       Type.Integer({ minimum: 0, maximum: 1000, description: "Lower is tried first; default 100" }),
     ),
-    weight: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, description: "Share among equals; default 1" })),
+    weight: Type.Optional(Type.Integer({ minimum: 0, maximum: 1000, description: "Load-balancing weight; default 1" })),
     disabled: Type.Optional(Type.Boolean({ description: "true: the operator does not sell it" })),
     retiredOn: Type.Optional(day),
     successor: Type.Optional(

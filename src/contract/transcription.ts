@@ -1,9 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
 
-/** The largest audio file taken, in bytes (spec 8). */
+/** The largest audio file taken, in bytes. */
 export const audioFileBytesMax = 25 * 1024 * 1024;
 
-/** The audio formats of the spec's part 4.4, by file ending. */
+/** The accepted audio formats, by file extension. */
 export const audioFormats = ["mp3", "mp4", "mpeg", "mpga", "m4a", "wav", "webm"] as const;
 
 /** Fields of POST /audio/transcriptions beside the file, as text from the multipart form made typed. */

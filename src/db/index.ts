@@ -1,5 +1,4 @@
 export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet } from "./account-balance.ts";
-export type { AdminKeysTable, ServiceAccountsTable } from "./admin-key-tables.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
 export { addName, callKeyOfTime, nameNumber, toCallKey } from "./call-key.ts";
 export { type Contents, createContents, type NewContent } from "./contents.ts";
@@ -12,8 +11,17 @@ export { lockName } from "./lock-name.ts";
 export { oneNodeAtATime } from "./migrate.ts";
 export { openStore } from "./open-store.ts";
 export { insertRefusals, pruneRefusals, refusalsOfAccountMax } from "./refusals.ts";
-export type { RefusalsTable } from "./refusals-table.ts";
-export { type CallState, type Database, isSeen, type Role } from "./schema.ts";
+export {
+  type AdminKeysTable,
+  type CallState,
+  type Database,
+  isSeen,
+  type RefusalsTable,
+  type Role,
+  type ServiceAccountsTable,
+  type TeamRole,
+  type UsageKind,
+} from "./schema.ts";
 export { backupSqlite } from "./sqlite/backup-sqlite.ts";
 export {
   type AbandonedCall,
@@ -25,10 +33,10 @@ export {
   type TransactionScope,
 } from "./store.ts";
 export { createStoredResponses, type StoredResponses } from "./stored-responses.ts";
-export type { TeamRole } from "./team-tables.ts";
 export {
   figureColumns,
   isUncounted,
+  latencyBuckets,
   pruneUsage,
   readLastSeq,
   type UsageProgress,
@@ -37,4 +45,3 @@ export {
   type UsageSum,
   usageSums,
 } from "./usage.ts";
-export { latencyBuckets, type UsageKind } from "./usage-tables.ts";

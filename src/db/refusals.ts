@@ -1,4 +1,4 @@
-import type { RefusalsTable } from "./refusals-table.ts";
+import type { RefusalsTable } from "./schema.ts";
 import type { Store } from "./store.ts";
 
 /** Refused requests of one account that are kept, the newest ones. */

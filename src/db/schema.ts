@@ -1,22 +1,5 @@
 import { type Generated, type SqlBool, sql } from "kysely";
 import type { BudgetPeriod, Capability, MeterColumn, UsageSource } from "../contract/index.ts";
-import type { AdminKeysTable, ServiceAccountsTable } from "./admin-key-tables.ts";
-import type { AlertTables } from "./alert-tables.ts";
-import type {
-  ProviderAttemptsTable,
-  ProviderKeysTable,
-  ProviderOutcomesTable,
-  ProvidersTable,
-} from "./provider-tables.ts";
-import type { RefusalsTable } from "./refusals-table.ts";
-import type { ContentTables, IdempotencyKeysTable, StoredResponsesTable } from "./stored-tables.ts";
-import type {
-  EmailVerificationsTable,
-  InvitationsTable,
-  MembershipsTable,
-  TeamInvitationsTable,
-} from "./team-tables.ts";
-import type { UsageColumns, UsageTables } from "./usage-tables.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
@@ -347,4 +330,404 @@ interface AuditTable {
   subject: string;
   /** JSON of the parameters. */
   detail: string;
+}
+
+/** Admin keys: they manage the gateway and make no calls. */
+export interface AdminKeysTable {
+  /** The public part of the key. */
+  id: string;
+  name: string;
+  /** SHA-256 of the secret part, hex; the secret itself is not stored. */
+  secret_hash: string;
+  /** JSON array of scopes. */
+  scopes: string;
+  /** JSON array of addresses and CIDR ranges; null: any. */
+  allowed_networks: string | null;
+  /** Who made it: the account of a person, `cli`, or another admin key. */
+  created_by: string;
+  /** The person, or `cli`, without whose rights it is worth nothing: who made it, or the key that made it. */
+  vouched_by: string;
+  created_at: number;
+  expires_at: number | null;
+  revoked_at: number | null;
+  /** Accurate to a minute; null: never. */
+  last_used_at: number | null;
+}
+
+/** Programs that have API keys in an account, as people have. */
+export interface ServiceAccountsTable {
+  id: string;
+  account_id: string;
+  name: string;
+  created_at: number;
+  /** Who made it, as {@link AdminKeysTable} has it. */
+  created_by: string;
+}
+
+/** What somebody may do in a team: an `admin` also manages its people, invitations, alerts and the keys of others. */
+export type TeamRole = "admin" | "member";
+
+/** People of an account besides its holder, who is always an admin of it. */
+export interface MembershipsTable {
+  account_id: string;
+  user_id: string;
+  role: TeamRole;
+  joined_at: number;
+}
+
+/** Links with which one person joins the team of an account. */
+export interface TeamInvitationsTable {
+  /** Public, for lists. */
+  id: string;
+  /** SHA-256 of the token in the link, hex. */
+  token_hash: string;
+  account_id: string;
+  role: TeamRole;
+  /** Lower case; only the person with this address may take it. Null: anyone with the link. */
+  email: string | null;
+  /** The account of the person who made it, or `cli`. */
+  created_by: string;
+  created_at: number;
+  expires_at: number;
+  /** The user who took it; null: nobody has. */
+  used_by: string | null;
+}
+
+/** Links for setting an account's password once. */
+export interface InvitationsTable {
+  /** SHA-256 of the token in the link, hex. */
+  token_hash: string;
+  account_id: string;
+  /** The account of the administrator who made it, or `cli`; it is good while they may make it. */
+  created_by: string | null;
+  created_at: number;
+  expires_at: number;
+  used_at: number | null;
+}
+
+/** Links by which people prove that they read the mail of the e-mail with which they signed up; one for each user. */
+export interface EmailVerificationsTable {
+  user_id: string;
+  /** SHA-256 of the token in the link, hex. */
+  token_hash: string;
+  /** The e-mail to which it was sent: it proves no other. */
+  email: string;
+  expires_at: number;
+}
+
+/** What administrators set about a provider; without a row it is enabled and has the order of its models. */
+export interface ProvidersTable {
+  name: string;
+  enabled: number;
+  /** Replaces the priority of all its models. */
+  priority: number | null;
+  weight: number | null;
+  /** The JSON of a provider that was added here; every gateway writes it as a file into its plugins folder. */
+  manifest: string | null;
+  /** When it was removed: a gateway that was not running then deletes its file later. */
+  removed_at: number | null;
+}
+
+/** Attempts at a provider in five minutes, of all gateways. */
+export interface ProviderAttemptsTable {
+  provider: string;
+  /** Five minutes, counted from 1970. */
+  slot: number;
+  attempts: number;
+  errors: number;
+}
+
+/** What happened last to a provider or one of its keys. */
+export interface ProviderOutcomesTable {
+  provider: string;
+  /** The id of a stored key, or `environment:` and its place; empty: of the provider as a whole. */
+  key_id: string;
+  outcome: "success" | "error" | "test";
+  at: number;
+  /** JSON of what is told about it. */
+  detail: string;
+}
+
+/** API keys of providers. */
+export interface ProviderKeysTable {
+  id: string;
+  provider: string;
+  /** Encrypted, and bound to provider and id. */
+  secret: Uint8Array;
+  /** Which secrets key encrypted it. */
+  secrets_id: string;
+  /** The last four characters, empty for a short key. */
+  last4: string;
+  /** The administrator's account, or `cli`. */
+  set_by: string;
+  set_at: number;
+}
+
+/** Requests with a known API key that did not become calls. */
+export interface RefusalsTable {
+  /** The response's `x-request-id`. */
+  id: string;
+  account_id: string;
+  key_id: string;
+  opened_at: number;
+  /** Method and path. */
+  endpoint: string;
+  capability: Capability | null;
+  /** What was asked for; it may not exist. */
+  model: string | null;
+  protocol: string | null;
+  status: number;
+  error_code: string;
+  /** The sentence that the caller was given. */
+  message: string;
+  session: string | null;
+  client_request_id: string | null;
+  duration_ms: number;
+  /** How many requests the row stands for: more than 1 when too many came at once to have a row each. */
+  requests: number;
+  /** What the client calls requests of this kind; null: nothing. */
+  tag: string | null;
+}
+
+/** Answers of POST /responses and the items of their output, one row each. */
+export interface StoredResponsesTable {
+  account_id: string;
+  /** Of the response or the item. */
+  id: string;
+  /** The response that it belongs to; its own id for a response. */
+  response_id: string;
+  /** Encrypted. */
+  body: Uint8Array;
+  /** What it counts of the bytes that an account may store. */
+  bytes: number;
+  expires_at: number;
+}
+
+/** One row per call with an Idempotency-Key, for a day. */
+export interface IdempotencyKeysTable {
+  /** HMAC of API key, endpoint and Idempotency-Key, hex; `body_hash` is one of the request. */
+  id: string;
+  account_id: string;
+  /** The call that the request runs or ran as. */
+  call_id: string;
+  body_hash: string;
+  /** The process that runs the call. */
+  node_id: string;
+  state: "running" | "done";
+  /** Compressed and encrypted; null: it is not there yet, or was not stored. */
+  answer: Uint8Array | null;
+  /** Bytes that the account had stored up to the end of this answer; null without an answer. */
+  position: number | null;
+  expires_at: number;
+}
+
+/** Tables of the content log. */
+export interface ContentTables {
+  contents: ContentsTable;
+  content_switches: ContentSwitchesTable;
+}
+
+/** Prompts and answers, one row per call. */
+interface ContentsTable {
+  /** The response's `x-request-id`. */
+  id: string;
+  account_id: string;
+  /** When the call began. */
+  at: number;
+  /** Redacted, compressed and encrypted. */
+  body: Uint8Array;
+  /** Which secrets key encrypted it. */
+  secrets_id: string;
+  /** What it counts of the bytes that an account may have. */
+  bytes: number;
+  /** Bytes that the account had before this row. */
+  position: number;
+}
+
+/** Accounts and API keys whose prompts and answers are kept. */
+interface ContentSwitchesTable {
+  /** The id of the account or the key. */
+  subject: string;
+  account_id: string;
+  /** The administrator's account. */
+  set_by: string;
+  set_at: number;
+}
+
+/** The sums of requests, and how far they go. */
+export interface UsageTables {
+  usage: UsageTable;
+  usage_progress: UsageProgressTable;
+}
+
+type LatencyColumns = Record<`f${number}` | `d${number}`, number>;
+
+/**
+ * What rows of `usage` are sums of: `call` of requests by account, API key, model, plugin and status, and once more of all
+ * accounts together, with the account and the key empty; `key` of requests by account and key alone; `session` and `tag` of
+ * calls by account and `name`, tags once more of all accounts together.
+ */
+export type UsageKind = "call" | "key" | "session" | "tag";
+
+/** Sums over ended calls. */
+export interface UsageColumns extends Record<MeterColumn, number> {
+  /** Settled calls. */
+  requests: number;
+  /** Released calls. */
+  failures: number;
+  /** List price of the calls whose price is known. */
+  cost_nanodollars: number;
+  charged_nanodollars: number;
+  quota_tokens: number;
+}
+
+/** Sums of requests. Names that do not apply are empty, and a status that does not is 0. */
+interface UsageTable extends UsageKey, UsageColumns, LatencyColumns {
+  /** Requests that were refused before they became calls. */
+  refused: number;
+  /** Calls with a status from 400 on, whatever was charged. */
+  failed: number;
+}
+
+export interface UsageKey {
+  /** How long the bucket is: 1 or 24. */
+  hours: number;
+  kind: UsageKind;
+  /** The first hour of the bucket, counted from 1970. */
+  hour: number;
+  account_id: string;
+  key_id: string;
+  model: string;
+  plugin: string;
+  status: number;
+  /** Of the session or the tag. */
+  name: string;
+}
+
+/**
+ * Which calls are in the sums: the one row says up to which `seq` all are. Calls behind it are not yet, except, while a
+ * large step is written in parts, those up to `until_seq` of the accounts up to `upto`.
+ */
+interface UsageProgressTable {
+  id: 1;
+  seq: number;
+  /** Null: no step is written in part. */
+  until_seq: number | null;
+  upto: string | null;
+}
+
+/** The tables of alerts. */
+export interface AlertTables {
+  alert_channels: AlertChannelsTable;
+  alert_rules: AlertRulesTable;
+  alerts: AlertsTable;
+  alert_history: AlertHistoryTable;
+  alert_mutes: AlertMutesTable;
+  metric_rules: MetricRulesTable;
+  alert_messages: AlertMessagesTable;
+  alert_turns: AlertTurnsTable;
+}
+
+/** Where alerts are sent. In these tables `owner` is an account, or `gateway` for the operator. */
+interface AlertChannelsTable {
+  id: string;
+  owner: string;
+  kind: "webhook" | "email";
+  /** What the dashboard calls it; no secret. */
+  label: string;
+  /** Encrypted JSON: address and secret. */
+  target: Uint8Array;
+  /** Which secrets key encrypted it. */
+  secrets_id: string;
+  created_at: number;
+  /** When a message was last accepted; null: never. */
+  sent_at: number | null;
+  /** Of the last attempt; null: it succeeded. */
+  error: string | null;
+  error_at: number | null;
+}
+
+/** Rules that differ from their defaults. */
+interface AlertRulesTable {
+  owner: string;
+  rule: string;
+  /** Flag. */
+  enabled: number;
+  /** In the unit of the rule; null: the default. */
+  threshold: number | null;
+}
+
+/** What is wrong now, one row per subject. */
+interface AlertsTable {
+  /** Owner, rule and subject. */
+  id: string;
+  owner: string;
+  rule: string;
+  text: string;
+  /** Rises when it gets worse. */
+  level: number;
+  since_at: number;
+  /** When a node last found it. */
+  seen_at: number;
+  /** When the last message about it was queued; null: none was. */
+  notified_at: number | null;
+  notified_level: number | null;
+}
+
+/** Alerts that are over. */
+interface AlertHistoryTable {
+  id: string;
+  /** The `id` that it had among the alerts. */
+  alert_id: string;
+  owner: string;
+  rule: string;
+  text: string;
+  level: number;
+  since_at: number;
+  ended_at: number;
+}
+
+/** Alerts of which no messages are sent. */
+interface AlertMutesTable {
+  /** The `id` of the alert, which may be over and come again. */
+  alert_id: string;
+  owner: string;
+  /** Null: until somebody ends it. */
+  until_at: number | null;
+  muted_by: string;
+}
+
+/** Rules of the operator's own: a metric of some calls, over a while, beyond a threshold. */
+interface MetricRulesTable {
+  id: string;
+  name: string;
+  metric: "error_rate" | "duration_p95" | "first_byte_p95" | "spend" | "calls";
+  scope: "gateway" | "account" | "key" | "model" | "provider";
+  /** What of the scope; empty for the gateway. */
+  subject: string;
+  comparison: "above" | "below";
+  /** In percent, milliseconds, nanodollars or calls. */
+  threshold: number;
+  minutes: number;
+  /** With fewer calls nothing is said; not of spend and calls. */
+  calls_min: number;
+  /** Flag. */
+  enabled: number;
+  created_at: number;
+}
+
+/** Messages that no channel has accepted yet. */
+interface AlertMessagesTable {
+  id: string;
+  channel_id: string;
+  /** JSON of what is sent. */
+  body: string;
+  attempts: number;
+  next_at: number;
+}
+
+/** Work that one node at a time does: when it is next to be done. */
+interface AlertTurnsTable {
+  name: string;
+  next_at: number;
 }

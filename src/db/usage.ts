@@ -1,8 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import { CompiledQuery, type Kysely, type RawBuilder, sql } from "kysely";
 import { meterColumns } from "../contract/index.ts";
-import type { Database } from "./schema.ts";
-import { latencyBuckets, type UsageKey, type UsageKind } from "./usage-tables.ts";
+import type { Database, UsageKey, UsageKind } from "./schema.ts";
 
 /** The primary key, in its order. */
 const usageKey = [
@@ -16,6 +15,9 @@ export const usageSums = [
   ...(["cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const),
 ] as const;
 export type UsageSum = (typeof usageSums)[number];
+
+/** Buckets of a latency histogram. */
+export const latencyBuckets = 24;
 
 const histogram = (measure: "f" | "d") => Array.from({ length: latencyBuckets }, (_, bucket) => `${measure}${bucket}`);
 /** Counts of calls by the time to their first byte, and by their duration. */

@@ -118,10 +118,7 @@ function fallbackErrorHandler(deps: HttpDeps) {
     development: false,
     error(error: unknown) {
       deps.log.error("unexpected", { error });
-      const failure = new GatewayError(
-        "internal_error",
-        "The gateway failed; the operator finds the reason in the log",
-      );
+      const failure = new GatewayError("internal_error", "Internal error. Operators: see the log");
       return Response.json(failure.toBody(), {
         status: failure.status,
         headers: { "cache-control": "no-store", ...nosniff },

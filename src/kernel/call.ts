@@ -623,8 +623,8 @@ export class Passthrough implements PassedAnswer {
     return this.#handler !== "compactResponse";
   }
 
-  /** A request to count by where the uniform format has no words for the real one. */
-  toStandIn(): ChatRequest {
+  /** Returns a placeholder request to estimate tokens by, where the uniform format cannot express the real one. */
+  toPlaceholderRequest(): ChatRequest {
     const { model, stream, [this.format.outputLimit]: limit } = this.body;
     const content = JSON.stringify(this.body);
     return {

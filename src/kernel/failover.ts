@@ -305,7 +305,7 @@ export function withEarlierFailures({ call }: ModelRun, error: GatewayError): Ga
   if (failures.length === 0) return error;
   const before = failures.map((failure) => `'${failure.model}' (${failure.code})`).join(", ");
   const { code, message, param, publicCode, retryAfterMs, cause } = error;
-  const sentence = `${message}; before it failed: ${before}`;
+  const sentence = `${message} (also tried: ${before})`;
   return new GatewayError(code, sentence, { param, publicCode, retryAfterMs, cause });
 }
 
@@ -337,7 +337,7 @@ function toGatewayError(error: unknown, run: ModelRun): GatewayError {
   }
   if (error instanceof GatewayError) return error;
   if (error instanceof UpstreamFault) return fromFault(error, run);
-  const sentence = "The gateway failed on this call; the operator finds the reason in the log under its x-request-id";
+  const sentence = "Internal error. Operators: see the log entry for this x-request-id";
   return new GatewayError("internal_error", sentence, { cause: error });
 }
 
@@ -376,7 +376,7 @@ function fromFault(fault: UpstreamFault, run: ModelRun): GatewayError {
     case "insufficient_quota":
       return new GatewayError(
         "upstream_error",
-        "The provider refused the gateway's credential, account or location; the operator was told",
+        "The provider rejected the gateway's credentials, account or location; contact the operator",
         { cause: fault },
       );
     case "timeout":

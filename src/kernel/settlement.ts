@@ -22,7 +22,7 @@ import { addMeters, type Count, type ServedUsage, toQuotaTokens, UsageMeter } fr
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const messageCharactersMax = 500;
-/** The most tokens of a picture, or of speech, of a model that does not say. */
+/** The most tokens of an image, or of speech, of a model that does not say. */
 const mediaTokensDefault = 32_768;
 /** A limit of the output is not kept to the token: the mark of its end may count, or what was begun. */
 const limitMargin = { share: 1.1, tokens: 64 };

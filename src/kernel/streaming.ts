@@ -1,16 +1,17 @@
-import { type AnswerStream, UpstreamFault } from "../contract/index.ts";
-import { nextTurn } from "../lib/next-turn.ts";
-
 /**
  * Streams are read and written by one loop, `pump`. It waits for two things: the next piece of the provider, and a client that
  * is behind. Everything between is translated without waiting, by machines with `push` and `end`: the parser of events, the
  * stream of a handler, the normalizer and the encoder of the client's format.
  */
+import { type AnswerStream, UpstreamFault } from "../contract/index.ts";
+import { nextTurn } from "../lib/next-turn.ts";
 
 /** Items that arrive in batches: what one piece of a body comes to. */
 export interface BatchReader<Item> {
   /** The next items, sometimes none; `undefined` at the end. */
   read(): Promise<readonly Item[] | undefined>;
+  /** The next items that are there already, without waiting; `undefined` where {@link read} has to be asked. */
+  readNow?(): readonly Item[] | undefined;
   /**
    * Hears of each item as it is used. A batch has whatever arrived in one piece, and what is owed for a stream that breaks off
    * must not depend on how its bytes were cut.
@@ -80,14 +81,25 @@ export class StreamReader<Piece> implements BatchReader<Piece> {
   async read(): Promise<readonly Piece[] | undefined> {
     if (this.#failure !== undefined) throw this.#failure.error;
     if (this.#hasEnded) return undefined;
+    if (this.#translated < this.#batch.length) return this.#translate();
     try {
-      if (this.#translated === this.#batch.length) {
-        const batch = await this.#events.read();
-        if (batch === undefined) return this.#end([]);
-        this.#batch = batch;
-        this.#translated = 0;
-        if (batch.length === 0) return [];
-      }
+      const batch = await this.#events.read();
+      if (batch === undefined) return this.#end([]);
+      this.#batch = batch;
+      this.#translated = 0;
+    } catch (error) {
+      return this.#fail(error);
+    }
+    return this.#batch.length === 0 ? [] : this.#translate();
+  }
+
+  readNow(): readonly Piece[] | undefined {
+    const hasMore = this.#translated < this.#batch.length && !this.#hasEnded && this.#failure === undefined;
+    return hasMore ? this.#translate() : undefined;
+  }
+
+  #translate(): readonly Piece[] {
+    try {
       const event = this.#batch[this.#translated++];
       this.#events.onTake?.(event);
       const pieces = this.#stream.push(event);
@@ -95,10 +107,14 @@ export class StreamReader<Piece> implements BatchReader<Piece> {
       endEarly(this.#events);
       return this.#end(pieces);
     } catch (error) {
-      this.#failure = { error };
-      this.#events.cancel();
-      return this.#stream.breakOff?.() ?? [];
+      return this.#fail(error);
     }
+  }
+
+  #fail(error: unknown): readonly Piece[] {
+    this.#failure = { error };
+    this.#events.cancel();
+    return this.#stream.breakOff?.() ?? [];
   }
 
   #end(pieces: readonly Piece[]): readonly Piece[] {
@@ -129,7 +145,7 @@ export async function begin<Item>(
   const first: Item[] = [];
   let seen = 0;
   try {
-    for (let batch = await reader.read(); batch !== undefined; batch = await reader.read()) {
+    for (let batch = await reader.read(); batch !== undefined; batch = reader.readNow?.() ?? (await reader.read())) {
       first.push(...batch);
       for (; seen < first.length; seen++) {
         const item = first[seen] as Item;
@@ -165,7 +181,11 @@ export async function pump<Item>(
 ): Promise<void> {
   let taken = 0;
   try {
-    for (let batch: readonly Item[] | undefined = first; batch !== undefined; batch = await reader.read()) {
+    for (
+      let batch: readonly Item[] | undefined = first;
+      batch !== undefined;
+      batch = reader.readNow?.() ?? (await reader.read())
+    ) {
       for (const item of batch) {
         if (taken >= heard) reader.onTake?.(item);
         const drained = take(item);

@@ -81,7 +81,7 @@ export class CommitQueue {
     return this.#unwritten;
   }
 
-  /** Whether the last ends could not be written. */
+  /** Whether ends could not be written, and have not been since. */
   get isFailing(): boolean {
     return this.#isFailing;
   }
@@ -168,12 +168,7 @@ export class CommitQueue {
     this.#isWriting = false;
     this.#isSyncing = false;
     if (!isCommitted) this.#keepUnknown(holds, outcome);
-    // A write that the schema refuses is no sign of the disk.
-    if (ends !== undefined) {
-      this.#isFailing = ends.writes.some(
-        (end) => outcome?.failures.has(end) && !isConstraintError(outcome.failures.get(end)),
-      );
-    }
+    if (ends !== undefined) this.#isFailing = this.#isStillFailing(ends.writes, outcome);
     for (const end of ends?.writes ?? []) {
       if (outcome?.failures.has(end)) this.#unwritten.add(end);
       else this.#onEndWritten(end, this.#unwritten.delete(end));
@@ -182,6 +177,15 @@ export class CommitQueue {
     if (this.#waiting() > 0) this.#schedule();
     holds?.done.resolve(outcome);
     ends?.done.resolve(outcome);
+  }
+
+  /**
+   * A disk that is nearly full may take this end and not those that wait, so that only a batch with all of them shows that it
+   * is well again. A write that the schema refuses is no sign of the disk.
+   */
+  #isStillFailing(ends: readonly CallEnded[], outcome: BatchOutcome): boolean {
+    const isRefused = (end: CallEnded) => outcome?.failures.has(end) && !isConstraintError(outcome.failures.get(end));
+    return ends.some(isRefused) || (this.#isFailing && !this.#unwritten.isSubsetOf(new Set(ends)));
   }
 
   async #commitHolds(): Promise<void> {

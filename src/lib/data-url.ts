@@ -10,7 +10,7 @@ export interface DataUrl {
 }
 
 /**
- * Reads a `data:` URL, as clients send pictures in a message.
+ * Reads a `data:` URL, as clients send images in a message.
  *
  * @param param The request field it stands in, for the error.
  * @returns `undefined` when the text is no `data:` URL (an https address, most likely).
@@ -45,7 +45,7 @@ const synonyms: Record<string, string> = {
 };
 
 /**
- * Reads a picture, a sound or a file that a client sent along, and holds it to what the model takes.
+ * Reads an image, audio or a file that a client sent along, and holds it to what the model takes.
  *
  * @param source A `data:` URL, or what was fetched from an address.
  * @param mediaTypes Those the model takes; two names of one type are both read.

@@ -4,9 +4,9 @@ import { LRUCache } from "lru-cache";
  * A map with a bound on its entries: when it is full, the least recently used one is dropped.
  *
  * @example
- * const thoughts = new LruMap(2);
- * for (const id of ["a", "b", "c"]) thoughts.set(id, `of ${id}`);
- * [thoughts.get("a"), thoughts.get("c")]; // => [undefined, "of c"]
+ * const titles = new LruMap(2);
+ * for (const id of ["a", "b", "c"]) titles.set(id, `of ${id}`);
+ * [titles.get("a"), titles.get("c")]; // => [undefined, "of c"]
  */
 export class LruMap<Value extends {}> {
   /** Made for the first entry, because it takes its full size at once. */

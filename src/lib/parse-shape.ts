@@ -39,7 +39,7 @@ function fits(value: unknown, shape: Shape): boolean {
   if (isList(shape)) {
     if (!Array.isArray(value)) return false;
     if (value.every((member) => fits(member, shape[0]))) return true;
-    throw new UpstreamFault("bad_response", "The provider's answer is not of its own form");
+    throw new UpstreamFault("bad_response", "The provider's response does not match its schema");
   }
   if (!isRecord(value)) return false;
   for (const name in shape) {

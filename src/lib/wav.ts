@@ -1,6 +1,6 @@
 import { type AnswerStream, UpstreamFault } from "../contract/index.ts";
 
-/** Sound as plain samples, and how to read them. */
+/** Audio as plain samples, and how to read them. */
 export interface Wav {
   /** Interleaved samples, little-endian. */
   pcm: Uint8Array<ArrayBuffer>;
@@ -119,7 +119,7 @@ export function joinWav(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<A
   let length = 0;
   for (const wav of wavs) {
     if (formatName(wav) !== formatName(first)) {
-      throw new UpstreamFault("bad_response", `Cannot join sound of ${formatName(first)} and ${formatName(wav)}`);
+      throw new UpstreamFault("bad_response", `Cannot join audio of ${formatName(first)} and ${formatName(wav)}`);
     }
     length += wav.pcm.length;
   }

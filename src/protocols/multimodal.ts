@@ -9,13 +9,13 @@ import {
 import { toBase64 } from "../lib/base64.ts";
 import type { DataUrl } from "../lib/data-url.ts";
 
-/** How many pictures one request may have fetched: each has up to 20 MB and is held in memory. */
+/** How many images one request may have fetched: each has up to 20 MB and is held in memory. */
 const fetchesMax = 16;
 
 /**
- * Fetches the pictures that messages name by address, each once, for providers that want their bytes.
+ * Fetches the images that messages name by address, each once, for providers that want their bytes.
  *
- * @returns The pictures by their addresses; those sent as `data:` URLs are not among them.
+ * @returns The images by their addresses; those sent as `data:` URLs are not among them.
  * @throws {GatewayError} `invalid_request`, with the part's place, when one cannot be fetched or there are more than 16.
  *
  * @example
@@ -34,7 +34,7 @@ export async function fetchImages(messages: readonly Message[], upstream: Upstre
       const param = `messages[${turn}].content[${index}].image_url.url`;
       if (!params.has(part.image_url.url)) params.set(part.image_url.url, param);
       if (params.size <= fetchesMax) continue;
-      throw badRequest(`More than ${fetchesMax} pictures are named by address, send the others as data URLs`, param);
+      throw badRequest(`More than ${fetchesMax} images are named by address, send the others as data URLs`, param);
     }
   }
   const fetches = [...params].map(async ([url, param]): Promise<[string, DataUrl]> => {
@@ -76,7 +76,7 @@ function holdsMoreThanText({ messages, tools, response_format: format, functions
 }
 
 /**
- * Stands for the pictures of a request before they were fetched: every https address is a PNG.
+ * Stands for the images of a request before they were fetched: every https address is a PNG.
  *
  * @example
  * placeholderImages.get("https://example.com/a.jpg").mediaType; // => "image/png"

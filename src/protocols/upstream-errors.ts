@@ -53,13 +53,13 @@ export function classifyError(body: unknown, status?: number): UpstreamFault {
 
 /**
  * Reads the error of a response that failed, or of an event that tells of it, in the Responses protocol. Its codes are those of
- * the provider's own failures, which are known, and what is wrong with the prompt or its pictures: any other counts against no
+ * the provider's own failures, which are known, and what is wrong with the prompt or its images: any other counts against no
  * route, because a caller can choose it.
  *
  * @param body The JSON value that holds the error.
  *
  * @example
- * const fault = classifyResponseFailure({ error: { code: "invalid_image_url", message: "No picture there" } });
+ * const fault = classifyResponseFailure({ error: { code: "invalid_image_url", message: "No image there" } });
  * [fault.kind, fault.isOfRequest]; // => ["bad_response", true]
  */
 export function classifyResponseFailure(body: unknown): UpstreamFault {

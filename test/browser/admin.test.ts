@@ -49,7 +49,9 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.getByRole("button", { name: "Disable account", exact: true }).click();
         await page.getByRole("button", { name: "Enable account" }).click();
         await page.getByRole("button", { name: "Disable account…" }).waitFor();
+        await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Activity" }).click();
         await page.getByRole("cell", { name: "$2.50" }).first().waitFor();
+        expect(await findViolations(page)).toEqual([]);
         await page.getByRole("link", { name: "All accounts" }).click();
         await page.getByRole("cell", { name: "$2.50" }).waitFor();
 

@@ -1,6 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import type { Page } from "playwright-core";
 import { findViolations, hasChromium } from "./chromium.ts";
 import { createUser, seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
+
+const openPart = (page: Page, name: string) =>
+  page.getByRole("group", { name: "Part" }).getByRole("button", { name }).click();
 
 describe.skipIf(!hasChromium)("roles", () => {
   const dashboard = useDashboard();
@@ -34,6 +38,8 @@ describe.skipIf(!hasChromium)("roles", () => {
         await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
         await seeHeading(page, "owner@localhost");
         expect(await page.getByLabel("Role", { exact: true }).count()).toBe(0);
+        await openPart(page, "Sign-in");
+        await page.getByRole("region").first().waitFor();
         expect(await page.getByRole("button", { name: "Create invitation" }).count()).toBe(0);
         expect(await findViolations(page)).toEqual([]);
         await page.getByRole("link", { name: "All accounts" }).click();
@@ -63,8 +69,25 @@ describe.skipIf(!hasChromium)("roles", () => {
         await page.getByRole("link", { name: "owner@localhost", exact: true }).click();
         await seeHeading(page, "owner@localhost");
         await page.getByText("Requests per minute").waitFor();
-        for (const name of ["Save", "Add credit", "Set quota", "Set models", "Disable account…", "Create invitation"]) {
-          expect([name, await page.getByRole("button", { name }).count()]).toEqual([name, 0]);
+        const changes = [
+          "Save",
+          "Add credit",
+          "Set quota",
+          "Set models",
+          "Disable account…",
+          "Create API key",
+          "Create invitation",
+        ];
+        for (const part of ["Account", "API keys", "Activity", "Sign-in"]) {
+          await openPart(page, part);
+          await page.getByRole("region").first().waitFor();
+          for (const name of changes) {
+            expect([part, name, await page.locator("main").getByRole("button", { name }).count()]).toEqual([
+              part,
+              name,
+              0,
+            ]);
+          }
         }
         expect(await findViolations(page)).toEqual([]);
         for (const [link, button] of [

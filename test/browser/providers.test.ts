@@ -44,9 +44,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
           await page.getByLabel("API key", { exact: true }).fill("provider-key-wrong-9999");
           await submit.click();
           // A key that is refused is not saved, and the provider's own words say why.
-          await page
-            .getByText(/acme does not work: .*rejected the key ending in 9999 \(401\): Incorrect API key/)
-            .waitFor();
+          await page.getByText(/acme failed: .*rejected the key ending in 9999 \(401\): Incorrect API key/).waitFor();
           await page.getByRole("button", { name: "Save anyway" }).waitFor();
           expect(await findViolations(page)).toEqual([]);
           await shoot("provider-add-refused");

@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium)("unlisted models", () => {
         await page.getByLabel("Input tokens (USD)").fill("1");
         await page.getByLabel("Output tokens (USD)").fill("2");
         await page.getByRole("button", { name: "Save", exact: true }).click();
-        await page.getByText("Unlisted models of openai are sold by these terms").waitFor();
+        await page.getByText("Unlisted models of openai are charged at these prices").waitFor();
         expect(JSON.parse(readFileSync(file, "utf8")).unlisted).toEqual({
           premium: false,
           price: { inputToken: { usd: "1", per: 1_000_000 }, outputToken: { usd: "2", per: 1_000_000 } },

@@ -8,7 +8,7 @@ import { loadPluginAt } from "../plugin-source.ts";
 
 export const pluginRecord = defineCommand({
   name: "plugin record",
-  description: "Make fixtures from one true call, whole and streamed, with the key of the environment or the database",
+  description: "Record fixtures from a real call (JSON and stream), with the key of the environment or the database",
   flags: {
     model: { value: "M", description: "One of the plugin's chat models; the first when left out" },
     prompt: { value: "TEXT", description: "What is asked; default: Say hello" },

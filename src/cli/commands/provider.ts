@@ -75,7 +75,7 @@ export const providerSet = defineCommand({
   flags: {
     enabled: { value: "yes|no", description: "no: its models are no longer served; running calls end normally" },
     priority: { value: "N", description: "0 to 1000, the lowest is called first; default: that of each model" },
-    weight: { value: "N", description: "0 to 1000, the share among equals; default: that of each model" },
+    weight: { value: "N", description: "0 to 1000, the load-balancing weight; default: that of each model" },
   },
   args: ["NAME"],
   example: "provider set acme --enabled no",

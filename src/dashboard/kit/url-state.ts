@@ -17,13 +17,17 @@ export const setParams: ChangeParams = (changes) => {
     if (value === "") params.delete(name);
     else params.set(name, value);
   }
-  const query = params.toString();
-  navigate(`${location.pathname}${query === "" ? "" : `?${query}`}`, { replace: true });
+  replaceParams(params.toString());
 };
 
 /** Removes all parameters. */
 export function clearParams(): void {
-  navigate(location.pathname, { replace: true });
+  replaceParams("");
+}
+
+/** Replaces all parameters by those of a query string without its `?`. */
+export function replaceParams(search: string): void {
+  navigate(`${location.pathname}${search === "" ? "" : `?${search}`}`, { replace: true });
 }
 
 /** The parameters of the address. */

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { HttpDeps } from "../deps.ts";
 import { adminKeysController } from "./admin-keys.ts";
 import { auditLogsController } from "./audit-logs.ts";
+import { organizationCatalogueController } from "./catalogue.ts";
 import { configurationController } from "./configuration.ts";
 import type { AdminApi } from "./guard.ts";
 import { invitesController, projectUsersController, usersController } from "./people.ts";
@@ -12,6 +13,7 @@ import {
   serviceAccountsController,
 } from "./project-keys.ts";
 import { projectLimitsController, projectsController } from "./projects.ts";
+import { organizationProvidersController, providerKeysController } from "./providers.ts";
 import { organizationUsageController } from "./usage.ts";
 
 export { createAdminApi } from "./guard.ts";
@@ -33,6 +35,9 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
     .use(usersController(deps, api))
     .use(invitesController(deps, api))
     .use(adminKeysController(deps, api))
+    .use(organizationProvidersController(deps, api))
+    .use(providerKeysController(deps, api))
+    .use(organizationCatalogueController(deps, api))
     .use(auditLogsController(deps, api))
     .use(organizationUsageController(deps, api))
     .use(configurationController(deps, api));

@@ -19,7 +19,7 @@ const page = `<!doctype html>
 <script src="/docs/start.js"></script>
 `;
 const startScript = `SwaggerUIBundle({ url: "/openapi.json", dom_id: "#page", validatorUrl: null });`;
-/** Swagger UI has no dark theme of its own: its light one is turned round, but for pictures. */
+/** Swagger UI has no dark theme of its own: dark mode inverts the light theme, except images. */
 const pageStyle = `
 body { margin: 0; background: #fff; }
 .back { margin: 0; padding: 12px 20px; font: 14px system-ui, sans-serif; }

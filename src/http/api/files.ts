@@ -15,7 +15,7 @@ import { Bytes, responses } from "./openapi.ts";
 /** How long a generated file and its URL live. */
 const fileLifetimeMs = 3_600_000;
 
-/** What one network may ask for in a minute: pages show many pictures. */
+/** What one network may ask for in a minute: pages show many images. */
 const requestsPerMinute = 600;
 
 interface Clients {
@@ -30,7 +30,7 @@ interface Clients {
 export async function checkFileRoom(deps: HttpDeps, { caller: { accountId } }: HttpCall): Promise<void> {
   const stored = await withStoreTimeout(deps, deps.store.blobs.storedBytes(accountId));
   if (stored < fileBytesMax(deps)) return;
-  const sentence = `The account's pictures of the last hour take ${stored} bytes, and it may store ${fileBytesMax(deps)}; ask for "response_format": "b64_json", or wait until older ones are deleted`;
+  const sentence = `The account's images of the last hour take ${stored} bytes, and it may store ${fileBytesMax(deps)}; ask for "response_format": "b64_json", or wait until older ones are deleted`;
   throw new GatewayError("rate_limit_exceeded", sentence, { param: "response_format", retryAfterMs: 60_000 });
 }
 

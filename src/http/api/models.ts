@@ -46,7 +46,7 @@ const ModelObject = Type.Object(
         Type.Object({
           plugin: Type.String(),
           priority: Type.Integer({ description: "Lower is tried first" }),
-          weight: Type.Integer({ description: "Share among routes of the same priority" }),
+          weight: Type.Integer({ description: "Load-balancing weight among routes of the same priority" }),
           state: Type.Union([Type.Literal("closed"), Type.Literal("open"), Type.Literal("half_open")]),
         }),
         { description: "The plugins that serve it, in order; only for a single model" },

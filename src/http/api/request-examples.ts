@@ -26,6 +26,21 @@ const organizationExamples: Readonly<Record<string, Readonly<Record<string, unkn
     accounts: [{ email: "search@teams.example", kind: "team", name: "Search", budget_usd: "100.00" }],
     keys: [{ account: "search@teams.example", name: "website", budget_usd: "5.00", budget_period: "day" }],
   },
+  "/organization/providers": {
+    name: "acme",
+    manifest: {
+      baseUrl: "https://api.acme.example/v1",
+      dialect: "openai",
+      models: [{ id: "acme/llama", upstreamId: "llama", premium: false }],
+    },
+    key: "acme-key-of-the-provider",
+    priority: 5,
+  },
+  "/organization/providers/{provider_id}": { enabled: true, weight: null },
+  "/organization/providers/{provider_id}/test": {},
+  "/organization/providers/{provider_id}/keys": { key: "second-key-of-the-provider" },
+  "/organization/providers/{provider_id}/keys/{provider_key_id}": { key: "newer-key-of-the-provider" },
+  "/organization/catalogue/{file_id}": { content: { models: [{ id: "famA-4.1-nano", premium: false }] } },
   "/organization/admin_api_keys": { name: "reports", scopes: ["usage:read"], expires_in_seconds: 86_400 },
 };
 
@@ -189,7 +204,7 @@ const docs: Readonly<Record<string, RequestDoc>> = {
       model,
       input: "The text to speak",
       voice: "A voice of the model; default: the model's own",
-      response_format: "The format of the sound",
+      response_format: "The format of the audio",
       speed: "1 is the voice's own speed",
     },
   },

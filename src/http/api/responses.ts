@@ -54,7 +54,7 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
         if (passthrough === undefined) throw cannotCompact(call);
         passthrough.untranslatable = cannotCompact(call);
         call.passthrough = passthrough;
-        await executeCall(deps, call, { capability: "chat", request: passthrough.toStandIn() });
+        await executeCall(deps, call, { capability: "chat", request: passthrough.toPlaceholderRequest() });
         return jsonReply(deps, call, passthrough.answer);
       }),
       {
@@ -75,7 +75,8 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
         const { passthrough, request, untranslatable } = await open(deps, call, body, store);
         const counted = await countExchange(deps, call, passthrough);
         if (request === undefined && call.passthrough === undefined) throw untranslatable;
-        const text = counted === undefined ? JSON.stringify((request ?? call.passthrough?.toStandIn())?.messages) : "";
+        const text =
+          counted === undefined ? JSON.stringify((request ?? call.passthrough?.toPlaceholderRequest())?.messages) : "";
         const estimate = () => countTokens(text.slice(0, countedCharactersMax), text.length);
         const inputTokens = counted ?? (await estimate());
         return jsonReply(deps, call, { object: "response.input_tokens", input_tokens: inputTokens });

@@ -81,7 +81,7 @@ export async function countExchange(
     call.passthrough &&
     (await countPassthrough(
       deps.kernel,
-      call.toRequest({ capability: "chat", request: call.passthrough.toStandIn() }),
+      call.toRequest({ capability: "chat", request: call.passthrough.toPlaceholderRequest() }),
       call.modelEntry,
       call.passthrough,
     ))
@@ -120,7 +120,7 @@ function chooseRequest(call: HttpCall, { request, passthrough, untranslatable, w
     passed.untranslatable = untranslatable;
     passed.warnings = warnings;
   }
-  return request ?? (passed as Passthrough).toStandIn();
+  return request ?? (passed as Passthrough).toPlaceholderRequest();
 }
 
 /** The passed-through side of a call where a route of a model that may serve it speaks the client's format. */

@@ -27,7 +27,7 @@ const mediaTypes: Readonly<Record<SpeechFormat, string>> = {
   flac: "audio/flac",
 };
 
-/** POST /audio/speech: the sound as the provider sends it, WAV unless another format is asked for. */
+/** POST /audio/speech: the audio as the provider sends it, WAV unless another format is asked for. */
 export function speechController(deps: HttpDeps) {
   return new Elysia().use(apiKeyRoutes(deps)).post(
     "/audio/speech",

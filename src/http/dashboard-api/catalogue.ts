@@ -46,7 +46,7 @@ export function catalogueController(deps: HttpDeps) {
       shared: store.shared,
     }))
     .get("/files", ({ set }) => {
-      const catalogue = refusing(() => deps.catalogue.read());
+      const catalogue = readCatalogue(deps);
       set.headers.etag = `"${catalogue.revision}"`;
       return catalogue;
     })
@@ -68,6 +68,11 @@ export function catalogueController(deps: HttpDeps) {
     );
 }
 
+/** The operator's files with their revision. @throws {GatewayError} `invalid_request` when one cannot be read. */
+export function readCatalogue(deps: HttpDeps) {
+  return refusing(() => deps.catalogue.read());
+}
+
 /**
  * Checks a whole document of files, and writes it once it is told to: with an audit entry, and in force when it returns the new revision.
  *
@@ -81,7 +86,7 @@ export function changeCatalogue(deps: HttpDeps, files: Readonly<Record<string, u
       const entry = { accountId: by, action: "catalogue.change", subject: "catalogue", detail };
       if (change.files.length > 0) await recordAudit(scope, entry, deps.now());
       // Nothing can come between the check and the files.
-      if (expected !== "*" && expected !== refusing(() => deps.catalogue.read()).revision) throw overtaken();
+      if (expected !== "*" && expected !== readCatalogue(deps).revision) throw overtaken();
       refusing(() => change.write());
     });
     await deps.catalogue.reload();

@@ -106,8 +106,8 @@ export function providersController(deps: HttpDeps) {
     });
 }
 
-/** A key, or the fields of a credential that has several. */
-function readSecret({ key, fields }: { key?: unknown; fields?: unknown }): unknown {
+/** A key, or the fields of a credential that has several. @throws {GatewayError} `invalid_request` */
+export function readSecret({ key, fields }: { key?: unknown; fields?: unknown }): unknown {
   if (typeof key === "string" && fields === undefined) return key;
   if (key === undefined && typeof fields === "object" && fields !== null) return fields;
   throw new GatewayError("invalid_request", "key is not a text, but the provider's key was expected", { param: "key" });

@@ -71,7 +71,7 @@ export function readApiKey(request: Request): string {
     throw new GatewayError("invalid_api_key", sentence);
   }
   if (header.length > getLengthMax(header.slice(7)) || header.slice(0, 7).toLowerCase() !== "bearer ") {
-    throw new GatewayError("invalid_api_key", "The Authorization header is not 'Bearer ' and an API key");
+    throw new GatewayError("invalid_api_key", "Malformed Authorization header: expected 'Bearer <API key>'");
   }
   return header.slice(7).trim();
 }

@@ -15,7 +15,7 @@ import { toQueryError } from "./validate.ts";
 export function toGatewayError(error: unknown, log: Log): GatewayError {
   if (error instanceof GatewayError) return error;
   log.error("unexpected", { error });
-  const sentence = "The gateway failed; the operator finds the reason in the log under this answer's x-request-id";
+  const sentence = "Internal error. Operators: see the log entry for this x-request-id";
   return new GatewayError("internal_error", sentence);
 }
 

@@ -1,3 +1,4 @@
+/** Headers that do not depend on a call: those that keep a page safe, CORS, and the encoding of what is sent. */
 import { brotliCompressSync, constants } from "node:zlib";
 import { Elysia } from "elysia";
 

@@ -68,7 +68,7 @@ function arrivedTooSlowly(): GatewayError {
   return new GatewayError("request_timeout", sentence);
 }
 
-/** The largest JSON body, in bytes: a long conversation with several pictures. */
+/** The largest JSON body, in bytes: a long conversation with several images. */
 export const jsonBytesMax = 32 * 1024 * 1024;
 
 /** So does a shorter one of so many values. */
@@ -276,7 +276,7 @@ export async function readForm(request: Request, reservation: MemoryReservation)
   }
 }
 
-/** Counts what may be the boundary before a field, which no other place of a file of sound has often. */
+/** Counts what may be the boundary before a field, which no other place of a file of audio has often. */
 function checkFields(bytes: Buffer): void {
   let fields = 0;
   for (let at = bytes.indexOf("\r\n--"); at !== -1; at = bytes.indexOf("\r\n--", at + 4)) {

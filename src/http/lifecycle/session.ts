@@ -57,7 +57,7 @@ async function readAnyUser(deps: HttpDeps, request: Request): Promise<SessionUse
   if (user !== undefined) return user;
   const sentence = request.headers.has("authorization")
     ? "This endpoint needs the cookie 'session' of a signed-in user, not an API key; GET /key returns the limits of a key"
-    : "Nobody is signed in: the cookie 'session' is missing, wrong or expired; sign in again";
+    : "Not signed in: the cookie 'session' is missing, wrong or expired; sign in again";
   throw new GatewayError("invalid_session", sentence);
 }
 

@@ -46,7 +46,7 @@ export class AudioFile implements AnswerStream<Bytes> {
     this.#options = options;
   }
 
-  /** Also when what stands behind the samples does not end: it is not sound, but a provider may report its usage there. */
+  /** Also when what stands behind the samples does not end: it is not audio, but a provider may report its usage there. */
   get isComplete(): boolean {
     return this.#source.isComplete === true || this.#behind > headBytesMax;
   }
@@ -112,7 +112,7 @@ function tryRead(head: Bytes, isAll: boolean): Wav | undefined {
   }
 }
 
-/** @throws {UpstreamFault} When sound of one format cannot follow on the other. */
+/** @throws {UpstreamFault} When audio of one format cannot follow on the other. */
 export function expectSameFormat(one: WavFormat, other: WavFormat): void {
   const fields = ["sampleRate", "channels", "bitsPerSample", "format"] as const;
   if (fields.every((field) => one[field] === other[field])) return;

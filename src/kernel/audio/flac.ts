@@ -30,7 +30,7 @@ export async function measureFlac(reader: ByteReader): Promise<Measure | undefin
   return { ms, msMax, bytesPerMsMax: (sampleRate * channels * bits) / 8000, audioBytes: reader.size - start };
 }
 
-/** Where the frames begin: after the metadata, which may hold a picture. 0 when its end is not in the file. */
+/** Where the frames begin: after the metadata, which may hold an image. 0 when its end is not in the file. */
 async function skipMetadata(reader: ByteReader): Promise<number> {
   for (let at = 4; ; ) {
     const head = await reader.view(at, 4);

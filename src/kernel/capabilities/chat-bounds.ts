@@ -167,7 +167,7 @@ function createLowerBounds({ request, modelEntry }: ModelRun<"chat">, upper: Met
 
 /**
  * Fields that servers of OpenAI's dialect know beside those of this API, and that neither lengthen nor multiply an answer,
- * nor ask for thoughts.
+ * nor ask for reasoning.
  */
 const samplingFields: readonly string[] = [
   "allowed_token_ids",
@@ -204,7 +204,7 @@ const steeringFields: ReadonlySet<string> = new Set([
 const plainFields: ReadonlySet<string> = new Set([...Object.keys(ChatRequest.properties), ...samplingFields]);
 
 /**
- * Whether a request may ask for thoughts, which may not be shown: by its effort, by a field that this API does not know, or
+ * Whether a request may ask for reasoning, which may not be shown: by its effort, by a field that this API does not know, or
  * by the field of the client's own protocol.
  */
 function mayReason({ request, passthrough }: ModelRun<"chat">): boolean {

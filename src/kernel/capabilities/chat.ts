@@ -1,3 +1,7 @@
+/**
+ * Chat: what a model takes, the request as a provider is sent it, the answer as the client gets it, and what it costs where the
+ * provider does not say.
+ */
 import {
   type Call,
   type ChatChunk,
@@ -284,13 +288,13 @@ type Needs = ReadonlyMap<Feature, string>;
 
 /** What a model lacks, as a sentence goes on. */
 const lacks: Readonly<Record<Feature, string>> = {
-  vision: "takes no pictures",
-  audio: "takes no audio",
-  pdf: "takes no PDF files",
-  tools: "calls no tools",
-  json_schema: "cannot hold its answer to a JSON schema",
-  edits: "edits no images",
-  translation: "translates no audio",
+  vision: "does not support image input",
+  audio: "does not support audio input",
+  pdf: "does not support PDF input",
+  tools: "does not support tool calls",
+  json_schema: "does not support JSON-schema output",
+  edits: "does not support image edits",
+  translation: "does not support translation",
 };
 /** A word of ordinary text with the space before it, in characters, is longer. */
 const wordCharsMean = 4;

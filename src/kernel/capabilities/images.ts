@@ -25,7 +25,7 @@ import type { CapabilityHandler } from "../types.ts";
 import type { SentRequest } from "../upstream/upstream.ts";
 import { settleRequests } from "./fan-out.ts";
 
-/** A picture of a model that says nothing of its tokens: more than any takes. */
+/** An image of a model that says nothing of its tokens: more than any takes. */
 const imageTokensDefault = 32_768;
 /** An image that goes in, of a model that does not say. */
 const imageInputTokensDefault = 10_000;
@@ -132,7 +132,7 @@ const finest = ["max", "xhigh"];
 
 /**
  * The quality that a model is asked for. One above `high` is asked for where the model's row says how many tokens it takes;
- * else the next below, because no hold would cover a picture of tokens without a known end.
+ * else the next below, because no hold would cover an image of tokens without a known end.
  */
 function toBoundQuality(
   { quality, size }: AnyRequest,
@@ -159,7 +159,7 @@ function getImageTokensMax(request: AnyRequest, model: Model): number {
   return known[`${asked} ${size}`] ?? known[`${asked}`] ?? Math.max(most, outputTokensMax ?? imageTokensDefault);
 }
 
-/** So many pictures, each of which takes the prompt and the most tokens that it can have. */
+/** So many images, each of which takes the prompt and the most tokens that it can have. */
 function toMeters(run: ImagesRun, images: number, promptTokens: number): Meters {
   if (!isByToken(run)) return { image: images };
   const { request, modelEntry } = run;

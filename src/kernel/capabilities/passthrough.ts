@@ -183,7 +183,7 @@ class PassthroughReader {
     const meters = toMeters(this.#readUsage(part));
     if (meters === undefined) return;
     usageMeter.report(meters);
-    // Also an answer of hidden thoughts alone is paid for.
+    // Also an answer of hidden reasoning alone is paid for.
     if (meters.outputToken !== undefined && meters.outputToken > 1) usageMeter.produced = true;
   }
 
@@ -195,7 +195,7 @@ class PassthroughReader {
     const { output } = usageMeter;
     output.sample.add(text);
     if (output.sample.length > charactersMax) {
-      throw new UpstreamFault("bad_response", "The provider's answer does not end", { isOfRequest: true });
+      throw new UpstreamFault("bad_response", "The provider's response exceeds the size limit", { isOfRequest: true });
     }
   }
 

@@ -28,7 +28,7 @@ import { usualTokensPerSecond } from "./chat-bounds.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Tokens of sound: Gemini counts 32 for a second, OpenAI 20. */
+/** Tokens of audio: Gemini counts 32 for a second, OpenAI 20. */
 const audioTokensPerSecond = 32;
 /** Slower than anyone speaks, in any script; and the pauses of a short text. */
 const secondsPerCharacterMax = 0.5;
@@ -45,7 +45,7 @@ const partsMax = 50;
 /** The voices that examples and SDKs of OpenAI name, whatever the model. */
 const openaiVoices = "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split(" ");
 
-/** The sound of one part of the text, which has begun. */
+/** The audio of one part of the text, which has begun. */
 interface Sound {
   stream: BegunStream<Bytes>;
   charactersPerByte: number;
@@ -69,8 +69,8 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     isByToken(model) ? toTokenMeters(usage, { input: "text_tokens", output: "audio_tokens" }) : undefined,
 
   /**
-   * Speech that broke off costs the characters, or the sound, that were spoken until then; a part of the text of which no sound
-   * came, although it was answered, or cut by the client or the gateway, all of its characters. By the token, sound of which
+   * Speech that broke off costs the characters, or the audio, that were spoken until then; a part of the text of which no audio
+   * came, although it was answered, or cut by the client or the gateway, all of its characters. By the token, audio of which
    * nothing came counts by the time in which it was made.
    */
   async estimate(run) {
@@ -86,7 +86,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
         audioOutputToken: Math.min(made, upper?.audioOutputToken ?? made),
       };
     }
-    // A part is a request. Of one without a sound so far all is owed, which the provider has to speak.
+    // A part is a request. Of one without audio so far all is owed, which the provider has to speak.
     const parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY);
     const asked = parts.slice(0, run.owedRequests.length).map(countCharacters);
     const last = asked.pop() ?? 0;
@@ -117,7 +117,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     const write = (bytes: Bytes) => {
       total += bytes.length;
       if (total > kernel.network.bounds.streamBytesMax)
-        throw new UpstreamFault("bad_response", "The audio does not end", { isOfRequest: true });
+        throw new UpstreamFault("bad_response", "The provider's audio exceeds the size limit", { isOfRequest: true });
       return sink.write(bytes);
     };
     sink.open();
@@ -155,7 +155,7 @@ export function chooseSpeechFormat({ response_format: asked }: SpeechRequest, { 
   return audioFormats?.includes(asked) ? asked : "wav";
 }
 
-/** Speaks one part of the text after the other through the same route. It waits until the sound of a part begins. */
+/** Speaks one part of the text after the other through the same route. It waits until the audio of a part begins. */
 function createSpeaker(plugin: ProviderPlugin, call: Call<SpeechRequest>, options: AudioFileOptions) {
   return async (input: string): Promise<Sound> => {
     const request = { ...call.request, input };
@@ -260,7 +260,7 @@ function sumMeters(parts: (Meters | undefined)[]): Meters | undefined {
   return sum;
 }
 
-/** How much sound a byte is: by the header of a WAV file, which the provider wrote; otherwise by an ordinary bitrate. */
+/** How much audio a byte is: by the header of a WAV file, which the provider wrote; otherwise by an ordinary bitrate. */
 function getBytesPerSecond(first: Uint8Array<ArrayBuffer>, format: SpeechFormat): number {
   const isWav = (format === "wav" || format === "pcm") && first.length >= wavHeaderBytes;
   const said = isWav ? new DataView(first.buffer, first.byteOffset, wavHeaderBytes).getUint32(28, true) : 0;

@@ -15,7 +15,7 @@ import { tokensMax } from "../normalize/prompt-bounds.ts";
 import { countTokens } from "../normalize/tokenizer.ts";
 import type { CapabilityHandler } from "../types.ts";
 
-/** OpenAI counts a token for each tenth of a second of sound, others up to 32 a second. */
+/** OpenAI counts a token for each tenth of a second of audio, others up to 32 a second. */
 const audioTokensPerSecond = 10;
 const audioTokensPerSecondMax = 32;
 /** More than anyone speaks, in any script. */

@@ -1,3 +1,7 @@
+/**
+ * Answers of chat in the uniform form: whole ones by {@link normalizeCompletion}, streamed ones by {@link StreamNormalizer}. Ids, model name,
+ * indexes of tool calls and finish reasons are the same for every provider, and what is said is counted on its way.
+ */
 import {
   type ChatChunk,
   type ChatCompletion,
@@ -295,7 +299,7 @@ export class StreamNormalizer {
     output.sample.add(text);
     choice.length += text.length;
     if (output.sample.length > charactersMax) {
-      throw new UpstreamFault("bad_response", "The provider's answer does not end", { isOfRequest: true });
+      throw new UpstreamFault("bad_response", "The provider's response exceeds the size limit", { isOfRequest: true });
     }
   }
 

@@ -67,14 +67,14 @@ export function estimateAudioTokens(audioTokensMax: number): number {
   return Math.ceil((audioTokensMax * inputTokensPerSecond) / tokensPerSecondMax);
 }
 
-/** The meter of an answer's tokens, all of which can be sound where that is asked for and has a price. */
+/** The meter of an answer's tokens, all of which can be audio where that is asked for and has a price. */
 export function getOutputMeter(request: ChatRequest, { price }: Model): "outputToken" | "audioOutputToken" {
   const { modalities } = request as { modalities?: unknown };
   const isSound = Array.isArray(modalities) && modalities.includes("audio") && price?.audioOutputToken !== undefined;
   return isSound ? "audioOutputToken" : "outputToken";
 }
 
-/** The tokens of so much base64 of sound in an answer, for an estimate. */
+/** The tokens of so much base64 of audio in an answer, for an estimate. */
 export function estimateSound(request: ChatRequest, characters: number): Meters {
   if (characters === 0) return {};
   const { audio } = request as { audio?: { format?: unknown } | null };
@@ -83,19 +83,19 @@ export function estimateSound(request: ChatRequest, characters: number): Meters 
   return { audioOutputToken: Math.ceil(seconds * outputTokensPerSecond) };
 }
 
-/** The sound of a message or a delta, of which nothing is checked. */
+/** The audio of a message or a delta, of which nothing is checked. */
 export function getSound(message: object): { data?: unknown; transcript?: unknown } | undefined {
   const { audio } = message as { audio?: { data?: unknown; transcript?: unknown } | null };
   return audio ?? undefined;
 }
 
-/** What counts the sound of an answer, in characters of base64. */
+/** What counts the audio of an answer, in characters of base64. */
 interface SoundMeter {
   readonly output: { soundLength: number };
   produced: boolean;
 }
 
-/** Counts the sound that came with a message or a delta. Returns its words. */
+/** Counts the audio that came with a message or a delta. Returns its words. */
 export function countSound(meter: SoundMeter, message: object): unknown {
   const { data, transcript } = getSound(message) ?? {};
   if (typeof data === "string" && data !== "") {

@@ -33,9 +33,9 @@ interface Output {
   readonly sample: TextSample;
   /** The choices that the sample is of; empty for a whole answer. */
   readonly choices: ChoiceOutput[];
-  /** How much came: pictures, characters or tokens of speech. Text is counted by the sample. */
+  /** How much came: images, characters or tokens of speech. Text is counted by the sample. */
   length: number;
-  /** Of its sound, in characters of base64. */
+  /** Of its audio, in characters of base64. */
   soundLength: number;
 }
 

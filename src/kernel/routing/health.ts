@@ -1,3 +1,7 @@
+/**
+ * Which routes and keys are in use. A route that keeps failing is paused by its circuit breaker and tried again by one call; a
+ * key that is refused or limited is left alone for a while. Sessions stay with the route that served them before.
+ */
 import { type Caller, getSecrets, type ProviderCredential, readCredential } from "../../contract/index.ts";
 
 /** Whose prompt a provider may have cached: a session of an account. */
@@ -10,7 +14,7 @@ const parts = 2 ** 32;
 
 /**
  * A number above 0 and below 1 for an owner and the name of a candidate, always the same for both. The candidate with the
- * largest number is the owner's: all processes agree on it without a word between them, and when a candidate goes or
+ * largest number is the owner's: every process computes the same result, and when a candidate goes or
  * comes, no owner moves between the others (rendezvous hashing).
  */
 export function affinity(owner: string, candidate: string): number {

@@ -1,3 +1,7 @@
+/**
+ * Which models there are, by which routes each is served, who may use it, and in which order a call tries models. A registry is
+ * built anew whenever plugins, keys or settings change, and never changes itself: a call ends on the one that it began with.
+ */
 import {
   type Caller,
   type Capability,

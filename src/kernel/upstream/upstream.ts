@@ -1,3 +1,7 @@
+/**
+ * What a plugin sees of the network: `upstream`, bound to one attempt. Each request is checked, authorized, sent and recorded as
+ * owed from the moment at which the provider may have it; its answer is read within bounds of time, size and memory.
+ */
 import { Buffer } from "node:buffer";
 import {
   type AnswerUsage,

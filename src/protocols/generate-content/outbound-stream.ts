@@ -155,7 +155,7 @@ function toBill(metadata: GenerateAnswer["usageMetadata"], given: boolean) {
   return { ...(usage && { usage }), ...(tier && { service_tier: tier }) };
 }
 
-/** What an answer, or an event, reports before it is read. Words without a picture are not drawn. */
+/** What an answer, or an event, reports before it is read. Text without an image is not an image. */
 export function readAnswerUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
   const { usageMetadata: metadata, candidates } = part as GenerateAnswer;
   const usage = isRecord(metadata) ? readTokenUsage(metadata, false) : undefined;
@@ -265,7 +265,7 @@ export interface GenerateContentReader {
    * one that was not counted yet: then there is no usage to rely on.
    */
   readUsage(metadata: GenerateAnswer["usageMetadata"], given: boolean): ChatUsage | undefined;
-  /** The same as pictures, speech and transcripts report it. */
+  /** The same as images, speech and transcripts report it. */
   readTokenUsage(metadata: GenerateAnswer["usageMetadata"], given: boolean): Record<string, unknown> | undefined;
   /** The tier of service by which an answer was made, as OpenAI calls it. */
   readServiceTier(metadata: GenerateAnswer["usageMetadata"]): string | undefined;

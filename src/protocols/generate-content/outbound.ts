@@ -145,7 +145,7 @@ function toCalls(calls: ToolCall[], { model, signatures }: Surroundings, path: s
   }));
 }
 
-/** One response for each call, in their order: the provider pairs them by number. Pictures follow after them. */
+/** One response for each call, in their order: the provider pairs them by number. Images follow after them. */
 function toResponses(messages: Message[], at: number, fetched: Fetched): GeneratePart[] {
   const results = getToolResults(messages, at).map(({ call, message, index }) => {
     const parts = toParts(message, fetched, index);
@@ -167,7 +167,7 @@ const imageTypes = ["image/png", "image/jpeg", "image/webp", "image/heic", "imag
 const audioTypes = ["audio/wav", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac"];
 const fileTypes = ["application/pdf", "text/plain", ...imageTypes, ...audioTypes];
 
-/** Pictures that were fetched, by their addresses. */
+/** Images that were fetched, by their addresses. */
 type Fetched = Pick<ReadonlyMap<string, DataUrl>, "get">;
 
 /** A part of a message's content. Empty text is nothing: the provider refuses it. */

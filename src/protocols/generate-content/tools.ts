@@ -46,7 +46,7 @@ function toDeclaration(
 const unsigned = "skip_thought_signature_validator";
 const signatureCharactersMax = 65_536;
 
-/** Thought signatures by tool-call id: the provider wants them back with the calls, and most clients drop them. */
+/** Thought signatures (Gemini's name) by tool-call id: the provider wants them back with the calls, and most clients drop them. */
 export type Signatures = LruMap<string>;
 
 /** How the tool calls of an answer are to be read. */

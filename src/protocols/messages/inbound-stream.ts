@@ -25,10 +25,10 @@ export class MessagesStream {
   /** The kind of the open block. */
   #open: BlockKind | undefined;
   #index = -1;
-  /** The open thought, and whether its text was sent. */
+  /** The open reasoning, and whether its text was sent. */
   #thought: string[] = [];
   #thoughtSent = false;
-  /** What the provider sealed of the open thought. */
+  /** What the provider sealed of the open reasoning. */
   #details: readonly object[] = [];
   #model = "";
   #liveCall: number | undefined;
@@ -40,7 +40,7 @@ export class MessagesStream {
   #usage: ChatUsage | undefined;
   #tier: unknown;
 
-  /** @param inputTokens What the prompt is thought to be, for the first event; the last has the figures of the report. */
+  /** @param inputTokens What the prompt is estimated to be, for the first event; the last has the figures of the report. */
   constructor(plan: MessagesPlan, inputTokens?: number) {
     this.#plan = plan;
     this.#inputTokens = inputTokens;
@@ -95,7 +95,7 @@ export class MessagesStream {
     if (calls) for (const piece of calls) this.#call(piece);
   }
 
-  /** A piece of a thought. Whether the thought is Claude's is seen at its end, when the signature comes. */
+  /** Adds a piece of reasoning. Whether it is Claude's is seen at its end, when the signature comes. */
   #think(piece: string): void {
     const { thoughts } = this.#plan;
     if (thoughts === "none") return;
@@ -106,7 +106,7 @@ export class MessagesStream {
     this.#delta({ type: "thinking_delta", thinking: piece });
   }
 
-  /** The end of a thought that its provider sealed; within a call it follows that. */
+  /** Ends reasoning that its provider sealed; within a call it follows the call. */
   #seal(details: readonly object[]): void {
     if (this.#plan.thoughts === "none") return;
     if (this.#open === "tool_use") {
@@ -118,7 +118,7 @@ export class MessagesStream {
     this.#close();
   }
 
-  /** A thought of Claude, whose text may have been streamed already. */
+  /** Reasoning of Claude, whose text may have been streamed already. */
   #sendSigned(block: MessagesBlock): void {
     if (block.type === "redacted_thinking") this.#openBlock("thinking", block);
     else {
@@ -184,7 +184,7 @@ export class MessagesStream {
     this.#events.push({ type: "content_block_delta", index: this.#index, delta });
   }
 
-  /** Closes the open block. A thought that no signature came for is not Claude's, and gets ours. */
+  /** Closes the open block. Reasoning without a signature is not Claude's, and gets ours. */
   #close(): void {
     if (this.#open === "thinking") {
       const text = this.#thought.join("");

@@ -37,7 +37,7 @@ interface TranslationOptions {
 export interface MessagesPlan {
   readonly envelope: ReasoningEnvelope;
   readonly names: ToolNames;
-  /** Whether the client wants to see thoughts, have them without their text, or have none. Claude's are always handed on. */
+  /** Whether the client wants reasoning with its text, without its text, or not at all. Claude's is always passed on. */
   readonly thoughts: "shown" | "omitted" | "none";
   readonly stopSequences: readonly string[];
 }
@@ -50,7 +50,7 @@ const silentFields = ["context_management", "betas", "diagnostics"];
 
 /**
  * Translates a Messages request into the uniform format. Cache marks stay on parts, tools, calls and results as
- * `cache_control`, failed results carry `is_error`, and Claude's thoughts travel as `reasoning_details`.
+ * `cache_control`, failed results carry `is_error`, and Claude's reasoning travels as `reasoning_details`.
  *
  * @throws {GatewayError} `invalid_request` with a path as Anthropic writes it.
  */
@@ -108,7 +108,7 @@ const budgets: [effort: string, tokens: number][] = [
   ["high", 24_576],
 ];
 
-/** The effort asked for, or the one whose thoughts are about as long as the budget. */
+/** The effort asked for, or the one whose reasoning is about as long as the budget. */
 function toEffort({ thinking, output_config: config }: MessagesRequest): ChatRequest["reasoning_effort"] {
   const asked = config?.effort;
   if (thinking?.type === "disabled") return "none";
@@ -124,13 +124,13 @@ function toEffort({ thinking, output_config: config }: MessagesRequest): ChatReq
   return effortOfBudget(budget);
 }
 
-/** The effort whose thoughts are about as long as a budget of tokens. */
+/** The effort whose reasoning is about as long as a budget of tokens. */
 export function effortOfBudget(budget: number): string {
   const distance = (tokens: number) => Math.abs(tokens - budget);
   return budgets.reduce((nearest, next) => (distance(next[1]) < distance(nearest[1]) ? next : nearest))[0];
 }
 
-/** A client that did not ask for thoughts reads the first block as text. */
+/** A client that did not ask for reasoning reads the first block as text. */
 function toDisplay({ thinking, output_config: config }: MessagesRequest): MessagesPlan["thoughts"] {
   if (thinking?.type === "disabled") return "none";
   if (thinking === undefined || thinking === null) return config?.effort ? "shown" : "none";
@@ -171,7 +171,7 @@ function toUser(id: string): string {
 /** What a conversation is translated with. */
 interface Surroundings {
   envelope: ReasoningEnvelope;
-  /** The id of the model that the request is for, the only one to read thoughts that were sealed for it. */
+  /** The id of the model that the request is for, the only one to read reasoning that was sealed for it. */
   model: string;
   names: ToolNames;
   warn(sentence: string): void;
@@ -301,7 +301,7 @@ class ConversationReader {
     return { id, type: "function", function: { name, arguments: JSON.stringify(input) }, ...cacheMark(block) };
   }
 
-  /** Claude's thoughts keep their place: where one follows other content, another message begins with it. */
+  /** Claude's reasoning keeps its place: where one follows other content, another message begins with it. */
   #addThought(block: MessagesBlock, path: string, turn: AssistantTurn): AssistantTurn {
     const { envelope, model } = this.#surroundings;
     if (block.type === "redacted_thinking" && typeof block.data !== "string") {
@@ -311,18 +311,18 @@ class ConversationReader {
       const thought = getText(block, "thinking", path);
       const { signature } = block;
       if (typeof signature !== "string" || signature === "") {
-        this.#warnings.add("Left out thoughts without a signature");
+        this.#warnings.add("Left out reasoning without a signature");
         return turn;
       }
       const opened = envelope.open(signature, thought);
-      // Anthropic's own words: clients look for them, take the thoughts out and send the request again.
+      // Anthropic's own words: clients look for them, take the reasoning out and send the request again.
       if (opened.origin === "altered") throw invalid(path, "Invalid `signature` in `thinking` block");
-      if (opened.origin === "foreign") this.#warnings.add("Left out thoughts that another gateway had signed");
+      if (opened.origin === "foreign") this.#warnings.add("Left out reasoning that another gateway signed");
       if (opened.origin === "own") {
         const { text = thought, details = [], model: reasonedBy } = opened.reasoning;
         if (text !== "") turn.thoughts.push(text);
         if (reasonedBy === model) turn.details.push(...(details as object[]));
-        else if (details.length > 0) this.#warnings.add("Left out sealed thoughts of another model");
+        else if (details.length > 0) this.#warnings.add("Left out sealed reasoning of another model");
       }
       if (opened.origin !== "provider") return turn;
     }
@@ -335,7 +335,7 @@ class ConversationReader {
     return current;
   }
 
-  /** Adds a turn that says something. Thoughts alone are not a message for other models. */
+  /** Adds a turn that says something. Reasoning alone is not a message for other models. */
   #addTurn({ parts, calls, thoughts, details }: AssistantTurn): void {
     if (parts.length === 0 && calls.length === 0) return;
     this.#messages.push({
@@ -360,9 +360,9 @@ class ConversationReader {
 class AssistantTurn {
   readonly parts: MarkedPart[] = [];
   readonly calls: NonNullable<Message["tool_calls"]> = [];
-  /** Thoughts that we signed. */
+  /** Reasoning that we signed. */
   readonly thoughts: string[] = [];
-  /** Thoughts of Claude, or as another provider sealed them. */
+  /** Reasoning of Claude, or as another provider sealed it. */
   readonly details: object[] = [];
 }
 
@@ -651,7 +651,7 @@ function findChatMessage(messages: unknown[]): string | undefined {
   return index === -1 ? undefined : `messages.${index}`;
 }
 
-/** What a model reads beside text: role and separators of a message, a picture at the most, a page of a document. */
+/** What a model reads beside text: role and separators of a message, an image at the most, a page of a document. */
 const messageTokens = 6;
 const imageTokens = 1_600;
 const pageTokens = 2_000;
@@ -698,7 +698,7 @@ export async function countInputTokens(
 }
 
 /**
- * A chat answer as a message: thoughts, then text, then calls.
+ * A chat answer as a message: reasoning, then text, then calls.
  *
  * @throws {UpstreamFault} `bad_response` when a call's arguments are not an object: no tool may run on others than the model wrote.
  */
@@ -805,7 +805,7 @@ export function signReasoning(
 }
 
 /**
- * Takes our own thoughts out of a body for a native route: the provider would refuse their signatures.
+ * Takes our own reasoning out of a body for a native route: the provider would refuse their signatures.
  *
  * @returns The body itself when it holds none, so that its bytes can be handed on.
  */

@@ -161,7 +161,7 @@ function toSampling({ temperature, top_p: topP }: ChatRequest, thinks: boolean, 
 }
 
 /**
- * Sorts messages into the system text and turns that alternate, each call's results first in theirs. Thoughts that the
+ * Sorts messages into the system text and turns that alternate, each call's results first in theirs. Reasoning that the
  * client brought back go along only while the model is to think.
  */
 function toTurns(messages: readonly Message[], thinks: boolean): { system: Block[]; turns: Turn[] } {
@@ -266,7 +266,7 @@ function toBlock(part: ContentPart, path: string, takes: "text" | "media"): Bloc
     return { type: "image", source: toSource(part.image_url.url, imageTypes, `${path}.image_url.url`) };
   }
   if (part.type === "input_audio")
-    throw badRequest("This model takes no sound, expected text, image_url or file parts", path);
+    throw badRequest("This model does not support audio input, expected text, image_url or file parts", path);
   const { file_data: data, filename: name }: Record<string, unknown> = part.file;
   const source = toSource(typeof data === "string" ? data : "", ["application/pdf"], `${path}.file.file_data`);
   return { type: "document", source, title: typeof name === "string" ? name : undefined };
@@ -333,12 +333,12 @@ function toChoice({ tool_choice: wanted }: ChatRequest, decision: ToolDecision |
 const budgetTokensMin = 1024;
 const budgetTokens = new Map(Object.entries({ low: 2048, medium: 8192, high: 24_576, xhigh: 32_000, max: 32_000 }));
 
-/** The thoughts that a client brought back on an assistant message; those of other providers are left out. */
+/** The reasoning that a client sent back on an assistant message; that of other providers is left out. */
 function readDetails(message: Message & { reasoning_details?: unknown }): Block[] {
   return readClaudeBlocks(message.reasoning_details);
 }
 
-/** Why the model cannot think in this conversation: an open tool turn must come back with its thoughts in front. */
+/** Why the model cannot think in this conversation: an open tool turn must come back with its reasoning in front. */
 function findObstacle(messages: readonly Message[]): string | undefined {
   if (messages.at(-1)?.role === "assistant") return "the last message is the beginning of the answer";
   const last = messages.findLastIndex(({ role }) => role === "assistant");
@@ -374,7 +374,7 @@ function toEffort(
 }
 
 /**
- * How Claude's thoughts travel, for other protocols in which it is served: its signatures are good wherever it is. `toDetail`
+ * How Claude's reasoning travels, for other protocols in which it is served: its signatures are good wherever it is. `toDetail`
  * and `readDetails` carry them out and back, `findObstacle` and `toEffort` say whether and how much it may think.
  *
  * @example

@@ -64,7 +64,7 @@ export function messagesHandlers(options: MessagesOptions): Pick<Handlers, "mess
 /**
  * The request to send: the client's own, without what the price of the row does not cover.
  *
- * @throws {GatewayError} `invalid_request` for a place of processing that costs more: to leave it out would break a promise.
+ * @throws {GatewayError} `invalid_request` for a place of processing that costs more: silently dropping it would violate data residency.
  */
 function toNativeRequest(
   { request, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
@@ -136,7 +136,7 @@ function isFree(type: unknown = "custom"): boolean {
   return type === null || (typeof type === "string" && freeTool.test(type));
 }
 
-/** A limit that was lowered has to leave room for an answer behind the thoughts. */
+/** A limit that was lowered has to leave room for an answer behind the reasoning. */
 function fitThinking(body: Record<string, unknown>, warn: Warn): void {
   const { thinking, max_tokens: limit } = body;
   if (!isRecord(thinking) || typeof thinking.budget_tokens !== "number" || typeof limit !== "number") return;

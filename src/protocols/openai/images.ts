@@ -102,9 +102,9 @@ async function* readStream(
 }
 
 /**
- * The pictures of an answer.
+ * The images of an answer.
  *
- * @throws {UpstreamFault} When the answer holds an error or a picture in neither form.
+ * @throws {UpstreamFault} When the answer holds an error or an image in neither form.
  */
 async function toImages(
   answer: unknown,
@@ -130,12 +130,12 @@ async function toImage(
   format: string | undefined,
   upstream: Pick<Call<ImagesRequest>["upstream"], "download">,
 ): Promise<GeneratedImage> {
-  if (!isRecord(item)) throw new UpstreamFault("bad_response", "The provider's answer holds no picture");
+  if (!isRecord(item)) throw new UpstreamFault("bad_response", "The provider's answer contains no image");
   const revisedPrompt = typeof item.revised_prompt === "string" ? item.revised_prompt : undefined;
   if (typeof item.b64_json === "string") {
     return { data: item.b64_json, mediaType: detectImageType(item.b64_json, format), revisedPrompt };
   }
-  if (typeof item.url !== "string") throw new UpstreamFault("bad_response", "The provider's answer holds no picture");
+  if (typeof item.url !== "string") throw new UpstreamFault("bad_response", "The provider's answer contains no image");
   const inline = readDataUrl(item.url);
   if (inline !== undefined) return { data: inline.base64, mediaType: inline.mediaType, revisedPrompt };
   const { bytes, mediaType } = await upstream.download(item.url);

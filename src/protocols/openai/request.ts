@@ -100,7 +100,7 @@ export interface TranscriptionOptions extends RequestOptions {
 
 /** What one speech provider does differently. */
 export interface SpeechOptions extends RequestOptions {
-  /** Whether it can send the sound in events, the last of which tells the tokens. Default false. */
+  /** Whether it can send the audio in events, the last of which tells the tokens. Default false. */
   events?: boolean;
 }
 
@@ -314,7 +314,7 @@ function toRole(role: Message["role"], systemRole: ChatOptions["systemRole"]): M
 }
 
 /**
- * Fields that change what the provider charges, or which model answers: tiers of service, sound in the answer, searches,
+ * Fields that change what the provider charges, or which model answers: tiers of service, audio in the answer, searches,
  * tools and other models of the provider's own, a summary of the conversation, and other names of the output limit, which
  * the hold is made by. A row's price covers none of them unless the options `pass` them.
  */

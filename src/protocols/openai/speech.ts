@@ -31,7 +31,7 @@ export function speechHandler(options: SpeechOptions) {
   };
 }
 
-/** The sound of events. It is complete with the last of them, which tells the tokens. */
+/** The audio of events. It is complete with the last of them, which tells the tokens. */
 function readEvents(events: AsyncIterable<ServerEvent>): Speech {
   let usage: Record<string, unknown> | undefined;
   let isComplete = false;

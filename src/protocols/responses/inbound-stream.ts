@@ -298,7 +298,7 @@ class ItemEvents {
   }
 }
 
-/** Writes a reasoning item: the thoughts' text as its summary, and all of them sealed. */
+/** Writes a reasoning item: the text of the reasoning as its summary, and all of it sealed. */
 class ReasoningWriter implements ItemWriter {
   readonly #events: ItemEvents;
   readonly #seal: ((reasoning: Omit<Reasoning, "model">) => string) | undefined;

@@ -173,7 +173,7 @@ const droppedItems: ReadonlySet<string> = new Set([
   ..."mcp_list_tools mcp_call".split(" "),
 ]);
 
-/** One answer of the model: text, thoughts and calls, and the results of the calls. */
+/** One answer of the model: text, reasoning and calls, and the results of the calls. */
 class AssistantTurn {
   readonly texts: string[] = [];
   readonly calls: ToolCall[] = [];
@@ -190,7 +190,7 @@ class AssistantTurn {
         "input",
       );
     }
-    // Thoughts alone are nothing that a model could go on from.
+    // Reasoning alone is nothing that a model could go on from.
     if (texts.length === 0 && calls.length === 0) return [];
     const message: Message = {
       role: "assistant",
@@ -363,7 +363,7 @@ function unverified(param: string): GatewayError {
   return new GatewayError("invalid_request", sentence, { param, publicCode: "invalid_encrypted_content" });
 }
 
-/** The request without thoughts that were sealed here, for a native route: its provider refuses them. */
+/** The request without reasoning that was sealed here, for a native route: its provider refuses them. */
 export function removeOwnThoughts(request: ResponsesRequest): ResponsesRequest {
   if (!Array.isArray(request.input)) return request;
   const input = request.input.filter(
@@ -759,7 +759,7 @@ export function expandRequest(
   return { request: removeOwnThoughts({ ...rest, input: items, store: false }), input };
 }
 
-/** A stored item as a provider takes it that never saw its id; nothing of a thought that only its store could read. */
+/** A stored item as a provider takes it that never saw its id; nothing of reasoning that only its store could read. */
 function toSendable(item: ResponseItem): ResponseItem[] {
   if (item.type === "reasoning") return "encrypted_content" in item && item.encrypted_content ? [item] : [];
   const { id: _, ...rest } = item;

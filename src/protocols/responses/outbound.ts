@@ -36,7 +36,7 @@ export function withResponsesEndpoint(
 
 /**
  * Whether reasoning is asked for that the model does not do beside tools in chat. What only chat takes, which is several
- * choices in one request, sound and a very short answer, stays there.
+ * choices in one request, audio and a very short answer, stays there.
  */
 function wantsMoreThanChat(request: ChatRequest, { toolEfforts }: ChatOptions): boolean {
   const { tools, functions, reasoning_effort: effort, n, messages } = request;
@@ -91,10 +91,10 @@ const otherFields: ReadonlySet<string> = new Set(
 );
 
 /**
- * The Responses request that a chat request comes to. Nothing is stored at the provider, so that the thoughts of a model
+ * The Responses request that a chat request comes to. Nothing is stored at the provider, so that the reasoning of a model
  * that reasons travel sealed in `reasoning_details`.
  *
- * @throws {GatewayError} `invalid_request` for sound, and for a limit that the protocol does not take.
+ * @throws {GatewayError} `invalid_request` for audio, and for a limit that the protocol does not take.
  */
 function toResponsesRequest(call: Pick<Call<ChatRequest>, "request" | "model" | "warn">, options: ChatOptions): Item {
   const chat = toBody(call, options);
@@ -176,7 +176,7 @@ function toInput(messages: readonly Message[], { systemRole }: ChatOptions): Ite
   });
 }
 
-/** What the model said: its thoughts, its text, its calls. */
+/** What the model said: its reasoning, its text, its calls. */
 function toTurn(message: Message & { reasoning_details?: unknown }, path: string, customCalls: Set<string>): Item[] {
   const { content, tool_calls: calls = [] } = message;
   const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : (content ?? []);
@@ -192,7 +192,7 @@ function toTurn(message: Message & { reasoning_details?: unknown }, path: string
     if (type === "custom") items.push({ type: "custom_tool_call", call_id: id, name, input });
     else items.push({ type: "function_call", call_id: id, name, arguments: text });
   }
-  // A thought is refused without what followed from it.
+  // Reasoning is refused without what followed from it.
   return items.length === 0 ? [] : [...readResponsesItems(message.reasoning_details), ...items];
 }
 
@@ -225,6 +225,6 @@ function toPart(part: ContentPart, path: string): Item {
       return { type: "input_file", ...(data ? { file_data: data, filename } : { file_id: id }) };
     }
     default:
-      throw badRequest("This model takes no sound, expected text, image_url or file parts", path);
+      throw badRequest("This model does not support audio input, expected text, image_url or file parts", path);
   }
 }

@@ -15,7 +15,7 @@ import { ResponsesRequest } from "./schema.ts";
 
 /**
  * Tools that the client runs, or that cost nothing beside the tokens that are counted. The others (searches, containers,
- * pictures, servers of others) have prices of their own, which no row covers.
+ * images, servers of others) have prices of their own, which no row covers.
  */
 const freeTools = new Set(
   "function custom namespace tool_search local_shell apply_patch computer computer_use_preview".split(" "),
@@ -57,7 +57,7 @@ export function responsesHandlers(defaults: ResponsesOptions): NativeResponses {
 
 /**
  * The body to send. Nothing is stored under the operator's account, which all callers share: a model that reasons gives its
- * thoughts to the client instead, sealed.
+ * reasoning to the client instead, sealed.
  */
 function toResponsesBody(
   { request: { body: asked }, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
@@ -80,7 +80,7 @@ function isFree({ type, environment }: Record<string, unknown>): boolean {
   return freeTools.has(String(type)) || (type === "shell" && isLocal);
 }
 
-/** A thought that the client was not given can only be had from the provider's store, which has none. */
+/** Reasoning that the client was not given can only be had from the provider's store, which has none. */
 function isLostThought(item: unknown): boolean {
   return isRecord(item) && item.type === "reasoning" && !item.encrypted_content && !item.content;
 }

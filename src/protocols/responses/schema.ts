@@ -106,7 +106,7 @@ const itemKinds = [
 ] as const;
 const OtherItem = otherKind([...itemKinds, TypedMessage, TypedReference], { id: itemId });
 
-/** One item of `input`: a message, a call, its output, a thought, or a reference to an earlier item. */
+/** One item of `input`: a message, a call, its output, reasoning, or a reference to an earlier item. */
 const ResponseItem = Type.Union([
   TypedMessage,
   ...itemKinds,
@@ -205,7 +205,7 @@ const ResponseUsage = Type.Object(
 );
 export type ResponseUsage = Static<typeof ResponseUsage>;
 
-/** One item of an answer: a message, a call or a thought. */
+/** One item of an answer: a message, a call or reasoning. */
 const OutputItem = Type.Object({ id: Type.String(), type: Type.String() }, open);
 export type OutputItem = Static<typeof OutputItem> & Record<string, unknown>;
 

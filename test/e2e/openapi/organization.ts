@@ -12,8 +12,22 @@ export async function prepareOrganization(origin: string, key: string): Promise<
   const invite = async (email: string) => (await post("/invites", { email, role: "reader" })).id;
   const accountOf = (inviteId: string) => inviteId.replace("invite_", "");
   const newKey = async () => (await post(`/projects/${project}/api_keys`, { name: "a key" })).id;
+  const provider = async (name: string) => {
+    const models = [{ id: `${name}/llama`, upstreamId: "llama", premium: false }];
+    // Nobody listens at this address.
+    const manifest = { baseUrl: "http://127.0.0.1:9/v1", dialect: "openai", models };
+    return (await post("/providers", { name, manifest, key: `first-key-of-${name}` })).id;
+  };
+  const providerKey = async (name: string, key: string) => (await post(`/providers/${name}/keys`, { key })).id;
+  const providerId = await provider("test-a");
+  await post("/catalogue/openai", { content: { models: [] } });
   return {
     project_id: project,
+    provider_id: providerId,
+    ended_provider_id: await provider("test-b"),
+    provider_key_id: await providerKey(providerId, "key-to-be-replaced"),
+    ended_provider_key_id: await providerKey(providerId, "key-to-be-deleted"),
+    file_id: "openai",
     key_id: await newKey(),
     ended_key_id: await newKey(),
     admin_key_id: (await post("/admin_api_keys", { name: "a key", scopes: ["usage:read"] })).id,

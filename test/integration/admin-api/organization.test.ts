@@ -176,6 +176,22 @@ describe("API keys of a project", () => {
     clock.offset -= 61_000;
   });
 
+  test("are rotated once by a job that is run again with the same Idempotency-Key", async () => {
+    const { id: project } = await newProject();
+    const path = `/organization/projects/${project}/api_keys`;
+    const { json: made } = await ask("POST", path, { body: { name: "app" } });
+    const rotate = () =>
+      ask("POST", `${path}/${made.id}/rotate`, {
+        body: { grace_seconds: 60 },
+        headers: { "idempotency-key": "rotate-today" },
+      });
+    const { json: first } = await rotate();
+    const again = await rotate();
+    expect([again.status, again.json]).toEqual([200, first]);
+    expect((await ask("GET", "/key", { key: first.value })).status).toBe(200);
+    expect((await ask("GET", "/key", { key: made.value })).status).toBe(200);
+  });
+
   test("are refused from networks that are not allowed, also for paid calls", async () => {
     const { id: project } = await newProject();
     const path = `/organization/projects/${project}/api_keys`;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../../src/contract/index.ts";
+import type { Store } from "../../../src/db/index.ts";
 import { createBilling, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { readOnlyDisk } from "./disks.ts";
@@ -70,6 +71,28 @@ describe("when the disk takes no writes", () => {
     await ledger.settle(createSettlement(admission.callId));
     expect((await errorOf(ledger.close())).message).toBe(`Cannot write the charges of 1 calls: ${admission.callId}`);
   });
+});
+
+test("a disk that takes the ends of some calls admits no more until it has taken those that wait", async () => {
+  const { store } = await ledgerFixture();
+  await addAccount(store, "acc_1", 100);
+  const [large, small, next] = [createAdmission(), createAdmission(), createAdmission()];
+  let isFull = true;
+  const writeLedger: Store["writeLedger"] = (batch, onCommitted) => {
+    const hasLarge = batch.some((write) => write.kind === "end" && write.open.callId === large.callId);
+    if (isFull && hasLarge) return Promise.reject(new Error("database or disk is full"));
+    return store.writeLedger(batch, onCommitted);
+  };
+  const ledger = createBilling({ store: Object.create(store, { writeLedger: { value: writeLedger } }) as Store });
+  for (const admission of [large, small]) await ledger.admit(admission);
+  await ledger.settle(createSettlement(large.callId));
+  await ledger.settle(createSettlement(small.callId));
+  expect(((await errorOf(ledger.admit(next))) as GatewayError).status).toBe(503);
+  isFull = false;
+  await ledger.admit(next);
+  await ledger.settle(createSettlement(next.callId));
+  expect(await ledger.readWalletState("acc_1")).toEqual({ balanceNanodollars: 70, heldNanodollars: 0 });
+  expect(await verifyLedger(store)).toMatchObject({ ok: true, counts: { open: 0 } });
 });
 
 test("a call whose id another running call has takes no other call of its batch with it", async () => {

@@ -46,6 +46,8 @@ describe("a fault that only the operator can cure", () => {
     toStop.push(bench);
     const response = await bench.ask("/responses", { model: gpt, input: "Hi" });
     expect([response.status, response.headers.get("x-should-retry")]).toEqual([400, "false"]);
-    expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining("operator was told") } });
+    expect(await response.json()).toMatchObject({
+      error: { message: expect.stringContaining("contact the operator") },
+    });
   });
 });

@@ -147,6 +147,7 @@ const rows: Record<string, Row> = {
     gateway: () => gateway,
     ids: () => ids,
     accounts: () => newAccount(),
+    send: (route, body, id) => newOf(route, "admin key", body, id),
   }),
   "OPTIONS {api}/*": open(204, { id: () => "chat/completions" }),
   "GET /metrics": { statuses: { others: 401, operator: 200 } },

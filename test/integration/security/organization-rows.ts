@@ -12,7 +12,13 @@ type Statuses = { readonly others: number } & Record<"admin key" | "limited admi
 /** The routes of the management API, for the table of authorization: admin keys with the scope alone. */
 export function organizationRows<Row>(
   toRow: (statuses: Statuses, made: Made) => Row,
-  parts: { gateway: () => InProcessGateway; ids: () => TeamIds; accounts: () => Promise<string> },
+  parts: {
+    gateway: () => InProcessGateway;
+    ids: () => TeamIds;
+    accounts: () => Promise<string>;
+    /** Sends as the admin key, and returns the id of what was made. */
+    send: (route: string, body: object | undefined, id?: string) => Promise<string>;
+  },
 ): Record<string, Row> {
   const { ids, accounts: newAccount } = parts;
   const managed = (status: number, made: Made = {}) =>
@@ -68,6 +74,41 @@ export function organizationRows<Row>(
       .execute();
     return id;
   };
+  let providers = 0;
+  const toProvider = () => {
+    const name = `managed-${++providers}`;
+    const models = [{ id: `${name}/model`, premium: false }];
+    return { name, manifest: { baseUrl: "https://acme.example/v1", dialect: "openai", models } };
+  };
+  // Of those that end nothing, the next caller gets the same: there may be 200 providers, with 20 keys each.
+  const keptUntilDeleted = (make: () => Promise<string>, find: (id: string) => Promise<string | undefined>) => {
+    let kept: string | undefined;
+    return async () => {
+      if (kept === undefined || (await find(kept)) === undefined) kept = await make();
+      return kept;
+    };
+  };
+  const aProvider = keptUntilDeleted(
+    () => parts.send("POST /v1/organization/providers", toProvider()),
+    (name) => parts.send("GET /v1/organization/providers/:provider_id", undefined, name),
+  );
+  const keysOf = "/v1/organization/providers/:provider_id/keys";
+  const toSecret = () => ({ key: `key-of-a-provider-${++providers}` });
+  const aProviderKey = keptUntilDeleted(
+    async () => {
+      const name = await aProvider();
+      return `${name} ${await parts.send(`POST ${keysOf}`, toSecret(), name)}`;
+    },
+    async (id) => {
+      const keys = parts.gateway().store.db.selectFrom("provider_keys").select("id");
+      return (await keys.where("id", "=", id.split(" ")[1] as string).executeTakeFirst())?.id;
+    },
+  );
+  const fileRoute = "/v1/organization/catalogue/:file_id";
+  const aFile = keptUntilDeleted(
+    () => parts.send(`POST ${fileRoute}`, { content: { models: [] } }, "openai"),
+    (id) => parts.send(`GET ${fileRoute}`, undefined, id),
+  );
   const path = "{api}/organization";
   const project = `${path}/projects/:project_id`;
   const projects: Record<string, Row> = {
@@ -124,6 +165,26 @@ export function organizationRows<Row>(
     [`POST ${path}/admin_api_keys`]: managed(200, { body: { name: "child", scopes: ["usage:read"] } }),
     [`GET ${path}/admin_api_keys/:key_id`]: managed(200, { id: newAdminKey }),
     [`DELETE ${path}/admin_api_keys/:key_id`]: managed(200, { id: newAdminKey }),
+    [`GET ${path}/providers`]: managed(200),
+    [`POST ${path}/providers`]: managed(200, { body: toProvider }),
+    [`GET ${path}/providers/:provider_id`]: managed(200, { id: () => "openai" }),
+    [`POST ${path}/providers/:provider_id`]: managed(200, { id: () => "openai", body: { enabled: true } }),
+    [`DELETE ${path}/providers/:provider_id`]: managed(200, { id: aProvider }),
+    // It has no key.
+    [`POST ${path}/providers/:provider_id/test`]: managed(409, { id: () => "openai", body: {} }),
+    [`POST ${path}/providers/:provider_id/keys`]: managed(200, { id: aProvider, body: toSecret }),
+    [`POST ${path}/providers/:provider_id/keys/:provider_key_id`]: managed(200, {
+      id: aProviderKey,
+      body: toSecret,
+    }),
+    [`DELETE ${path}/providers/:provider_id/keys/:provider_key_id`]: managed(200, { id: aProviderKey }),
+    [`GET ${path}/catalogue`]: managed(200),
+    [`GET ${path}/catalogue/:file_id`]: managed(200, { id: aFile }),
+    [`POST ${path}/catalogue/:file_id`]: managed(200, {
+      id: () => "openai",
+      body: { content: { models: [] } },
+    }),
+    [`DELETE ${path}/catalogue/:file_id`]: managed(200, { id: aFile }),
     [`GET ${path}/audit_logs`]: managed(200),
     [`GET ${path}/config`]: managed(200),
     [`PUT ${path}/config`]: managed(200, { body: { accounts: [] } }),

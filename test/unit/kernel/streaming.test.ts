@@ -121,6 +121,20 @@ describe("the chunks of a handler's stream", () => {
     expect(events.left).toEqual(["cancel"]);
   });
 
+  test("that have arrived in one piece are there without waiting, one event at a time", async () => {
+    const textsOf = (chunks: readonly ChatChunk[] | undefined) =>
+      chunks?.map(({ choices }) => choices[0]?.delta.content ?? "");
+    const whole = new StreamReader(wordsOf(new Batches(["a", "b", complete, "late"])));
+    expect(whole.readNow()).toBeUndefined();
+    expect(textsOf(await whole.read())).toEqual(["a"]);
+    expect([1, 2, 3].map(() => textsOf(whole.readNow()))).toEqual([["b"], ["[end]"], undefined]);
+    expect(await whole.read()).toBeUndefined();
+    const refused = new StreamReader(wordsOf(new Batches(["a", "bad", "c"])));
+    expect(textsOf(await refused.read())).toEqual(["a"]);
+    expect([1, 2].map(() => textsOf(refused.readNow()))).toEqual([["[broken]"], undefined]);
+    expect(await errorOf(refused.read())).toMatchObject({ message: "A bad word" });
+  });
+
   test("are translated one event at a time, and an event that nobody takes any more is not counted", async () => {
     const counted: string[] = [];
     const events = Object.assign(new Batches<string>(["a", "b", "bad"]), {

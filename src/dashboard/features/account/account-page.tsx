@@ -9,12 +9,13 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
+import { Segmented } from "../../kit/segmented.tsx";
 import { Stat } from "../../kit/stat.tsx";
 import { toast } from "../../kit/toast.tsx";
+import { useParam } from "../../kit/url-state.ts";
 import { useAction } from "../../kit/use-action.ts";
 import { AccountState } from "../accounts/accounts-page.tsx";
 import { EntriesSection } from "../billing/entries-section.tsx";
-
 import { TeamSection } from "../team/team-section.tsx";
 import { ContentSection } from "./content-section.tsx";
 import { KeysSection } from "./keys-section.tsx";
@@ -23,6 +24,15 @@ import { CreditSection, LimitsSection } from "./money-sections.tsx";
 import { ProfileSection } from "./profile-section.tsx";
 import { SignInSection } from "./sign-in-section.tsx";
 import { UsageSection } from "./usage-section.tsx";
+
+const parts = [
+  ["account", "Account"],
+  ["keys", "API keys"],
+  ["activity", "Activity"],
+  ["sign-in", "Sign-in"],
+] as const;
+
+type Part = (typeof parts)[number][0];
 
 /** All about one account, for administrators; each change of it is recorded in the audit log. */
 export default function AccountPage() {
@@ -42,6 +52,11 @@ export default function AccountPage() {
 
 function Account({ account }: { account: AccountDetail }) {
   const { data: me } = useMe();
+  const [part, setPart] = useParam<Part>(
+    "tab",
+    "account",
+    parts.map(([key]) => key),
+  );
   const mayChange = me !== undefined && mayAdminister(me.role);
   /** Only owners change how an owner signs in and what an owner may do. */
   const mayManage = mayChange && (account.role !== "owner" || me.role === "owner");
@@ -70,18 +85,27 @@ function Account({ account }: { account: AccountDetail }) {
           </Callout>
         )}
         <Figures account={account} />
-        <div className="split">
-          <ProfileSection account={account} mayManage={mayManage} isOwner={me?.role === "owner"} />
-          <LimitsSection account={account} mayChange={mayChange} />
-        </div>
-        {mayChange && <CreditSection account={account} />}
-        <ModelsSection account={account} mayManage={mayManage} />
-        <TeamSection account={account.id} mayManage={mayManage} />
-        <KeysSection accountId={account.id} mayChange={mayManage} />
-        <ContentSection account={account} mayChange={mayChange} />
-        <UsageSection accountId={account.id} />
-        <EntriesSection account={account.id} />
-        <SignInSection account={account} mayManage={mayManage} />
+        <Segmented label="Part" value={part} options={parts} onChoose={setPart} />
+        {part === "account" && (
+          <>
+            <div className="split">
+              <ProfileSection account={account} mayManage={mayManage} isOwner={me?.role === "owner"} />
+              <LimitsSection account={account} mayChange={mayChange} />
+            </div>
+            {mayChange && <CreditSection account={account} />}
+            <ModelsSection account={account} mayManage={mayManage} />
+            <TeamSection account={account.id} mayManage={mayManage} />
+            <ContentSection account={account} mayChange={mayChange} />
+          </>
+        )}
+        {part === "keys" && <KeysSection accountId={account.id} mayChange={mayManage} />}
+        {part === "activity" && (
+          <>
+            <UsageSection accountId={account.id} />
+            <EntriesSection account={account.id} />
+          </>
+        )}
+        {part === "sign-in" && <SignInSection account={account} mayManage={mayManage} />}
       </div>
     </>
   );

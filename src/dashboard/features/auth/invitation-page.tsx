@@ -18,8 +18,8 @@ export function InvitationPage({ token, onDismiss }: { token: string; onDismiss:
   return (
     <AuthCard
       title="Welcome"
-      description="You've been invited. Choose a password to sign in."
-      foot={<LinkButton onClick={onDismiss}>Skip</LinkButton>}
+      description="An administrator of this gateway invited you. Choose a password for your account."
+      foot={<LinkButton onClick={onDismiss}>Go to sign-in without it</LinkButton>}
     >
       <Form form={form} isNative>
         <NewPasswordField name="password" autoFocus {...form.field("password")} />

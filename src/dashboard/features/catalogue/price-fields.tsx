@@ -47,7 +47,8 @@ export function PriceFields({
         {usd === undefined
           ? `A call with ${text} has no known cost: a rate is missing or not a number.`
           : `A call with ${text} costs ${formatUsd(usd.toFixed(9))}.`}
-        {others.length > 0 && ` The rates ${others.join(" and ")} stay as they are; edit them as JSON.`}
+        {others.length > 0 && ` The rates ${others.join(" and ")} stay as they are; edit them as JSON.`} Once saved, the
+        whole price is yours: updates of the catalogue no longer change it.
       </p>
     </fieldset>
   );

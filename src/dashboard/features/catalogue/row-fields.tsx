@@ -42,7 +42,13 @@ export function RowFields({ form }: { form: ReturnType<typeof useForm<RowDraft>>
           hint="Lower is tried first"
           {...field("priority")}
         />
-        <TextField label="Weight" inputMode="numeric" placeholder="1" hint="Share among equals" {...field("weight")} />
+        <TextField
+          label="Weight"
+          inputMode="numeric"
+          placeholder="1"
+          hint="Load-balancing weight"
+          {...field("weight")}
+        />
         <TextField label="Context window (tokens)" inputMode="numeric" {...field("contextTokens")} />
         <TextField label="Max output (tokens)" inputMode="numeric" {...field("outputTokensMax")} />
         <TextField label="Retired on" type="date" {...field("retiredOn")} />

@@ -28,7 +28,7 @@ export function UnlistedDialog({
   const form = useForm(toDraft(plugin, "", terms ?? {}, null), async (draft) => {
     const files = setTerms(document.files, draft.plugin, toTerms(draft, terms?.price));
     await writeCatalogue({ ...document, files });
-    toast(`Unlisted models of ${draft.plugin} are sold by these terms`);
+    toast(`Unlisted models of ${draft.plugin} are charged at these prices`);
     onClose();
   });
   const { values, set, field } = form;

@@ -105,7 +105,7 @@ export function UnlistedSection({
           act={async () => {
             const files = setTerms(document.files, removed, isOwn(removed) ? undefined : null);
             await writeCatalogue({ ...document, files });
-            toast(`Unlisted models of ${removed} are no longer sold by these terms`);
+            toast(`Unlisted models of ${removed} are no longer served`);
           }}
           onClose={() => setRemoved(undefined)}
         >

@@ -25,7 +25,7 @@ export function shortPrice(price: Model["price"]): { usd: string; unit: string }
   return lines[0];
 }
 
-/** What the answers of a model mostly are: pictures, sound of a model that only speaks, or text. */
+/** What the answers of a model mostly are: images, audio of a model that only speaks, or text. */
 function findOutput(price: Model["price"]): Meter {
   if (price?.imageOutputToken !== undefined) return "imageOutputToken";
   const isSpeech = price?.audioOutputToken !== undefined && price.audioInputToken === undefined;

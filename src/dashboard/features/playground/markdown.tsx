@@ -30,7 +30,7 @@ function OutsideLink({ href, children }: AnchorHTMLAttributes<HTMLAnchorElement>
   );
 }
 
-/** A picture would be fetched from another host, which would learn of the reader. */
+/** An image would be fetched from another host, which would learn of the reader. */
 function ImageLink({ src, alt }: ImgHTMLAttributes<HTMLImageElement>) {
   return <OutsideLink href={typeof src === "string" ? src : undefined}>{alt || "image"}</OutsideLink>;
 }

@@ -39,7 +39,7 @@ function toTone({ attempts, errors }: ProviderHealth["strip"][number]): string |
 
 /** What a test found. */
 export function describeTest(name: string, { ok, error, model, host, ms, note }: TestResult): string {
-  if (!ok) return `${name} does not work: ${error}`;
+  if (!ok) return `${name} failed: ${error}`;
   const answered = model === null ? `${host} answered in ${ms} ms` : `${host} answered ${model} in ${ms} ms`;
   return `${name} works: ${answered}${note === null ? "" : `. ${note}`}`;
 }

@@ -227,7 +227,7 @@ function OrderForm({ provider: { name, priority, weight } }: { provider: Provide
             autoComplete="off"
             placeholder="by model"
             {...form.field("weight")}
-            hint="Share among equals; 0: only if others fail"
+            hint="Load-balancing weight; 0: only if others fail"
           />
         </div>
         <div className="row">

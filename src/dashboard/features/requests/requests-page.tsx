@@ -6,6 +6,7 @@ import { Button } from "../../kit/button.tsx";
 import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { useFilters } from "../../kit/filters.tsx";
 import { PageHead } from "../../kit/page.tsx";
+import { SavedViews } from "../../kit/saved-views.tsx";
 import { DownloadLinks, SearchFoot } from "../../kit/search.tsx";
 import { filterNames, type RequestPage, toDownload, useRequests } from "./api.ts";
 import { Filters } from "./filters.tsx";
@@ -26,6 +27,7 @@ export default function RequestsPage() {
         title="Requests"
         description={`Every request ${isAdmin ? "to this gateway" : "with your API keys"}, refused ones included.`}
       >
+        <SavedViews page="requests" left={["request"]} />
         <Button look={isLive ? "primary" : ""} icon="pulse" aria-pressed={isLive} onClick={() => setLive(!isLive)}>
           Live
         </Button>

@@ -5,6 +5,7 @@ import { ChartSpanFields } from "../../kit/chart-span.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { Select } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
+import { SavedViews } from "../../kit/saved-views.tsx";
 import { Change, Stat } from "../../kit/stat.tsx";
 import { setParams, useUrlParams } from "../../kit/url-state.ts";
 import { type FilterName, groupNames, metricNames, type Statistics, useStatistics } from "./api.ts";
@@ -30,6 +31,7 @@ export function Glance({ title, description, account }: Props) {
   return (
     <>
       <PageHead title={title} description={description}>
+        <SavedViews page={isOfAll ? "gateway" : "usage"} />
         <ChartSpanFields
           range={asked.range}
           from={asked.query.from}

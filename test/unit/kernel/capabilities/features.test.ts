@@ -17,27 +17,27 @@ const requests: [string, Record<string, unknown>, string, string][] = [
   [
     "a picture",
     withPart({ type: "image_url", image_url: { url: "data:image/png;base64,AA" } }),
-    "takes no pictures",
+    "does not support image input",
     "messages[0].content[1]",
   ],
   [
     "audio",
     withPart({ type: "input_audio", input_audio: { data: "AA", format: "wav" } }),
-    "takes no audio",
+    "does not support audio input",
     "messages[0].content[1]",
   ],
   [
     "a PDF",
     withPart({ type: "file", file: { file_data: "data:application/pdf;base64,AA" } }),
-    "takes no PDF files",
+    "does not support PDF input",
     "messages[0].content[1]",
   ],
-  ["tools", { tools: [{ type: "function", function: { name: "f" } }] }, "calls no tools", "tools"],
-  ["functions", { functions: [{ name: "f" }] }, "calls no tools", "functions"],
+  ["tools", { tools: [{ type: "function", function: { name: "f" } }] }, "does not support tool calls", "tools"],
+  ["functions", { functions: [{ name: "f" }] }, "does not support tool calls", "functions"],
   [
     "a schema",
     { response_format: { type: "json_schema", json_schema: { name: "x", schema: {} } } },
-    "cannot hold its answer to a JSON schema",
+    "does not support JSON-schema output",
     "response_format",
   ],
 ];

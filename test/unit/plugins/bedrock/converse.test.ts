@@ -200,7 +200,9 @@ describe("a request to Converse is one by the model of the service, and has", ()
     const odd = { ...weather, function: { ...weather.function, name: "a.b" } };
     expect(() => translate({ tools: [odd] })).toThrow("a.b cannot name a function of this model");
     const sound = { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } };
-    expect(() => translate({ messages: [{ role: "user", content: [sound] }] as never })).toThrow("takes no sound");
+    expect(() => translate({ messages: [{ role: "user", content: [sound] }] as never })).toThrow(
+      "does not support audio input",
+    );
   });
 });
 

@@ -76,9 +76,9 @@ describe("an image answer", () => {
   });
 
   test.each([
-    ["nothing", answer([]), "no picture"],
+    ["nothing", answer([]), "no image"],
     ["no image", answer([], "NO_IMAGE"), "NO_IMAGE"],
-    ["a file of another kind", answer([picture("AAAA", "video/mp4")]), "no picture"],
+    ["a file of another kind", answer([picture("AAAA", "video/mp4")]), "no image"],
   ])("of %s is a fault that says so", (_, body, words) => {
     expect(() => fromImageAnswer(body)).toThrow(words);
     expect(() => fromImageAnswer(body)).toThrow(expect.objectContaining({ kind: "bad_response" }));
@@ -87,7 +87,7 @@ describe("an image answer", () => {
   test("of words only is the caller's to change, and the words are not given out: asking once more would answer the same", () => {
     expect(() => fromImageAnswer(answer([{ text: "I drew nothing " }]))).toThrow(
       expect.objectContaining({
-        message: "The model made no picture, it answered in words: ask for a picture",
+        message: "The model returned text and no image: ask for an image",
         ...{ code: "invalid_request", param: "prompt", publicCode: "content_policy_violation" },
       }),
     );

@@ -42,7 +42,7 @@ describe("a thought that we signed", () => {
   ])("is left out when %s", (_, foreign) => {
     const { request, warnings } = translated(turns("Hm", sign("Hm", "shown", foreign)));
     expect(request.messages[1]).not.toHaveProperty("reasoning_content");
-    expect(warnings).toEqual(["Left out thoughts that another gateway had signed"]);
+    expect(warnings).toEqual(["Left out reasoning that another gateway signed"]);
   });
 });
 

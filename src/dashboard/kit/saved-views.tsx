@@ -1,0 +1,113 @@
+import { useState } from "react";
+import { useMe } from "../data/session.ts";
+import { Button } from "./button.tsx";
+import { createStore } from "./create-store.ts";
+import { Select, TextField } from "./field.tsx";
+import { FormDialog, useForm } from "./form.tsx";
+import { replaceParams, useUrlParams } from "./url-state.ts";
+
+/** What is chosen on a page, under a name. */
+interface View {
+  readonly name: string;
+  /** The parameters of the address. */
+  readonly search: string;
+}
+
+/** Changes whenever this tab writes a list of views. */
+const version = createStore(0);
+const nameLengthMax = 60;
+
+/**
+ * The views that the user has saved of a page: each is a name for its filters, ranges and order. They are kept in this browser,
+ * for each user apart; a link is how a view is sent to somebody.
+ *
+ * @param page The name of the page among the saved lists.
+ * @param left Parameters that are no part of a view, such as the opened request.
+ */
+export function SavedViews({ page, left = [] }: { page: string; left?: readonly string[] }) {
+  const { data: me } = useMe();
+  const params = useUrlParams();
+  const [isSaving, setSaving] = useState(false);
+  version.use();
+  if (me === undefined) return null;
+  const storageKey = `modelgate-views ${me.own_account} ${page}`;
+  const views = readViews(storageKey);
+  for (const name of left) params.delete(name);
+  params.sort();
+  const search = params.toString();
+  const current = views.find((view) => view.search === search);
+  return (
+    <>
+      {views.length > 0 && (
+        <Select
+          isSmall
+          aria-label="Saved views"
+          options={[["", "Saved views"], ...views.map(({ name }) => [name, name] as const)]}
+          value={current?.name ?? ""}
+          onText={(name: string) => replaceParams(views.find((view) => view.name === name)?.search ?? "")}
+        />
+      )}
+      {current !== undefined ? (
+        <Button
+          onClick={() =>
+            writeViews(
+              storageKey,
+              views.filter((view) => view !== current),
+            )
+          }
+        >
+          Delete view
+        </Button>
+      ) : (
+        search !== "" && <Button onClick={() => setSaving(true)}>Save view</Button>
+      )}
+      {isSaving && (
+        <SaveDialog
+          onSave={(name) => writeViews(storageKey, [...views.filter((view) => view.name !== name), { name, search }])}
+          onClose={() => setSaving(false)}
+        />
+      )}
+    </>
+  );
+}
+
+function SaveDialog({ onSave, onClose }: { onSave: (name: string) => void; onClose: () => void }) {
+  const form = useForm({ name: "" }, async ({ name }) => {
+    onSave(name.trim());
+    onClose();
+  });
+  return (
+    <FormDialog
+      title="Save view"
+      description="The filters, the time and the order that are chosen now. A view of the same name is replaced."
+      form={form}
+      label="Save"
+      busyLabel="Saving…"
+      isComplete={form.values.name.trim() !== ""}
+      onClose={onClose}
+    >
+      <TextField label="Name" autoComplete="off" maxLength={nameLengthMax} {...form.field("name")} />
+    </FormDialog>
+  );
+}
+
+/** What is not a list of views counts as none. */
+function readViews(storageKey: string): readonly View[] {
+  try {
+    const views: unknown = JSON.parse(localStorage.getItem(storageKey) ?? "[]");
+    return Array.isArray(views) ? views.filter(isView) : [];
+  } catch {
+    return [];
+  }
+}
+
+function isView(value: Partial<View> | null): value is View {
+  return typeof value?.name === "string" && typeof value.search === "string";
+}
+
+/** @throws {DOMException} if the browser blocks its storage. */
+function writeViews(storageKey: string, views: readonly View[]): void {
+  if (views.length === 0) localStorage.removeItem(storageKey);
+  else localStorage.setItem(storageKey, JSON.stringify(views));
+  version.set(version.get() + 1);
+}

@@ -1,0 +1,169 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
+import { hookMsMax } from "../../support/gateway.ts";
+import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
+
+let gateway: InProcessGateway;
+let upstream: ReturnType<typeof Bun.serve>;
+let adminKey: string;
+/** The keys with which the provider was called. */
+const bearers: (string | null)[] = [];
+
+const makeAdminKey = async (...scopes: string[]) =>
+  (await createAdminKey(gateway.store, commandLine, { name: `test ${scopes}`, scopes }, Date.now())).key;
+
+beforeAll(async () => {
+  upstream = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      bearers.push(request.headers.get("authorization"));
+      const message = { role: "assistant", content: "Hello" };
+      return Response.json({
+        ...{ id: "1", object: "chat.completion", created: 1, model: "llama" },
+        choices: [{ index: 0, message, finish_reason: "stop" }],
+        usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
+      });
+    },
+  });
+  gateway = await startInProcess({ env: { OPENAI_API_KEY: "sk-upstream", REQUESTS_PER_MINUTE: "1000" } });
+  adminKey = await makeAdminKey("providers:write", "catalogue:write", "audit:read");
+}, hookMsMax);
+afterAll(async () => {
+  await gateway.stop();
+  await upstream.stop(true);
+}, hookMsMax);
+
+async function ask(
+  method: string,
+  path: string,
+  { body, key = adminKey, headers = {} }: { body?: unknown; key?: string; headers?: Record<string, string> } = {},
+) {
+  const response = await fetch(`${gateway.baseUrl}/organization${path}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  // biome-ignore lint/suspicious/noExplicitAny: what is asked of it is asserted.
+  return { status: response.status, text, json: JSON.parse(text) as any };
+}
+
+const toManifest = (name: string) => ({
+  baseUrl: `http://127.0.0.1:${upstream.port}/v1`,
+  dialect: "openai",
+  models: [{ id: `${name}/llama`, upstreamId: "llama", premium: false }],
+});
+
+describe("providers by the management API", () => {
+  test("are added with a key, tested, called, ordered, given other keys, and deleted", async () => {
+    const body = { name: "acme", manifest: toManifest("acme"), key: "acme-secret-0001", priority: 5 };
+    const headers = { "idempotency-key": "add-acme" };
+    const made = await ask("POST", "/providers", { body, headers });
+    expect([made.status, made.json.error]).toEqual([200, null]);
+    expect(made.json).toMatchObject({
+      ...{ id: "acme", object: "organization.provider", status: "serving", managed: true, priority: 5, enabled: true },
+      keys: [{ object: "organization.provider.key", last4: "0001", source: null }],
+    });
+    // Sent again, it is the same answer, not a conflict.
+    expect((await ask("POST", "/providers", { body, headers })).json).toEqual(made.json);
+    expect(await ask("POST", "/providers", { body })).toMatchObject({
+      status: 409,
+      json: { error: { code: "conflict", param: "name" } },
+    });
+
+    const tested = await ask("POST", "/providers/acme/test", { body: {} });
+    expect(tested.json).toMatchObject({ object: "organization.provider.test", ok: true, model: "acme/llama" });
+    expect(bearers.at(-1)).toBe("Bearer acme-secret-0001");
+    const account = await gateway.app.accounts.create({ email: "ada@example.com", name: "Ada" });
+    const { key } = await gateway.app.accounts.createKey({ accountId: account.id, name: "a key", by: "cli" });
+    const call = () =>
+      fetch(`${gateway.baseUrl}/chat/completions`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+        body: JSON.stringify({ model: "acme/llama", messages: [{ role: "user", content: "Hi" }] }),
+      });
+    expect((await call()).status).toBe(200);
+
+    const keyId = made.json.keys[0].id;
+    const replaced = await ask("POST", `/providers/acme/keys/${keyId}`, { body: { key: "acme-secret-0002" } });
+    expect(replaced.json).toMatchObject({ id: keyId, last4: "0002" });
+    expect((await call()).status).toBe(200);
+    expect(bearers.at(-1)).toBe("Bearer acme-secret-0002");
+    const second = await ask("POST", "/providers/acme/keys", { body: { key: "acme-secret-0003" } });
+    expect((await ask("DELETE", `/providers/acme/keys/${keyId}`)).json).toMatchObject({ id: keyId, deleted: true });
+    expect((await ask("DELETE", `/providers/acme/keys/${keyId}`)).status).toBe(404);
+    const changed = await ask("POST", "/providers/acme", { body: { enabled: false, priority: null } });
+    expect(changed.json).toMatchObject({ status: "disabled", enabled: false, priority: null });
+    expect((await ask("GET", "/providers/acme")).json).toEqual(changed.json);
+    expect(changed.json.keys).toEqual([second.json]);
+    for (const { text } of [made, replaced, second, changed]) expect(text).not.toContain("acme-secret");
+
+    expect((await ask("DELETE", "/providers/acme")).json).toMatchObject({ id: "acme", deleted: true });
+    expect((await ask("GET", "/providers/acme")).status).toBe(404);
+    expect((await ask("DELETE", "/providers/acme")).status).toBe(404);
+    const log = await ask("GET", "/audit_logs?limit=100");
+    const types = log.json.data.map(({ type }: { type: string }) => type);
+    expect(types).toEqual(
+      expect.arrayContaining([
+        "provider.add",
+        "provider.set",
+        "provider.key.rotate",
+        "provider.key.remove",
+        "provider.remove",
+      ]),
+    );
+    expect(log.text).not.toContain("acme-secret");
+  });
+
+  test("are listed page by page, also those that are built in, which cannot be deleted", async () => {
+    const first = await ask("GET", "/providers?limit=2");
+    expect(first.json).toMatchObject({ object: "list", has_more: true });
+    const next = await ask("GET", `/providers?limit=2&after=${first.json.last_id}`);
+    const ids = [...first.json.data, ...next.json.data].map(({ id }: { id: string }) => id);
+    expect(new Set(ids).size).toBe(4);
+    expect((await ask("GET", "/providers/openai")).json).toMatchObject({
+      managed: false,
+      keys: [{ id: null, source: "OPENAI_API_KEY" }],
+    });
+    expect((await ask("DELETE", "/providers/openai")).status).toBe(409);
+    expect((await ask("POST", "/providers/unknown/test", { body: {} })).status).toBe(404);
+  });
+
+  test("need a scope of their own, to read or to write", async () => {
+    const reader = await makeAdminKey("providers:read");
+    expect((await ask("GET", "/providers", { key: reader })).status).toBe(200);
+    expect((await ask("POST", "/providers/openai", { key: reader, body: {} })).status).toBe(403);
+    expect((await ask("POST", "/providers/openai/test", { key: reader, body: {} })).status).toBe(403);
+    expect((await ask("GET", "/catalogue", { key: reader })).status).toBe(403);
+  });
+});
+
+describe("the catalogue by the management API", () => {
+  test("has files that are planned, written, read and deleted one by one, and an outdated change is refused", async () => {
+    const content = { models: [{ id: "famA-4.1-nano", premium: true }] };
+    const plan = await ask("POST", "/catalogue/openai?dry_run=true", { body: { content } });
+    expect(plan.json).toMatchObject({ id: "openai", object: "organization.catalogue.file", dry_run: true });
+    expect(plan.json.changes.join()).toContain("famA-4.1-nano");
+    expect((await ask("GET", "/catalogue/openai")).status).toBe(404);
+
+    const written = await ask("POST", "/catalogue/openai", { body: { content, revision: plan.json.revision } });
+    expect(written.json).toMatchObject({ content, dry_run: false, changes: plan.json.changes });
+    const virtual = { content: { models: [{ id: "fast", models: ["gpt-4.1-nano"] }] } };
+    expect((await ask("POST", "/catalogue/virtual", { body: virtual })).status).toBe(200);
+    expect(gateway.app.kernel.registry.byName("famA-4.1-nano")?.model.premium).toBe(true);
+    const outdated = await ask("POST", "/catalogue/openai", {
+      body: { content: { models: [] }, revision: plan.json.revision },
+    });
+    expect([outdated.status, outdated.json.error.param]).toEqual([409, "revision"]);
+    const list = await ask("GET", "/catalogue");
+    expect(list.json.data.map(({ id }: { id: string }) => id)).toEqual(["openai", "virtual"]);
+    const broken = await ask("POST", "/catalogue/openai", { body: { content: { models: [{ id: 5 }] } } });
+    expect([broken.status, broken.json.error.code]).toEqual([400, "invalid_request"]);
+
+    expect((await ask("DELETE", "/catalogue/virtual?dry_run=true")).json).toMatchObject({ deleted: false });
+    expect((await ask("DELETE", "/catalogue/virtual")).json).toMatchObject({ id: "virtual", deleted: true });
+    expect((await ask("DELETE", "/catalogue/virtual")).status).toBe(404);
+    expect((await ask("GET", "/catalogue/openai")).json.content).toEqual(content);
+  });
+});

@@ -1,0 +1,95 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Glob } from "bun";
+
+const root = join(import.meta.dir, "../..");
+
+/** Where a word must not stand: in prose (pages, comments and texts that people read) or also in names of code. */
+type Scope = "prose" | "everywhere";
+
+/**
+ * One word, one thing: the words that were private to this project or name a thing a second time, and what stands instead.
+ * A word that providers or protocols use as a name (Gemini's `thought`) is no prose.
+ */
+const words: readonly { word: RegExp; use: string; why: string; scope: Scope; except?: RegExp }[] = [
+  { word: /\bthoughts\b/i, use: "reasoning", why: "the API's name for it", scope: "prose" },
+  { word: /\bsounds?\b/i, use: "audio", why: "the name of the modality and of its meters", scope: "prose" },
+  { word: /\bpictures?\b/i, use: "image", why: "the name of the modality and of its meters", scope: "prose" },
+  { word: /\bdearest\b/i, use: "most expensive", why: "plain English", scope: "prose" },
+  { word: /\buntold\b/i, use: "not sent", why: "plain English", scope: "everywhere" },
+  {
+    word: /\bwas told\b.*["'`]/,
+    use: "was notified, or what to do",
+    why: "an error says what to do",
+    scope: "prose",
+    except: /^\s*(\*|\/)/,
+  },
+  { word: /\bnobody is signed in\b/i, use: "not signed in", why: "the usual message", scope: "prose" },
+  { word: /\bbreak a promise\b/i, use: "violate …, by name", why: "an error names what is violated", scope: "prose" },
+  { word: /\bone true call\b/i, use: "a real call", why: "plain English", scope: "prose" },
+  { word: /\bshare among equals\b/i, use: "load-balancing weight", why: "the term of the field", scope: "prose" },
+  { word: /\(spec \d/, use: "the fact itself", why: "no specification is part of the repository", scope: "everywhere" },
+  { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
+  {
+    word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|OpenedContext)\b/,
+    use: "the term of the glossary",
+    why: "names of a design that was left",
+    scope: "everywhere",
+  },
+];
+
+/** The parts of a line that people read: in code its comment and its quoted texts that have a space. */
+function getProse(line: string, file: string): string {
+  if (file.endsWith(".md")) return line.replaceAll(/`[^`]*`|\]\([^)]*\)|https?:\S+/g, "");
+  const text = line.replaceAll(/https?:\S+/g, "");
+  if (/^\s*(?:\*|\/\*|\/\/)/.test(text)) return text;
+  const comment = / \/\/ (.*)/.exec(text)?.[1] ?? "";
+  const quoted = text.match(/"(?:[^"\\]|\\.)* (?:[^"\\]|\\.)*"|`[^`]* [^`]*`|>[^<>{}=;]+</g) ?? [];
+  return [comment, ...quoted.map((part) => part.replaceAll(/\$\{[^}]*\}/g, ""))].join("\n");
+}
+
+const globs = [
+  "src/**/*.{ts,tsx}",
+  "plugins/**/*.ts",
+  "scripts/**/*.ts",
+  "docs/**/*.md",
+  "README.md",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "SECURITY.md",
+];
+const files = globs.flatMap((glob) => [...new Glob(glob).scanSync({ cwd: root })]);
+
+/** What stands against the table, as `file:line: "word" → replacement (reason)`. */
+function findWords(file: string, content: string): string[] {
+  return content.split("\n").flatMap((line, index) => {
+    const prose = getProse(line, file);
+    return words.flatMap(({ word, use, why, scope, except }) => {
+      const found = word.exec(scope === "prose" ? prose : line);
+      if (found === null || except?.test(line)) return [];
+      return [`${file}:${index + 1}: "${found[0]}" → ${use} (${why})`];
+    });
+  });
+}
+
+test("no page, comment, text or name uses a word that the vocabulary replaces", () => {
+  expect(files.length).toBeGreaterThan(500);
+  expect(files.flatMap((file) => findWords(file, readFileSync(join(root, file), "utf8")))).toEqual([]);
+});
+
+test("a replaced word is reported with its file, line and replacement, in prose and not in a provider's name", () => {
+  const code = [
+    "const thoughts = usage.thoughts;",
+    "/** The sound of it. */",
+    'throw new Error("takes no pictures");',
+    'icon="sound"',
+  ].join("\n");
+  expect(findWords("a.ts", code)).toEqual([
+    'a.ts:2: "sound" → audio (the name of the modality and of its meters)',
+    'a.ts:3: "pictures" → image (the name of the modality and of its meters)',
+  ]);
+  expect(findWords("a.md", "Its thoughts, `thoughts`.")).toEqual([
+    'a.md:1: "thoughts" → reasoning (the API\'s name for it)',
+  ]);
+});
