@@ -27,7 +27,7 @@ function faultOfLink(path: string, link: string): string | undefined {
   return undefined;
 }
 
-test("every link and picture of the documentation leads to a file and a heading that exist", () => {
+test("every link and image of the documentation leads to a file and a heading that exist", () => {
   const links = pages.flatMap((path) =>
     [...readPage(path).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link]) => [path, link as string] as const),
   );
