@@ -279,8 +279,8 @@ export class Call<C extends Capability = Capability> {
   }
 
   /** Keeps a warning for the log, within bounds. */
-  warn(sentence: string): void {
-    if (this.warnings.length < warningsMax) this.warnings.push(sentence.slice(0, warningCharactersMax));
+  warn(message: string): void {
+    if (this.warnings.length < warningsMax) this.warnings.push(message.slice(0, warningCharactersMax));
   }
 }
 
@@ -524,8 +524,8 @@ export class Attempt implements Sender {
   }
 
   /** Keeps a plugin's warning for the log and the names of ignored fields for the caller, within bounds. */
-  warn(sentence: string, ignored: string | readonly string[] = []): void {
-    this.run.call.warn(sentence);
+  warn(message: string, ignored: string | readonly string[] = []): void {
+    this.run.call.warn(message);
     for (const field of [ignored].flat())
       if (this.ignored.size < warningsMax && this.#isShowable(field)) this.ignored.add(field);
   }
@@ -561,9 +561,9 @@ function findAsked({ modelEntry, passthrough, request }: ModelRun, isAnswered: b
 export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined {
   const { compiledPrice } = run.modelEntry;
   const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, run.keepsHour);
-  const asked = findAsked(run, false);
-  if (cost === undefined || asked === undefined) return cost;
-  const other = costMaxNanodollars(asked.price, meters, run.keepsHour);
+  const requested = findAsked(run, false);
+  if (cost === undefined || requested === undefined) return cost;
+  const other = costMaxNanodollars(requested.price, meters, run.keepsHour);
   return other === undefined ? undefined : Math.max(cost, other);
 }
 
@@ -573,15 +573,15 @@ export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined 
  */
 export function priceOfRun(run: ModelRun, meters: Meters): CompiledPrice | undefined {
   const { compiledPrice } = run.modelEntry;
-  const asked = findAsked(run, true);
-  if (compiledPrice === undefined || asked === undefined || run.ignored.has("service_tier")) return compiledPrice;
+  const requested = findAsked(run, true);
+  if (compiledPrice === undefined || requested === undefined || run.ignored.has("service_tier")) return compiledPrice;
   const { servedTier } = run;
   if (servedTier !== undefined) {
-    const isServed = servedTier === asked.tier || getOwn(namesOf, asked.tier)?.includes(servedTier);
-    return isServed ? asked.price : compiledPrice;
+    const isServed = servedTier === requested.tier || getOwn(namesOf, requested.tier)?.includes(servedTier);
+    return isServed ? requested.price : compiledPrice;
   }
-  const [own, other] = [compiledPrice, asked.price].map((price) => costNanodollars(price, meters) ?? 0);
-  return (other as number) > (own as number) ? asked.price : compiledPrice;
+  const [own, other] = [compiledPrice, requested.price].map((price) => costNanodollars(price, meters) ?? 0);
+  return (other as number) > (own as number) ? requested.price : compiledPrice;
 }
 
 /** The most searches of a request that sets no limit, as Claude Code asks for. */
@@ -690,14 +690,15 @@ export class Passthrough implements PassedAnswer {
     warn: PluginCall<unknown>["warn"],
   ): WirePart {
     const { searchesMax, format } = this;
-    const asked = format.searchLimitOf(this.body);
+    const requestedSearches = format.searchLimitOf(this.body);
+    // Without a price the handler leaves the tool out.
     const isUnpriced = model.price?.webSearch === undefined;
-    const isSame = asked === 0 || asked === searchesMax || isUnpriced;
+    const isSame = requestedSearches === 0 || requestedSearches === searchesMax || isUnpriced;
     const body = isSame ? this.body : format.withSearchLimit(this.body, searchesMax, warn);
     const limit = max_completion_tokens || max_tokens;
     const field = format.outputLimit;
-    const wanted = body[field];
-    if (!limit || (typeof wanted === "number" && wanted <= limit)) return body;
+    const requested = body[field];
+    if (!limit || (typeof requested === "number" && requested <= limit)) return body;
     return { ...body, [field]: limit };
   }
 }

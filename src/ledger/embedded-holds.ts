@@ -116,9 +116,9 @@ export class EmbeddedHolds implements CallHolds {
     return this.#getAccount(accountId, now, { key, account: premium ? accountBudget?.period : undefined });
   }
 
-  #getAccount(accountId: string, now: number, asked?: BudgetsAsked): AccountState {
+  #getAccount(accountId: string, now: number, requested?: BudgetsAsked): AccountState {
     try {
-      return this.#accounts.get(accountId, now, this.#queue.writing, asked);
+      return this.#accounts.get(accountId, now, this.#queue.writing, requested);
     } catch (error) {
       throw accountNotRead(error);
     }

@@ -24,8 +24,8 @@ export class SchemaBudget {
     this.#steps += steps;
     if (this.#steps <= budgetStepsMax) return;
     const counts = `keywords, names, values and ${charactersPerStep} characters of text counting as one each`;
-    const sentence = `The JSON schemas of this request unfold to more than ${budgetStepsMax} members, ${counts}: send smaller ones, with fewer references`;
-    throw badRequest(sentence, param);
+    const message = `The JSON schemas of this request unfold to more than ${budgetStepsMax} members, ${counts}: send smaller ones, with fewer references`;
+    throw badRequest(message, param);
   }
 
   /** The steps that it takes to copy or compare a value: one for each of a list, and those of its text. */

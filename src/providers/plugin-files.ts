@@ -40,7 +40,7 @@ export class PluginFiles {
       .map(findSources)
       .flatMap(({ sources = [], problems }) => [
         ...sources.flatMap(({ label, fingerprint }) => [label, fingerprint]),
-        ...problems.map(({ sentence }) => sentence),
+        ...problems.map(({ sentence: message }) => message),
       ]);
     return parts.join("\n");
   }

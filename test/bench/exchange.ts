@@ -33,12 +33,17 @@ export function requestsOf(question: Question): () => Buffer {
 /** A prime, so that all keys come in an order that is no order. */
 const keyStride = 7919;
 
+/** A key is a bearer, unless it names another scheme itself. */
+export function toAuthorization(key: string): string {
+  return key.includes(" ") ? key : `Bearer ${key}`;
+}
+
 function requestBytes({ kind, url, key, headers = {}, model }: Question): Buffer {
   const { hostname, port, pathname } = new URL(url);
   const body = requestBody(kind, model);
   const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return Buffer.from(
-    `POST ${pathname} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: Bearer ${key}\r\n${more.join("")}` +
+    `POST ${pathname} HTTP/1.1\r\nHost: ${hostname}:${port}\r\nAuthorization: ${toAuthorization(key)}\r\n${more.join("")}` +
       `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
 }

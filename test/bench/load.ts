@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { Question } from "./exchange.ts";
+import { type Question, toAuthorization } from "./exchange.ts";
 import { isStreamed, mistakeIn, requestBody } from "./job.ts";
 import { coreOf, type Processes } from "./processes.ts";
 
@@ -55,7 +55,7 @@ export async function probe(order: LoadOrder): Promise<LoadOrder> {
 export async function askOnce({ kind, url, key, headers, model }: Question, msMax = 60_000) {
   const response = await fetch(url, {
     method: "POST",
-    headers: { "content-type": "application/json", authorization: `Bearer ${key}`, ...headers },
+    headers: { "content-type": "application/json", authorization: toAuthorization(key), ...headers },
     body: requestBody(kind, model),
     signal: AbortSignal.timeout(msMax),
   });

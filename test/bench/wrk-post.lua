@@ -4,7 +4,7 @@ function init(args)
   wrk.method = "POST"
   wrk.body = file:read("*a")
   wrk.headers["content-type"] = "application/json"
-  wrk.headers["authorization"] = "Bearer " .. args[2]
+  wrk.headers["authorization"] = args[2]:find(" ") and args[2] or "Bearer " .. args[2]
   for i = 4, #args - 1, 2 do wrk.headers[args[i]] = args[i + 1] end
   file:close()
   local count = tonumber(args[3])

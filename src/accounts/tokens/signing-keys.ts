@@ -111,9 +111,9 @@ export class SigningKeys {
   }
 
   #unreachable(): GatewayError {
-    const sentence = `The keys of the issuer ${this.#issuer.issuer} could not be read; try again`;
+    const message = `The keys of the issuer ${this.#issuer.issuer} could not be read; try again`;
     const retryAfterMs = Math.max(1000, this.#askedAt + pauseMs - this.#now());
-    return new GatewayError("unavailable", sentence, { retryAfterMs, cause: this.#failure });
+    return new GatewayError("unavailable", message, { retryAfterMs, cause: this.#failure });
   }
 }
 

@@ -355,8 +355,8 @@ export function toMetricRuleJson({ callsMin, isEnabled, threshold, ...rule }: Me
   return { ...rule, unit, threshold: text, min_calls: callsMin, enabled: isEnabled };
 }
 
-function invalid(param: string, sentence: string): GatewayError {
-  return new GatewayError("invalid_request", sentence, { param });
+function invalid(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param });
 }
 
 /** The least and the most of a threshold in percent or days. */

@@ -55,9 +55,9 @@ export function catalogueController(deps: HttpDeps) {
       async ({ admin, body: { files, revision }, headers, set }) => {
         const expected = readRevision(headers["if-match"]) ?? revision;
         if (expected === undefined) {
-          const sentence =
+          const message =
             "Send the revision that you edited, in If-Match or as `revision`, or If-Match: * to overwrite";
-          throw new GatewayError("invalid_request", sentence, { param: "revision" });
+          throw new GatewayError("invalid_request", message, { param: "revision" });
         }
         const change = changeCatalogue(deps, files);
         const written = await change.write(admin.accountId, expected);
@@ -118,8 +118,8 @@ function refusing<T>(work: () => T, before = ""): T {
 }
 
 function overtaken(): GatewayError {
-  const sentence = "The catalogue has changed since you read it: read it again and repeat your change";
-  return new GatewayError("conflict", sentence, { param: "revision" });
+  const message = "The catalogue has changed since you read it: read it again and repeat your change";
+  return new GatewayError("conflict", message, { param: "revision" });
 }
 
 function shorten(lines: readonly string[]): string {

@@ -182,8 +182,8 @@ function readStarts(given: Given, unit: "hour" | "day", now: number): number[] {
   const end = Math.ceil((readTime(to, "to") + (isDay(to) ? dayHours * hourMs : 0)) / length);
   if (end <= first) throw new GatewayError("invalid_request", "to is before from", { param: "to" });
   if (end - first > bucketsMax[unit]) {
-    const sentence = `There are ${end - first} ${unit}s between from and to, but at most ${bucketsMax[unit]} are allowed`;
-    throw new GatewayError("invalid_request", sentence, { param: "from" });
+    const message = `There are ${end - first} ${unit}s between from and to, but at most ${bucketsMax[unit]} are allowed`;
+    throw new GatewayError("invalid_request", message, { param: "from" });
   }
   return Array.from({ length: end - first }, (_, place) => (first + place) * hours);
 }

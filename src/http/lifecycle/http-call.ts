@@ -128,8 +128,8 @@ export class HttpCall {
     this.leftOut.add(field);
   }
 
-  warn(sentence: string): void {
-    this.warnings.push(sentence);
+  warn(message: string): void {
+    this.warnings.push(message);
   }
 
   /** The request as the kernel takes it. */

@@ -390,18 +390,18 @@ interface CountTask {
 
 async function ask(
   kernel: Kernel,
-  asked: ClientRequest,
+  requested: ClientRequest,
   modelEntry: ModelEntry,
   { name, counted }: CountTask,
 ): Promise<number | undefined> {
   const { network, now, random = Math.random } = kernel;
-  const { accountId } = asked.caller;
+  const { accountId } = requested.caller;
   const routes = orderRoutes(modelEntry.routes, now(), random, accountId);
   const route = routes.find(({ plugin }) => plugin.handlers[name] !== undefined);
   const handler = route?.plugin.handlers[name]?.bind(route.plugin.handlers) as Count | undefined;
   if (route === undefined || handler === undefined) return undefined;
   const key = route.keys.take(now());
-  const call = new Call(asked);
+  const call = new Call(requested);
   const run = new ModelRun(call, { modelEntry }, { usageMeterOf: () => new UsageMeter(async () => ({})) });
   const attempt = new Attempt(run, route, key, now());
   call.setDeadline(network.timeouts, now() + countMsMax);
@@ -411,7 +411,7 @@ async function ask(
     const upstream = new BoundUpstream(network, attempt);
     const warn = () => undefined;
     const tokens = await call.untilCancelled(
-      handler({ id: asked.id, request: counted, model, signal, upstream, warn }),
+      handler({ id: requested.id, request: counted, model, signal, upstream, warn }),
     );
     key?.circuitBreaker.onSuccess();
     return isAmount(tokens) ? tokens : undefined;
@@ -424,7 +424,7 @@ async function ask(
     if (error instanceof GatewayError || kind === "bad_request" || kind === "context_length") {
       throw toClientError(error, run);
     }
-    kernel.log.warn("count_failed", { call: asked.id, model: run.model, error });
+    kernel.log.warn("count_failed", { call: requested.id, model: run.model, error });
     return undefined;
   } finally {
     call.clearDeadline(network.timeouts);

@@ -41,7 +41,7 @@ export function createOpener<Opened>(
 ) {
   return (plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<Opened | OpenedPassthrough> => {
     if (passthrough.isServedBy(plugin)) return openPassthrough(passthrough, plugin, call);
-    for (const sentence of passthrough.warnings) call.warn(sentence);
+    for (const message of passthrough.warnings) call.warn(message);
     return openChat(plugin, call);
   };
 }
@@ -251,6 +251,6 @@ function isIterable(value: unknown): value is AsyncIterable<ServerEvent> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-function badAnswer(sentence: string): UpstreamFault {
-  return new UpstreamFault("bad_response", sentence);
+function badAnswer(message: string): UpstreamFault {
+  return new UpstreamFault("bad_response", message);
 }

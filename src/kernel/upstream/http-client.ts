@@ -399,6 +399,6 @@ function getDeclaredLength({ headers }: Response): number | undefined {
 export class LongAnswerFault extends UpstreamFault {}
 
 function tooLong(bytesMax: number): UpstreamFault {
-  const sentence = `The provider's answer is longer than ${bytesMax} bytes`;
-  return new LongAnswerFault("bad_response", sentence, { isOfRequest: true });
+  const message = `The provider's answer is longer than ${bytesMax} bytes`;
+  return new LongAnswerFault("bad_response", message, { isOfRequest: true });
 }

@@ -311,8 +311,8 @@ export class BoundUpstream implements Upstream {
     const { status, headers } = response;
     if (status >= 300 && status < 400) {
       cancelBody(response);
-      const sentence = `The provider answered with a redirect (${status}), which is not followed`;
-      return new UpstreamFault("bad_response", sentence, { status });
+      const message = `The provider answered with a redirect (${status}), which is not followed`;
+      return new UpstreamFault("bad_response", message, { status });
     }
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
     const fault = this.#route.plugin.readFault({ status, headers, body });
@@ -342,8 +342,8 @@ export class BoundUpstream implements Upstream {
     try {
       this.#sender.reserveAnswer(answerCopies * bytes);
     } catch (cause) {
-      const sentence = "The gateway has no room in memory for so long an answer now; ask for less, or for a stream";
-      throw new LongAnswerFault("bad_response", sentence, { cause, isOfRequest: true });
+      const message = "The gateway has no room in memory for so long an answer now; ask for less, or for a stream";
+      throw new LongAnswerFault("bad_response", message, { cause, isOfRequest: true });
     }
   }
 

@@ -41,16 +41,16 @@ export function responsesHandlers(defaults: ResponsesOptions): NativeResponses {
     },
     ...(defaults.compact === true && {
       async compactResponse(call): Promise<NativeAnswer> {
-        const asked = toResponsesBody(call, resolveOptions(defaults, call.model));
-        const body = Object.fromEntries(Object.entries(asked).filter(([field]) => compactFields.has(field)));
+        const requested = toResponsesBody(call, resolveOptions(defaults, call.model));
+        const body = Object.fromEntries(Object.entries(requested).filter(([field]) => compactFields.has(field)));
         const content = await call.upstream.json<Record<string, unknown>>("/responses/compact", body);
         return { content, readUsage: readResponsesUsage };
       },
     }),
     ...(defaults.inputTokens === true && {
       async countResponsesTokens(call): Promise<number> {
-        const asked = toResponsesBody(call, resolveOptions(defaults, call.model));
-        const { stream: _, store: __, include: ___, ...body } = asked;
+        const requested = toResponsesBody(call, resolveOptions(defaults, call.model));
+        const { stream: _, store: __, include: ___, ...body } = requested;
         const { input_tokens } = await call.upstream.json<{ input_tokens: number }>("/responses/input_tokens", body);
         return input_tokens;
       },
@@ -63,11 +63,11 @@ export function responsesHandlers(defaults: ResponsesOptions): NativeResponses {
  * reasoning to the client instead, sealed.
  */
 function toResponsesBody(
-  { request: { body: asked }, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
+  { request: { body: requested }, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
   options: ResponsesOptions,
 ): Record<string, unknown> {
   const pass = ["max_output_tokens", "cache_control", ...(options.pass ?? [])];
-  const body = toBody({ request: asked, model, warn }, { ...options, pass });
+  const body = toBody({ request: requested, model, warn }, { ...options, pass });
   body.store = false;
   if (Array.isArray(body.input) && body.input.some(isLostThought)) {
     body.input = body.input.filter((item) => !isLostThought(item));

@@ -58,6 +58,9 @@ type RankedGroup = GroupRow & { rank: number };
 
 /** Buckets in which the figures of the wanted groups are read at once. */
 const bucketsAtOnce = 4;
+/** Accounts that are ranked at once first; then as many as take between half of these milliseconds and all. */
+const accountsAtFirst = 64;
+const rangeMs = 6;
 
 const valueColumns: Readonly<Record<StatisticsGroup, string>> = {
   account: "account_id",
@@ -138,8 +141,7 @@ export async function readGroups(
 ): Promise<{ readonly groups: readonly StatisticsOfGroup[]; readonly count: number }> {
   const source = { db, isEmbedded: !shared, ...toSource(query.filter, group) };
   const whole = toWholeDays(query);
-  const ranked = await rankGroups(source, whole, rank);
-  const wanted = ranked.slice(0, limit);
+  const { wanted, count } = await rankGroups(source, whole, rank, limit);
   const byHour = await readFigures(source, [query], wanted.slice(0, charted), "hour");
   const totals = await readFigures(source, whole, wanted.slice(charted), "0");
   const groups = wanted.map((row) => {
@@ -149,7 +151,7 @@ export async function readGroups(
     const total = sumFigures((figures ?? totals.get(key))?.values() ?? []);
     return { value, accountId, total, byHour: figures };
   });
-  return { groups, count: ranked.length };
+  return { groups, count };
 }
 
 type Figures = Readonly<Record<string, number>>;
@@ -164,6 +166,8 @@ interface Source {
   readonly ofAll: boolean;
   readonly value: RawBuilder<unknown>;
   readonly account: RawBuilder<unknown>;
+  /** Whether `account` tells whose the group is. */
+  readonly isOwned: boolean;
   readonly isNumber: boolean;
 }
 
@@ -179,25 +183,80 @@ function toSource(filter: StatisticsFilter, group: StatisticsGroup): Omit<Source
     ofAll,
     value: sql.ref(valueColumns[group]),
     account: isOwned ? sql.ref("account_id") : sql`''`,
+    isOwned,
     isNumber: group === "status",
   };
 }
 
-/** All groups by their rank, the largest first. */
-async function rankGroups(source: Source, queries: readonly StatisticsQuery[], rank: Rank): Promise<RankedGroup[]> {
-  const { db, value, account } = source;
-  const groups = new Map<string, RankedGroup>();
-  for await (const part of cut(source, queries, 1)) {
-    const { rows } = await sql<RankedGroup>`select ${value} as value, ${account} as account,
-      cast(sum(${sql.raw(rankColumns[rank])}) as bigint) as rank
-      from usage where ${conditions(part, source)} group by 1, 2`.execute(db);
-    for (const row of rows) {
-      const known = groups.get(toKey(row));
-      if (known === undefined) groups.set(toKey(row), { ...row, value: String(row.value) });
-      else known.rank += row.rank;
-    }
+/** The groups with the most of a rank, the largest first, and how many groups there are. */
+async function rankGroups(
+  source: Source,
+  queries: readonly StatisticsQuery[],
+  rank: Rank,
+  limit: number,
+): Promise<{ readonly wanted: readonly GroupRow[]; readonly count: number }> {
+  const { db, isEmbedded, value, account } = source;
+  const byBytes = isEmbedded ? sql`` : sql` collate "C"`;
+  const ranked: RankedGroup[] = [];
+  let count = 0;
+  for await (const owner of ownersOf(source)) {
+    const parts = queries
+      .filter(({ starts }) => starts.length > 0)
+      .map(
+        (query) => sql`select ${value} as value, ${account} as account, ${sql.raw(rankColumns[rank])} as rank
+          from usage where ${conditions(query, { ...source, owner })}`,
+      );
+    if (parts.length === 0) break;
+    const { rows } = await sql<RankedGroup & { count: number }>`
+      select value, account, cast(sum(rank) as bigint) as rank, count(*) over () as count
+      from (${sql.join(parts, sql` union all `)}) as ranked group by value, account
+      order by 3 desc, cast(value as text)${byBytes}, account${byBytes} limit ${limit}`.execute(db);
+    count += rows[0] === undefined ? 0 : rows[0].count;
+    ranked.push(...rows.map((row) => ({ value: String(row.value), account: row.account, rank: row.rank })));
+    ranked.sort(byRank);
+    ranked.length = Math.min(ranked.length, limit);
   }
-  return [...groups.values()].sort((one, other) => other.rank - one.rank || (one.value < other.value ? -1 : 1));
+  return { wanted: ranked, count };
+}
+
+function byRank(one: RankedGroup, other: RankedGroup): number {
+  if (one.rank !== other.rank) return other.rank - one.rank;
+  if (one.value !== other.value) return one.value < other.value ? -1 : 1;
+  return one.account < other.account ? -1 : 1;
+}
+
+/**
+ * The accounts whose rows are read, some at a time where the event loop stands still meanwhile and they are many. A group
+ * is never of accounts of two ranges: it is an account, or belongs to one.
+ */
+async function* ownersOf({ db, isEmbedded, ofAll, owner }: Source): AsyncGenerator<RawBuilder<unknown>> {
+  if (!ofAll || !isEmbedded) {
+    yield owner;
+    return;
+  }
+  let after = "";
+  let size = accountsAtFirst;
+  while (true) {
+    const last = await db
+      .selectFrom("accounts")
+      .select("id")
+      .where("id", ">", after)
+      .orderBy("id")
+      .offset(size - 1)
+      .limit(1)
+      .executeTakeFirst();
+    const startedMs = performance.now();
+    if (last === undefined) {
+      yield sql`account_id > ${after}`;
+      return;
+    }
+    yield sql`account_id > ${after} and account_id <= ${last.id}`;
+    const tookMs = performance.now() - startedMs;
+    if (tookMs > rangeMs) size = Math.ceil(size / 2);
+    else if (tookMs < rangeMs / 2) size *= 2;
+    after = last.id;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 /** Figures of groups by their key and, where `by` is the hour, by it. */
@@ -211,7 +270,7 @@ async function readFigures(
   if (wanted.length === 0) return groups;
   const { db, value, account } = source;
   const isWanted = toCondition(source, wanted);
-  for await (const part of cut(source, queries, bucketsAtOnce)) {
+  for await (const part of cut(source, queries)) {
     const { rows } = await sql<Figures & GroupRow & { hour: number }>`
       select ${sql.raw(by)} as hour, ${value} as value, ${account} as account, ${sums} from usage
       where ${conditions(part, source)} and ${isWanted} group by 1, 2, 3`.execute(db);
@@ -225,13 +284,13 @@ async function readFigures(
 }
 
 /**
- * That it is one of these, or has its name in another of their accounts. The sessions of all accounts are by far the most
- * groups: the primary key leads to those of an account, and the name is no part of the search, which would take it as often
- * as there are pairs of account and name.
+ * That it is one of these, or has its name in another of their accounts. The keys and sessions of all accounts are by far
+ * the most groups: the primary key leads to those of an account, and the name is no part of the search, which would take it
+ * as often as there are pairs of account and name.
  */
-function toCondition({ kind, ofAll, value, isNumber }: Source, wanted: readonly GroupRow[]): RawBuilder<unknown> {
+function toCondition({ ofAll, isOwned, value, isNumber }: Source, wanted: readonly GroupRow[]): RawBuilder<unknown> {
   const values = sql.join(wanted.map((row) => (isNumber ? Number(row.value) : row.value)));
-  if (kind !== "session" || !ofAll) return sql`${value} in (${values})`;
+  if (!isOwned || !ofAll) return sql`${value} in (${values})`;
   const accounts = sql.join([...new Set(wanted.map((row) => row.account))]);
   return sql`account_id in (${accounts}) and ${value} || '' in (${values})`;
 }
@@ -259,11 +318,10 @@ function toWholeDays(query: StatisticsQuery): StatisticsQuery[] {
 async function* cut(
   { ofAll, isEmbedded }: Source,
   queries: readonly StatisticsQuery[],
-  atOnce: number,
 ): AsyncGenerator<StatisticsQuery> {
   for (const query of queries) {
     const { starts } = query;
-    const size = ofAll && isEmbedded ? atOnce : Math.max(1, starts.length);
+    const size = ofAll && isEmbedded ? bucketsAtOnce : Math.max(1, starts.length);
     for (let from = 0; from < starts.length; from += size) {
       yield { ...query, starts: starts.slice(from, from + size) };
       if (ofAll && isEmbedded) await new Promise((resolve) => setImmediate(resolve));

@@ -5,6 +5,7 @@ import type { Contender } from "./contender.ts";
 import { envoy } from "./envoy.ts";
 import { ferrogw } from "./ferrogw.ts";
 import { litellm } from "./litellm.ts";
+import { litellmRs } from "./litellm-rs.ts";
 import { nginx } from "./nginx.ts";
 import { bareProxy, ours } from "./ours.ts";
 import { portkey } from "./portkey.ts";
@@ -29,6 +30,7 @@ const makers: Record<string, () => Promise<Contender>> = {
   rolter,
   Portkey: portkey,
   LiteLLM: litellm,
+  "litellm-rs": litellmRs,
   Bifrost: bifrost,
   nginx,
   Envoy: envoy,

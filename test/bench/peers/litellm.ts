@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { type Contender, key, providerKey } from "./contender.ts";
 import { installOnce, versionOf } from "./install.ts";
 
-const version = "1.104.4";
+const version = "1.110.2";
 
 export async function litellm(): Promise<Contender> {
   const python = await versionOf("python3", "--version");

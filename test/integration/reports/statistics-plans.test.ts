@@ -62,8 +62,10 @@ test("a page by the hour reads hours of what it charts alone, and SQLite finds a
   for (const [what, queries] of await ask(db, asked, false)) {
     for (const { sql: text, parameters } of queries) {
       const plan = database.prepare(`explain query plan ${text}`).all(...(parameters as string[]));
-      const steps = plan.map((step) => String(step.detail)).filter((step) => /SCAN|SEARCH/.test(step));
-      expect(steps).toEqual([expect.stringContaining("PRIMARY KEY (hours=? AND kind=? AND hour=? AND account_id")]);
+      // Not of what the statement itself made, which is as short as its answer.
+      const steps = plan.map((step) => String(step.detail)).filter((step) => /(SCAN|SEARCH) (?!\(subquery)/.test(step));
+      const key = text.includes('"accounts"') ? "id>?" : "hours=? AND kind=? AND hour=? AND account_id";
+      expect(steps).toEqual([expect.stringContaining(`PRIMARY KEY (${key}`)]);
     }
     const ofHours = queries.filter(({ sql: text }) => text.includes("hours = 1 "));
     expect([what, ofHours.filter(({ sql: text }) => text.includes(" as rank"))]).toEqual([what, []]);

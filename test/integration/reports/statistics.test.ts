@@ -142,6 +142,46 @@ describe("statistics", () => {
     expect((await read(3)).map(([, , count]) => count)).toEqual([4, 3, 1]);
   });
 
+  test("are ranked over all accounts, however many of these are read at once", async () => {
+    const store = await temporaryStore();
+    const idOf = (number: number) => `acc_${String(number).padStart(3, "0")}`;
+    const accounts = Array.from({ length: 300 }, (_, number) => idOf(number));
+    const row = (id: string) => ({ id, email: `${id}@example.org`, created_at: start });
+    await store.db.insertInto("accounts").values(accounts.map(row)).execute();
+    const { rollup, end } = startProcess(store);
+    // Three requests of the first account and each tenth one, two of the last, one of each other: on days and hours.
+    const ends = accounts.flatMap((accountId, number) => {
+      const count = number % 10 === 0 ? 3 : number === 299 ? 2 : 1;
+      return Array.from({ length: count }, (_, place) =>
+        endedCall(start + (number + 11 * place) * 600_000, { accountId, keyId: `key_${accountId}`, session: "same" }),
+      );
+    });
+    await end(...ends);
+    await rollup.flush();
+    const query = {
+      filter: {},
+      hours: 1,
+      starts: Array.from({ length: 60 }, (_, place) => firstHour + place),
+    } as const;
+    const tenths = accounts.filter((_, number) => number % 10 === 0);
+    const first = [...tenths, idOf(299), idOf(1), idOf(2)];
+    for (const [group, values] of [
+      ["account", first],
+      ["key", first.map((id) => `key_${id}`)],
+      ["session", first.map(() => "same")],
+    ] as const) {
+      const wanted = { group, rank: "requests", limit: first.length, charted: 2 } as const;
+      const { groups, count } = await readGroups(store, query, wanted);
+      expect(groups.map(({ value }) => value)).toEqual([...values]);
+      expect(groups.map(({ total }) => countOf(total))).toEqual([...tenths.map(() => 3), 2, 1, 1]);
+      if (group !== "account") expect(groups.map(({ accountId }) => accountId)).toEqual(first);
+      expect(count).toBe(300);
+    }
+    const ofModel = { ...query, filter: { model: "model-none" } };
+    const none = await readGroups(store, ofModel, { group: "account", rank: "cost", limit: 5, charted: 1 });
+    expect(none).toEqual({ groups: [], count: 0 });
+  });
+
   test("are added up over steps of one process after another, also of calls that ended before each was there", async () => {
     const store = await temporaryStore();
     await write(store, [endedCall(start), endedCall(start + hourMs)]);
