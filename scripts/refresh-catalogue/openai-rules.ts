@@ -1,5 +1,13 @@
 import type { Model } from "../../src/contract/index.ts";
-import { isPositive, type Listed, toMediaPrice, toRate, toTieredPrice, toTokenPrice } from "./price-list.ts";
+import {
+  isPositive,
+  type Listed,
+  toMediaPrice,
+  toRate,
+  toTieredPrice,
+  toTokenPrice,
+  withSearchPrice,
+} from "./price-list.ts";
 import { approved, type Facts, moving, ownProtocol, type ProviderRules, search } from "./provider-rules.ts";
 
 const sampling = ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"];
@@ -138,7 +146,7 @@ function openaiChatFacts(id: string, listed: Listed): Facts {
   const isNew = !isFirst && listed.mode !== "responses" && !/^gpt-5\.[1-3]/.test(id);
   return {
     contextTokens,
-    price,
+    price: withSearchPrice(price, listed),
     timeoutSeconds: 900,
     ...(omit.length > 0 && { omit }),
     rename: { max_tokens: "max_completion_tokens" },

@@ -137,7 +137,9 @@ export function findPassthrough(call: HttpCall, requested: Exchange["passthrough
   }
   const passthrough = new Passthrough(requested, headers);
   const routes = call.candidates?.flatMap(({ modelEntry }) => modelEntry.routes) ?? [];
-  return routes.some(({ plugin }) => passthrough.isServedBy(plugin)) ? passthrough : undefined;
+  const isServed = routes.some(({ plugin }) => passthrough.isServedBy(plugin));
+  // It also knows which requests are of no use without a provider of their format.
+  return isServed || passthrough.needsSearch ? passthrough : undefined;
 }
 
 /**

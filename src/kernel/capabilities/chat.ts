@@ -46,6 +46,7 @@ import {
   getOutputTokens,
   getOutputTokensMax,
   promptCopiesMax,
+  promptTokensMax,
   withOneOutputLimit,
   withOutputLimitOf,
 } from "./chat-bounds.ts";
@@ -144,8 +145,11 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     // What the others report is not estimated a second time.
     const share = open > 0 && open < owed.length ? shareOfOpen(usageMeter.output, open) : 1;
     const seen = Math.ceil(share * (await countTokens(sample.text, sample.length)));
+    const { searches = 0 } = run.passthrough ?? {};
     return {
       ...(await estimatePrompt(kernel, run)),
+      // What was found is not known, and was read each time.
+      ...(searches > 0 && { inputToken: promptTokensMax(run, searches), webSearch: searches }),
       outputToken: Math.max(seen, await estimateUnseen(run)),
       ...estimateSound(request, soundLength),
     };
