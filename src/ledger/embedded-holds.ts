@@ -1,4 +1,11 @@
-import type { AdmissionRequest, Caller, LimitsUsage, QuotaState, WalletState } from "../contract/index.ts";
+import {
+  type AdmissionRequest,
+  type Caller,
+  GatewayError,
+  type LimitsUsage,
+  type QuotaState,
+  type WalletState,
+} from "../contract/index.ts";
 import type { CallEnded, CallOpened, EmbeddedStore } from "../db/index.ts";
 import type { AccountState } from "./account-state.ts";
 import { AccountStates } from "./account-states.ts";
@@ -60,8 +67,8 @@ export class EmbeddedHolds implements CallHolds {
 
   /** Runs without a pause until the write, so no other call comes in between. */
   async open(admission: AdmissionRequest, _quota: Taken | undefined, now: number): Promise<OpenedCall> {
-    const account = this.#getPayer(admission, now);
-    const { available, ...held } = account.take(admission, now);
+    const { account, taken } = this.#take(admission, now);
+    const { available, ...held } = taken;
     const open = toCallOpened(admission, held);
     const outcome = await this.#queue.add(open);
     if (!outcome?.failures.has(open)) return { open, available };
@@ -107,6 +114,19 @@ export class EmbeddedHolds implements CallHolds {
       budget: limit === undefined ? undefined : account.budget(keyId, limit, now),
       accountBudget: accountBudget && account.accountBudget(accountBudget),
     };
+  }
+
+  /** Another process, such as the command line, may have credited the account since it was read: a refusal reads it again. */
+  #take(admission: AdmissionRequest, now: number): { account: AccountState; taken: Taken } {
+    const account = this.#getPayer(admission, now);
+    try {
+      return { account, taken: account.take(admission, now) };
+    } catch (error) {
+      if (!(error instanceof GatewayError)) throw error;
+      account.revision = undefined;
+      const read = this.#getPayer(admission, now);
+      return { account: read, taken: read.take(admission, now) };
+    }
   }
 
   #getPayer({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">, now: number): AccountState {
