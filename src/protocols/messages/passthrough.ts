@@ -89,7 +89,7 @@ function toNativeRequest(
   if (!pass.includes("context_management") && dropPaidEdits(body, warn)) droppedBetas.push("compact");
   const geo = body.inference_geo;
   if (typeof geo === "string" && geo !== "global" && !pass.includes("inference_geo")) {
-    throw badRequest("The price of this model covers no place of its own, expected global", "inference_geo");
+    throw badRequest("The price of this model does not cover a region, expected global", "inference_geo");
   }
   if ((model.contextTokens ?? 0) <= 200_000) droppedBetas.push("context-1m");
   const isCovered = (tool: Record<string, unknown>) =>
