@@ -169,7 +169,7 @@ function toDemand({ tool_choice: wanted }: ChatRequest, model: Model, warn: Warn
 }
 
 interface Thinking {
-  /** Of the model's own fields. */
+  /** Fields of the model's own API. */
   fields: { thinking?: object; reasoning_effort?: string };
   effort?: string | undefined;
 }

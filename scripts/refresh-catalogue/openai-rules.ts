@@ -48,7 +48,7 @@ export const openai = {
         price: toMediaPrice(listed),
         features: [],
         outputTokensMax: listed.max_output_tokens,
-        // By the message of its refusal: "audio duration … is longer than 1400 seconds which is the maximum for this model".
+        // The message of its refusal says: "audio duration … is longer than 1400 seconds which is the maximum for this model".
         audioMsMax: isDiarizing ? 1_400_000 : 1_500_000,
         // https://developers.openai.com/api/docs/guides/speech-to-text: longer audio has to be divided, and no prompt is taken.
         ...(isDiarizing && { omit: ["prompt"] }),

@@ -170,7 +170,7 @@ const sarvam: ProviderRules = {
   ],
 };
 
-/** By plugin. */
+/** Rules by plugin. */
 export const rules: Readonly<Record<string, ProviderRules>> = { anthropic, gemini, groq, openai, sarvam, together };
 
 /** What succeeds a model that its provider ends, where the provider names one. */

@@ -69,11 +69,11 @@ export const meterTable = {
   image: { column: "images", kind: "unit", isOutput: true, quotaWeight: 1290, metric: ["images", 1] },
   audioMs: { column: "audio_ms", kind: "unit", isOutput: true, quotaWeight: 0.032, metric: ["audio_seconds", 1000] },
   character: { column: "characters", kind: "unit", isOutput: true, quotaWeight: 0.25, metric: ["characters", 1] },
-  /** Of rerank: a query with up to 100 documents of up to 500 tokens. */
+  /** A rerank query with up to 100 documents of up to 500 tokens. */
   searchUnit: { column: "search_units", kind: "unit", quotaWeight: 1000, metric: ["search_units", 1] },
   /** A search of the web that the provider ran for a model. */
   webSearch: { column: "web_searches", kind: "unit", quotaWeight: 1000, metric: ["web_searches", 1] },
-  /** Of models that are charged by the call. */
+  /** A call of a model that is charged by the call. */
   call: { column: "call_units", kind: "unit", quotaWeight: 0, metric: ["calls", 1] },
 } as const satisfies Readonly<Record<string, Meter>>;
 

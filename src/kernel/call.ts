@@ -445,7 +445,7 @@ export class Attempt implements Sender {
   readonly route: Route;
   /** Absent for a plugin without keys. */
   readonly key: PoolKey | undefined;
-  /** By {@link Kernel.now}. */
+  /** Start time by {@link Kernel.now}. */
   readonly startedMs: number;
   /** Set once it failed. */
   endedMs: number | undefined = undefined;

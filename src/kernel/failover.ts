@@ -54,7 +54,7 @@ export async function withFailover<Request, Answer>(
   const owner = ownerOf(call.request);
   const random =
     owner === undefined ? (kernel.random ?? Math.random) : (route: Route) => affinity(owner, route.plugin.name);
-  // Of a further endpoint only some plugins of the model may know.
+  // Only some plugins of the model may support a further endpoint.
   const { capability } = call.request;
   const isFurther = capabilityForms[capability].also !== undefined;
   const able = run.modelEntry.routes.filter((route) => !isFurther || canServe(route, capability));

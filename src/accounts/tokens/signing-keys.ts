@@ -117,7 +117,7 @@ export class SigningKeys {
   }
 }
 
-/** Of a key set only keys that prove something: no shared secrets, none for encryption. @throws {Error} */
+/** Finds signing keys of a key set: no shared secrets, none for encryption. @throws {Error} */
 function toFinder(set: unknown): JWTVerifyGetKey {
   const { keys } = (set ?? {}) as { keys?: unknown };
   if (!Array.isArray(keys)) throw new Error("Its key set has no list of keys");

@@ -22,7 +22,7 @@ export async function extendHold(target: BatchTarget, open: CallOpened): Promise
   return decisions?.get(open) as HoldDecision;
 }
 
-/** Of a hold that Redis has decided. */
+/** Writes a hold that Redis has decided. */
 async function writeHold(connection: OrderedConnection, open: CallOpened): Promise<HoldDecision> {
   const { callId, quotaDay, budgetMonth, holdNanodollars, holdTokens } = open;
   await connection.query({

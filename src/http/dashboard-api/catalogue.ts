@@ -17,7 +17,7 @@ const catalogueBytesMax = 4 * 1024 * 1024;
 const changesMax = 4000;
 
 const CatalogueBody = formBody({
-  /** Of the document that was edited; the header If-Match says the same. */
+  /** Revision of the document that was edited, as in the header If-Match. */
   revision: Type.Optional(Type.String({ maxLength: 100 })),
   files: Type.Record(Type.String(), Type.Unknown()),
 });
@@ -37,7 +37,7 @@ export function catalogueController(deps: HttpDeps) {
         };
       }),
       plugins: snapshot().plugins.map(({ name }) => name),
-      /** By what terms the models of a provider are sold that have no row; they are among `data` once they are found. */
+      /** Prices and limits of a provider's models without a row; the models are in `data` once they are found. */
       unlisted: snapshot().plugins.flatMap(({ name, unlisted }) =>
         unlisted ? [{ plugin: name, terms: unlisted }] : [],
       ),

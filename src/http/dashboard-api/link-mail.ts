@@ -7,7 +7,7 @@ import type { HttpDeps } from "../deps.ts";
 const invitationLimit = { max: 20, windowMs: 3_600_000, what: "invitations by e-mail" };
 /** One person's, who may have claimed any address. */
 const verificationLimit = { max: 3, windowMs: 86_400_000, what: "links to verify this e-mail" };
-/** Of all accounts that a client opens. */
+/** Limit over all accounts that one client opens. */
 const clientLimit = { max: 30, windowMs: 3_600_000, what: "links to verify e-mails from here" };
 
 type Link = { readonly to: string; readonly token: string; readonly expiresAt: number } & (

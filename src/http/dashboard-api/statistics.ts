@@ -91,7 +91,7 @@ export function statisticsController(deps: HttpDeps) {
       return {
         buckets: buckets.map(([start = 0]) => new Date(start * hourMs).toISOString()),
         totals: toFiguresJson(readFigures(sumFigures(totals.values()))),
-        /** Of as much time before as has passed of the span. */
+        /** Figures of the period before, as long as the elapsed part of the span. */
         previous: { from: new Date(before.from * hourMs).toISOString(), ...toFiguresJson(readFigures(previous)) },
         /** What people call the account, key and model that the sums are narrowed to; null for what is not known. */
         filter_names: await readFilterNames(deps, filter, maySeeAll(user.role)),
@@ -103,7 +103,7 @@ export function statisticsController(deps: HttpDeps) {
           value: each.value,
           ...names(each),
           ...toFiguresJson(readFigures(each.total)),
-          /** Of the metric, by bucket; null for a group that is not in the chart. */
+          /** Values of the metric by bucket; null for a group that is not in the chart. */
           values: each.byHour === undefined ? null : toValues(each.byHour),
         })),
       };

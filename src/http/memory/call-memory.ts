@@ -241,7 +241,7 @@ export class CallMemory implements CallMemoryBounds {
     else answer.grow(bytes);
   }
 
-  /** Of the answer; only while it is needed. */
+  /** Reservation of the answer; exists only while it is needed. */
   get answer(): MemoryReservation {
     this.#answer ??= this.#accountant.reserve(this.#owner, 0, { aloneMax: answerAloneMax });
     // Nobody would free what a provider adds to a call that is over.

@@ -39,7 +39,7 @@ const hiddenTokensPerSecond = 2000;
 
 /** What models usually make of one choice. */
 export const usualTokensPerSecond = 100;
-/** Of an answer of which only the size is known. */
+/** Bytes for each token of an answer of which only the size is known. */
 const bytesPerToken = 4;
 
 /** What a chat request can use at the most and at the least, and how its hold grows and its limits are lowered. */

@@ -23,7 +23,7 @@ export interface Count {
 
 /** What came of one choice of a stream. */
 export interface ChoiceOutput {
-  /** Of its text, in characters. */
+  /** Length of the text, in characters. */
   length: number;
   isFinished: boolean;
 }
@@ -35,7 +35,7 @@ interface Output {
   readonly choices: ChoiceOutput[];
   /** How much came: images, characters or tokens of speech. Text is counted by the sample. */
   length: number;
-  /** Of its audio, in characters of base64. */
+  /** Length of the audio, in characters of base64. */
   soundLength: number;
 }
 

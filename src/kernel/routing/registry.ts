@@ -98,9 +98,9 @@ export interface Route {
   /** Whether the operator set it in the environment, so that it may lead to a private address. */
   readonly isBaseUrlGiven?: boolean;
   readonly keys: KeyPool;
-  /** Of the plugin's own code, shared by all its routes. */
+  /** Health of the plugin's own code, shared by all its routes. */
   readonly health: PluginHealth;
-  /** Of the provider's answers for this model. */
+  /** Circuit breaker of the provider's answers for this model. */
   readonly circuitBreaker: RouteCircuit;
 }
 
@@ -111,7 +111,7 @@ const suggestedLengthMax = 80;
 export interface ModelEntry {
   readonly model: Model;
   readonly compiledPrice: CompiledPrice | undefined;
-  /** By priority, the first to be tried first. */
+  /** Routes by priority; the first is tried first. */
   readonly routes: readonly Route[];
 }
 
@@ -331,7 +331,7 @@ interface PluginState {
   readonly keyText: string;
   readonly keys: KeyPool;
   readonly health: PluginHealth;
-  /** By model id. */
+  /** Circuit breakers by model id. */
   readonly circuits: ReadonlyMap<string, RouteCircuit>;
 }
 

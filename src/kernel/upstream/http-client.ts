@@ -6,7 +6,7 @@ import { type HttpMethod, UpstreamFault } from "../../contract/index.ts";
 
 /** A time at which a function is called, unless it was moved or cancelled before. */
 export interface Timeout {
-  /** By the clock of the scheduler; may be moved at any time, which costs nothing. */
+  /** Due time by the clock of the scheduler; it can be moved at any time at no cost. */
   atMs: number;
   readonly onTimeout: () => void;
 }

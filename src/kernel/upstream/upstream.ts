@@ -84,7 +84,7 @@ export class BoundUpstream implements Upstream {
   readonly #credential: ProviderCredential | undefined;
   readonly baseUrl: string;
   readonly #sender: Sender;
-  /** Of this attempt: a handler that continues after it has ended can send nothing. */
+  /** Signal of this attempt: a handler that continues after the attempt has ended can send nothing. */
   readonly #signal: AbortSignal;
   #timedOut = false;
   #wasAsked = false;
@@ -482,9 +482,9 @@ function splitUrl(text: string): { baseUrl: string; path: string } {
   return { baseUrl: origin, path: pathname + search };
 }
 
-/** Of an answer that was cut so many chunks are looked at, of some 64 kB each. */
+/** Number of chunks, of some 64 kB each, that are inspected of an answer that was cut. */
 const chunksSampled = 64;
-/** By so much of its beginning JSON is told from a page. */
+/** Bytes at the beginning that distinguish JSON from an HTML page. */
 const headBytes = 1024;
 
 /**

@@ -227,7 +227,7 @@ export function toUsage(usage: Record<string, unknown> = {}): ChatUsage | undefi
     ...(typeof read === "number" && { cached_tokens: read }),
     ...(typeof written === "number" && { cache_write_tokens: written }),
   };
-  // Of the tokens written, those that are kept for an hour.
+  // The part of the written tokens that is cached for an hour.
   const hourly = isRecord(split) ? split.ephemeral_1h_input_tokens : undefined;
   const prompt = Object.values(cached).reduce((sum, count) => sum + count, input);
   const thought = isRecord(details) ? details.thinking_tokens : undefined;
