@@ -212,8 +212,8 @@ function toSource(filter: StatisticsFilter, group: StatisticsGroup): Omit<Source
 /** Of what the embedded store ranks. */
 async function hasManyAccounts({ db, isEmbedded, ofAll }: Source): Promise<boolean> {
   if (!isEmbedded || !ofAll) return false;
-  const beyond = db.selectFrom("accounts").select("id").orderBy("id").offset(accountsRankedAlways).limit(1);
-  return (await beyond.executeTakeFirst()) !== undefined;
+  const accounts = db.selectFrom("accounts").select("id").where("id", ">", "").orderBy("id");
+  return (await accounts.offset(accountsRankedAlways).limit(1).executeTakeFirst()) !== undefined;
 }
 
 /**
