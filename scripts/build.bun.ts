@@ -45,7 +45,7 @@ async function buildBinary(outfile: string, foreign?: Foreign): Promise<Built> {
       },
     ],
     define: {
-      // Of CommonJS packages, which would otherwise name the folder of this checkout.
+      // CommonJS packages would otherwise contain the folder of this checkout.
       __dirname: '"/"',
       ...(commit !== undefined && { MODELGATE_COMMIT: JSON.stringify(commit) }),
     },

@@ -20,12 +20,12 @@ export function readFault(answer: RefusedResponse): UpstreamFault {
       .filter(([, result]) => isRecord(result) && (result.filtered === true || result.detected === true))
       .map(([name]) => name.replaceAll("_", " "));
     const why = broken.length === 0 ? "" : ` (${broken.join(", ")})`;
-    const sentence = `The provider's content filter refused the prompt${why}: change it`;
-    return new UpstreamFault("bad_request", sentence, { status, param: "messages", code: "content_policy_violation" });
+    const message = `The provider's content filter refused the prompt${why}: change it`;
+    return new UpstreamFault("bad_request", message, { status, param: "messages", code: "content_policy_violation" });
   }
   if (error.code === "DeploymentNotFound" || error.code === "OperationNotSupported") {
-    const sentence = `The provider does not serve this model to the gateway: it answered ${status} (${error.code})`;
-    return new UpstreamFault("model_not_found", sentence, { status, code: String(error.code) });
+    const message = `The provider does not serve this model to the gateway: it answered ${status} (${error.code})`;
+    return new UpstreamFault("model_not_found", message, { status, code: String(error.code) });
   }
   return fault;
 }

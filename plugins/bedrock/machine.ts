@@ -23,8 +23,8 @@ export async function readMachineKeys(
   isInstance: boolean,
 ): Promise<{ value: TemporaryKeys; expiresAt: number }> {
   if (!isInstance) return toKeys(await askMachine({}));
-  const asked = { "x-aws-ec2-metadata-token-ttl-seconds": "300" };
-  const token = expectBody(await askMachine({ path: "/latest/api/token", method: "PUT", headers: asked }));
+  const requested = { "x-aws-ec2-metadata-token-ttl-seconds": "300" };
+  const token = expectBody(await askMachine({ path: "/latest/api/token", method: "PUT", headers: requested }));
   const headers = { "x-aws-ec2-metadata-token": token };
   const [role = ""] = expectBody(await askMachine({ path: roles, headers })).split("\n");
   return toKeys(await askMachine({ path: roles + encodeURIComponent(role.trim()), headers }));

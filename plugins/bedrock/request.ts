@@ -52,11 +52,11 @@ const outputTokensMaxDefault = 4096;
 const temperatureDefaults = [0.7, 1];
 
 /** The body of `Converse` and `ConverseStream`. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html */
-export function toConverse(asked: ChatRequest & { service_tier?: unknown }, around: Surroundings) {
+export function toConverse(requested: ChatRequest & { service_tier?: unknown }, around: Surroundings) {
   const { model, warn } = around;
-  const tier = toServiceTier(asked.service_tier, model);
+  const tier = toServiceTier(requested.service_tier, model);
   const taken = tier === undefined ? translated : [...translated, "service_tier"];
-  const request = pickSupportedFields(asked, taken, model, warn);
+  const request = pickSupportedFields(requested, taken, model, warn);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
   const { toolConfig, schema, reading } = toFormat(request, around);
@@ -169,7 +169,7 @@ function toDemand({ tool_choice: wanted }: ChatRequest, model: Model, warn: Warn
 }
 
 interface Thinking {
-  /** Of the model's own fields. */
+  /** Fields of the model's own API. */
   fields: { thinking?: object; reasoning_effort?: string };
   effort?: string | undefined;
 }
@@ -178,12 +178,12 @@ function toThinking(
   request: ChatRequest,
   { model, maxTokens, isForced, warn }: { model: Model; maxTokens: number; isForced: boolean; warn: Warn },
 ): Thinking {
-  const { reasoning_effort: asked } = request;
+  const { reasoning_effort: requested } = request;
   if (model.options?.thinking === "effort") {
     const efforts = Array.isArray(model.options.efforts)
       ? (model.options.efforts as string[])
       : ["low", "medium", "high"];
-    const effort = asked ? nearestEffort(asked, efforts) : undefined;
+    const effort = requested ? nearestEffort(requested, efforts) : undefined;
     return { fields: effort === undefined ? {} : { reasoning_effort: effort } };
   }
   const obstacle = isForced ? "a tool call is forced" : claudeThoughts.findObstacle(request.messages);

@@ -12,5 +12,5 @@ export default definePlugin({
   models: readModels([...rows.models, ...current.models]),
   modelOptions: { ...openaiModelOptions, languageDefault: "text", paceMin: "number", paceMax: "number" },
   handlers: { chat: Object.assign(chat, { omits }), transcription, speech },
-  checks: { speech: (asked) => void toSpeechBody({ ...asked, warn: () => undefined }) },
+  checks: { speech: (requested) => void toSpeechBody({ ...requested, warn: () => undefined }) },
 });

@@ -255,7 +255,7 @@ const azureClaude: ProviderRules = {
   },
 };
 
-/** By plugin. The names of a cloud's models have its own before them: the same model costs otherwise elsewhere. */
+/** Rules by plugin. A cloud's models have its name as a prefix, because the same model has another price elsewhere. */
 export const cloudRules: Readonly<Record<string, readonly ProviderRules[]>> = {
   azure: [azure, azureClaude],
   bedrock: [bedrock, bedrockEmbeddings],

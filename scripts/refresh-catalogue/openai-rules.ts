@@ -1,5 +1,13 @@
 import type { Model } from "../../src/contract/index.ts";
-import { isPositive, type Listed, toMediaPrice, toRate, toTieredPrice, toTokenPrice } from "./price-list.ts";
+import {
+  isPositive,
+  type Listed,
+  toMediaPrice,
+  toRate,
+  toTieredPrice,
+  toTokenPrice,
+  withSearchPrice,
+} from "./price-list.ts";
 import { approved, type Facts, moving, ownProtocol, type ProviderRules, search } from "./provider-rules.ts";
 
 const sampling = ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"];
@@ -40,7 +48,7 @@ export const openai = {
         price: toMediaPrice(listed),
         features: [],
         outputTokensMax: listed.max_output_tokens,
-        // By the message of its refusal: "audio duration … is longer than 1400 seconds which is the maximum for this model".
+        // The message of its refusal says: "audio duration … is longer than 1400 seconds which is the maximum for this model".
         audioMsMax: isDiarizing ? 1_400_000 : 1_500_000,
         // https://developers.openai.com/api/docs/guides/speech-to-text: longer audio has to be divided, and no prompt is taken.
         ...(isDiarizing && { omit: ["prompt"] }),
@@ -138,7 +146,7 @@ function openaiChatFacts(id: string, listed: Listed): Facts {
   const isNew = !isFirst && listed.mode !== "responses" && !/^gpt-5\.[1-3]/.test(id);
   return {
     contextTokens,
-    price,
+    price: withSearchPrice(price, listed),
     timeoutSeconds: 900,
     ...(omit.length > 0 && { omit }),
     rename: { max_tokens: "max_completion_tokens" },

@@ -62,6 +62,16 @@ export function toTieredPrice(listed: Listed): Price | undefined {
   return price === undefined || tiers.length === 0 ? price : { ...price, serviceTiers: Object.fromEntries(tiers) };
 }
 
+/**
+ * A price with that of a search of the web, for models whose provider reports how many there were. The list has a rate by the
+ * size of what is found, which these providers charge as tokens.
+ */
+export function withSearchPrice(price: Price | undefined, listed: Listed): Price | undefined {
+  const { search_context_cost_per_query: rates } = listed;
+  const usd = isRecord(rates) ? rates.search_context_size_medium : undefined;
+  return price !== undefined && isPositive(usd) ? { ...price, webSearch: toRate(usd, 1000) } : price;
+}
+
 /** @param suffix Behind the names of the rates, such as `_flex`. */
 function toTariff(listed: Listed, suffix: string): Omit<Price, "serviceTiers"> {
   const rates = toRates(listed, suffix);

@@ -1,6 +1,6 @@
 import type { Price } from "../../src/contract/index.ts";
 import { openai } from "./openai-rules.ts";
-import { toMediaPrice, toTieredPrice, toTokenPrice } from "./price-list.ts";
+import { toMediaPrice, toTieredPrice, toTokenPrice, withSearchPrice } from "./price-list.ts";
 import { approved, moving, ownProtocol, type ProviderRules } from "./provider-rules.ts";
 
 const anthropic: ProviderRules = {
@@ -19,7 +19,7 @@ const anthropic: ProviderRules = {
     ];
     return {
       contextTokens: listed.max_input_tokens,
-      price: toTokenPrice(listed),
+      price: withSearchPrice(toTokenPrice(listed), listed),
       imageTokensMax: 4784,
       // https://platform.claude.com/docs/en/api/versioning: no model from Opus 4.7 on takes them.
       omit: ["temperature", "top_p", ...omit],
@@ -170,7 +170,7 @@ const sarvam: ProviderRules = {
   ],
 };
 
-/** By plugin. */
+/** Rules by plugin. */
 export const rules: Readonly<Record<string, ProviderRules>> = { anthropic, gemini, groq, openai, sarvam, together };
 
 /** What succeeds a model that its provider ends, where the provider names one. */

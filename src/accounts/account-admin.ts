@@ -102,15 +102,15 @@ export function parseTeamAddress(text: string): string {
 }
 
 function invalidAddress(text: string): GatewayError {
-  const sentence = `E-mail ${text} is not a valid address: expected name@host`;
-  return new GatewayError("invalid_request", sentence, { param: "email" });
+  const message = `E-mail ${text} is not a valid address: expected name@host`;
+  return new GatewayError("invalid_request", message, { param: "email" });
 }
 
 /** @throws {GatewayError} `invalid_request` */
 export function parseName(name: string): string {
   if (name.length <= nameLengthMax) return name;
-  const sentence = `The name has ${name.length} characters, at most ${nameLengthMax} are allowed`;
-  throw new GatewayError("invalid_request", sentence, { param: "name" });
+  const message = `The name has ${name.length} characters, at most ${nameLengthMax} are allowed`;
+  throw new GatewayError("invalid_request", message, { param: "name" });
 }
 
 export function takenEmail(email: string, cause: unknown): GatewayError {

@@ -117,8 +117,8 @@ function parseScopes(texts: readonly string[]): AdminScope[] {
   const problem =
     unknown === undefined ? "scopes is empty" : `There is no scope ${JSON.stringify(unknown.slice(0, 50))}`;
   if (unknown === undefined && scopes.length > 0) return scopes;
-  const sentence = `${problem}: expected some of ${adminScopes.join(", ")}`;
-  throw new GatewayError("invalid_request", sentence, { param: "scopes" });
+  const message = `${problem}: expected some of ${adminScopes.join(", ")}`;
+  throw new GatewayError("invalid_request", message, { param: "scopes" });
 }
 
 /** @throws {GatewayError} `forbidden` */

@@ -53,7 +53,7 @@ interface KnownKey {
 /** A token whose secret was verified. */
 interface VerifiedToken {
   readonly known: KnownKey;
-  /** Of the secret before the last rotation; absent for the present one. */
+  /** Time until which the secret before the last rotation is valid; absent for the current one. */
   readonly until: number | undefined;
 }
 

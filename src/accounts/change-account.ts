@@ -128,9 +128,9 @@ async function writeRole(
   }
   if (roleBefore === "owner") await expectAnotherOwner(db, accountId);
   if (role !== "member" && (await findUser({ db }, accountId))?.emailVerified === false) {
-    const sentence =
+    const message =
       "Nobody has verified the e-mail of this account: only members may have such a one; send an invitation first";
-    throw new GatewayError("conflict", sentence, { param: "role" });
+    throw new GatewayError("conflict", message, { param: "role" });
   }
   const { userId } = await createUser(db, { accountId, role, emailVerified: true }, now);
   await db.updateTable("users").set({ role }).where("id", "=", userId).execute();

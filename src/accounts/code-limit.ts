@@ -32,8 +32,8 @@ export function limitCodes({ store, now }: { store: Store; now: () => number }) 
       if (ctx.path !== totpPath || typeof code !== "string" || !/^\d{6}$/.test(code)) return;
       const { attempts } = await countAttempt(store, `used:${userId}:${code}`, usedCodeMs, now());
       if (attempts === 1) return;
-      const sentence = "This code was already used; wait for the next one";
-      throw new GatewayError("invalid_session", sentence, { publicCode: "invalid_code" });
+      const message = "This code was already used; wait for the next one";
+      throw new GatewayError("invalid_session", message, { publicCode: "invalid_code" });
     }),
     after: createAuthMiddleware(async (ctx) => {
       if (!codePaths.includes(ctx.path)) return;

@@ -69,8 +69,8 @@ export function toNetworkList(column: string | null): NetworkList | undefined {
 /** @throws {GatewayError} `invalid_request` for a list that allows nothing. */
 export function checkModelList(models: readonly string[]): void {
   if (models.length > 0 && !models.includes("")) return;
-  const sentence = "allowed_models is empty or holds an empty id: name at least one model, or omit it to allow all";
-  throw invalid("allowed_models", sentence);
+  const message = "allowed_models is empty or holds an empty id: name at least one model, or omit it to allow all";
+  throw invalid("allowed_models", message);
 }
 
 /** The list of models of a key or an account as it is stored; `undefined` allows all. */
@@ -128,8 +128,8 @@ const latestTimeMs = 8.64e15;
 export function validateExpiry(at: number, now: number): void {
   if (Number.isSafeInteger(at) && at > now && at <= latestTimeMs) return;
   const shown = Math.abs(at) <= latestTimeMs ? new Date(at).toISOString() : at;
-  const sentence = `expires_at is ${shown}, expected a time in the future such as ${nextYear(now)}`;
-  throw new GatewayError("invalid_request", sentence, { param: "expires_at" });
+  const message = `expires_at is ${shown}, expected a time in the future such as ${nextYear(now)}`;
+  throw new GatewayError("invalid_request", message, { param: "expires_at" });
 }
 
 function nextYear(now: number): string {

@@ -100,8 +100,8 @@ export async function createKey(
   checkKeyFields(fields, now);
   const parts = fields.key === undefined ? makeApiKey(await readIdSecret(store)) : parseApiKey(fields.key);
   if (parts === undefined) {
-    const sentence = `The given API key is malformed: expected ${apiKeyForm}`;
-    throw new GatewayError("invalid_request", sentence, { param: "key" });
+    const message = `The given API key is malformed: expected ${apiKeyForm}`;
+    throw new GatewayError("invalid_request", message, { param: "key" });
   }
   const created = { id: parts.id, key: formatApiKey(parts) };
   const row = {
@@ -608,8 +608,8 @@ export async function rotateKey(
   now: number,
 ): Promise<{ id: string; key: string; previousUntil: number }> {
   if (!Number.isInteger(graceSeconds) || graceSeconds < 0 || graceSeconds > graceSecondsMax) {
-    const sentence = `grace_seconds is ${graceSeconds}, expected a whole number from 0 to ${graceSecondsMax}`;
-    throw new GatewayError("invalid_request", sentence, { param: "grace_seconds" });
+    const message = `grace_seconds is ${graceSeconds}, expected a whole number from 0 to ${graceSecondsMax}`;
+    throw new GatewayError("invalid_request", message, { param: "grace_seconds" });
   }
   const { secret } = makeApiKey(await readIdSecret(store));
   const previousUntil = now + graceSeconds * 1000;

@@ -15,8 +15,8 @@ export interface PageQuery {
 /** The place behind which a page begins. @throws {GatewayError} `invalid_request` for an id that is not in the list. */
 export function toPageStart<Row>(row: Row | undefined, after: string): Row {
   if (row !== undefined) return row;
-  const sentence = `after is ${JSON.stringify(after.slice(0, 100))}, expected the id of an entry of this list`;
-  throw new GatewayError("invalid_request", sentence, { param: "after" });
+  const message = `after is ${JSON.stringify(after.slice(0, 100))}, expected the id of an entry of this list`;
+  throw new GatewayError("invalid_request", message, { param: "after" });
 }
 
 /** A page of all accounts, or of those that are enabled. */

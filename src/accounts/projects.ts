@@ -67,8 +67,8 @@ async function setLimits(
   };
   const wrong = Object.entries(columns).find(([, limit]) => limit !== null && !(isAmount(limit) && limit >= 1));
   if (wrong !== undefined) {
-    const sentence = `${wrong[0]} is ${wrong[1]}, expected a whole number from 1 to 2^53 - 1`;
-    throw new GatewayError("invalid_request", sentence, { param: wrong[0] });
+    const message = `${wrong[0]} is ${wrong[1]}, expected a whole number from 1 to 2^53 - 1`;
+    throw new GatewayError("invalid_request", message, { param: wrong[0] });
   }
   if (Object.keys(columns).length === 0) return;
   await scope.change((db) => db.updateTable("accounts").set(columns).where("id", "=", accountId).execute());

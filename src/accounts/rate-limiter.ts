@@ -39,6 +39,6 @@ export function tooManyAttempts(
   retryAfterMs: number,
 ): GatewayError {
   const span = windowMs === minuteMs ? "a minute" : `in ${windowMs / minuteMs} minutes`;
-  const sentence = `Too many ${what}, at most ${max} ${span}; try again in ${Math.ceil(retryAfterMs / 1000)} s`;
-  return new GatewayError("rate_limit_exceeded", sentence, { retryAfterMs });
+  const message = `Too many ${what}, at most ${max} ${span}; try again in ${Math.ceil(retryAfterMs / 1000)} s`;
+  return new GatewayError("rate_limit_exceeded", message, { retryAfterMs });
 }

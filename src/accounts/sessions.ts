@@ -103,8 +103,8 @@ export async function readSessionUser(
 }
 
 export function passwordChangeRequired(): GatewayError {
-  const sentence = "This temporary password only allows signing in: change it to continue";
-  return new GatewayError("forbidden", sentence, { publicCode: "password_change_required" });
+  const message = "This temporary password only allows signing in: change it to continue";
+  return new GatewayError("forbidden", message, { publicCode: "password_change_required" });
 }
 
 /** A session of a browser. */

@@ -72,8 +72,8 @@ export async function findUser(
 /** @throws {GatewayError} `invalid_request` */
 export function checkPassword(password: string): void {
   if (password.length >= passwordLengthMin && password.length <= passwordLengthMax) return;
-  const sentence = `The password has ${password.length} characters, expected ${passwordLengthMin} to ${passwordLengthMax}`;
-  throw new GatewayError("invalid_request", sentence, { param: "password" });
+  const message = `The password has ${password.length} characters, expected ${passwordLengthMin} to ${passwordLengthMax}`;
+  throw new GatewayError("invalid_request", message, { param: "password" });
 }
 
 /** Creates the user of an account unless it exists. Call within a transaction. */

@@ -51,8 +51,8 @@ export async function verifyEmail(
       .where("expires_at", ">", now)
       .executeTakeFirstOrThrow();
     if (numDeletedRows === 0n) {
-      const sentence = `This link does not verify ${email}: it is expired, used, or for another account; send a new one`;
-      throw new GatewayError("not_found", sentence);
+      const message = `This link does not verify ${email}: it is expired, used, or for another account; send a new one`;
+      throw new GatewayError("not_found", message);
     }
     await db.updateTable("users").set({ email_verified: 1 }).where("id", "=", userId).execute();
     await shareFreeQuota(db, { accountId: ownAccountId, shared: store.shared }, now);

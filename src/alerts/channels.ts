@@ -5,7 +5,7 @@ import { DeliveryError } from "./message.ts";
 
 /** Where messages go; kept encrypted. */
 export interface Target {
-  /** Of a webhook. A Slack address is a secret by itself. */
+  /** URL of a webhook. A Slack URL is itself a secret. */
   readonly url?: string;
   /** Signs the messages of a webhook: `whsec_` and base64; absent: they are not signed. */
   readonly secret?: string | undefined;
@@ -21,7 +21,7 @@ export interface Channel {
   readonly label: string;
   readonly createdAt: number;
   readonly sentAt: number | undefined;
-  /** Of the last attempt; absent when it succeeded. */
+  /** Error of the last attempt; absent when it succeeded. */
   readonly error: string | undefined;
   readonly errorAt: number | undefined;
 }

@@ -64,7 +64,7 @@ export interface ProviderState {
 /** What each node sees for itself. */
 export interface NodeState {
   readonly routes: readonly RouteHealth[];
-  /** Of each provider that serves models. */
+  /** State of each provider that serves models. */
   readonly providers: readonly ProviderState[];
   /** Those that were called lately. */
   readonly models: readonly Pick<Model, "id" | "retiredOn" | "successor">[];
@@ -75,11 +75,11 @@ export interface NodeState {
 /** What all nodes share. */
 export interface SharedState {
   readonly wallets: readonly { readonly accountId: string; readonly email: string; readonly nanodollars: number }[];
-  /** Of the keys and accounts that have one, in its running period. */
+  /** Budgets of keys and accounts in their current period. */
   readonly budgets: readonly Budget[];
-  /** Of the latest calls of a day. */
+  /** Counts of the latest calls of a day. */
   readonly usage: { readonly calls: number; readonly estimated: number };
-  /** Of the last verification; absent: there was none yet. */
+  /** Result of the last verification; absent before the first. */
   readonly ledger?: { readonly differences: number; readonly first?: string | undefined } | undefined;
 }
 
@@ -143,7 +143,7 @@ export function toDollars(nanodollars: number): string {
 
 function findSpentBudgets({ budgets }: SharedState, threshold: number): Finding[] {
   return budgets.flatMap(({ accountId, keyId, name, period, budgetNanodollars, spentNanodollars }) => {
-    // Of a budget of 0 there is nothing to spend, by intention.
+    // A budget of 0 allows no spending on purpose, so it is no alert.
     if (budgetNanodollars === 0) return [];
     const percent = Math.floor((spentNanodollars / budgetNanodollars) * 100);
     const level = [50, 80, 100].filter((step) => percent >= Math.max(step, threshold)).length;

@@ -67,8 +67,8 @@ export function checkWebhookUrl(text: string, networks: readonly string[]): stri
   return url.href;
 }
 
-function invalidUrl(sentence: string): GatewayError {
-  return new GatewayError("invalid_request", sentence, { param: "url" });
+function invalidUrl(message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param: "url" });
 }
 
 /** `webhook-signature` is the HMAC-SHA256 of `id.timestamp.body`, in base64, after its version. */

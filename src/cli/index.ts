@@ -53,8 +53,8 @@ const usageErrors = [UsageError, ConfigError, GatewayError, RedisRefused, StoreE
 
 function reportError(error: unknown, context: CliContext): number {
   const redact = createRedactor(context.env);
-  const sentence = redact(error instanceof Error ? error.message : String(error));
-  context.stderr(`${sentence}\n`);
+  const message = redact(error instanceof Error ? error.message : String(error));
+  context.stderr(`${message}\n`);
   if (usageErrors.some((type) => error instanceof type)) return 2;
   if (context.env.LOG_LEVEL === "debug" && error instanceof Error) context.stderr(`${redact(String(error.stack))}\n`);
   return 1;

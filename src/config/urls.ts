@@ -23,7 +23,7 @@ export function toListenError(error: unknown, host: string, port: number, variab
     EADDRINUSE: `the port is taken; set ${variable} to another`,
     EACCES: `its user may not use this port; set ${variable} to one above 1023`,
     EADDRNOTAVAIL: noAddress,
-    // Of a name that cannot be resolved.
+    // The error of a name that cannot be resolved.
     EINVAL: noAddress,
     ENOTFOUND: noAddress,
   };

@@ -8,7 +8,7 @@ type Delta = Record<string, unknown>;
 export class AnswerCopy<C extends Capability = Capability> {
   /** The request to run: what is written to its sink is copied. */
   readonly request: ClientRequest<C>;
-  /** By the place of the piece in the answer. */
+  /** Turns by the position of their piece in the answer. */
   readonly #turns = new Map<string, { role: string; text: string }>();
   #left = charactersMax;
   #isCut = false;
@@ -103,7 +103,7 @@ export class AnswerCopy<C extends Capability = Capability> {
   }
 }
 
-/** Of an event of the Responses protocol, such as `response.output_text.delta`. */
+/** Role of an event of the Responses protocol, such as `response.output_text.delta`. */
 function toRole(type: string): string {
   if (type.includes("reasoning")) return "reasoning";
   return /arguments|_input|_call/.test(type) ? "tool call" : "assistant";

@@ -22,7 +22,7 @@ export interface KeeperDeps {
   readonly box: SecretBox;
   readonly redact: Redact;
   readonly log: Pick<Log, "warn">;
-  /** Of text that waits to be written; what comes on top is not kept. Default 32 MB. */
+  /** Limit of the text that waits to be written; text beyond it is not kept. Default 32 MB. */
   readonly waitingBytesMax?: number | undefined;
 }
 

@@ -39,8 +39,8 @@ export async function setSwitch(
   { accountId, keyId, on, by }: SwitchChange,
 ): Promise<void> {
   if (on && config.contentLog !== "selected") {
-    const sentence = `CONTENT_LOG is ${config.contentLog}; only with CONTENT_LOG=selected can this be switched on for some`;
-    throw new GatewayError("conflict", sentence);
+    const message = `CONTENT_LOG is ${config.contentLog}; only with CONTENT_LOG=selected can this be switched on for some`;
+    throw new GatewayError("conflict", message);
   }
   await store.change(async (db) => {
     const row =

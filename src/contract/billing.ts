@@ -27,7 +27,7 @@ export interface KeyLimits {
   concurrentCalls?: number | undefined;
   /** The most that premium calls of the key may cost in a period. Calls that cost the account nothing draw nothing. */
   budgetNanodollars?: number | undefined;
-  /** Of the budget; absent: `month`. */
+  /** Period of the budget; absent: `month`. */
   budgetPeriod?: BudgetPeriod | undefined;
 }
 

@@ -50,5 +50,5 @@ export type Capability = ModelCapability | keyof typeof furtherForms;
 
 export const capabilityForms: Readonly<Record<Capability, CapabilityForm>> = { ...forms, ...furtherForms };
 
-/** Of calls and handlers. */
+/** All capabilities of calls and handlers. */
 export const capabilities = Object.keys(capabilityForms) as readonly Capability[];

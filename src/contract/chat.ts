@@ -178,8 +178,8 @@ export type FinishReason = (typeof finishReasons)[number];
 
 /**
  * Tokens of one chat answer, OpenAI's shape: cached and cache-written tokens are parts of `prompt_tokens`, reasoning
- * is a part of `completion_tokens`. `cache_write_tokens` (billed apart), the part of them that is kept for an hour, and
- * `cost` are our additions.
+ * is a part of `completion_tokens`. `cache_write_tokens` (billed apart), the part of them that is kept for an hour,
+ * `web_search_requests` and `cost` are our additions.
  */
 export const ChatUsage = Type.Object(
   {
@@ -209,6 +209,8 @@ export const ChatUsage = Type.Object(
         open,
       ),
     ),
+    /** The searches of the web that the provider ran and charges for; absent where it does not say. */
+    web_search_requests: optional(Type.Integer()),
     /** The list price of all of it in dollars; absent when that is not known. */
     cost: Type.Optional(Type.Number()),
   },

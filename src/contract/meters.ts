@@ -69,9 +69,11 @@ export const meterTable = {
   image: { column: "images", kind: "unit", isOutput: true, quotaWeight: 1290, metric: ["images", 1] },
   audioMs: { column: "audio_ms", kind: "unit", isOutput: true, quotaWeight: 0.032, metric: ["audio_seconds", 1000] },
   character: { column: "characters", kind: "unit", isOutput: true, quotaWeight: 0.25, metric: ["characters", 1] },
-  /** Of rerank: a query with up to 100 documents of up to 500 tokens. */
+  /** A rerank query with up to 100 documents of up to 500 tokens. */
   searchUnit: { column: "search_units", kind: "unit", quotaWeight: 1000, metric: ["search_units", 1] },
-  /** Of models that are charged by the call. */
+  /** A search of the web that the provider ran for a model. */
+  webSearch: { column: "web_searches", kind: "unit", quotaWeight: 1000, metric: ["web_searches", 1] },
+  /** A call of a model that is charged by the call. */
   call: { column: "call_units", kind: "unit", quotaWeight: 0, metric: ["calls", 1] },
 } as const satisfies Readonly<Record<string, Meter>>;
 
@@ -188,7 +190,9 @@ export function toMeters(usage: ChatUsage | null | undefined): Meters | undefine
   if (completion !== undefined) meters.outputToken = output;
   if (audio > 0) meters.audioOutputToken = audio;
   if (images > 0) meters.imageOutputToken = images;
-  return meters;
+  const { web_search_requests: searches } = usage;
+  if (searches === undefined || searches === null) return meters;
+  return isReportable(searches) ? { ...meters, webSearch: searches } : undefined;
 }
 
 /** Whether a provider's figure can be believed and charged. */

@@ -185,7 +185,7 @@ export const VirtualModelRow = Type.Object(
 );
 export type VirtualModelRow = Static<typeof VirtualModelRow>;
 
-/** By what terms the models of a provider are sold that have no row of their own. */
+/** Prices and limits of a provider's models that have no row of their own. */
 export const Unlisted = Type.Object(
   {
     premium: Type.Boolean(),

@@ -1,6 +1,6 @@
 import { KindGuard, type TSchema } from "@sinclair/typebox";
 import type { UpstreamFault } from "./error.ts";
-import type { ServerEvent } from "./plugin.ts";
+import type { Call as PluginCall, ServerEvent } from "./plugin.ts";
 
 /** The JSON of a whole answer, or of one event, of a wire format. */
 export type WirePart = Record<string, unknown>;
@@ -68,6 +68,14 @@ export interface PassthroughFormat {
   servedTierOf(head: WirePart): unknown;
   /** Whether the provider itself shortens a prompt that is too long. */
   shortensPrompt(body: WirePart): boolean;
+  /** How many searches of the web a body lets its provider run: 0 without a tool for that, `undefined` without a limit. */
+  searchLimitOf(body: WirePart): number | undefined;
+  /** Whether the only tools of a body are such searches. */
+  hasOnlySearches(body: WirePart): boolean;
+  /** A copy of a body with such a tool that allows so many searches; for 0 without the tool. */
+  withSearchLimit(body: WirePart, searches: number, warn: PluginCall<unknown>["warn"]): WirePart;
+  /** How many searches an answer has run, or an event begins. */
+  countSearches(part: WirePart): number;
   /** Whether an event says only that the provider has taken the request: no route is committed by it. */
   isPrelude(type: unknown): boolean;
   /** Whether the answer is complete with this event. */

@@ -163,9 +163,9 @@ export interface RateTable {
 /** A price made ready for arithmetic by `compilePrice`. `version` names the exact rates, and a charge records it. */
 export interface CompiledPrice {
   readonly version: string;
-  /** By falling threshold; the last has threshold 0. */
+  /** Rate tables by falling threshold; the last has threshold 0. */
   readonly tables: readonly RateTable[];
-  /** By what clients write in `service_tier`; absent where no tier has a price of its own. */
+  /** Prices by the client's `service_tier`; absent where no tier has a price of its own. */
   readonly serviceTiers?: Readonly<Record<string, CompiledPrice>>;
 }
 

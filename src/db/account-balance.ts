@@ -12,7 +12,7 @@ export interface AccountBalance {
   usedTokens: number;
   /** Held by open calls; absent in the embedded store, whose process knows it by itself. */
   held?: HeldAmounts;
-  /** Of the key that was asked for. */
+  /** Budget of the requested key. */
   budget?: BudgetBalance | undefined;
 }
 

@@ -48,7 +48,7 @@ interface IdempotencyKeysOptions {
   readonly now: () => number;
   /** The id of this process in a shared store; absent in an embedded one, from which one process serves. */
   readonly sharedNodeId?: string;
-  /** Of the stored answers of an account; default 64 MB. */
+  /** Size limit of the stored answers of an account; default 64 MB. */
   readonly bytesMax?: number;
 }
 
@@ -118,7 +118,7 @@ export function createIdempotencyKeys(options: IdempotencyKeysOptions): Idempote
   };
 }
 
-/** Of several equal requests at once one inserts the row, or replaces an expired one. */
+/** Inserts the row, or replaces an expired one; among equal requests at once only one succeeds. */
 async function insert(
   db: Kysely<Database>,
   { id, accountId, callId, bodyHash }: KeyedRequest,

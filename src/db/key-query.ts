@@ -7,7 +7,7 @@ export interface KeyRecord {
   id: string;
   account_id: string;
   secret_hash: string;
-  /** Of the secret before the last rotation, and until when it is good. */
+  /** Hash of the secret before the last rotation; the next column says until when it is valid. */
   previous_secret_hash: string | null;
   previous_until: number | null;
   allowed_networks: string | null;

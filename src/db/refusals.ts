@@ -3,7 +3,7 @@ import type { Store } from "./store.ts";
 
 /** Refused requests of one account that are kept, the newest ones. */
 export const refusalsOfAccountMax = 10_000;
-/** Of all accounts. */
+/** Limit of the refused requests that are kept, over all accounts. */
 const refusalsMax = 1_000_000;
 /** Deletes are cut so that no one of them holds a lock for long. */
 const rowsAtOnceMax = 500;

@@ -118,7 +118,7 @@ interface KeysTable {
   /** The subject whose tokens (JWT) this key stands for, and their issuer; null: it has a secret of its own. */
   token_issuer: Generated<string | null>;
   token_subject: Generated<string | null>;
-  /** By which a key of another gateway is found, which has no id of ours: see `foreign-key.ts`; null: it is not one. */
+  /** Hash that finds a key of another gateway, which has no id of ours: see `foreign-key.ts`; null for our own keys. */
   foreign_hash: Generated<string | null>;
 }
 
@@ -492,7 +492,7 @@ export interface RefusalsTable {
 /** Answers of POST /responses and the items of their output, one row each. */
 export interface StoredResponsesTable {
   account_id: string;
-  /** Of the response or the item. */
+  /** Id of the response or the item. */
   id: string;
   /** The response that it belongs to; its own id for a response. */
   response_id: string;
@@ -600,7 +600,7 @@ export interface UsageKey {
   model: string;
   plugin: string;
   status: number;
-  /** Of the session or the tag. */
+  /** Name of the session or the tag. */
   name: string;
 }
 
@@ -642,7 +642,7 @@ interface AlertChannelsTable {
   created_at: number;
   /** When a message was last accepted; null: never. */
   sent_at: number | null;
-  /** Of the last attempt; null: it succeeded. */
+  /** Error of the last attempt; null when it succeeded. */
   error: string | null;
   error_at: number | null;
 }

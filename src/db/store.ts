@@ -139,7 +139,7 @@ export interface StoreOptions {
    * default 250, as long as a call may wait. A process that serves no calls can wait longer.
    */
   lockWaitMs?: number;
-  /** Of the embedded store; default `full`. */
+  /** Sync mode of the embedded store; default `full`. */
   synchronous?: Synchronous | undefined;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;

@@ -154,9 +154,9 @@ const expiring: readonly [hours: 1 | 24, kind: UsageKind, before: keyof UsageExp
 
 /** The first hours that stay, counted from 1970. */
 export interface UsageExpiry {
-  /** Of what pages show by the hour: each key of an account and each name has a row. */
+  /** First hour of the sums that pages show by the hour: each key of an account and each name has a row. */
   readonly hourly: number;
-  /** Of what is kept for as long as calls are. */
+  /** First hour of the sums that are kept as long as calls are. */
   readonly retained: number;
 }
 

@@ -69,7 +69,7 @@ async function holdFor<C extends Capability>(
     minNanodollars: least.nanodollars,
     holdTokens: wanted.tokens,
     minTokens: least.tokens,
-    limitTokens: sumTokens(first) ?? handler.promptTokens?.(run) ?? 0,
+    limitTokens: limitTokensOf(run, first) ?? handler.promptTokens?.(run) ?? 0,
     priceVersion: compiledPrice?.version,
     session,
     openedAt,
@@ -86,11 +86,17 @@ async function holdFor<C extends Capability>(
     ledger,
     hold,
     amountOf: (outputTokens) => toHold(run, growth.boundOf(outputTokens)),
-    limitTokensOf: (outputTokens) => sumTokens(growth.boundOf(outputTokens)) ?? 0,
+    limitTokensOf: (outputTokens) => limitTokensOf(run, growth.boundOf(outputTokens)) ?? 0,
     stepTokens: growth.stepTokens,
     outputTokensMax: growth.outputTokensMax(),
     hidden: toHidden(kernel, run, growth),
   });
+}
+
+/** What counts against the minute until it is known: a prompt that may be read again after a search counts as it was sent. */
+function limitTokensOf({ sentTokensMax }: ModelRun, meters: Meters): number | undefined {
+  const { inputToken = 0 } = meters;
+  return sumTokens(inputToken > sentTokensMax ? { ...meters, inputToken: sentTokensMax } : meters);
 }
 
 function toHidden(

@@ -17,19 +17,21 @@ import {
   type EmbeddingList,
   type EmbeddingsBody,
   type ErrorCode,
-  type GatewayError,
+  GatewayError,
   type GeneratedImages,
   getOwn,
   type Hold,
   type ImageEditsBody,
   type ImagesRequest,
   type Meters,
+  type Model,
   type ModerationRequest,
   type Moderations,
   type PartialImage,
   type PassedAnswer,
   type PassthroughFormat,
   type PassthroughRequest,
+  type Call as PluginCall,
   type ProviderPlugin,
   type Ranking,
   type RerankRequest,
@@ -277,8 +279,8 @@ export class Call<C extends Capability = Capability> {
   }
 
   /** Keeps a warning for the log, within bounds. */
-  warn(sentence: string): void {
-    if (this.warnings.length < warningsMax) this.warnings.push(sentence.slice(0, warningCharactersMax));
+  warn(message: string): void {
+    if (this.warnings.length < warningsMax) this.warnings.push(message.slice(0, warningCharactersMax));
   }
 }
 
@@ -321,6 +323,8 @@ export class ModelRun<C extends Capability = Capability> {
   keepsHour = false;
   /** Only its provider's report tells what the prompt costs. */
   isOpenEnded = false;
+  /** The most tokens of the prompt as it was sent; a provider that searches the web reads it again with what was found. */
+  sentTokensMax = Number.POSITIVE_INFINITY;
   /** Present once it was admitted. */
   hold: Hold | undefined = undefined;
   /** Present for a stream whose hold follows its output. */
@@ -441,7 +445,7 @@ export class Attempt implements Sender {
   readonly route: Route;
   /** Absent for a plugin without keys. */
   readonly key: PoolKey | undefined;
-  /** By {@link Kernel.now}. */
+  /** Start time by {@link Kernel.now}. */
   readonly startedMs: number;
   /** Set once it failed. */
   endedMs: number | undefined = undefined;
@@ -520,8 +524,8 @@ export class Attempt implements Sender {
   }
 
   /** Keeps a plugin's warning for the log and the names of ignored fields for the caller, within bounds. */
-  warn(sentence: string, ignored: string | readonly string[] = []): void {
-    this.run.call.warn(sentence);
+  warn(message: string, ignored: string | readonly string[] = []): void {
+    this.run.call.warn(message);
     for (const field of [ignored].flat())
       if (this.ignored.size < warningsMax && this.#isShowable(field)) this.ignored.add(field);
   }
@@ -557,9 +561,9 @@ function findAsked({ modelEntry, passthrough, request }: ModelRun, isAnswered: b
 export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined {
   const { compiledPrice } = run.modelEntry;
   const cost = compiledPrice && costMaxNanodollars(compiledPrice, meters, run.keepsHour);
-  const asked = findAsked(run, false);
-  if (cost === undefined || asked === undefined) return cost;
-  const other = costMaxNanodollars(asked.price, meters, run.keepsHour);
+  const requested = findAsked(run, false);
+  if (cost === undefined || requested === undefined) return cost;
+  const other = costMaxNanodollars(requested.price, meters, run.keepsHour);
   return other === undefined ? undefined : Math.max(cost, other);
 }
 
@@ -569,16 +573,21 @@ export function costMaxOfRun(run: ModelRun, meters: Meters): number | undefined 
  */
 export function priceOfRun(run: ModelRun, meters: Meters): CompiledPrice | undefined {
   const { compiledPrice } = run.modelEntry;
-  const asked = findAsked(run, true);
-  if (compiledPrice === undefined || asked === undefined || run.ignored.has("service_tier")) return compiledPrice;
+  const requested = findAsked(run, true);
+  if (compiledPrice === undefined || requested === undefined || run.ignored.has("service_tier")) return compiledPrice;
   const { servedTier } = run;
   if (servedTier !== undefined) {
-    const isServed = servedTier === asked.tier || getOwn(namesOf, asked.tier)?.includes(servedTier);
-    return isServed ? asked.price : compiledPrice;
+    const isServed = servedTier === requested.tier || getOwn(namesOf, requested.tier)?.includes(servedTier);
+    return isServed ? requested.price : compiledPrice;
   }
-  const [own, other] = [compiledPrice, asked.price].map((price) => costNanodollars(price, meters) ?? 0);
-  return (other as number) > (own as number) ? asked.price : compiledPrice;
+  const [own, other] = [compiledPrice, requested.price].map((price) => costNanodollars(price, meters) ?? 0);
+  return (other as number) > (own as number) ? requested.price : compiledPrice;
 }
+
+/** The most searches of a request that sets no limit, as Claude Code asks for. */
+const searchesDefault = 8;
+/** More than a provider runs for one answer. */
+const searchesLimit = 1000;
 
 /**
  * The passed-through side of a chat call: the request as the client wrote it, and the answer as the provider gave it. The
@@ -601,6 +610,10 @@ export class Passthrough implements PassedAnswer {
   sequence = 0;
   /** A route of the client's own format answers. */
   isServing = false;
+  /** The most searches of the web that its provider may run for the model that is tried. */
+  searchesMax = 0;
+  /** The searches that were seen to begin. */
+  searches = 0;
 
   constructor({ format, body, isCompaction = false }: PassthroughRequest, headers: Readonly<Record<string, string>>) {
     this.format = format;
@@ -623,6 +636,20 @@ export class Passthrough implements PassedAnswer {
     return this.#handler !== "compactResponse";
   }
 
+  /**
+   * The searches of the web that the client lets a provider run: 0 where no route of its format has a price for them, because
+   * the tool is left out there.
+   */
+  searchLimitOf({ model, routes }: ModelEntry): number {
+    if (model.price?.webSearch === undefined || !routes.some(({ plugin }) => this.isServedBy(plugin))) return 0;
+    return Math.min(this.format.searchLimitOf(this.body) ?? searchesDefault, searchesLimit);
+  }
+
+  /** Whether the request is of no use without searches: they are its only tools. */
+  get needsSearch(): boolean {
+    return this.format.hasOnlySearches(this.body);
+  }
+
   /** Returns a placeholder request to estimate tokens by, where the uniform format cannot express the real one. */
   toPlaceholderRequest(): ChatRequest {
     const { model, stream, [this.format.outputLimit]: limit } = this.body;
@@ -637,20 +664,41 @@ export class Passthrough implements PassedAnswer {
     };
   }
 
-  /** The routes that can serve the call. @throws {GatewayError} When there is none. */
+  /**
+   * The routes that can serve the call. A request that asks for nothing but a search of the web would otherwise be answered
+   * from memory, as if that were what was found.
+   *
+   * @throws {GatewayError} When there is none.
+   */
   chooseRoutes(modelEntry: ModelEntry): ModelEntry {
-    if (this.untranslatable === undefined) return modelEntry;
+    const { untranslatable, needsSearch } = this;
+    if (needsSearch && this.searchLimitOf(modelEntry) === 0) {
+      const sentence =
+        "This model has no search of the web here, and the request has no other tool: choose another model";
+      throw new GatewayError("invalid_request", sentence, { param: "tools" });
+    }
+    if (untranslatable === undefined && !needsSearch) return modelEntry;
     const routes = modelEntry.routes.filter(({ plugin }) => this.isServedBy(plugin));
-    if (routes.length === 0) throw this.untranslatable;
+    if (routes.length === 0 && untranslatable !== undefined) throw untranslatable;
     return { ...modelEntry, routes };
   }
 
-  /** The body, with the output bounded by what the hold covers. */
-  toBody({ max_completion_tokens, max_tokens }: ChatRequest): Record<string, unknown> {
+  /** The body, with the output and the searches bounded by what the hold covers. */
+  toBody(
+    { max_completion_tokens, max_tokens }: ChatRequest,
+    model: Model,
+    warn: PluginCall<unknown>["warn"],
+  ): WirePart {
+    const { searchesMax, format } = this;
+    const requestedSearches = format.searchLimitOf(this.body);
+    // Without a price the handler leaves the tool out.
+    const isUnpriced = model.price?.webSearch === undefined;
+    const isSame = requestedSearches === 0 || requestedSearches === searchesMax || isUnpriced;
+    const body = isSame ? this.body : format.withSearchLimit(this.body, searchesMax, warn);
     const limit = max_completion_tokens || max_tokens;
-    const field = this.format.outputLimit;
-    const asked = this.body[field];
-    if (!limit || (typeof asked === "number" && asked <= limit)) return this.body;
-    return { ...this.body, [field]: limit };
+    const field = format.outputLimit;
+    const requested = body[field];
+    if (!limit || (typeof requested === "number" && requested <= limit)) return body;
+    return { ...body, [field]: limit };
   }
 }

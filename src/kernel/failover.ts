@@ -54,7 +54,7 @@ export async function withFailover<Request, Answer>(
   const owner = ownerOf(call.request);
   const random =
     owner === undefined ? (kernel.random ?? Math.random) : (route: Route) => affinity(owner, route.plugin.name);
-  // Of a further endpoint only some plugins of the model may know.
+  // Only some plugins of the model may support a further endpoint.
   const { capability } = call.request;
   const isFurther = capabilityForms[capability].also !== undefined;
   const able = run.modelEntry.routes.filter((route) => !isFurther || canServe(route, capability));
@@ -82,7 +82,7 @@ export async function withFailover<Request, Answer>(
           model: route.model,
           signal: attempt.signal,
           upstream,
-          warn: (sentence, ignored) => attempt.warn(sentence, ignored),
+          warn: (message, ignored) => attempt.warn(message, ignored),
         });
         attempt.isAnswered = true;
         call.setDeadline(network.timeouts, startedMs + network.bounds.callMsMax);
@@ -136,10 +136,10 @@ export async function withFailover<Request, Answer>(
  */
 function toOwnFailure(kernel: Kernel, { run, route, error }: Attempt): GatewayError {
   kernel.log.error("plugin_failed", { call: run.call.id, plugin: route.plugin.name, error });
-  const sentence =
+  const message =
     "The gateway could not make the provider's request of this one, and sent nothing; the operator finds the reason in the " +
     "log under its x-request-id";
-  return new GatewayError("internal_error", sentence, { cause: error });
+  return new GatewayError("internal_error", message, { cause: error });
 }
 
 /** The error as a fault. A plugin that throws anything else behind its provider's answer has failed itself. */
@@ -328,12 +328,12 @@ function toGatewayError(error: unknown, run: ModelRun): GatewayError {
     return new GatewayError("invalid_request", "The client disconnected", { cause: error });
   }
   if (cancelReason === "draining") {
-    const sentence = "The gateway is shutting down and ended this call; send it again";
-    return new GatewayError("unavailable", sentence, { retryAfterMs: 1000, cause: error });
+    const message = "The gateway is shutting down and ended this call; send it again";
+    return new GatewayError("unavailable", message, { retryAfterMs: 1000, cause: error });
   }
   if (cancelReason === "timeout") {
-    const sentence = "The provider did not answer in the time allowed; send the request again";
-    return new GatewayError("upstream_timeout", sentence, { cause: error });
+    const message = "The provider did not answer in the time allowed; send the request again";
+    return new GatewayError("upstream_timeout", message, { cause: error });
   }
   if (error instanceof GatewayError) return error;
   if (error instanceof UpstreamFault) return fromFault(error, run);
@@ -364,13 +364,13 @@ function fromFault(fault: UpstreamFault, run: ModelRun): GatewayError {
     case "request_too_large":
       return new GatewayError("request_too_large", fault.message, details);
     case "model_not_found": {
-      const sentence = `The provider no longer serves this model: ${fault.message}`;
-      return new GatewayError("model_not_found", sentence, { ...details, param: "model" });
+      const message = `The provider no longer serves this model: ${fault.message}`;
+      return new GatewayError("model_not_found", message, { ...details, param: "model" });
     }
     case "rate_limited": {
-      const sentence = "The provider's rate limit is reached and no other route is free; retry later";
+      const message = "The provider's rate limit is reached and no other route is free; retry later";
       const retryAfterMs = fault.retryAfterMs === undefined ? 1000 : fault.retryAfterMs;
-      return new GatewayError("rate_limit_exceeded", sentence, { ...details, retryAfterMs });
+      return new GatewayError("rate_limit_exceeded", message, { ...details, retryAfterMs });
     }
     case "auth":
     case "insufficient_quota":

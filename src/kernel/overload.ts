@@ -207,6 +207,6 @@ export class LoadShedder {
   }
 }
 
-function refusal(sentence: string): GatewayError {
-  return new GatewayError("unavailable", sentence, { retryAfterMs });
+function refusal(message: string): GatewayError {
+  return new GatewayError("unavailable", message, { retryAfterMs });
 }

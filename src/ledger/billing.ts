@@ -215,7 +215,7 @@ class StoreBilling implements Billing {
     if (ids.length > 0) throw new Error(`Cannot write the charges of ${ids.length} calls: ${ids.join(", ")}`);
   }
 
-  /** Of a call that the limits have counted in, and count out again where it is refused here. */
+  /** Takes the hold of a call that the limits have counted; they take it back where it is refused here. */
   async #hold(admission: AdmissionRequest, quota: CountedCall["quota"], now: number): Promise<OpenedCall> {
     try {
       const opened = await this.#holds.open(admission, quota, now);

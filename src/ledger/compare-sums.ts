@@ -17,7 +17,7 @@ export interface ComparisonLabels {
 
 /** Bounds what a ruined database can print. */
 const differencesMax = 1000;
-/** Of how many subjects the calls are looked up, and how many of each are named. */
+/** Limit of the subjects whose calls are looked up, and of the calls that are named for each. */
 const subjectsMax = 20;
 const callsMax = 10;
 

@@ -28,7 +28,7 @@ export interface CallHolds {
   written(end: CallEnded, wasRetried: boolean): void;
   wallet(accountId: string, now: number): Promise<WalletState>;
   quota(caller: Pick<Caller, "accountId" | "freeTokensPerDay">, now: number): Promise<QuotaState>;
-  /** Of the key and the account of a caller; absent for what has none. */
+  /** Budgets of a caller's key and account; absent where there is none. */
   budgets(caller: Caller, now: number): Promise<Pick<LimitsUsage, "budget" | "accountBudget">>;
 }
 
@@ -116,9 +116,9 @@ export class EmbeddedHolds implements CallHolds {
     return this.#getAccount(accountId, now, { key, account: premium ? accountBudget?.period : undefined });
   }
 
-  #getAccount(accountId: string, now: number, asked?: BudgetsAsked): AccountState {
+  #getAccount(accountId: string, now: number, requested?: BudgetsAsked): AccountState {
     try {
-      return this.#accounts.get(accountId, now, this.#queue.writing, asked);
+      return this.#accounts.get(accountId, now, this.#queue.writing, requested);
     } catch (error) {
       throw accountNotRead(error);
     }

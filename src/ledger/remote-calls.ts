@@ -15,7 +15,7 @@ export interface OpenCall {
 
 /** The calls that other processes run now. */
 export interface RemoteCalls {
-  /** Of all. */
+  /** Number of all calls. */
   readonly count: number;
   /** The longest running first, at most {@link remoteCallsMax}. */
   readonly calls: readonly OpenCall[];

@@ -33,7 +33,7 @@ function byUse(a: ValueError, b: ValueError): number {
   return (second as number) - (first as number) || b.path.length - a.path.length;
 }
 
-/** Of a value that may have one of several shapes: what is wrong within the one that it resembles. */
+/** Finds the error within the shape that a value resembles, where it may have one of several. */
 function findInner(error: ValueError): ValueError {
   const inner = error.errors.flatMap((errors) => [...errors]).filter(({ path }) => path.length > error.path.length);
   const [first] = inner.sort(byUse);

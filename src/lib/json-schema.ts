@@ -24,8 +24,8 @@ export class SchemaBudget {
     this.#steps += steps;
     if (this.#steps <= budgetStepsMax) return;
     const counts = `keywords, names, values and ${charactersPerStep} characters of text counting as one each`;
-    const sentence = `The JSON schemas of this request unfold to more than ${budgetStepsMax} members, ${counts}: send smaller ones, with fewer references`;
-    throw badRequest(sentence, param);
+    const message = `The JSON schemas of this request unfold to more than ${budgetStepsMax} members, ${counts}: send smaller ones, with fewer references`;
+    throw badRequest(message, param);
   }
 
   /** The steps that it takes to copy or compare a value: one for each of a list, and those of its text. */
@@ -61,14 +61,14 @@ export type Pieces = readonly Piece[];
 export interface FlatSchema {
   /** Lower case, each once; `undefined` when nothing is said. */
   types: string[] | undefined;
-  /** Of `enum` or `const`. */
+  /** Values of `enum` or `const`. */
   values: unknown[] | undefined;
   properties: Map<string, Piece[]> | undefined;
   required: Set<string>;
   items: Piece[] | undefined;
   /** Schemas of a tuple's places. */
   places: Pieces[] | undefined;
-  /** Of `anyOf` or `oneOf`. */
+  /** Alternatives of `anyOf` or `oneOf`. */
   choices: Pieces[] | undefined;
   /** All other keywords. */
   rest: Map<string, unknown>;
@@ -100,7 +100,7 @@ function pointBelow({ text, depth }: Pointer, ...parts: readonly (string | numbe
 }
 
 const stepsMax = 128;
-/** Of what could not be kept so many places are told. */
+/** Limit of the places that are named as dropped. */
 const droppedMax = 100;
 
 /** Keywords that only make or name schemas: taken out without a report, because nothing is lost with them. */
@@ -258,7 +258,7 @@ class SchemaFlattener {
     return common.length > 0;
   }
 
-  /** Of two bounds the narrower stands, of two annotations the outer one. */
+  /** Keeps the narrower of two bounds, and the outer one of two annotations. */
   #takeOther(rest: Map<string, unknown>, keyword: string, value: unknown): boolean {
     const known = rest.get(keyword);
     const bound = /^(?:exclusiveM|m)(in|ax)(?:imum$|[A-Z])/.exec(keyword)?.[1];

@@ -98,7 +98,7 @@ export class SseParser {
   }
 
   #tooLong(): UpstreamFault {
-    const sentence = `The provider's stream has an event of more than ${this.#eventCharactersMax} characters`;
-    return new UpstreamFault("bad_response", sentence, { isOfRequest: true });
+    const message = `The provider's stream has an event of more than ${this.#eventCharactersMax} characters`;
+    return new UpstreamFault("bad_response", message, { isOfRequest: true });
   }
 }

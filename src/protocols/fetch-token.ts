@@ -58,10 +58,10 @@ const lifeSecondsDefault = 60;
  */
 export function fetchToken(request: Asking, credential: ProviderCredential, ask: Ask): Promise<string> {
   return fetchFresh(credential, ask, async () => {
-    const asked = await ask(credential.fields);
-    if (!("machine" in asked)) return readToken(await request.postForm(asked.url, asked.form));
+    const requested = await ask(credential.fields);
+    if (!("machine" in requested)) return readToken(await request.postForm(requested.url, requested.form));
     if (request.askMachine === undefined) throw new TypeError("There is no machine to ask");
-    return readToken(await request.askMachine(asked.machine));
+    return readToken(await request.askMachine(requested.machine));
   });
 }
 

@@ -225,11 +225,13 @@ const choiceTypes: ReadonlySet<unknown> = new Set(["allowed_tools", "auto", "any
  * of one of them.
  *
  * @param isFree Whether the client runs a tool, or it costs nothing beside the tokens that are counted.
+ * @param reason Why they are left out, for the warning.
  */
 export function dropPaidTools(
   body: Record<string, unknown>,
   isFree: (tool: Record<string, unknown>) => boolean,
   warn: (sentence: string, ignored: string) => void,
+  reason = "the price of this model does not cover them",
 ): void {
   const dropped: Record<string, unknown>[] = [];
   const keep = (given: unknown): boolean => {
@@ -264,7 +266,34 @@ export function dropPaidTools(
   }
   const types = dropped.map(({ type }) => (typeof type === "string" ? type : JSON.stringify(type)).slice(0, 64));
   const names = [...new Set(types)].join(", ");
-  warn(`Left out the tools ${names}: the price of this model does not cover them`, "tools");
+  warn(`Left out the tools ${names}: ${reason}`, "tools");
+}
+
+/** A copy of a body without some of its tools, because the caller cannot pay for the least that they can cost. */
+export function withoutTools(
+  body: Record<string, unknown>,
+  isLeftOut: (tool: Record<string, unknown>) => boolean,
+  warn: (sentence: string, ignored: string) => void,
+): Record<string, unknown> {
+  const copy = { ...body };
+  dropPaidTools(copy, (tool) => !isLeftOut(tool), warn, "what is left in the wallet does not cover them");
+  return copy;
+}
+
+/** The tools of a body that is passed through, also those in a namespace and those that an item of `input` brings. */
+export function listTools({ tools, input }: Record<string, unknown>): Record<string, unknown>[] {
+  const given = (Array.isArray(tools) ? tools : []).filter(isRecord);
+  const own = given.flatMap((tool) => (Array.isArray(tool.tools) ? listTools({ tools: tool.tools }) : [tool]));
+  const items = (Array.isArray(input) ? input : []).filter(isRecord);
+  return [...own, ...items.flatMap((item) => (Array.isArray(item.tools) ? listTools({ tools: item.tools }) : []))];
+}
+
+/** Whether there are tools, all of one kind. */
+export function hasOnly(
+  tools: readonly Record<string, unknown>[],
+  isOfKind: (tool: Record<string, unknown>) => boolean,
+): boolean {
+  return tools.length > 0 && tools.every(isOfKind);
 }
 
 const isEmpty = (tools: unknown): boolean => !Array.isArray(tools) || tools.length === 0;

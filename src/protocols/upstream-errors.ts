@@ -74,8 +74,8 @@ function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number 
   const { param, code } = facts;
   // What is not found may also be a file that the request names, unless the provider says that it is the model.
   const isOfRequest = kind === "model_not_found" && !facts.words.some((word) => /model/i.test(word));
-  const sentence = toSentence(kind, facts, status);
-  return new UpstreamFault(kind, sentence, { status, param, code, retryAfterMs: retryMs, isOfRequest });
+  const message = toSentence(kind, facts, status);
+  return new UpstreamFault(kind, message, { status, param, code, retryAfterMs: retryMs, isOfRequest });
 }
 
 function toKind({ words, message }: ErrorFacts, status: number | undefined): FaultKind {
@@ -159,9 +159,9 @@ const secrets = new RegExp(
   "g",
 );
 
-function redact(sentence: string): string {
+function redact(message: string): string {
   // A long sentence is cut before it is looked through, behind where it is cut again: no key is cut in two.
-  const clean = sentence.slice(0, 2 * sentenceCharactersMax).replace(secrets, "[hidden]");
+  const clean = message.slice(0, 2 * sentenceCharactersMax).replace(secrets, "[hidden]");
   return clean.length <= sentenceCharactersMax ? clean : `${clean.slice(0, sentenceCharactersMax)}…`;
 }
 
@@ -257,8 +257,8 @@ const limitFigure = /\blimit:? (\d[\d,]{0,15})/i;
 const requestedFigure = /\brequested:? ~?(\d[\d,]{0,15})/i;
 
 /** The tokens of a request by the sentence of a rate limit. */
-function tokensRequested(sentence: string): number | undefined {
-  return toFigure(requestedFigure.exec(sentence));
+function tokensRequested(message: string): number | undefined {
+  return toFigure(requestedFigure.exec(message));
 }
 
 function toFigure(match: RegExpExecArray | null): number | undefined {
@@ -266,16 +266,16 @@ function toFigure(match: RegExpExecArray | null): number | undefined {
 }
 
 /** Whether a rate limit refuses what it could never take: waiting does not help. */
-function isBeyondLimit(sentence: string): boolean {
-  if (/\brequest too large\b/i.test(sentence)) return true;
-  const [limit, requested] = [toFigure(limitFigure.exec(sentence)), tokensRequested(sentence)];
+function isBeyondLimit(message: string): boolean {
+  if (/\brequest too large\b/i.test(message)) return true;
+  const [limit, requested] = [toFigure(limitFigure.exec(message)), tokensRequested(message)];
   return limit !== undefined && requested !== undefined && requested > limit;
 }
 
 /** What the sentence says that its code does not: Anthropic and others send only a sentence for these. */
-function refineKind(kind: FaultKind, sentence: string): FaultKind {
-  if (kind === "rate_limited") return isBeyondLimit(sentence) ? "request_too_large" : kind;
+function refineKind(kind: FaultKind, message: string): FaultKind {
+  if (kind === "rate_limited") return isBeyondLimit(message) ? "request_too_large" : kind;
   if (kind !== "bad_request") return kind;
-  if (outOfMoney.test(sentence)) return "insufficient_quota";
-  return tooLong.test(sentence) ? "context_length" : kind;
+  if (outOfMoney.test(message)) return "insufficient_quota";
+  return tooLong.test(message) ? "context_length" : kind;
 }

@@ -178,8 +178,8 @@ function expectKnown({ snapshot }: ActionsDeps, name: string): ProviderPlugin {
 
 function expectFreeName({ settings, snapshot }: ActionsDeps, name: string): void {
   if (name === "sandbox" || snapshot()?.states.some((state) => state.name === name)) {
-    const sentence = `There is a provider called ${name} already; set its key, or choose another name`;
-    throw new GatewayError("conflict", sentence, { param: "name" });
+    const message = `There is a provider called ${name} already; set its key, or choose another name`;
+    throw new GatewayError("conflict", message, { param: "name" });
   }
   if (settings.rows.size < providersMax) return;
   throw new GatewayError("conflict", `There are ${providersMax} providers already; put others as files into plugins/`);
@@ -221,8 +221,8 @@ export function checkCredential(
   return formatCredential(form, fields);
 }
 
-function invalid(param: string, sentence: string): GatewayError {
-  return new GatewayError("invalid_request", sentence, { param });
+function invalid(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param });
 }
 
 /** What tells one key from another; empty where that would be too much of it, and for a document. */
@@ -235,9 +235,9 @@ function getLast4(key: string): string {
 function checkKey(secret: unknown): string {
   const key = typeof secret === "string" ? secret.trim() : "";
   if (!/^[\x21-\x2b\x2d-\x7e]{1,4096}$/.test(key)) {
-    const sentence =
+    const message =
       "The key is empty or has a space, comma or other character that no key has; paste one key at a time";
-    throw invalid("key", sentence);
+    throw invalid("key", message);
   }
   return key;
 }

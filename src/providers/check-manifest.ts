@@ -68,8 +68,8 @@ export function checkAddresses(all: readonly URL[], isOwner: boolean): void {
     );
   }
   if (isOwner || !names.some(isLocalHost)) return;
-  const sentence = "Only owners add providers on this machine or in private networks; ask one of them";
-  throw new GatewayError("forbidden", sentence, { param: "base_url" });
+  const message = "Only owners add providers on this machine or in private networks; ask one of them";
+  throw new GatewayError("forbidden", message, { param: "base_url" });
 }
 
 /** Whether a host is an address that tells machines of a cloud who they are, however it is written. */
@@ -106,6 +106,6 @@ function readPlugin(name: string, manifest: unknown): ProviderPlugin {
   throw invalid("name", `The manifest names another provider; leave out its name or write ${name}`);
 }
 
-function invalid(param: string, sentence: string): GatewayError {
-  return new GatewayError("invalid_request", sentence, { param });
+function invalid(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param });
 }

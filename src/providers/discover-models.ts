@@ -50,8 +50,8 @@ export async function discoverModels(
     if (list === undefined) throw new Error("it answered no list of models");
     return list.slice(0, modelsMax);
   } catch (cause) {
-    const sentence = `Cannot list the unlisted models of ${plugin.name}: GET /models failed (${getReason(cause)})`;
-    throw new Error(`${sentence}; those found before stay, and it is asked again within the hour`, { cause });
+    const message = `Cannot list the unlisted models of ${plugin.name}: GET /models failed (${getReason(cause)})`;
+    throw new Error(`${message}; those found before stay, and it is asked again within the hour`, { cause });
   }
 }
 

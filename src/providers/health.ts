@@ -96,7 +96,7 @@ interface RecentAttempts extends AttemptCount {
 
 type OutcomeName = keyof LastOutcomes;
 type Outcomes = Partial<Record<OutcomeName, At<object>>>;
-/** By slot. */
+/** Attempts and errors by time slot. */
 type Counts = Map<number, { attempts: number; errors: number }>;
 
 /** The `key` of what concerns a provider as a whole. */
@@ -109,7 +109,7 @@ export class HealthLog {
   /** What the database has, by provider; then what was not written yet. */
   #counts = new Map<string, Counts>();
   #pendingCounts = new Map<string, Counts>();
-  /** By provider and key. */
+  /** Outcomes by provider and key. */
   #outcomes = new Map<string, Outcomes>();
   #pendingOutcomes = new Map<string, Outcomes>();
   /** Successes in a row at this gateway, by provider. */
@@ -394,7 +394,7 @@ function latest({ success, error, test }: LastOutcomes, now: number) {
     ...[error, failed].map((one) => one && { at: one.at, error: one as { at: number; kind: string; status?: number } }),
   ];
   const known = all.filter((one) => one !== undefined).filter(({ at }) => now - at <= dayMs);
-  // Of the same moment, the error counts.
+  // An error counts before a success of the same moment.
   return (
     known.sort((one, other) => other.at - one.at || (one.error === undefined ? 1 : -1))[0] ?? {
       at: undefined,

@@ -57,7 +57,7 @@ function findInvalid(text: string): number | undefined {
   }
 }
 
-/** By pieces: one pattern for the whole string fails on a long text. */
+/** Skips a string piece by piece: one pattern for the whole string fails on a long text. */
 function skipString(text: string, start: number): number | undefined {
   let at: number | undefined = start + 1;
   while (at !== undefined) {

@@ -61,9 +61,9 @@ export const loadCode: LoadCode = async (source) => {
 
 /** Allows imports of the plugin's own folder and of the modules above; collects a sentence for each other one. */
 function guardImports(source: PluginSource, refusals: string[]): Bun.BunPlugin {
-  const badRequest = (sentence: string) => {
-    refusals.push(sentence);
-    return new Error(sentence);
+  const badRequest = (message: string) => {
+    refusals.push(message);
+    return new Error(message);
   };
   const isOwn = (path: string) => {
     const real = realpathSync(path);

@@ -49,7 +49,7 @@ export class Overrides {
   fingerprint(): string {
     const { entries = [], problems } = listFolder(this.#folder);
     const parts = entries.map(({ label, fingerprint }) => `${label} ${fingerprint}`);
-    return [...parts, ...problems.map(({ sentence }) => sentence)].join("\n");
+    return [...parts, ...problems.map(({ sentence: message }) => message)].join("\n");
   }
 
   /** Reads new and changed files. */
@@ -77,8 +77,8 @@ export class Overrides {
     const names = plugins.map(({ name }) => name);
     for (const { label, plugin } of files) {
       if (names.includes(plugin)) continue;
-      const sentence = `Cannot use ${label}: there is no plugin ${plugin}${suggestName(plugin, names)}`;
-      problems.push({ label, sentence });
+      const message = `Cannot use ${label}: there is no plugin ${plugin}${suggestName(plugin, names)}`;
+      problems.push({ label, sentence: message });
     }
     const byPlugin = Object.groupBy(files, ({ plugin }) => plugin);
     const changed = plugins.map((plugin) => this.#applyTo(plugin, byPlugin[plugin.name] ?? [], problems));
@@ -99,9 +99,9 @@ export class Overrides {
   }
 
   /** A fault of a plugin's rows, with the files that changed them. */
-  blame(pluginName: string, sentence: string): string {
+  blame(pluginName: string, message: string): string {
     const labels = this.labelsOf(pluginName);
-    return labels.length === 0 ? sentence : `Cannot use ${labels.join(" and ")}: ${sentence}`;
+    return labels.length === 0 ? message : `Cannot use ${labels.join(" and ")}: ${message}`;
   }
 
   #read({ path, name, label, fingerprint }: FolderEntry, before: readonly RowFile[]): KnownFile {

@@ -60,8 +60,8 @@ export function listFolder(folder: PluginDirectory): FolderListing {
     const reason = getReason(error);
     if (reason === "ENOENT" && !folder.required) return { entries: [], problems: [] };
     const advice = reason === "ENOENT" ? "create it" : "let the gateway's user read it";
-    const sentence = `Cannot read the folder ${folder.label} (${reason}), so what it held before stays; ${advice}`;
-    return { entries: undefined, problems: [{ label: folder.label, sentence }] };
+    const message = `Cannot read the folder ${folder.label} (${reason}), so what it held before stays; ${advice}`;
+    return { entries: undefined, problems: [{ label: folder.label, sentence: message }] };
   }
   const entries: FolderEntry[] = [];
   const problems: FileProblem[] = [];

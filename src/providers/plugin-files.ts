@@ -9,7 +9,7 @@ const loadsAtOnce = 8;
 export interface PluginFile {
   readonly source: PluginSource;
   readonly plugin: ProviderPlugin | undefined;
-  /** Of the plugin's files as they were loaded. */
+  /** Version of the plugin's files as they were loaded. */
   readonly version: string | undefined;
   readonly loadedAt: number | undefined;
   /** One sentence when the newest version could not be loaded. */
@@ -29,7 +29,7 @@ export class PluginFiles {
     this.#options = options;
   }
 
-  /** By name, then by file. */
+  /** All plugin files, sorted by name, then by file. */
   get all(): readonly PluginFile[] {
     return [...this.#all.values()];
   }
@@ -40,7 +40,7 @@ export class PluginFiles {
       .map(findSources)
       .flatMap(({ sources = [], problems }) => [
         ...sources.flatMap(({ label, fingerprint }) => [label, fingerprint]),
-        ...problems.map(({ sentence }) => sentence),
+        ...problems.map(({ sentence: message }) => message),
       ]);
     return parts.join("\n");
   }

@@ -114,14 +114,14 @@ export class PluginManager {
       return this.#build(candidates, new Map(), rows, memory);
     };
     const [before, after] = [build(this.#overrides), build(overrides)];
-    const known = new Set(before.refused.map(({ sentence }) => sentence));
-    const refused = after.refused.filter(({ sentence }) => !known.has(sentence));
-    const faults = refused.map(({ plugin, sentence }) => overrides.blame(plugin.name, sentence));
+    const known = new Set(before.refused.map(({ sentence: message }) => message));
+    const refused = after.refused.filter(({ sentence: message }) => !known.has(message));
+    const faults = refused.map(({ plugin, sentence: message }) => overrides.blame(plugin.name, message));
     const { problems } = overrides.apply(candidates.map(({ plugin }) => plugin));
     const virtual = new VirtualModels(folder);
     virtual.refresh();
     const all = [...problems, ...virtual.apply(after.registry, after.plugins).problems];
-    return { plugins: after.plugins, problems: [...all.map(({ sentence }) => sentence), ...faults] };
+    return { plugins: after.plugins, problems: [...all.map(({ sentence: message }) => message), ...faults] };
   }
 
   async #load(): Promise<PluginSnapshot> {
@@ -167,7 +167,8 @@ export class PluginManager {
     const { plugins, choice, credentials } = built;
     const { registry, problems } = this.#virtual.apply(built.registry, plugins);
     this.#memory.registry = registry;
-    for (const { plugin, sentence } of built.refused) if (!errors.has(plugin.name)) errors.set(plugin.name, sentence);
+    for (const { plugin, sentence: message } of built.refused)
+      if (!errors.has(plugin.name)) errors.set(plugin.name, message);
     const routes = countRoutes(registry);
     for (const name of this.#memory.keys()) if (!routes.has(name)) this.#memory.delete(name);
     const served = new Set(choice.plugins.map(({ name }) => name));
@@ -187,7 +188,9 @@ export class PluginManager {
     );
     const states = [...known, ...duplicates, ...this.#findUnloadable(current)];
     const errorsOfStates = states.flatMap(({ error }) => error ?? []);
-    const warnings = [...new Set([...errorsOfStates, ...built.warnings, ...problems.map(({ sentence }) => sentence)])];
+    const warnings = [
+      ...new Set([...errorsOfStates, ...built.warnings, ...problems.map(({ sentence: message }) => message)]),
+    ];
     return { registry, sandbox: choice.sandbox, states, warnings, plugins };
   }
 
@@ -201,8 +204,8 @@ export class PluginManager {
       const other = byName.get(name);
       if (other !== undefined || name === sandboxName) {
         const owner = other?.file?.source.label ?? "a built-in plugin";
-        const sentence = `Cannot load ${label}: the name ${name} belongs to ${owner}; rename one of the two`;
-        duplicates.push(describeRefused(name, label, sentence));
+        const message = `Cannot load ${label}: the name ${name} belongs to ${owner}; rename one of the two`;
+        duplicates.push(describeRefused(name, label, message));
       } else if (file.plugin !== undefined) {
         byName.set(name, { plugin: file.plugin, file });
         if (file.error !== undefined) errors.set(name, file.error);
@@ -242,7 +245,9 @@ export class PluginManager {
     const labelOf = (name: string) =>
       [files.get(name) ?? `the built-in plugin '${name}'`, ...overrides.labelsOf(name)].join(" with ");
     const { registry, refused } = buildRegistry(choice.plugins, (name) => credentials.get(name), memory, labelOf);
-    const warnings = [...this.#files.problems, ...problems, ...this.#unlisted.problems].map(({ sentence }) => sentence);
+    const warnings = [...this.#files.problems, ...problems, ...this.#unlisted.problems].map(
+      ({ sentence: message }) => message,
+    );
     return { plugins, choice, registry, refused, warnings, credentials };
   }
 
@@ -252,17 +257,17 @@ export class PluginManager {
     refused: readonly Refusal[],
     errors: Map<string, string>,
   ): readonly Candidate[] | undefined {
-    const sentences = new Map(refused.map(({ plugin, sentence }) => [plugin.name, sentence]));
+    const sentences = new Map(refused.map(({ plugin, sentence: message }) => [plugin.name, message]));
     const result = candidates.map((candidate) => {
       const { plugin, file } = candidate;
-      const sentence = sentences.get(plugin.name);
-      if (sentence === undefined) return candidate;
+      const message = sentences.get(plugin.name);
+      if (message === undefined) return candidate;
       if (this.#overrides.labelsOf(plugin.name).length > 0) {
-        errors.set(plugin.name, this.#overrides.blame(plugin.name, sentence));
+        errors.set(plugin.name, this.#overrides.blame(plugin.name, message));
         return { plugin: this.#memory.get(plugin.name)?.plugin ?? plugin, file, isMerged: true };
       }
       if (file === undefined) return candidate;
-      errors.set(plugin.name, `Cannot load ${file.source.label}: ${sentence}`);
+      errors.set(plugin.name, `Cannot load ${file.source.label}: ${message}`);
       const before = this.#active.get(file.source.entry);
       return before === undefined || before === plugin ? candidate : { plugin: before, file };
     });
@@ -273,7 +278,7 @@ export class PluginManager {
   #findUnloadable(current: readonly Candidate[]): PluginState[] {
     const shown = new Set(current.map(({ file }) => file?.source.entry));
     return [
-      ...this.#files.problems.map(({ label, sentence }) => describeRefused(parse(label).name, label, sentence)),
+      ...this.#files.problems.map(({ label, sentence: message }) => describeRefused(parse(label).name, label, message)),
       ...this.#files.all.flatMap(({ source, error }) =>
         error === undefined || shown.has(source.entry) ? [] : [describeRefused(source.name, source.label, error)],
       ),
@@ -301,7 +306,8 @@ export class PluginManager {
       };
       if (!this.#reported.has(key)) log.warn("model_retires", fields);
     }
-    for (const sentence of warnings) if (!this.#reported.has(sentence)) log.error("plugin_refused", { sentence });
+    for (const message of warnings)
+      if (!this.#reported.has(message)) log.error("plugin_refused", { sentence: message });
     for (const { origin, name, status, models, loaded_at } of states) {
       if (origin === "built in" || status === "refused" || status === "no_credential") continue;
       const key = `${origin} ${status} ${loaded_at}`;

@@ -40,7 +40,7 @@ export class RouteStats implements CallObserver {
   readonly #steadyNow: () => number;
   readonly #now: () => number;
   readonly #listener: AttemptListener | undefined;
-  /** By circuit breaker or key pool, which live as long as the route and its keys. */
+  /** Counts by circuit breaker or key pool, which live as long as the route and its keys. */
   readonly #routes = new WeakMap<object, Counted>();
   readonly #keys = new WeakMap<object, Map<number, Counted>>();
 

@@ -74,7 +74,7 @@ export class SecretBox {
       throw new GatewayError("conflict", `This gateway has no key for stored secrets: ${remedy}`);
     }
     try {
-      // Of two processes that create it at once, the second fails here and reads the first one's.
+      // If two processes create it at once, the second fails here and reads the file of the first.
       writeFileSync(this.#file, `${randomBytes(32).toString("hex")}\n`, { mode: 0o600, flag: "wx" });
       giveToOwnerOf(dirname(this.#file), this.#file);
     } catch (error) {

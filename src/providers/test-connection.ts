@@ -116,8 +116,8 @@ function compare(one: number, other: number): number {
 function findModel({ name, models }: ProviderPlugin, id: string): Model {
   const found = models.find((model) => model.id === id && isProbed(model));
   if (found !== undefined) return found;
-  const sentence = `${name} has no ${id} for chat or embeddings, which a test would call`;
-  throw new GatewayError("invalid_request", sentence, { param: "model" });
+  const message = `${name} has no ${id} for chat or embeddings, which a test would call`;
+  throw new GatewayError("invalid_request", message, { param: "model" });
 }
 
 function describeMissing(missing: readonly { id: string }[]): { note?: string } {

@@ -6,7 +6,7 @@ import { readGroups, readTotals, type StatisticsFilter } from "./statistics/read
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
 const hoursPerDay = 24;
-/** Of a short window the latest calls are read; more would hold up the calls that run. */
+/** Limit of the latest calls that are read of a short window; more would delay running calls. */
 const callsMax = 20_000;
 /** Statuses that groups are read of; there are fewer. */
 const statusesMax = 100;

@@ -4,7 +4,7 @@ import { usageColumns } from "../contract/index.ts";
 import type { CallState, Database, Store } from "../db/index.ts";
 import { idColumn, idValue, isOf, selectColumns } from "./requests/request-columns.ts";
 
-/** Which of the calls. */
+/** Pagination options. */
 export interface CallsPage {
   readonly limit: number;
   readonly before?: number | undefined;

@@ -283,6 +283,6 @@ function checkFunction<T>(plugin: string, field: string, value: T): T {
   return value;
 }
 
-function fail(plugin: string, sentence: string): never {
-  throw new PluginError(`Cannot load the plugin ${plugin}: ${sentence}`);
+function fail(plugin: string, message: string): never {
+  throw new PluginError(`Cannot load the plugin ${plugin}: ${message}`);
 }

@@ -54,8 +54,8 @@ function checkPrice(row: Model, at: string): void {
   try {
     compilePrice(price);
   } catch (cause) {
-    const sentence = lowerFirst(cause instanceof Error ? cause.message : String(cause));
-    throw new PluginError(`Cannot read ${at}.price (${id}): ${sentence}; write fewer digits`, { cause });
+    const message = lowerFirst(cause instanceof Error ? cause.message : String(cause));
+    throw new PluginError(`Cannot read ${at}.price (${id}): ${message}; write fewer digits`, { cause });
   }
   const missing = findMissingRates(price, capability);
   if (missing.length === 0 || !premium) return;

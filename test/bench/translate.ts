@@ -144,7 +144,10 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
           ? messagesInbound.toChatRequest(bodies.messages, { envelope, warn: () => undefined }).request
           : responsesInbound.toChatRequest(bodies.responses as ResponsesRequest, { envelope, stored: false }).chat;
       boundPrompt(native.body, formats[protocol].prompt, model);
-      await plugin?.handlers[protocol]?.({ ...call, request: { body: native.toBody(request), headers: {} } });
+      await plugin?.handlers[protocol]?.({
+        ...call,
+        request: { body: native.toBody(request, model, () => undefined), headers: {} },
+      });
     };
     for (let time = 0; time < 20; time++) await prepare();
     const before = process.cpuUsage();

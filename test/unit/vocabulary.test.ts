@@ -30,6 +30,12 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
   { word: /\bone true call\b/i, use: "a real call", why: "plain English", scope: "prose" },
   { word: /\bshare among equals\b/i, use: "load-balancing weight", why: "the term of the field", scope: "prose" },
   { word: /\(spec \d/, use: "the fact itself", why: "no specification is part of the repository", scope: "everywhere" },
+  {
+    word: /(?:\/\*\*|\/\/) (?:Of|By) /,
+    use: "a sentence with a subject",
+    why: "a comment is read without its code",
+    scope: "everywhere",
+  },
   { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
   {
     word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|OpenedContext)\b/,

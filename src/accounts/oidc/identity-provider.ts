@@ -131,6 +131,6 @@ function withoutSlash(url: string): string {
 }
 
 function unusable(reason: string, cause?: unknown): GatewayError {
-  const sentence = `The identity provider cannot be used: ${reason}; sign in with a password, or try again later`;
-  return new GatewayError("unavailable", sentence, { retryAfterMs: 10_000, cause });
+  const message = `The identity provider cannot be used: ${reason}; sign in with a password, or try again later`;
+  return new GatewayError("unavailable", message, { retryAfterMs: 10_000, cause });
 }

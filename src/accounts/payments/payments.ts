@@ -75,8 +75,8 @@ export function createCheckout({ payments, publicOrigin, now, report }: Checkout
       );
     }
     if (nanodollars % nanodollarsOfCent !== 0 || nanodollars < payNanodollarsMin || nanodollars > payNanodollarsMax) {
-      const sentence = "usd must be an amount from 1.00 to 10000.00 in whole cents";
-      throw new GatewayError("invalid_request", sentence, { param: "usd" });
+      const message = "usd must be an amount from 1.00 to 10000.00 in whole cents";
+      throw new GatewayError("invalid_request", message, { param: "usd" });
     }
     limit.take(accountId);
     try {

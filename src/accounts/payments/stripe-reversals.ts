@@ -45,8 +45,8 @@ export async function toReversal(
   const accountId = await findAccount(paymentIntent);
   if (accountId === undefined) return undefined;
   if (currency !== "usd" || !Number.isSafeInteger(cents * nanodollarsOfCent)) {
-    const sentence = `${id} has ${cents} cents in ${currency}, expected usd as in the checkout; nothing was moved`;
-    throw new GatewayError("invalid_request", sentence, { publicCode: "amount_mismatch" });
+    const message = `${id} has ${cents} cents in ${currency}, expected usd as in the checkout; nothing was moved`;
+    throw new GatewayError("invalid_request", message, { publicCode: "amount_mismatch" });
   }
   const isWon = kind === "dispute_won";
   return {
@@ -75,6 +75,6 @@ function readReversal(type: ReversalEvent, data: unknown) {
 }
 
 export function unreadableMessage(): GatewayError {
-  const sentence = "This webhook from Stripe does not have the expected fields; nothing was credited";
-  return new GatewayError("invalid_request", sentence, { publicCode: "invalid_message" });
+  const message = "This webhook from Stripe does not have the expected fields; nothing was credited";
+  return new GatewayError("invalid_request", message, { publicCode: "invalid_message" });
 }

@@ -73,8 +73,8 @@ export function openStripe({ secretKey, webhookSecret, apiBase }: StripeOptions)
         const { webhooks } = stripe;
         event = await webhooks.constructEventAsync(body, signature, webhookSecret, toleranceSeconds, crypto);
       } catch (cause) {
-        const sentence = "This webhook is not signed with STRIPE_WEBHOOK_SECRET, or is too old";
-        throw new GatewayError("invalid_request", sentence, { publicCode: "invalid_signature", cause });
+        const message = "This webhook is not signed with STRIPE_WEBHOOK_SECRET, or is too old";
+        throw new GatewayError("invalid_request", message, { publicCode: "invalid_signature", cause });
       }
       if (!Value.Check(Message, event)) throw unreadableMessage();
       if (isReversal(event.type)) return toReversal(event.type, event.data, findAccount);
@@ -112,8 +112,8 @@ function toPayment(data: unknown): Payment | undefined {
   const cents = Number(session.metadata?.[metadataKeys.cents]);
   const { amount_total: paid, currency } = session;
   if (currency !== "usd" || paid !== cents || !Number.isSafeInteger(cents) || cents <= 0) {
-    const sentence = `Checkout ${session.id} paid ${paid} ${currency}, expected ${cents} cents in usd; nothing was credited`;
-    throw new GatewayError("invalid_request", sentence, { publicCode: "amount_mismatch" });
+    const message = `Checkout ${session.id} paid ${paid} ${currency}, expected ${cents} cents in usd; nothing was credited`;
+    throw new GatewayError("invalid_request", message, { publicCode: "amount_mismatch" });
   }
   const nanodollars = cents * nanodollarsOfCent;
   const payment = typeof session.payment_intent === "string" ? session.payment_intent : session.id;
@@ -128,8 +128,8 @@ function toPayment(data: unknown): Payment | undefined {
 }
 
 function providerUnavailable(cause: unknown): GatewayError {
-  const sentence = "The payment provider does not respond or refused; nothing was charged, try again later";
-  return new GatewayError("unavailable", sentence, { retryAfterMs: 10_000, cause });
+  const message = "The payment provider does not respond or refused; nothing was charged, try again later";
+  return new GatewayError("unavailable", message, { retryAfterMs: 10_000, cause });
 }
 
 function parseApiBase(apiBase: string): Pick<Stripe.StripeConfig, "host" | "port" | "protocol"> {

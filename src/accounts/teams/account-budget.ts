@@ -16,8 +16,8 @@ export async function setAccountBudget(
   budget: AccountBudget | undefined,
 ): Promise<void> {
   if (budget !== undefined && !isAmount(budget.limitNanodollars)) {
-    const sentence = `The budget is ${budget.limitNanodollars} nanodollars, expected a whole number from 0 to 2^53 - 1`;
-    throw new GatewayError("invalid_request", sentence, { param: "budget_usd" });
+    const message = `The budget is ${budget.limitNanodollars} nanodollars, expected a whole number from 0 to 2^53 - 1`;
+    throw new GatewayError("invalid_request", message, { param: "budget_usd" });
   }
   const columns = { budget_nanodollars: budget?.limitNanodollars ?? null, budget_period: budget?.period ?? null };
   await db.updateTable("accounts").set(columns).where("id", "=", accountId).execute();

@@ -130,8 +130,8 @@ export async function readTeamInvitation({ db }: Pick<Store, "db">, token: strin
 /** @throws {GatewayError} `invalid_request` when the invitation is for another address. */
 export function expectInvited(invitation: { email: string | null | undefined }, email: string): void {
   if (!invitation.email || invitation.email === email) return;
-  const sentence = "This invitation is for another e-mail address; sign in with that one, or ask for a new link";
-  throw new GatewayError("invalid_request", sentence, { param: "email" });
+  const message = "This invitation is for another e-mail address; sign in with that one, or ask for a new link";
+  throw new GatewayError("invalid_request", message, { param: "email" });
 }
 
 /** Whether a team has invited the person with this address, which is permission to sign up. */

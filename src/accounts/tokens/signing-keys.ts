@@ -111,13 +111,13 @@ export class SigningKeys {
   }
 
   #unreachable(): GatewayError {
-    const sentence = `The keys of the issuer ${this.#issuer.issuer} could not be read; try again`;
+    const message = `The keys of the issuer ${this.#issuer.issuer} could not be read; try again`;
     const retryAfterMs = Math.max(1000, this.#askedAt + pauseMs - this.#now());
-    return new GatewayError("unavailable", sentence, { retryAfterMs, cause: this.#failure });
+    return new GatewayError("unavailable", message, { retryAfterMs, cause: this.#failure });
   }
 }
 
-/** Of a key set only keys that prove something: no shared secrets, none for encryption. @throws {Error} */
+/** Finds signing keys of a key set: no shared secrets, none for encryption. @throws {Error} */
 function toFinder(set: unknown): JWTVerifyGetKey {
   const { keys } = (set ?? {}) as { keys?: unknown };
   if (!Array.isArray(keys)) throw new Error("Its key set has no list of keys");

@@ -127,7 +127,7 @@ async function preview(
     if (existsSync(plugins)) symlinkSync(plugins, join(home, "plugins"));
     writeFileSync(join(trial, updateName), JSON.stringify(catalogue));
     const [now, then] = [await loadOffline(context, config), await loadOffline(context, { ...config, home })];
-    const [problem] = then.warnings.filter((sentence) => !now.warnings.includes(sentence));
+    const [problem] = then.warnings.filter((message) => !now.warnings.includes(message));
     if (problem !== undefined) {
       const reason = problem.replace(`Cannot use catalogue/${updateName}: `, "").replace(/; its last .*/, "");
       throw new UsageError(`Cannot use ${file}: ${reason}; the catalogue in force stays`);

@@ -290,7 +290,7 @@ function toKey(
 ): PlannedKey {
   const stored = String(row.token);
   const name = (readText(row.key_alias) ?? readText(row.key_name) ?? stored.slice(0, 8)).slice(0, 200);
-  const note = (sentence: string) => notes.push(`Key ${name} ${sentence}`);
+  const note = (message: string) => notes.push(`Key ${name} ${message}`);
   const own = budget === undefined ? row : { ...budget, ...withoutNulls(row) };
   const limit = readBudget(own, note);
   const bounds: KeyLimits = {
@@ -333,7 +333,7 @@ function toChanges(
   who: string,
   { aliases, notes }: { aliases: (name: string) => string; notes: string[] },
 ): ProjectChanges {
-  const note = (sentence: string) => notes.push(`${who} ${sentence}`);
+  const note = (message: string) => notes.push(`${who} ${message}`);
   const budget = readBudget(row, note);
   const allowedModels = toModelList(row.models, aliases, note);
   const [requestsPerMinute, tokensPerMinute] = [readLimit(row.rpm_limit), readLimit(row.tpm_limit)];
@@ -346,7 +346,7 @@ function toChanges(
   };
 }
 
-function readBudget(row: ForeignRow, note: (sentence: string) => void) {
+function readBudget(row: ForeignRow, note: (message: string) => void) {
   const limit = toNanodollars(row.max_budget);
   if (row.max_budget === null || row.max_budget === undefined || limit === undefined) return undefined;
   const spent = toNanodollars(row.spend) ?? 0;
@@ -364,7 +364,7 @@ function toDays(text: string | undefined): number | undefined {
 function toModelList(
   value: unknown,
   aliases: (name: string) => string,
-  note: (sentence: string) => void,
+  note: (message: string) => void,
 ): string[] | undefined {
   const names = Array.isArray(value) ? value.filter((one) => typeof one === "string" && one !== "") : [];
   if (names.length === 0 || names.includes("all-proxy-models") || names.includes("all-team-models")) return undefined;

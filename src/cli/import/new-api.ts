@@ -211,7 +211,7 @@ function toKey(
 ): PlannedKey {
   const stored = String(row.key).trim();
   const name = (readText(row.name) ?? `token ${row.id}`).slice(0, 200);
-  const note = (sentence: string) => notes.push(`Token ${name} ${sentence}`);
+  const note = (message: string) => notes.push(`Token ${name} ${message}`);
   const text = stored.startsWith("sk-") ? stored : `sk-${stored}`;
   const rest = toNanodollars(Math.max(0, readNumber(row.remain_quota) ?? 0) / units) ?? 0;
   const isLimited = !readFlag(row.unlimited_quota);

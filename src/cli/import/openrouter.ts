@@ -56,7 +56,7 @@ async function readPage(url: string, managementKey: string): Promise<Record<stri
   throw new UsageError("OpenRouter's answer has no list of keys");
 }
 
-function readBudget(row: Record<string, unknown>, note: (sentence: string) => void) {
+function readBudget(row: Record<string, unknown>, note: (message: string) => void) {
   if (row.limit === null || row.limit === undefined) return undefined;
   const limit = toNanodollars(row.limit);
   if (limit === undefined) return undefined;

@@ -86,7 +86,7 @@ export function toNanodollars(usd: unknown): number | undefined {
  */
 export function toBudget(
   { limit, spent, days }: { limit: number; spent: number; days: number | undefined },
-  note: (sentence: string) => void,
+  note: (message: string) => void,
 ): { limitNanodollars: number; period: BudgetPeriod } {
   if (days === undefined) {
     const rest = Math.max(0, limit - spent);

@@ -4,8 +4,8 @@ import { type Finding, findMisbehaviour } from "./findings.ts";
 import type { Fixture } from "./fixture.ts";
 import { type Sent, simulate, simulatedKey } from "./simulate.ts";
 
-const sentence = "Something about the request";
-const errorBody = { error: { message: sentence, type: "error", param: null, code: null } };
+const message = "Something about the request";
+const errorBody = { error: { message, type: "error", param: null, code: null } };
 
 /** What a caller is to be told by the provider's status, whatever its dialect. */
 const statuses: readonly [status: number, codes: readonly string[]][] = [
@@ -40,7 +40,7 @@ export function faultChecks(plugin: ProviderPlugin, fixture: Fixture): Check[] {
 async function tryStatuses(plugin: ProviderPlugin, fixture: Fixture): Promise<Finding> {
   for (const [status, codes] of statuses) {
     const headers = { "retry-after": "7" };
-    const json = { error: { ...errorBody.error, message: status === 401 ? `Bad key ${simulatedKey}` : sentence } };
+    const json = { error: { ...errorBody.error, message: status === 401 ? `Bad key ${simulatedKey}` : message } };
     const { error, ...outcome } = await simulate(plugin, fixture, { status, json, headers });
     const misbehaviour = findMisbehaviour({ error, ...outcome });
     if (misbehaviour !== undefined) return misbehaviour;

@@ -7,10 +7,10 @@ const getOf = (id: string) => request(api.admin.accounts({ id }).content.get());
 /** For whom prompts and answers are kept. */
 export type ContentLog = Awaited<ReturnType<typeof getOwn>>;
 
-/** Of the own account. */
+/** Content log of the user's own account. */
 export const useContentLog = () => useSWR("content", getOwn, { revalidateOnFocus: false });
 
-/** Of an account, for administrators. */
+/** Content log of an account, for administrators. */
 export const useAccountContent = (id: string) => useSWR(["account-content", id], () => getOf(id));
 
 /** Whether the content of any call of the account is kept. */

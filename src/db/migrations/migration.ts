@@ -6,7 +6,7 @@ export type Engine = "sqlite" | "postgres";
 /** One step of the schema. One that was released never changes; a mistake is fixed by the next one. */
 export interface Migration {
   readonly version: number;
-  /** Of each engine. An empty line ends a statement. */
+  /** SQL text for each engine. An empty line ends a statement. */
   readonly sql: Readonly<Record<Engine, string>>;
 }
 

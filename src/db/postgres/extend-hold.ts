@@ -22,7 +22,7 @@ export async function extendHold(target: BatchTarget, open: CallOpened): Promise
   return decisions?.get(open) as HoldDecision;
 }
 
-/** Of a hold that Redis has decided. */
+/** Writes a hold that Redis has decided. */
 async function writeHold(connection: OrderedConnection, open: CallOpened): Promise<HoldDecision> {
   const { callId, quotaDay, budgetMonth, holdNanodollars, holdTokens } = open;
   await connection.query({
@@ -34,12 +34,12 @@ async function writeHold(connection: OrderedConnection, open: CallOpened): Promi
 }
 
 function ofWallet(open: CallOpened): string {
-  const { callId, budgetMonth: asked, holdNanodollars, guard } = open;
+  const { callId, budgetMonth: requested, holdNanodollars, guard } = open;
   const month = {
     held: "budget_month",
     table: "key_budget_usage",
     column: "month",
-    asked,
+    asked: requested,
     condition: "and key_id = given.key_id",
     heldBy: "and key_id = given.key_no",
   };
@@ -68,8 +68,8 @@ function ofWallet(open: CallOpened): string {
 }
 
 function ofQuota(open: CallOpened): string {
-  const { callId, quotaDay: asked, holdTokens, guard } = open;
-  const day = { held: "quota_day", table: "daily_quota_usage", column: "day", asked };
+  const { callId, quotaDay: requested, holdTokens, guard } = open;
+  const day = { held: "quota_day", table: "daily_quota_usage", column: "day", asked: requested };
   const figures = `select given.id_bytes as id, day, null::bigint as month, null::bigint as spent, null::bigint as reserved, held,
       null::bigint as of_account,
       coalesce((select used_tokens from daily_quota_usage as used
@@ -122,9 +122,9 @@ interface Period {
 }
 
 /** The day or month that pays: never one before another that was drawn from. Null where nothing is asked. */
-function latest({ held, table, column, asked, condition = "", heldBy = "" }: Period): string {
-  if (asked === null) return `select null::bigint as ${column}`;
-  return `select greatest(${asked}::bigint,
+function latest({ held, table, column, asked: requested, condition = "", heldBy = "" }: Period): string {
+  if (requested === null) return `select null::bigint as ${column}`;
+  return `select greatest(${requested}::bigint,
     (select max(${column}) from ${table} where account_id = given.account_id ${condition}),
     (select max(${held}) from open_call_rows where account_id = given.account_no ${heldBy})) as ${column}`;
 }

@@ -15,7 +15,7 @@ const platform: Disk = { sync: promisify(fdatasync), syncNow: fdatasyncSync, now
 
 /** Where a sync takes less than this, a thread that does it costs a lone call more than the wait. */
 const quickMs = 0.5;
-/** Of the mean of the syncs before, by which a new one counts. */
+/** Weight of a new sync in the moving mean. */
 const weightOfNew = 0.1;
 
 /**

@@ -70,8 +70,8 @@ function openDatabase(file: string): DatabaseSync {
 function cannotOpen(file: string, error: unknown): StoreError {
   const reason = error instanceof Error ? error.message : String(error);
   const advice = remedies.find(([pattern]) => pattern.test(reason))?.[1];
-  const sentence = `Cannot open the database ${file}: ${reason}${advice === undefined ? "" : `; ${advice}`}`;
-  return new StoreError(sentence, error);
+  const message = `Cannot open the database ${file}: ${reason}${advice === undefined ? "" : `; ${advice}`}`;
+  return new StoreError(message, error);
 }
 
 const remedies = [

@@ -75,7 +75,7 @@ function extendCall({ extendCall: update, names }: LedgerStatements, open: CallO
 
 /** What a batch adds to wallets, charges and quota of a day, and budgets, so that each row is written once a batch. */
 class BatchTotals {
-  /** By the number of the account. */
+  /** Wallet changes by the number of the account. */
   readonly #wallets = new Map<number, [number, number]>();
   readonly #charges = new Map<string, [number, number, number]>();
   readonly #quotas = new Map<string, [string, number, number]>();

@@ -521,7 +521,7 @@ function toBudget({ budget_usd: usd, budget_period: period }: Budget, current: B
   return { budget_usd: amount, budget_period: period ?? current.budget_period ?? "month" };
 }
 
-/** Of an entry what differs, so that nothing is written that the plan does not have. A budget is an amount and a period. */
+/** Returns the fields of an entry that differ, so that only the plan is written. A budget is an amount and a period. */
 function toBody<Wanted extends Budget>(wanted: Wanted, fields: Change["fields"]) {
   const isBudget = "budget_usd" in fields || "budget_period" in fields;
   const { budget_usd, budget_period, ...others } = wanted;

@@ -18,7 +18,7 @@ import { parseUrl } from "../lifecycle/origin.ts";
 import { readSmallJson, rejectNullCharacters } from "../lifecycle/session.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
 
-/** Of an admin key, unless accounts may send more: enough for any program, and too little to keep the database busy. */
+/** Rate limit of an admin key, unless accounts may send more: enough for any program, too little to keep the database busy. */
 const requestsPerMinuteMin = 1200;
 
 /** Who manages the gateway by its API: what all mounts of it share. */

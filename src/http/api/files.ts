@@ -30,8 +30,8 @@ interface Clients {
 export async function checkFileRoom(deps: HttpDeps, { caller: { accountId } }: HttpCall): Promise<void> {
   const stored = await withStoreTimeout(deps, deps.store.blobs.storedBytes(accountId));
   if (stored < fileBytesMax(deps)) return;
-  const sentence = `The account's images of the last hour take ${stored} bytes, and it may store ${fileBytesMax(deps)}; ask for "response_format": "b64_json", or wait until older ones are deleted`;
-  throw new GatewayError("rate_limit_exceeded", sentence, { param: "response_format", retryAfterMs: 60_000 });
+  const message = `The account's images of the last hour take ${stored} bytes, and it may store ${fileBytesMax(deps)}; ask for "response_format": "b64_json", or wait until older ones are deleted`;
+  throw new GatewayError("rate_limit_exceeded", message, { param: "response_format", retryAfterMs: 60_000 });
 }
 
 /** Stores a file and returns its signed URL, which works without a key until it expires. @throws When there is no room for it. */
@@ -78,8 +78,8 @@ export function filesController(deps: HttpDeps, send: ReturnType<typeof createFi
       const isSigned = matches(sign(deps, id, expires), searchParams.get("signature") ?? "");
       const file = isSigned && expires * 1000 > deps.now() ? await send(id, request, server) : undefined;
       if (file === undefined) {
-        const sentence = "File not found: its URL is wrong or has expired (files live for an hour)";
-        throw new GatewayError("not_found", sentence);
+        const message = "File not found: its URL is wrong or has expired (files live for an hour)";
+        throw new GatewayError("not_found", message);
       }
       const headers = {
         ...pageHeaders(request, "default-src 'none'; frame-ancestors 'none'; sandbox"),

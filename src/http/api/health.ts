@@ -83,8 +83,8 @@ export function metricsController({ isAllowed, scrape }: NonNullable<HttpDeps["m
     "/metrics",
     async ({ request }) => {
       if (isAllowed(request.headers.get("authorization"))) return await scrape();
-      const sentence = "Metrics are for the operator: send METRICS_TOKEN in the header 'Authorization: Bearer …'";
-      throw new GatewayError("invalid_api_key", sentence);
+      const message = "Metrics are for the operator: send METRICS_TOKEN in the header 'Authorization: Bearer …'";
+      throw new GatewayError("invalid_api_key", message);
     },
     { detail: { hide: true } },
   );

@@ -53,8 +53,8 @@ export function messagesController(deps: HttpDeps, counts: CountLimiter) {
       "/messages/count_tokens",
       async ({ call, body }) => {
         counts.take(call);
-        const asked = withoutOwnThoughts(withoutThread(body));
-        const counted = await countExchange(deps, call, { format: messagesFormat, body: asked });
+        const requested = withoutOwnThoughts(withoutThread(body));
+        const counted = await countExchange(deps, call, { format: messagesFormat, body: requested });
         if (counted !== undefined) return jsonReply(deps, call, { input_tokens: counted });
         const count = (text: string) => countTokens(text.slice(0, countedCharactersMax), text.length);
         return jsonReply(deps, call, await countInputTokens(body, count));

@@ -169,8 +169,8 @@ function findId(all: ModelObject[], param: string, id: string): number {
   throw invalid(param, `${param} is ${quoteValue(id)}, but the list has no such model`);
 }
 
-function invalid(param: string, sentence: string): GatewayError {
-  return new GatewayError("invalid_request", sentence, { param });
+function invalid(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param });
 }
 
 function findModel(deps: HttpDeps, name: string, caller: Caller): ModelObject {

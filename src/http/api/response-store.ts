@@ -295,17 +295,17 @@ async function ask<Answer>(answer: Promise<Answer>): Promise<Answer> {
   try {
     return await withTimeout(answer, storeMsMax);
   } catch (cause) {
-    const sentence = "The stored responses could not be read; try again";
-    throw new GatewayError("unavailable", sentence, { retryAfterMs: 1000, cause });
+    const message = "The stored responses could not be read; try again";
+    throw new GatewayError("unavailable", message, { retryAfterMs: 1000, cause });
   }
 }
 
 function responseNotFound(id: string): GatewayError {
-  const sentence = `Response '${id.slice(0, 100)}' not found: it has expired, was deleted or was never stored`;
-  return new GatewayError("not_found", sentence, { param: "response_id" });
+  const message = `Response '${id.slice(0, 100)}' not found: it has expired, was deleted or was never stored`;
+  return new GatewayError("not_found", message, { param: "response_id" });
 }
 
 function tooMuchContext(what: string): GatewayError {
-  const sentence = `What the request refers to has ${what}; send a shorter conversation in input`;
-  return new GatewayError("invalid_request", sentence, { param: "previous_response_id" });
+  const message = `What the request refers to has ${what}; send a shorter conversation in input`;
+  return new GatewayError("invalid_request", message, { param: "previous_response_id" });
 }

@@ -49,8 +49,8 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
       replyOnce<ResponsesRequest>(deps, async ({ call, body }) => {
         const { request: expanded } = expandRequest(body, await store.read(call, body));
         // Fields that a compaction does not have must bound nothing.
-        const { stream: _, max_output_tokens: __, ...asked } = expanded;
-        const passthrough = findPassthrough(call, { format: responsesFormat, body: asked, isCompaction: true });
+        const { stream: _, max_output_tokens: __, ...requested } = expanded;
+        const passthrough = findPassthrough(call, { format: responsesFormat, body: requested, isCompaction: true });
         if (passthrough === undefined) throw cannotCompact(call);
         passthrough.untranslatable = cannotCompact(call);
         call.passthrough = passthrough;
@@ -95,8 +95,8 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
 }
 
 function cannotCompact({ modelEntry: { model } }: HttpCall): GatewayError {
-  const sentence = `No provider of ${model.id} compacts conversations; ask the model for a summary instead`;
-  return new GatewayError("invalid_request", sentence, { param: "model", publicCode: "unsupported_model" });
+  const message = `No provider of ${model.id} compacts conversations; ask the model for a summary instead`;
+  return new GatewayError("invalid_request", message, { param: "model", publicCode: "unsupported_model" });
 }
 
 async function open(deps: HttpDeps, call: HttpCall, body: ResponsesRequest, store: ResponseStore) {

@@ -115,7 +115,7 @@ function chooseRequest(call: HttpCall, { request, passthrough, untranslatable, w
   call.passthrough = passed;
   if (passed === undefined) {
     if (untranslatable !== undefined) throw untranslatable;
-    for (const sentence of warnings) call.warn(sentence);
+    for (const message of warnings) call.warn(message);
   } else {
     passed.untranslatable = untranslatable;
     passed.warnings = warnings;
@@ -124,20 +124,22 @@ function chooseRequest(call: HttpCall, { request, passthrough, untranslatable, w
 }
 
 /** The passed-through side of a call where a route of a model that may serve it speaks the client's format. */
-export function findPassthrough(call: HttpCall, asked: Exchange["passthrough"]): Passthrough | undefined {
-  if (asked === undefined) return undefined;
+export function findPassthrough(call: HttpCall, requested: Exchange["passthrough"]): Passthrough | undefined {
+  if (requested === undefined) return undefined;
   const headers: Record<string, string> = {};
   for (const [name, value] of call.httpRequest.headers) {
-    if (!asked.format.isOwnHeader(name) || value.length > headerCharactersMax) continue;
+    if (!requested.format.isOwnHeader(name) || value.length > headerCharactersMax) continue;
     if (!isHeaderValue(value)) {
-      const sentence = `The header ${name} has a character that is not printable ASCII`;
-      throw new GatewayError("invalid_request", sentence, { param: name });
+      const message = `The header ${name} has a character that is not printable ASCII`;
+      throw new GatewayError("invalid_request", message, { param: name });
     }
     headers[name] = value;
   }
-  const passthrough = new Passthrough(asked, headers);
+  const passthrough = new Passthrough(requested, headers);
   const routes = call.candidates?.flatMap(({ modelEntry }) => modelEntry.routes) ?? [];
-  return routes.some(({ plugin }) => passthrough.isServedBy(plugin)) ? passthrough : undefined;
+  const isServed = routes.some(({ plugin }) => passthrough.isServedBy(plugin));
+  // It also knows which requests are of no use without a provider of their format.
+  return isServed || passthrough.needsSearch ? passthrough : undefined;
 }
 
 /**
@@ -153,7 +155,7 @@ async function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall): Promis
   const request = checkBody(ResponsesRequest, body);
   const envelope = createReasoningEnvelope(deps.sealKey, call.caller.accountId);
   const { chat, plan } = toChatRequest(request, { envelope, stored: false });
-  for (const sentence of plan.warnings) call.warn(sentence);
+  for (const message of plan.warnings) call.warn(message);
   return { ...chat, ...(request.store === false && { store: false }) };
 }
 

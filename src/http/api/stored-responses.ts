@@ -43,8 +43,8 @@ export function storedResponsesController(deps: HttpDeps, store: ResponseStore) 
       async ({ call, request }) => {
         const { pathname, searchParams } = parseUrl(request);
         if (searchParams.get("stream") === "true") {
-          const sentence = "stream is true, but a stored response is only answered whole; leave it out";
-          throw new GatewayError("invalid_request", sentence, { param: "stream" });
+          const message = "stream is true, but a stored response is only answered whole; leave it out";
+          throw new GatewayError("invalid_request", message, { param: "stream" });
         }
         await deps.ledger.countRequest(call.id, call.caller);
         return jsonReply(deps, call, await store.get(call, idIn(pathname)), wholeBytesMax);
@@ -137,6 +137,6 @@ function toList(input: readonly ResponseItem[], { limit, order, after }: Page) {
   };
 }
 
-function invalidParameter(param: string, sentence: string): GatewayError {
-  return new GatewayError("invalid_request", sentence, { param });
+function invalidParameter(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param });
 }

@@ -164,8 +164,8 @@ const knownFields = [...Object.keys(TranscriptionFields.properties), "timestamp_
 function toBody(form: FormData): Record<string, unknown> {
   const file = form.get("file");
   if (!(file instanceof File)) {
-    const sentence = "file is missing: send the audio as a file field of the form";
-    throw new GatewayError("invalid_request", sentence, { param: "file" });
+    const message = "file is missing: send the audio as a file field of the form";
+    throw new GatewayError("invalid_request", message, { param: "file" });
   }
   checkFile(file);
   const granularities = [...form.getAll("timestamp_granularities[]"), ...form.getAll("timestamp_granularities")];
@@ -190,8 +190,8 @@ function toBody(form: FormData): Record<string, unknown> {
 
 function checkFile(file: File): void {
   if (file.size > audioFileBytesMax) {
-    const sentence = `file has ${file.size} bytes, but at most ${audioFileBytesMax} (25 MB) are taken`;
-    throw new GatewayError("payload_too_large", sentence, { param: "file" });
+    const message = `file has ${file.size} bytes, but at most ${audioFileBytesMax} (25 MB) are taken`;
+    throw new GatewayError("payload_too_large", message, { param: "file" });
   }
   if (file.size === 0) throw new GatewayError("invalid_request", "file is empty", { param: "file" });
   const ending = file.name.includes(".") ? (file.name.split(".").at(-1) as string).toLowerCase() : "";

@@ -84,13 +84,13 @@ const NewMetricRule = formBody(metricRuleFields);
 const hourMs = 3_600_000;
 /** Alerts that are over, on the page. */
 const historyMax = 100;
-/** Of shares and durations. */
+/** Default of the calls that a rule on shares or durations needs. */
 const callsMinDefault = 20;
 
 /** Each change is written to the database, each test makes a connection. */
 const changesPerMinuteMax = 30;
 const testsPerMinuteMax = 6;
-/** Of all processes, beside the limit of each. */
+/** Limit over all processes, in addition to the limit of each. */
 const testMailLimit = { max: 20, windowMs: 3_600_000, what: "test messages by e-mail" };
 
 /** The alerts of an owner: what is wrong, the rules and the channels. */
@@ -355,8 +355,8 @@ export function toMetricRuleJson({ callsMin, isEnabled, threshold, ...rule }: Me
   return { ...rule, unit, threshold: text, min_calls: callsMin, enabled: isEnabled };
 }
 
-function invalid(param: string, sentence: string): GatewayError {
-  return new GatewayError("invalid_request", sentence, { param });
+function invalid(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param });
 }
 
 /** The least and the most of a threshold in percent or days. */
@@ -393,7 +393,7 @@ function toChannelJson({ id, kind, label, createdAt, sentAt, error, errorAt }: C
   return { id, kind, label, created_at: toIso(createdAt), ...outcome };
 }
 
-/** Of the password only whether there is one. */
+/** Omits the password; reports whether one is set. */
 function toSmtpJson(smtp: Awaited<ReturnType<typeof findSmtp>>, isFromEnvironment: boolean) {
   if (smtp === undefined) return null;
   const { host, port, isTls, user, password, from } = smtp;

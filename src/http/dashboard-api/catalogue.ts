@@ -17,7 +17,7 @@ const catalogueBytesMax = 4 * 1024 * 1024;
 const changesMax = 4000;
 
 const CatalogueBody = formBody({
-  /** Of the document that was edited; the header If-Match says the same. */
+  /** Revision of the document that was edited, as in the header If-Match. */
   revision: Type.Optional(Type.String({ maxLength: 100 })),
   files: Type.Record(Type.String(), Type.Unknown()),
 });
@@ -37,7 +37,7 @@ export function catalogueController(deps: HttpDeps) {
         };
       }),
       plugins: snapshot().plugins.map(({ name }) => name),
-      /** By what terms the models of a provider are sold that have no row; they are among `data` once they are found. */
+      /** Prices and limits of a provider's models without a row; the models are in `data` once they are found. */
       unlisted: snapshot().plugins.flatMap(({ name, unlisted }) =>
         unlisted ? [{ plugin: name, terms: unlisted }] : [],
       ),
@@ -55,9 +55,9 @@ export function catalogueController(deps: HttpDeps) {
       async ({ admin, body: { files, revision }, headers, set }) => {
         const expected = readRevision(headers["if-match"]) ?? revision;
         if (expected === undefined) {
-          const sentence =
+          const message =
             "Send the revision that you edited, in If-Match or as `revision`, or If-Match: * to overwrite";
-          throw new GatewayError("invalid_request", sentence, { param: "revision" });
+          throw new GatewayError("invalid_request", message, { param: "revision" });
         }
         const change = changeCatalogue(deps, files);
         const written = await change.write(admin.accountId, expected);
@@ -118,8 +118,8 @@ function refusing<T>(work: () => T, before = ""): T {
 }
 
 function overtaken(): GatewayError {
-  const sentence = "The catalogue has changed since you read it: read it again and repeat your change";
-  return new GatewayError("conflict", sentence, { param: "revision" });
+  const message = "The catalogue has changed since you read it: read it again and repeat your change";
+  return new GatewayError("conflict", message, { param: "revision" });
 }
 
 function shorten(lines: readonly string[]): string {

@@ -4,7 +4,7 @@ interface Download<Row, Cursor> {
   /** The file is called `modelgate-<name>`. */
   readonly name: string;
   readonly format: DownloadFormat;
-  /** Of the CSV: members of what `toJson` returns. */
+  /** Columns of the CSV: members of what `toJson` returns. */
   readonly columns: readonly string[];
   readonly toJson: (row: Row) => object;
   /** One page; it may be empty, where a search goes on. */

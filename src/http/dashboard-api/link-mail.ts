@@ -7,7 +7,7 @@ import type { HttpDeps } from "../deps.ts";
 const invitationLimit = { max: 20, windowMs: 3_600_000, what: "invitations by e-mail" };
 /** One person's, who may have claimed any address. */
 const verificationLimit = { max: 3, windowMs: 86_400_000, what: "links to verify this e-mail" };
-/** Of all accounts that a client opens. */
+/** Limit over all accounts that one client opens. */
 const clientLimit = { max: 30, windowMs: 3_600_000, what: "links to verify e-mails from here" };
 
 type Link = { readonly to: string; readonly token: string; readonly expiresAt: number } & (
@@ -31,8 +31,8 @@ export function createLinkMail(deps: HttpDeps) {
     /** To be called before the invitation is created. @throws {GatewayError} `conflict`, `rate_limit_exceeded` */
     async expectInvitation(by: SessionUser): Promise<void> {
       if (!by.emailVerified) {
-        const sentence = "Invitations are sent in the name of your e-mail, which nobody has verified: verify it first";
-        throw new GatewayError("conflict", sentence);
+        const message = "Invitations are sent in the name of your e-mail, which nobody has verified: verify it first";
+        throw new GatewayError("conflict", message);
       }
       await expectServer("Invitations");
       await takeAttempt(store, `mail:${by.ownAccountId}`, invitationLimit, now());

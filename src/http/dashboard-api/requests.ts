@@ -137,7 +137,7 @@ async function readFilter(
   };
 }
 
-/** By its id, its e-mail or one of its keys; calls are indexed by account. */
+/** Finds an account by its id, its e-mail or one of its keys; calls are indexed by account. */
 export async function readAccount(
   { store }: HttpDeps,
   user: SessionUser,

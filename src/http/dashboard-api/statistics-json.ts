@@ -58,7 +58,7 @@ function toCompletionTokens(figures: StatisticsFigures): number {
   return sumColumns(figures, answerColumns);
 }
 
-/** Of the tokens of the prompts, how many came from a provider's cache. */
+/** Share of the prompt tokens that came from a provider's cache. */
 function toCacheShare(figures: StatisticsFigures): number | null {
   const prompt = toPromptTokens(figures);
   return prompt === 0 ? null : figures.cache_read_tokens / prompt;

@@ -91,7 +91,7 @@ export function statisticsController(deps: HttpDeps) {
       return {
         buckets: buckets.map(([start = 0]) => new Date(start * hourMs).toISOString()),
         totals: toFiguresJson(readFigures(sumFigures(totals.values()))),
-        /** Of as much time before as has passed of the span. */
+        /** Figures of the period before, as long as the elapsed part of the span. */
         previous: { from: new Date(before.from * hourMs).toISOString(), ...toFiguresJson(readFigures(previous)) },
         /** What people call the account, key and model that the sums are narrowed to; null for what is not known. */
         filter_names: await readFilterNames(deps, filter, maySeeAll(user.role)),
@@ -103,7 +103,7 @@ export function statisticsController(deps: HttpDeps) {
           value: each.value,
           ...names(each),
           ...toFiguresJson(readFigures(each.total)),
-          /** Of the metric, by bucket; null for a group that is not in the chart. */
+          /** Values of the metric by bucket; null for a group that is not in the chart. */
           values: each.byHour === undefined ? null : toValues(each.byHour),
         })),
       };
@@ -182,8 +182,8 @@ function readStarts(given: Given, unit: "hour" | "day", now: number): number[] {
   const end = Math.ceil((readTime(to, "to") + (isDay(to) ? dayHours * hourMs : 0)) / length);
   if (end <= first) throw new GatewayError("invalid_request", "to is before from", { param: "to" });
   if (end - first > bucketsMax[unit]) {
-    const sentence = `There are ${end - first} ${unit}s between from and to, but at most ${bucketsMax[unit]} are allowed`;
-    throw new GatewayError("invalid_request", sentence, { param: "from" });
+    const message = `There are ${end - first} ${unit}s between from and to, but at most ${bucketsMax[unit]} are allowed`;
+    throw new GatewayError("invalid_request", message, { param: "from" });
   }
   return Array.from({ length: end - first }, (_, place) => (first + place) * hours);
 }

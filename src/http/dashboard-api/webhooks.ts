@@ -27,8 +27,8 @@ export function webhooksController(deps: HttpDeps) {
 
 async function receive({ payments, store, log, now }: HttpDeps, request: Request): Promise<boolean> {
   if (payments === undefined) {
-    const sentence = "This gateway does not accept payments: STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET are not set";
-    throw new GatewayError("not_found", sentence);
+    const message = "This gateway does not accept payments: STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET are not set";
+    throw new GatewayError("not_found", message);
   }
   const payment = await payments.readWebhook(await readSmall(request), request.headers);
   if (payment === undefined) return false;

@@ -67,8 +67,8 @@ export function readApiKey(request: Request): string {
   const plain = header === null ? request.headers.get("x-api-key") : null;
   if (plain !== null && plain.length <= getLengthMax(plain)) return plain.trim();
   if (header === null) {
-    const sentence = "No API key was sent: put it in the header 'Authorization: Bearer sk-mg-…'";
-    throw new GatewayError("invalid_api_key", sentence);
+    const message = "No API key was sent: put it in the header 'Authorization: Bearer sk-mg-…'";
+    throw new GatewayError("invalid_api_key", message);
   }
   if (header.length > getLengthMax(header.slice(7)) || header.slice(0, 7).toLowerCase() !== "bearer ") {
     throw new GatewayError("invalid_api_key", "Malformed Authorization header: expected 'Bearer <API key>'");

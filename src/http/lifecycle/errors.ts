@@ -15,8 +15,8 @@ import { toQueryError } from "./validate.ts";
 export function toGatewayError(error: unknown, log: Log): GatewayError {
   if (error instanceof GatewayError) return error;
   log.error("unexpected", { error });
-  const sentence = "Internal error. Operators: see the log entry for this x-request-id";
-  return new GatewayError("internal_error", sentence);
+  const message = "Internal error. Operators: see the log entry for this x-request-id";
+  return new GatewayError("internal_error", message);
 }
 
 /** What is known of the request that failed. */
@@ -114,9 +114,9 @@ interface Routes {
 
 /** The error hook of all routes. */
 export function errorHandler(deps: HttpDeps, { allowedMethods, inboundAt }: Routes) {
-  return async ({ error, code, request, call, inbound: asked }: ErrorContext): Promise<Response> => {
+  return async ({ error, code, request, call, inbound: requested }: ErrorContext): Promise<Response> => {
     call?.end();
-    const inbound = asked ?? inboundAt(request.url.split("?", 1)[0] as string);
+    const inbound = requested ?? inboundAt(request.url.split("?", 1)[0] as string);
     if (code === "VALIDATION") return errorResponse(deps, toQueryError(error as ValidationError), { request, inbound });
     if (code === "PARSE") return errorResponse(deps, getCause(error), { request, call, inbound });
     if (code !== "NOT_FOUND") return errorResponse(deps, error, { request, call, inbound });
@@ -165,8 +165,8 @@ async function noEndpoint(
     if (page !== undefined) return page;
     const remedy =
       meant === undefined ? "GET /docs lists those there are" : `did you mean ${meant}? See the client's base URL`;
-    const sentence = `There is no endpoint ${request.method} ${pathname}; ${remedy}`;
-    return errorResponse(deps, new GatewayError("not_found", sentence), { request, inbound });
+    const message = `There is no endpoint ${request.method} ${pathname}; ${remedy}`;
+    return errorResponse(deps, new GatewayError("not_found", message), { request, inbound });
   }
   const sentence = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
   const headers = { allow: methods.join(", ") };

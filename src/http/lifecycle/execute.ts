@@ -12,12 +12,12 @@ import { type CallRequest, type HttpCall, readClientRequestId } from "./http-cal
 export async function executeCall<C extends Capability>(
   deps: HttpDeps,
   httpCall: HttpCall,
-  asked: CallRequest<C>,
+  requested: CallRequest<C>,
 ): Promise<AnswerOf<C>> {
   const { candidates } = httpCall;
   if (candidates === undefined) throw new TypeError("The model of this request was not resolved");
   const { keeper } = deps.contentLog;
-  const request = httpCall.toRequest(asked);
+  const request = httpCall.toRequest(requested);
   const copy = keeper?.copy(request);
   const call = new Call(copy?.request ?? request);
   httpCall.execution = call as unknown as Call;

@@ -46,8 +46,8 @@ export function cors(origins: readonly string[]) {
     if (allow(origins, headers, request)) {
       headers.set("access-control-allow-methods", "GET, POST, DELETE");
       headers.set("access-control-max-age", String(preflightMaxAgeSeconds));
-      const asked = request.headers.get("access-control-request-headers");
-      if (asked !== null) headers.set("access-control-allow-headers", asked);
+      const requested = request.headers.get("access-control-request-headers");
+      if (requested !== null) headers.set("access-control-allow-headers", requested);
     }
     return new Response(null, { status: 204, headers });
   };
@@ -65,9 +65,9 @@ export function exposeResponse(origins: readonly string[], response: Response, r
   return response;
 }
 
-function allow(origins: readonly string[], headers: Headers, { headers: asked }: Request): boolean {
+function allow(origins: readonly string[], headers: Headers, { headers: requested }: Request): boolean {
   const isAny = origins.includes("*");
-  const origin = asked.get("origin");
+  const origin = requested.get("origin");
   if (!isAny) headers.set("vary", "origin");
   if (origin === null || !(isAny || origins.includes(origin))) return false;
   headers.set("access-control-allow-origin", isAny ? "*" : origin);

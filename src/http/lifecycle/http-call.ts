@@ -66,7 +66,7 @@ export class HttpCall {
   isCounted = false;
   /** Its run in the kernel; absent until it is executed. */
   execution: Call | undefined = undefined;
-  /** Of the whole request; known once its answer is whole. */
+  /** Cost of the whole request; known once its answer is complete. */
   costNanodollars: number | undefined = undefined;
   readonly #server: Sockets | null;
   #onEnd: (() => void) | undefined;
@@ -128,8 +128,8 @@ export class HttpCall {
     this.leftOut.add(field);
   }
 
-  warn(sentence: string): void {
-    this.warnings.push(sentence);
+  warn(message: string): void {
+    this.warnings.push(message);
   }
 
   /** The request as the kernel takes it. */

@@ -61,8 +61,8 @@ export function replyOnce<Body>(deps: HttpDeps, reply: (handled: Handled<Body>) 
 export function idempotencyKeyOf({ headers }: Request): string | undefined {
   const key = headers.get("idempotency-key");
   if (key === null || keyForm.test(key)) return key ?? undefined;
-  const sentence = "Idempotency-Key has 1 to 255 printable ASCII characters; a UUID is a good one";
-  throw new GatewayError("invalid_request", sentence, { param: "Idempotency-Key" });
+  const message = "Idempotency-Key has 1 to 255 printable ASCII characters; a UUID is a good one";
+  throw new GatewayError("invalid_request", message, { param: "Idempotency-Key" });
 }
 
 /** What is stored says nothing about the request to those who do not have the gateway's key. */
@@ -113,14 +113,14 @@ async function claimOrReplay(deps: HttpDeps, call: HttpCall, request: KeyedReque
     limits ??= await deps.ledger.countRequest(call.id, call.caller);
     call.isCounted = true;
     if (found.state === "other_body") {
-      const sentence = "This Idempotency-Key belongs to a request with another body; use a new key for a new request";
-      throw new GatewayError("conflict", sentence, { param: "Idempotency-Key" });
+      const message = "This Idempotency-Key belongs to a request with another body; use a new key for a new request";
+      throw new GatewayError("conflict", message, { param: "Idempotency-Key" });
     }
     if (found.state === "done") return await replay(deps, call, request, { ...found, limits });
     const { signal } = call.httpRequest;
     if (signal.aborted || deps.loadShedder.isDraining || deps.kernel.now() >= endsAtMs) {
-      const sentence = "A request with this Idempotency-Key is still running; send it again to get its answer";
-      throw new GatewayError("conflict", sentence, { param: "Idempotency-Key", retryAfterMs: 2000 });
+      const message = "A request with this Idempotency-Key is still running; send it again to get its answer";
+      throw new GatewayError("conflict", message, { param: "Idempotency-Key", retryAfterMs: 2000 });
     }
     call.disableIdleTimeout();
     await new Promise((resolve) => setTimeout(resolve, pollMs));
@@ -182,8 +182,8 @@ async function replay(
 }
 
 function notStored(callId: string): GatewayError {
-  const sentence = `The request with this Idempotency-Key was already run as ${callId}, and its answer is not stored: it had "store": false, was larger than ${answerBytesMax / 2 ** 20} MB, broke off, or made room for newer ones. It is not charged again; use a new key for a new answer`;
-  return new GatewayError("conflict", sentence, { param: "Idempotency-Key" });
+  const message = `The request with this Idempotency-Key was already run as ${callId}, and its answer is not stored: it had "store": false, was larger than ${answerBytesMax / 2 ** 20} MB, broke off, or made room for newer ones. It is not charged again; use a new key for a new answer`;
+  return new GatewayError("conflict", message, { param: "Idempotency-Key" });
 }
 
 interface Reply {

@@ -64,8 +64,8 @@ class ArrivalPace {
 
 /** What its sender is told. */
 function arrivedTooSlowly(): GatewayError {
-  const sentence = `The body arrives too slowly: after ${graceMs / 1000} s a large one has to bring at least ${leastBytesPerMs} kB a second; send it again`;
-  return new GatewayError("request_timeout", sentence);
+  const message = `The body arrives too slowly: after ${graceMs / 1000} s a large one has to bring at least ${leastBytesPerMs} kB a second; send it again`;
+  return new GatewayError("request_timeout", message);
 }
 
 /** The largest JSON body, in bytes: a long conversation with several images. */
@@ -148,8 +148,8 @@ function decode(bytes: Uint8Array): string {
 function refuseEncoding({ headers }: Request): void {
   const encoding = headers.get("content-encoding");
   if (encoding === null || encoding.toLowerCase() === "identity") return;
-  const sentence = "Content-Encoding is not supported; send the body without compression";
-  throw new GatewayError("unsupported_media_type", sentence);
+  const message = "Content-Encoding is not supported; send the body without compression";
+  throw new GatewayError("unsupported_media_type", message);
 }
 
 let turn = Promise.resolve();
@@ -259,8 +259,8 @@ export async function readForm(request: Request, reservation: MemoryReservation)
   refuseEncoding(request);
   const contentType = request.headers.get("content-type");
   if (contentType === null || !contentType.toLowerCase().startsWith("multipart/form-data")) {
-    const sentence = "The body is not multipart/form-data, which is how a file is sent here";
-    throw new GatewayError("invalid_request", sentence);
+    const message = "The body is not multipart/form-data, which is how a file is sent here";
+    throw new GatewayError("invalid_request", message);
   }
   try {
     const read = await readBytes(request, formBytesMax, reservation);

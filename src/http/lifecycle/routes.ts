@@ -102,8 +102,8 @@ function takeModels(body: unknown, call: Pick<HttpCall, "models">): void {
   if (!isRecord(body) || body.models === undefined || body.models === null) return;
   const { models, model } = body;
   if (!Array.isArray(models) || models.length === 0 || models.length > membersMax || !models.every(isName)) {
-    const sentence = `models must be a list of 1 to ${membersMax} names of models; GET /models lists them`;
-    throw new GatewayError("invalid_request", sentence, { param: "models" });
+    const message = `models must be a list of 1 to ${membersMax} names of models; GET /models lists them`;
+    throw new GatewayError("invalid_request", message, { param: "models" });
   }
   const names = new Set(isName(model) ? [model, ...models] : models);
   call.models = [...names];

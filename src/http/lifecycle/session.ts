@@ -55,10 +55,10 @@ export async function readUser(deps: HttpDeps, request: Request): Promise<Sessio
 async function readAnyUser(deps: HttpDeps, request: Request): Promise<SessionUser> {
   const user = await withStoreTimeout(deps, deps.signIn.sessionUserOf(request.headers.get("cookie")));
   if (user !== undefined) return user;
-  const sentence = request.headers.has("authorization")
+  const message = request.headers.has("authorization")
     ? "This endpoint needs the cookie 'session' of a signed-in user, not an API key; GET /key returns the limits of a key"
     : "Not signed in: the cookie 'session' is missing, wrong or expired; sign in again";
-  throw new GatewayError("invalid_session", sentence);
+  throw new GatewayError("invalid_session", message);
 }
 
 /** Routes of a user's account, which viewers only read; the session is checked before the body is read. */
@@ -131,8 +131,8 @@ function expectShownAccount(request: Request, { accountId, accountName, accountE
   const shown = request.headers.get("x-modelgate-account");
   if (shown === null || shown === accountId) return;
   const name = accountName ?? accountEmail;
-  const sentence = `Nothing was changed: this page shows another account, and you work in ${name} now; reload the page`;
-  throw new GatewayError("conflict", sentence, { publicCode: "account_switched" });
+  const message = `Nothing was changed: this page shows another account, and you work in ${name} now; reload the page`;
+  throw new GatewayError("conflict", message, { publicCode: "account_switched" });
 }
 
 function isRead({ method }: Request): boolean {

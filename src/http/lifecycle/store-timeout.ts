@@ -16,8 +16,8 @@ export async function withStoreTimeout<Answer>(deps: HttpDeps, answer: Promise<A
     return await withTimeout(answer, storeMsMax);
   } catch (error) {
     warnThrottled(deps, "store_not_read", error);
-    const sentence = "The gateway's database does not answer, and nothing was changed; try again";
-    throw new GatewayError("unavailable", sentence, { retryAfterMs: 1000, cause: error });
+    const message = "The gateway's database does not answer, and nothing was changed; try again";
+    throw new GatewayError("unavailable", message, { retryAfterMs: 1000, cause: error });
   }
 }
 

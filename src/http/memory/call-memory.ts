@@ -96,8 +96,8 @@ export class MemoryAccountant {
   #begin(thing: string): void {
     const count = this.#byThing.get(thing) ?? 0;
     if (count >= sameMax) {
-      const sentence = `The same answer is being sent to ${count} other requests, its limit; send the request again when they have read it`;
-      throw new GatewayError("rate_limit_exceeded", sentence, { retryAfterMs });
+      const message = `The same answer is being sent to ${count} other requests, its limit; send the request again when they have read it`;
+      throw new GatewayError("rate_limit_exceeded", message, { retryAfterMs });
     }
     this.#byThing.set(thing, count + 1);
   }
@@ -125,8 +125,8 @@ export class MemoryAccountant {
     const isIdle = () => this.#options.hasRunningCall?.(owner) === false;
     if (holds(othersOfOwner, this.#bytesMax / 2) || (holds(othersOfOwner, this.#bytesMax / 4) && isIdle())) {
       const whose = isNetwork(owner) ? "The network's" : "The account's";
-      const sentence = `${whose} other requests hold ${othersOfOwner} bytes, and there is no room for ${ownBytes + bytes} more; send the request again when one of them has ended`;
-      throw new GatewayError("rate_limit_exceeded", sentence, { retryAfterMs });
+      const message = `${whose} other requests hold ${othersOfOwner} bytes, and there is no room for ${ownBytes + bytes} more; send the request again when one of them has ended`;
+      throw new GatewayError("rate_limit_exceeded", message, { retryAfterMs });
     }
     const others = this.#bytes - ownBytes;
     if (!holds(others, this.#bytesMax)) return;
@@ -241,7 +241,7 @@ export class CallMemory implements CallMemoryBounds {
     else answer.grow(bytes);
   }
 
-  /** Of the answer; only while it is needed. */
+  /** Reservation of the answer; exists only while it is needed. */
   get answer(): MemoryReservation {
     this.#answer ??= this.#accountant.reserve(this.#owner, 0, { aloneMax: answerAloneMax });
     // Nobody would free what a provider adds to a call that is over.

@@ -126,6 +126,6 @@ function concatBytes(a: Bytes, b: Bytes): Bytes {
   return both;
 }
 
-function badAnswer(sentence: string): UpstreamFault {
-  return new UpstreamFault("bad_response", sentence);
+function badAnswer(message: string): UpstreamFault {
+  return new UpstreamFault("bad_response", message);
 }

@@ -8,7 +8,7 @@ import { type Measure, measureWav } from "./wav.ts";
 
 /** How long a file plays, in whole milliseconds. */
 export interface AudioLength {
-  /** By its header or its frames; absent when the file does not say. Never relied on alone: a caller can forge it. */
+  /** Length by the header or the frames; absent when the file does not say. Never relied on alone: a caller can forge it. */
   audioMs?: number;
   /** The least that so many bytes of its format can play. */
   audioMsMin: number;
@@ -20,7 +20,7 @@ export interface AudioLength {
 export const chunksMax = 256;
 /** Frames, packets and pages that are counted: an MP3 file of 25 MB has fewer at 24 kbit/s and above. */
 export const framesMax = 350_000;
-/** Of a format that is not known, such as that of a video: 100 Mbit/s. */
+/** Highest bitrate of an unknown format, such as that of a video: 100 Mbit/s. */
 const anyBytesPerMs = 12_500;
 const boxNames = ["ftyp", "moov", "mdat", "free", "skip", "wide"];
 

@@ -20,7 +20,7 @@ interface Stream {
   msAt(position: number): number;
   isInPacket: boolean;
   ms: number;
-  /** By the position that the last page names. */
+  /** Length by the position that the last page names. */
   saidMs: number | undefined;
 }
 

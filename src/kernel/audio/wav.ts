@@ -2,7 +2,7 @@ import { type ByteReader, readTag } from "./byte-reader.ts";
 
 /** What the bytes of a file say of its length, as far as they do. */
 export interface Measure {
-  /** By the file's own words, or as counted. A caller can forge words. */
+  /** Length as the file claims it, or as counted. A caller can forge a claim. */
   ms?: number | undefined;
   /** The most that it can play, where everything in it that plays was counted. */
   msMax?: number | undefined;

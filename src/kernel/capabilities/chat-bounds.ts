@@ -11,7 +11,13 @@ import {
 import { largest } from "../admission.ts";
 import { Attempt, Call, type ClientRequest, ModelRun, type Passthrough } from "../call.ts";
 import { isOfKey, recordRefusedKey, toClientError } from "../failover.ts";
-import { boundPrompt, chatForm, getContextTokensMax, type PromptBound } from "../normalize/prompt-bounds.ts";
+import {
+  boundPrompt,
+  chatForm,
+  contextTokensDefault,
+  getContextTokensMax,
+  type PromptBound,
+} from "../normalize/prompt-bounds.ts";
 import { getOutputMeter } from "../normalize/sound.ts";
 import { countTokens } from "../normalize/tokenizer.ts";
 import { UsageMeter } from "../normalize/usage.ts";
@@ -33,7 +39,7 @@ const hiddenTokensPerSecond = 2000;
 
 /** What models usually make of one choice. */
 export const usualTokensPerSecond = 100;
-/** Of an answer of which only the size is known. */
+/** Bytes for each token of an answer of which only the size is known. */
 const bytesPerToken = 4;
 
 /** What a chat request can use at the most and at the least, and how its hold grows and its limits are lowered. */
@@ -51,14 +57,23 @@ export const chatBounds: Pick<
     const most = (meter: "inputToken" | "audioInputToken") =>
       Math.min(counted, Math.max(...bounds.map(({ meters }) => meters[meter] ?? 0)));
     const audioInputToken = most("audioInputToken");
+    const searches = run.passthrough?.searchLimitOf(modelEntry) ?? 0;
+    setSearches(run, searches);
+    const sent = most("inputToken");
+    run.sentTokensMax = sent;
+    // What a search finds stands in the prompt that is read next, so that only the context bounds it.
+    run.isOpenEnded ||= searches > 0;
     return {
-      inputToken: most("inputToken"),
+      inputToken: searches > 0 ? promptTokensMax(run, searches) : sent,
       ...(audioInputToken > 0 && { audioInputToken }),
+      ...(searches > 0 && { webSearch: searches }),
       [getOutputMeter(request, model)]: (request.n ?? 1) * getOutputTokensMax(request, modelEntry),
     };
   },
 
   async countPrompt(kernel, run) {
+    // What is searched for cannot be counted before.
+    if ((run.passthrough?.searchesMax ?? 0) > 0) return false;
     const bounds = boundPrompts(run);
     if (!bounds.some(({ isOpenEnded }) => isOpenEnded) || bounds.some(({ hasAddress }) => hasAddress)) return false;
     await kernel.ledger.countRequest(run.call.id, run.caller);
@@ -70,7 +85,7 @@ export const chatBounds: Pick<
   lowerBound: (run, upper) =>
     run.passthrough?.isBounded === false || mayExceed(run.request, run.modelEntry)
       ? upper
-      : createLowerBounds(run, upper)(1, firstOutputTokens),
+      : createLowerBounds(run, upper)(1, firstOutputTokens, searchesMin(run)),
 
   growth(run, upper) {
     const { sink, request, modelEntry } = run;
@@ -87,11 +102,22 @@ export const chatBounds: Pick<
     };
   },
 
-  /** As many choices as can have a first piece of output, and as much output as all of them can have. */
+  /**
+   * As many searches and then choices as can have a first piece of output, and as much output as all of them can have. A
+   * search tool that cannot be paid for is left out.
+   */
   lower(run, upper, covers) {
     const { request, modelEntry } = run;
     const toBound = createLowerBounds(run, upper);
     let n = request.n ?? 1;
+    const { searchesMax = 0 } = run.passthrough ?? {};
+    if (searchesMax > 0) {
+      const fitting = largest(
+        searchesMax,
+        (searches) => searches === 0 || covers(toBound(n, firstOutputTokens, searches)),
+      );
+      setSearches(run, Math.max(fitting, searchesMin(run)));
+    }
     while (n > 1 && !covers(toBound(n, firstOutputTokens))) n--;
     const most = getOutputTokensMax(request, modelEntry);
     const fits = largest(most, (tokens) => tokens === 1 || covers(toBound(n, tokens)));
@@ -101,6 +127,20 @@ export const chatBounds: Pick<
     run.upper = toBound(n, fits);
   },
 };
+
+/** The fewest searches with which a request is of use: where it has other tools, it is served without. */
+function searchesMin({ passthrough }: ModelRun<"chat">): number {
+  return passthrough !== undefined && passthrough.searchesMax > 0 && passthrough.needsSearch ? 1 : 0;
+}
+
+function setSearches({ passthrough }: ModelRun<"chat">, searches: number): void {
+  if (passthrough !== undefined) passthrough.searchesMax = searches;
+}
+
+/** The most tokens of a prompt that is read once more after each search. */
+export function promptTokensMax({ modelEntry }: ModelRun<"chat">, searches: number): number {
+  return (searches + 1) * (getContextTokensMax(modelEntry.model) ?? contextTokensDefault);
+}
 
 /** The bounds of all bodies that may be sent: that of chat, for each copy of it, and that which the client wrote. */
 function boundPrompts({ request, modelEntry, passthrough }: ModelRun<"chat">): PromptBound[] {
@@ -150,15 +190,25 @@ export function promptCopiesMax(request: ChatRequest, { routes }: ModelEntry): n
 }
 
 /** Bounds of the same request with other limits. A long prompt is counted once: its tokens are taken from the upper bound. */
-function createLowerBounds({ request, modelEntry }: ModelRun<"chat">, upper: Meters) {
+function createLowerBounds(run: ModelRun<"chat">, upper: Meters) {
+  const { request, modelEntry } = run;
   const { inputToken = 0, audioInputToken = 0 } = upper;
   const copiesMax = promptCopiesMax(request, modelEntry);
   const most = getOutputTokensMax(request, modelEntry);
   const outputMeter = getOutputMeter(request, modelEntry.model);
-  return (n: number, outputTokens: number): Meters => {
+  const sentTokens = Math.min(inputToken, run.sentTokensMax);
+  return (n: number, outputTokens: number, searches = run.passthrough?.searchesMax ?? 0): Meters => {
+    if (searches > 0) {
+      return {
+        inputToken: promptTokensMax(run, searches),
+        ...(audioInputToken > 0 && { audioInputToken }),
+        webSearch: searches,
+        [outputMeter]: n * Math.min(most, outputTokens),
+      };
+    }
     const copies = promptCopiesMax({ ...request, n }, modelEntry);
     return {
-      inputToken: (copies * inputToken) / copiesMax,
+      inputToken: (copies * sentTokens) / copiesMax,
       ...(audioInputToken > 0 && { audioInputToken: (copies * audioInputToken) / copiesMax }),
       [outputMeter]: n * Math.min(most, outputTokens),
     };
@@ -340,18 +390,18 @@ interface CountTask {
 
 async function ask(
   kernel: Kernel,
-  asked: ClientRequest,
+  requested: ClientRequest,
   modelEntry: ModelEntry,
   { name, counted }: CountTask,
 ): Promise<number | undefined> {
   const { network, now, random = Math.random } = kernel;
-  const { accountId } = asked.caller;
+  const { accountId } = requested.caller;
   const routes = orderRoutes(modelEntry.routes, now(), random, accountId);
   const route = routes.find(({ plugin }) => plugin.handlers[name] !== undefined);
   const handler = route?.plugin.handlers[name]?.bind(route.plugin.handlers) as Count | undefined;
   if (route === undefined || handler === undefined) return undefined;
   const key = route.keys.take(now());
-  const call = new Call(asked);
+  const call = new Call(requested);
   const run = new ModelRun(call, { modelEntry }, { usageMeterOf: () => new UsageMeter(async () => ({})) });
   const attempt = new Attempt(run, route, key, now());
   call.setDeadline(network.timeouts, now() + countMsMax);
@@ -361,7 +411,7 @@ async function ask(
     const upstream = new BoundUpstream(network, attempt);
     const warn = () => undefined;
     const tokens = await call.untilCancelled(
-      handler({ id: asked.id, request: counted, model, signal, upstream, warn }),
+      handler({ id: requested.id, request: counted, model, signal, upstream, warn }),
     );
     key?.circuitBreaker.onSuccess();
     return isAmount(tokens) ? tokens : undefined;
@@ -374,7 +424,7 @@ async function ask(
     if (error instanceof GatewayError || kind === "bad_request" || kind === "context_length") {
       throw toClientError(error, run);
     }
-    kernel.log.warn("count_failed", { call: asked.id, model: run.model, error });
+    kernel.log.warn("count_failed", { call: requested.id, model: run.model, error });
     return undefined;
   } finally {
     call.clearDeadline(network.timeouts);

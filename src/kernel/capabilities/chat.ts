@@ -46,6 +46,7 @@ import {
   getOutputTokens,
   getOutputTokensMax,
   promptCopiesMax,
+  promptTokensMax,
   withOneOutputLimit,
   withOutputLimitOf,
 } from "./chat-bounds.ts";
@@ -67,8 +68,8 @@ function checkLogprobs({ request, sink, modelEntry }: ModelRun<"chat">, bytesMax
   const tokens = (n ?? 1) * getOutputTokensMax(request, modelEntry);
   const bytes = tokens * (1 + (others ?? 0)) * bytesPerToken;
   if (bytes <= bytesMax) return;
-  const sentence = `With logprobs ${tokens} tokens may take ${bytes} bytes, more than the ${bytesMax} of a whole answer; set a smaller max_completion_tokens, n or top_logprobs, or stream: true`;
-  throw new GatewayError("invalid_request", sentence, { param: others ? "top_logprobs" : "logprobs" });
+  const message = `With logprobs ${tokens} tokens may take ${bytes} bytes, more than the ${bytesMax} of a whole answer; set a smaller max_completion_tokens, n or top_logprobs, or stream: true`;
+  throw new GatewayError("invalid_request", message, { param: others ? "top_logprobs" : "logprobs" });
 }
 
 /**
@@ -123,8 +124,8 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const wanted = getOutputTokens(request);
     if (wanted !== undefined && model.contextTokens !== undefined && wanted > model.contextTokens) {
       const param = request.max_completion_tokens ? "max_completion_tokens" : "max_tokens";
-      const sentence = `${param} is ${wanted}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
-      throw new GatewayError("invalid_request", sentence, { param });
+      const message = `${param} is ${wanted}, but the whole context of ${model.id} is ${model.contextTokens} tokens`;
+      throw new GatewayError("invalid_request", message, { param });
     }
     checkLogprobs(run, kernel.network.bounds.answerBytesMax);
     run.request = withOutputLimitOf(request, model);
@@ -144,8 +145,11 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     // What the others report is not estimated a second time.
     const share = open > 0 && open < owed.length ? shareOfOpen(usageMeter.output, open) : 1;
     const seen = Math.ceil(share * (await countTokens(sample.text, sample.length)));
+    const { searches = 0 } = run.passthrough ?? {};
     return {
       ...(await estimatePrompt(kernel, run)),
+      // What was found is not known, and was read each time.
+      ...(searches > 0 && { inputToken: promptTokensMax(run, searches), webSearch: searches }),
       outputToken: Math.max(seen, await estimateUnseen(run)),
       ...estimateSound(request, soundLength),
     };
@@ -210,8 +214,8 @@ function isStream(answer: ChatCompletion | ChatStream | null): answer is ChatStr
   return answer !== null && typeof answer === "object" && "push" in answer;
 }
 
-function badAnswer(sentence: string): UpstreamFault {
-  return new UpstreamFault("bad_response", sentence);
+function badAnswer(message: string): UpstreamFault {
+  return new UpstreamFault("bad_response", message);
 }
 
 async function finishCompletion(
@@ -336,8 +340,8 @@ function checkFeatures({ registry }: Kernel, run: ModelRun<"chat">): void {
     const [feature, param] = missing;
     throw new GatewayError("invalid_request", `The model '${model.id}' ${lacks[feature]}; ${advice}`, { param });
   }
-  const sentence = `This model's maximum context length is ${model.contextTokens} tokens. However, your messages have more words than that; ${advice}`;
-  throw new GatewayError("context_length_exceeded", sentence, { param: "messages" });
+  const message = `This model's maximum context length is ${model.contextTokens} tokens. However, your messages have more words than that; ${advice}`;
+  throw new GatewayError("context_length_exceeded", message, { param: "messages" });
 }
 
 function checkOutputLimit({ request, modelEntry: { model, routes } }: ModelRun<"chat">): void {
@@ -345,8 +349,8 @@ function checkOutputLimit({ request, modelEntry: { model, routes } }: ModelRun<"
   const limit = newer || older || responseTokensMin;
   if (limit >= responseTokensMin || routes.some((route) => route.model.endpoint !== "responses")) return;
   const param = newer ? "max_completion_tokens" : "max_tokens";
-  const sentence = `${param} is ${limit}, but ${model.id} takes no less than ${responseTokensMin}`;
-  throw new GatewayError("invalid_request", sentence, { param });
+  const message = `${param} is ${limit}, but ${model.id} takes no less than ${responseTokensMin}`;
+  throw new GatewayError("invalid_request", message, { param });
 }
 
 function hasFeature({ features }: Model, feature: Feature): boolean {

@@ -113,8 +113,8 @@ async function decodeInputs(request: EmbeddingsBody): Promise<string[]> {
       texts.push(await decodeTokens(input));
     } catch (cause) {
       if (!(cause instanceof RangeError)) throw cause;
-      const sentence = `input[${texts.length}] has a token that cl100k_base does not have; send text`;
-      throw new GatewayError("invalid_request", sentence, { param: "input", cause });
+      const message = `input[${texts.length}] has a token that cl100k_base does not have; send text`;
+      throw new GatewayError("invalid_request", message, { param: "input", cause });
     }
   }
   return texts;
@@ -140,8 +140,8 @@ function checkDimensions(
   if (wanted === undefined || wanted === null || bounds === undefined) return;
   if (wanted >= bounds.min && wanted <= bounds.max) return;
   const allowed = bounds.min === bounds.max ? `only ${bounds.max}` : `${bounds.min} to ${bounds.max}`;
-  const sentence = `dimensions is ${wanted}, but ${id} makes vectors of ${allowed}`;
-  throw new GatewayError("invalid_request", sentence, { param: "dimensions" });
+  const message = `dimensions is ${wanted}, but ${id} makes vectors of ${allowed}`;
+  throw new GatewayError("invalid_request", message, { param: "dimensions" });
 }
 
 /** Refuses, before anything is held, what is too long in any vocabulary. */
@@ -157,8 +157,8 @@ function checkLengths(inputs: Input[], model: Model): void {
     }
     total += tokens;
     if (total > embeddingTokensMax) {
-      const sentence = `input has about ${total} tokens, but one request takes ${embeddingTokensMax} in all; send less`;
-      throw new GatewayError("context_length_exceeded", sentence, { param: "input" });
+      const message = `input has about ${total} tokens, but one request takes ${embeddingTokensMax} in all; send less`;
+      throw new GatewayError("context_length_exceeded", message, { param: "input" });
     }
   }
 }
@@ -188,6 +188,6 @@ async function checkTokens(inputs: Input[], model: Model): Promise<void> {
 
 /** Begins as OpenAI's sentence does, by which clients know the error. */
 function tooLong(param: string, tokens: number, tokensMax: number): GatewayError {
-  const sentence = `This model's maximum context length is ${tokensMax} tokens. However, ${param} has about ${tokens} tokens; send less`;
-  return new GatewayError("context_length_exceeded", sentence, { param });
+  const message = `This model's maximum context length is ${tokensMax} tokens. However, ${param} has about ${tokens} tokens; send less`;
+  return new GatewayError("context_length_exceeded", message, { param });
 }

@@ -26,7 +26,7 @@ export const fanOutMax = 16;
  */
 export async function settleRequests<Answer>(
   requests: readonly Promise<Answer>[],
-  warn: (sentence: string) => void,
+  warn: (message: string) => void,
 ): Promise<[Answer, ...Answer[]]> {
   const answers: Answer[] = [];
   const failures: unknown[] = [];

@@ -153,10 +153,12 @@ function getImageTokensMax(request: AnyRequest, model: Model): number {
   if (known === undefined) return outputTokensMax ?? imageTokensDefault;
   const { size } = request;
   const quality = toBoundQuality(request, model);
-  const asked = qualities[quality ?? ""] ?? quality;
+  const requested = qualities[quality ?? ""] ?? quality;
   const most = Math.max(...Object.values(known));
-  if (!asked || asked === "auto") return most;
-  return known[`${asked} ${size}`] ?? known[`${asked}`] ?? Math.max(most, outputTokensMax ?? imageTokensDefault);
+  if (!requested || requested === "auto") return most;
+  return (
+    known[`${requested} ${size}`] ?? known[`${requested}`] ?? Math.max(most, outputTokensMax ?? imageTokensDefault)
+  );
 }
 
 /** So many images, each of which takes the prompt and the most tokens that it can have. */

@@ -41,7 +41,7 @@ export function createOpener<Opened>(
 ) {
   return (plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<Opened | OpenedPassthrough> => {
     if (passthrough.isServedBy(plugin)) return openPassthrough(passthrough, plugin, call);
-    for (const sentence of passthrough.warnings) call.warn(sentence);
+    for (const message of passthrough.warnings) call.warn(message);
     return openChat(plugin, call);
   };
 }
@@ -55,7 +55,7 @@ export async function openPassthrough(
   const handler = passthrough.handlerOf(plugin);
   if (handler === undefined)
     throw new TypeError(`Plugin '${plugin.name}' has no ${passthrough.format.protocol} handler`);
-  const request = { body: passthrough.toBody(call.request), headers: passthrough.headers };
+  const request = { body: passthrough.toBody(call.request, call.model, call.warn), headers: passthrough.headers };
   const { content, readUsage } = await handler({ ...call, request });
   const { format } = passthrough;
   if (isIterable(content) !== (call.request.stream === true)) {
@@ -180,11 +180,27 @@ class PassthroughReader {
     const tier = this.#passthrough.format.servedTierOf(head);
     if (typeof tier === "string") this.#run.servedTier = tier;
     const { usageMeter } = this.#run;
-    const meters = toMeters(this.#readUsage(part));
-    if (meters === undefined) return;
+    const reported = toMeters(this.#readUsage(part));
+    const searches = this.#countSearches(part, head);
+    if (reported === undefined) return;
+    // A provider that does not say how many searches it charges for is taken to charge for all that were seen.
+    const meters = searches === 0 ? reported : { webSearch: searches, ...reported };
     usageMeter.report(meters);
     // Also an answer of hidden reasoning alone is paid for.
     if (meters.outputToken !== undefined && meters.outputToken > 1) usageMeter.produced = true;
+  }
+
+  /** The searches of the web so far: an event brings one of them, and a whole answer, also in a last event, has all. */
+  #countSearches(part: WirePart, head: WirePart): number {
+    const passthrough = this.#passthrough;
+    const { format, searches, searchesMax } = passthrough;
+    if (searchesMax === 0) return 0;
+    const most = format.isAnswer(head) ? format.countSearches(head) : 0;
+    passthrough.searches = Math.max(
+      most,
+      head === part && most === 0 ? searches + format.countSearches(part) : searches,
+    );
+    return passthrough.searches;
   }
 
   #count(text: unknown): void {
@@ -235,6 +251,6 @@ function isIterable(value: unknown): value is AsyncIterable<ServerEvent> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-function badAnswer(sentence: string): UpstreamFault {
-  return new UpstreamFault("bad_response", sentence);
+function badAnswer(message: string): UpstreamFault {
+  return new UpstreamFault("bad_response", message);
 }

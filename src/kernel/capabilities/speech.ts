@@ -88,9 +88,9 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     }
     // A part is a request. Of one without audio so far all is owed, which the provider has to speak.
     const parts = splitText(request.input, model.inputCharactersMax ?? Number.POSITIVE_INFINITY);
-    const asked = parts.slice(0, run.owedRequests.length).map(countCharacters);
-    const last = asked.pop() ?? 0;
-    const before = asked.reduce((sum, characters) => sum + characters, 0);
+    const requested = parts.slice(0, run.owedRequests.length).map(countCharacters);
+    const last = requested.pop() ?? 0;
+    const before = requested.reduce((sum, characters) => sum + characters, 0);
     return { character: length > before ? length : Math.max(length, before + last) };
   },
 
@@ -150,9 +150,12 @@ export const speechHandler: CapabilityHandler<"speech"> = {
 };
 
 /** The format to make: WAV where the model does not make what is asked for, since some clients ask for MP3 by default. */
-export function chooseSpeechFormat({ response_format: asked }: SpeechRequest, { audioFormats }: Model): SpeechFormat {
-  if (!asked || asked === "pcm") return asked || "wav";
-  return audioFormats?.includes(asked) ? asked : "wav";
+export function chooseSpeechFormat(
+  { response_format: requested }: SpeechRequest,
+  { audioFormats }: Model,
+): SpeechFormat {
+  if (!requested || requested === "pcm") return requested || "wav";
+  return audioFormats?.includes(requested) ? requested : "wav";
 }
 
 /** Speaks one part of the text after the other through the same route. It waits until the audio of a part begins. */
@@ -205,13 +208,13 @@ function isOpenaiVoice(voice: string | null | undefined): boolean {
 
 /** The request as a plugin gets it: with a voice that the model has, and in a format that it makes. */
 function toPluginRequest(request: SpeechRequest, model: Model, format: SpeechFormat): SpeechRequest {
-  const { voice, response_format: asked, ...rest } = request;
+  const { voice, response_format: requested, ...rest } = request;
   const isForeign = isOpenaiVoice(voice) && model.voices !== undefined && !model.voices.includes(voice as string);
   const own = voice && !isForeign ? voice : model.voiceDefault;
   return {
     ...rest,
     ...(own !== undefined && { voice: own }),
-    ...(asked && { response_format: format === "pcm" ? "wav" : format }),
+    ...(requested && { response_format: format === "pcm" ? "wav" : format }),
   };
 }
 
@@ -229,8 +232,8 @@ function checkOneOf<T>(
   throw invalid(param, `${param} is '${value}', but ${model.id} takes: ${allowed.join(", ")}`);
 }
 
-function invalid(param: string, sentence: string): GatewayError {
-  return new GatewayError("invalid_request", sentence, { param });
+function invalid(param: string, message: string): GatewayError {
+  return new GatewayError("invalid_request", message, { param });
 }
 
 /** Whether speech of this model is charged by tokens, not by characters. */

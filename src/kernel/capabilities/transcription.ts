@@ -36,8 +36,8 @@ const handler: CapabilityHandler<"transcription" | "translation"> = {
     Object.assign(request, await readAudioLength(request.file));
     const longest = Math.max(request.audioMs ?? 0, request.audioMsMin as number);
     if (model.audioMsMax === undefined || longest <= model.audioMsMax) return;
-    const sentence = `The audio lasts ${(longest / 1000).toFixed(1)} s, but ${model.id} takes at most ${model.audioMsMax / 1000} s; send it in parts`;
-    throw new GatewayError("invalid_request", sentence, { param: "file" });
+    const message = `The audio lasts ${(longest / 1000).toFixed(1)} s, but ${model.id} takes at most ${model.audioMsMax / 1000} s; send it in parts`;
+    throw new GatewayError("invalid_request", message, { param: "file" });
   },
 
   upperBound({ request, modelEntry: { model } }) {
@@ -118,6 +118,6 @@ function getLongest({ audioMsMax }: TranscriptionRequest, model: Model): number 
 function checkLanguage(language: string | undefined, { id, languages }: Model): void {
   if (language === undefined || languages === undefined) return;
   if (languages.some((code) => code === language || code.split("-")[0] === language)) return;
-  const sentence = `language is '${language}', but ${id} takes: ${languages.join(", ")}`;
-  throw new GatewayError("invalid_request", sentence, { param: "language" });
+  const message = `language is '${language}', but ${id} takes: ${languages.join(", ")}`;
+  throw new GatewayError("invalid_request", message, { param: "language" });
 }

@@ -49,8 +49,8 @@ export function checkCustomTools(request: ChatRequest, routes: readonly { plugin
 
 function refuseCustom(member: object | null, place: string): void {
   if ((member as AnyToolCall | null)?.type !== "custom") return;
-  const sentence = `${place}.type is "custom", but this model takes only function tools; use one with a string property`;
-  throw new GatewayError("invalid_request", sentence, { param: `${place}.type` });
+  const message = `${place}.type is "custom", but this model takes only function tools; use one with a string property`;
+  throw new GatewayError("invalid_request", message, { param: `${place}.type` });
 }
 
 /** What every chunk of an answer carries. */

@@ -35,9 +35,9 @@ export const contextTokensDefault = 2_097_152;
 const answerTokensDefault = 16_384;
 /** More characters than a number and a comma have in JSON: `-1.7976931348623157e+308,`. */
 const numberCharactersMax = 26;
-/** Of encrypted reasoning, for an estimate: base64 of ordinary text and what goes along with it. */
+/** Characters for each token of encrypted reasoning, for an estimate: base64 of ordinary text and its envelope. */
 const sealedCharactersPerToken = 5;
-/** Of a JSON schema, for an estimate. */
+/** Characters for each token of a JSON schema, for an estimate. */
 const schemaCharactersPerToken = 3;
 
 /** The uniform format. */
@@ -102,7 +102,7 @@ export function boundPrompt(body: object, form: PromptForm, model: Model): Promp
 /** The text of a prompt in pieces for a tokenizer, and the tokens of what is not text. */
 export interface PromptText {
   readonly pieces: readonly string[];
-  /** Of images, of what only its provider can read, and of what separates messages and values. */
+  /** Tokens of images, of parts that only the provider can read, and of separators between messages and values. */
   readonly otherTokens: number;
   /** How long the audio plays at most, in tokens at most. */
   readonly audioTokensMax: number;

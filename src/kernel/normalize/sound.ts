@@ -29,7 +29,7 @@ export function measureAudio({ messages }: ChatRequest): Promise<void> | undefin
   return found.length === 0 ? undefined : measure(found);
 }
 
-/** Of more bytes each step has a turn of the event loop of its own. */
+/** Above this size each step has a turn of the event loop of its own. */
 const largeBytesMin = 1024 * 1024;
 
 /** The bytes of base64 of the standard alphabet with its padding. Decoders make different bytes of anything else. */

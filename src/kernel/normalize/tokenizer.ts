@@ -232,7 +232,7 @@ const blockCharacters = 400;
  */
 export class TextSample {
   #blocks: string[] = [];
-  /** Of so many blocks one is kept. */
+  /** One of this many blocks is kept. */
   #stride = 1;
   #phase = 0;
   /** The block that has begun. */
@@ -240,7 +240,7 @@ export class TextSample {
   #openIndex = 0;
   #length = 0;
 
-  /** Of the whole text, in characters. */
+  /** Length of the whole text, in characters. */
   get length(): number {
     return this.#length;
   }

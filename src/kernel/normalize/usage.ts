@@ -23,7 +23,7 @@ export interface Count {
 
 /** What came of one choice of a stream. */
 export interface ChoiceOutput {
-  /** Of its text, in characters. */
+  /** Length of the text, in characters. */
   length: number;
   isFinished: boolean;
 }
@@ -35,7 +35,7 @@ interface Output {
   readonly choices: ChoiceOutput[];
   /** How much came: images, characters or tokens of speech. Text is counted by the sample. */
   length: number;
-  /** Of its audio, in characters of base64. */
+  /** Length of the audio, in characters of base64. */
   soundLength: number;
 }
 
@@ -171,11 +171,15 @@ export function shareOfOpen({ choices }: Output, open: number): number {
   return all === 0 ? 0 : sum(choices.toSorted(order).slice(0, open)) / all;
 }
 
-/** A report from the middle of a broken call may count the prompt but not yet the output: the larger output is taken. */
+/**
+ * A report from the middle of a broken call may count the prompt but not yet the output: the larger output is taken. After a
+ * search that it does not count the prompt was read again.
+ */
 function withLargerOutput(reported: Meters, estimated: Meters): Meters {
   if (isZero(reported)) return estimated;
   const meters: Meters = { ...estimated, ...reported };
-  for (const name of outputMeters) {
+  const isBeforeSearch = (estimated.webSearch ?? 0) > (reported.webSearch ?? 0);
+  for (const name of isBeforeSearch ? [...outputMeters, "inputToken" as const, "webSearch" as const] : outputMeters) {
     const [a, b] = [reported[name], estimated[name]];
     if (isAmount(a) && isAmount(b)) meters[name] = Math.max(a, b);
   }

@@ -42,8 +42,8 @@ export function expectAllowed(caller: Lists, id: string, virtual?: string): void
   if (mayUse(caller, id, virtual)) return;
   const { allowedModels, accountModels } = caller;
   const [who, list] = has(allowedModels, id, virtual) ? ["account", accountModels] : ["API key", allowedModels];
-  const sentence = `This ${who} may not use the model '${id}'; it may use: ${[...(list ?? [])].join(", ")}`;
-  throw new GatewayError("model_not_allowed", sentence, { param: "model" });
+  const message = `This ${who} may not use the model '${id}'; it may use: ${[...(list ?? [])].join(", ")}`;
+  throw new GatewayError("model_not_allowed", message, { param: "model" });
 }
 
 function has(list: ReadonlySet<string> | undefined, id: string, virtual: string | undefined): boolean {
@@ -69,11 +69,11 @@ const successionMax = 8;
  * @throws {GatewayError} `model_not_found` naming the successor, when the model has ended and nothing answers for it.
  */
 function findSuccessor<Entry extends { readonly model: Model }>(
-  asked: Entry,
+  requested: Entry,
   nowMs: number,
   byName: (name: string) => Entry | undefined,
 ): Entry {
-  let entry = asked;
+  let entry = requested;
   for (let step = 0; isEnded(entry.model, nowMs); step++) {
     const { successor, whenRetired } = entry.model;
     const next = whenRetired === "successor" && successor !== undefined ? byName(successor) : undefined;
@@ -86,8 +86,8 @@ function findSuccessor<Entry extends { readonly model: Model }>(
 /** Why a model is no longer served, and what to ask for instead. */
 function describeEnd({ id, retiredOn, successor }: Model): GatewayError {
   const advice = successor === undefined ? "GET /models lists what there is" : `use '${successor}' instead`;
-  const sentence = `The model '${id}' was ended by its provider on ${retiredOn}: ${advice}`;
-  return new GatewayError("model_not_found", sentence, { param: "model" });
+  const message = `The model '${id}' was ended by its provider on ${retiredOn}: ${advice}`;
+  return new GatewayError("model_not_found", message, { param: "model" });
 }
 
 /** One way to serve a model: a plugin, its row for the model, and its keys. */
@@ -98,9 +98,9 @@ export interface Route {
   /** Whether the operator set it in the environment, so that it may lead to a private address. */
   readonly isBaseUrlGiven?: boolean;
   readonly keys: KeyPool;
-  /** Of the plugin's own code, shared by all its routes. */
+  /** Health of the plugin's own code, shared by all its routes. */
   readonly health: PluginHealth;
-  /** Of the provider's answers for this model. */
+  /** Circuit breaker of the provider's answers for this model. */
   readonly circuitBreaker: RouteCircuit;
 }
 
@@ -111,7 +111,7 @@ const suggestedLengthMax = 80;
 export interface ModelEntry {
   readonly model: Model;
   readonly compiledPrice: CompiledPrice | undefined;
-  /** By priority, the first to be tried first. */
+  /** Routes by priority; the first is tried first. */
   readonly routes: readonly Route[];
 }
 
@@ -179,8 +179,8 @@ export class Registry {
    * `model_not_allowed` when the key or its account may not use it.
    */
   find(name: string, { capability, caller, openedAt, virtual }: FindOptions): ModelEntry {
-    const asked = this.#byName.get(name);
-    if (asked === undefined) {
+    const requested = this.#byName.get(name);
+    if (requested === undefined) {
       // Other gateways' names begin with the provider.
       const known = name.slice(name.lastIndexOf("/") + 1);
       const near = this.#byName.has(known) ? undefined : this.suggest(known, caller);
@@ -189,14 +189,14 @@ export class Registry {
         : near === undefined
           ? "GET /models lists what does"
           : `did you mean '${near}'?`;
-      const sentence = `The model '${name}' does not exist here; ${hint}`;
-      throw new GatewayError("model_not_found", sentence, { param: "model" });
+      const message = `The model '${name}' does not exist here; ${hint}`;
+      throw new GatewayError("model_not_found", message, { param: "model" });
     }
-    const modelEntry = findSuccessor(asked, openedAt, (other) => this.#byName.get(other));
+    const modelEntry = findSuccessor(requested, openedAt, (other) => this.#byName.get(other));
     const { also } = capabilityForms[capability];
     if (modelEntry.model.capability !== (also?.of ?? capability)) {
-      const sentence = `The model '${name}' is served at ${capabilityForms[modelEntry.model.capability].endpoint}, not at ${capabilityForms[capability].endpoint}`;
-      throw new GatewayError("model_not_found", sentence, { param: "model" });
+      const message = `The model '${name}' is served at ${capabilityForms[modelEntry.model.capability].endpoint}, not at ${capabilityForms[capability].endpoint}`;
+      throw new GatewayError("model_not_found", message, { param: "model" });
     }
     expectAllowed(caller, modelEntry.model.id, virtual);
     if (also !== undefined && !isServedAlso(modelEntry, capability)) {
@@ -331,7 +331,7 @@ interface PluginState {
   readonly keyText: string;
   readonly keys: KeyPool;
   readonly health: PluginHealth;
-  /** By model id. */
+  /** Circuit breakers by model id. */
   readonly circuits: ReadonlyMap<string, RouteCircuit>;
 }
 

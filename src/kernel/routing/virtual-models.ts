@@ -68,7 +68,7 @@ export function orderMembers({ strategy, members, speeds }: VirtualModel, option
   return sortBy(members, ({ name }) => speeds.median(name, options) ?? -1);
 }
 
-/** By the method of `orderRoutes`: each place is drawn with the chance of its weight among those left. */
+/** Draws like `orderRoutes`: each place goes to a member with the chance of its weight among the remaining ones. */
 function drawOf({ name, weight }: Member, { owner, random }: OrderOptions): number {
   const chance = owner === undefined ? random() : affinity(owner, name);
   return weight === 0 ? Number.NEGATIVE_INFINITY : Math.log(chance) / weight;
@@ -91,7 +91,7 @@ function toSampleCost(priced: Priced | undefined): number {
   return (compiledPrice && costOfSample(compiledPrice)) ?? unknownCost;
 }
 
-/** Of a million samples, because a cost is rounded up to nanodollars. */
+/** Cost of a million samples, because a cost is rounded up to nanodollars. */
 function costOfSample(price: CompiledPrice): number | undefined {
   const { numerators } = price.tables.at(-1) as CompiledPrice["tables"][number];
   const amounts = Object.entries(sample).filter(([name]) => numerators[name as keyof Meters] !== undefined);

@@ -6,7 +6,7 @@ import { type HttpMethod, UpstreamFault } from "../../contract/index.ts";
 
 /** A time at which a function is called, unless it was moved or cancelled before. */
 export interface Timeout {
-  /** By the clock of the scheduler; may be moved at any time, which costs nothing. */
+  /** Due time by the clock of the scheduler; it can be moved at any time at no cost. */
   atMs: number;
   readonly onTimeout: () => void;
 }
@@ -399,6 +399,6 @@ function getDeclaredLength({ headers }: Response): number | undefined {
 export class LongAnswerFault extends UpstreamFault {}
 
 function tooLong(bytesMax: number): UpstreamFault {
-  const sentence = `The provider's answer is longer than ${bytesMax} bytes`;
-  return new LongAnswerFault("bad_response", sentence, { isOfRequest: true });
+  const message = `The provider's answer is longer than ${bytesMax} bytes`;
+  return new LongAnswerFault("bad_response", message, { isOfRequest: true });
 }

@@ -10,13 +10,13 @@ export interface UpstreamBounds {
   firstByteMsMax: number;
   /** Until the answer begins, all attempts together. */
   beginMsMax: number;
-  /** Of a whole call, to the end of its answer; also ends a plugin that does not end. */
+  /** Time limit of a whole call, to the end of its answer; also stops a plugin that never ends. */
   callMsMax: number;
   /** Between two chunks of an answer. */
   idleMsMax: number;
-  /** Of a whole answer that is not streamed, in bytes. */
+  /** Size limit of an answer that is not streamed, in bytes. */
   answerBytesMax: number;
-  /** Of a whole streamed answer, in bytes. */
+  /** Size limit of a streamed answer, in bytes. */
   streamBytesMax: number;
 }
 

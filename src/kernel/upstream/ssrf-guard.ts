@@ -181,9 +181,9 @@ export class SsrfGuard {
   #renew(host: string): Promise<void> {
     const known = this.#pending.get(host);
     if (known !== undefined) return known;
-    const asked = this.#ask(host).finally(() => this.#pending.delete(host));
-    this.#pending.set(host, asked);
-    return asked;
+    const requested = this.#ask(host).finally(() => this.#pending.delete(host));
+    this.#pending.set(host, requested);
+    return requested;
   }
 
   async #ask(host: string): Promise<void> {
@@ -198,10 +198,10 @@ export class SsrfGuard {
 }
 
 function refusal(host: string): UpstreamFault {
-  const sentence =
+  const message =
     "The provider's host leads to a private address and is not asked; the operator can write the address itself as " +
     "the base URL, or set <PLUGIN>_BASE_URL";
-  return new UpstreamFault("bad_response", sentence, { code: "private_address", cause: host });
+  return new UpstreamFault("bad_response", message, { code: "private_address", cause: host });
 }
 
 function stripBrackets(hostname: string): string {

@@ -84,7 +84,7 @@ export class BoundUpstream implements Upstream {
   readonly #credential: ProviderCredential | undefined;
   readonly baseUrl: string;
   readonly #sender: Sender;
-  /** Of this attempt: a handler that continues after it has ended can send nothing. */
+  /** Signal of this attempt: a handler that continues after the attempt has ended can send nothing. */
   readonly #signal: AbortSignal;
   #timedOut = false;
   #wasAsked = false;
@@ -311,8 +311,8 @@ export class BoundUpstream implements Upstream {
     const { status, headers } = response;
     if (status >= 300 && status < 400) {
       cancelBody(response);
-      const sentence = `The provider answered with a redirect (${status}), which is not followed`;
-      return new UpstreamFault("bad_response", sentence, { status });
+      const message = `The provider answered with a redirect (${status}), which is not followed`;
+      return new UpstreamFault("bad_response", message, { status });
     }
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
     const fault = this.#route.plugin.readFault({ status, headers, body });
@@ -342,8 +342,8 @@ export class BoundUpstream implements Upstream {
     try {
       this.#sender.reserveAnswer(answerCopies * bytes);
     } catch (cause) {
-      const sentence = "The gateway has no room in memory for so long an answer now; ask for less, or for a stream";
-      throw new LongAnswerFault("bad_response", sentence, { cause, isOfRequest: true });
+      const message = "The gateway has no room in memory for so long an answer now; ask for less, or for a stream";
+      throw new LongAnswerFault("bad_response", message, { cause, isOfRequest: true });
     }
   }
 
@@ -482,9 +482,9 @@ function splitUrl(text: string): { baseUrl: string; path: string } {
   return { baseUrl: origin, path: pathname + search };
 }
 
-/** Of an answer that was cut so many chunks are looked at, of some 64 kB each. */
+/** Number of chunks, of some 64 kB each, that are inspected of an answer that was cut. */
 const chunksSampled = 64;
-/** By so much of its beginning JSON is told from a page. */
+/** Bytes at the beginning that distinguish JSON from an HTML page. */
 const headBytes = 1024;
 
 /**

@@ -97,7 +97,7 @@ class RedisCallLimits implements RedisLimits {
     return this.#localLimits.take(admission, now);
   }
 
-  /** By what this node knows: to ask Redis would cost each request a way there and back. */
+  /** Decides by what this node knows: a request to Redis would cost each call a round trip. */
   check(caller: Caller, now: number): void {
     this.#localLimits.check(caller, now);
   }
@@ -110,7 +110,7 @@ class RedisCallLimits implements RedisLimits {
     this.#localLimits.extend(admission, moreTokens, now);
     if (!this.#connection.isHealthy) return undefined;
     const extended = this.#extendShared(admission, moreTokens, now);
-    // Of a premium call they are only counted, for which nothing waits.
+    // The tokens of a premium call are only counted, and nothing waits for that.
     return admission.premium ? undefined : extended;
   }
 

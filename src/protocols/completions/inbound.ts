@@ -25,8 +25,8 @@ export function toChatRequests(request: CompletionsRequest): ChatRequest[] {
   if (logprobs != null) throw unavailable("logprobs");
   if (bestOf != null && bestOf > (request.n ?? 1)) throw unavailable("best_of");
   if (request.stream === true && prompts.length > 1) {
-    const sentence = `prompt is an array of ${prompts.length}, but a stream takes one prompt; send one request for each`;
-    throw new GatewayError("invalid_request", sentence, { param: "prompt" });
+    const message = `prompt is an array of ${prompts.length}, but a stream takes one prompt; send one request for each`;
+    throw new GatewayError("invalid_request", message, { param: "prompt" });
   }
   return prompts.map((content) => ({
     ...rest,
@@ -36,8 +36,8 @@ export function toChatRequests(request: CompletionsRequest): ChatRequest[] {
 }
 
 function unavailable(param: string): GatewayError {
-  const sentence = `${param} is not available: POST /completions is answered by chat models; leave it out`;
-  return new GatewayError("invalid_request", sentence, { param });
+  const message = `${param} is not available: POST /completions is answered by chat models; leave it out`;
+  return new GatewayError("invalid_request", message, { param });
 }
 
 /** The answers to the prompts of a request as one: the choices of the first prompt come first. */

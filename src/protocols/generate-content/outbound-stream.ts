@@ -31,12 +31,12 @@ const lengthReasons = ["MAX_TOKENS", "CONTINUATION"];
 const filterReasons = `SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY
   IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION`.split(/\s+/);
 
-function toFinish({ reason = "OTHER", sentence, text, calls }: GeneratedSoFar): FinishReason {
+function toFinish({ reason = "OTHER", sentence: message, text, calls }: GeneratedSoFar): FinishReason {
   if (lengthReasons.includes(reason)) return "length";
   if (filterReasons.includes(reason)) return "content_filter";
   if (calls > 0) return "tool_calls";
   if (text || reason === "STOP") return "stop";
-  const why = sentence === undefined ? "" : `: ${sentence.slice(0, 300)}`;
+  const why = message === undefined ? "" : `: ${message.slice(0, 300)}`;
   throw new UpstreamFault("bad_response", `The model gave no answer (${reason})${why}`, {
     code: reason,
     isOfRequest: true,
@@ -62,9 +62,9 @@ function readCandidates(answer: unknown): GeneratedCandidate[] {
 }
 
 function readUsage(metadata: GenerateAnswer["usageMetadata"], given: boolean): ChatUsage | undefined {
-  const [asked, candidates, thoughts, cached, tools] = counted.map((of) => numberIn(metadata?.[`${of}TokenCount`]));
-  if (asked === undefined || (candidates === undefined && given)) return undefined;
-  const prompt = asked + (tools ?? 0);
+  const [requested, candidates, thoughts, cached, tools] = counted.map((of) => numberIn(metadata?.[`${of}TokenCount`]));
+  if (requested === undefined || (candidates === undefined && given)) return undefined;
+  const prompt = requested + (tools ?? 0);
   const completion = (candidates ?? 0) + (thoughts ?? 0);
   const drawn = [metadata?.candidatesTokensDetails].flat().find((part) => isRecord(part) && part.modality === "IMAGE");
   const images = isRecord(drawn) ? numberIn(drawn.tokenCount) : undefined;

@@ -62,7 +62,9 @@ export function gemini(): Outbound {
   };
   return {
     handlers: { chat: Object.assign(withFunctionsAsTools(chat), { omits: () => [] }), countChatTokens },
-    checks: { chat: precheckMultimodal((request, asked) => toContents(request, { ...asked, signatures, fetched })) },
+    checks: {
+      chat: precheckMultimodal((request, requested) => toContents(request, { ...requested, signatures, fetched })),
+    },
     // The bound of `candidateCount`.
     maxChoices: { chat: 8 },
     modelOptions,
@@ -83,12 +85,12 @@ const translated =
   tool_choice response_format logprobs top_logprobs reasoning_effort`.split(/\s+/);
 
 /** The body of `generateContent`. */
-export function toContents(asked: ChatRequest & { service_tier?: unknown }, around: Surroundings): GenerateBody {
+export function toContents(requested: ChatRequest & { service_tier?: unknown }, around: Surroundings): GenerateBody {
   const surroundings = { ...around, signatures: eachOnce(around.signatures) };
   const { model, warn } = surroundings;
-  const tier = toServiceTier(asked.service_tier, model);
+  const tier = toServiceTier(requested.service_tier, model);
   const taken = tier === undefined ? translated : [...translated, "service_tier"];
-  const request = pickSupportedFields(asked, taken, model, warn);
+  const request = pickSupportedFields(requested, taken, model, warn);
   const system = toSystem(request, surroundings.fetched);
   const contents = toTurns(request.messages, surroundings);
   const budget = new SchemaBudget();

@@ -495,7 +495,7 @@ function toTools(
   { tools, tool_choice: choice, messages }: MessagesRequest,
   changes: readonly Record<string, unknown>[],
   names: ToolNames,
-  warn: (sentence: string) => void,
+  warn: (message: string) => void,
 ): ToolFields {
   const known = new Map<string, Tool>();
   const dropped: string[] = [];

@@ -38,7 +38,7 @@ export const messagesInbound: Inbound<MessagesRequest, MessagesInboundOptions> =
     const body = withoutThread(given);
     if (body !== given) leaveOut(threadField);
     const warnings: string[] = [];
-    const warn = (sentence: string) => void warnings.push(sentence);
+    const warn = (message: string) => void warnings.push(message);
     const translated = tryTranslate(() => toChatRequest(body, { ...options, warn }));
     const passthrough = { format: messagesFormat, body: withoutOwnThoughts(body) };
     const { request, plan } = translated instanceof GatewayError ? {} : translated;

@@ -227,16 +227,18 @@ export function toUsage(usage: Record<string, unknown> = {}): ChatUsage | undefi
     ...(typeof read === "number" && { cached_tokens: read }),
     ...(typeof written === "number" && { cache_write_tokens: written }),
   };
-  // Of the tokens written, those that are kept for an hour.
+  // The part of the written tokens that is cached for an hour.
   const hourly = isRecord(split) ? split.ephemeral_1h_input_tokens : undefined;
   const prompt = Object.values(cached).reduce((sum, count) => sum + count, input);
   const thought = isRecord(details) ? details.thinking_tokens : undefined;
+  const searches = isRecord(usage.server_tool_use) ? usage.server_tool_use.web_search_requests : undefined;
   return {
     prompt_tokens: prompt,
     completion_tokens: output,
     total_tokens: prompt + output,
     prompt_tokens_details: { ...cached, ...(typeof hourly === "number" && { cache_write_1h_tokens: hourly }) },
     ...(typeof thought === "number" && { completion_tokens_details: { reasoning_tokens: thought } }),
+    ...(typeof searches === "number" && { web_search_requests: searches }),
   };
 }
 

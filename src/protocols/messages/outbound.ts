@@ -87,8 +87,8 @@ const translated = `max_tokens max_completion_tokens temperature top_p stop n to
   tool_choice parallel_tool_calls response_format reasoning_effort user`.split(/\s+/);
 
 /** Translates a request, and says how its answer is to be read. What is undefined in the body is not there. */
-export function toMessages(asked: ChatRequest, model: Model, warn: Warn) {
-  const request = pickSupportedFields(asked, translated, model, warn);
+export function toMessages(requested: ChatRequest, model: Model, warn: Warn) {
+  const request = pickSupportedFields(requested, translated, model, warn);
   const limit = model.outputTokensMax ?? outputTokensMaxDefault;
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
   const { tools, choice, schema, reading } = toFormat(request, model, warn);
@@ -350,26 +350,26 @@ function findObstacle(messages: readonly Message[]): string | undefined {
 
 /** What the asked effort comes to on a model. `obstacle` says why it cannot think in this call. */
 function toEffort(
-  { reasoning_effort: asked }: ChatRequest,
+  { reasoning_effort: requested }: ChatRequest,
   { options }: Model,
   { maxTokens, obstacle, warn }: { maxTokens: number; obstacle: string | undefined; warn: Warn },
 ) {
-  if (!asked || asked === "none") return {};
+  if (!requested || requested === "none") return {};
   if (options?.thinking !== "adaptive" && options?.thinking !== "budget") {
     warn("Left out reasoning_effort, because this model does not think", "reasoning_effort");
     return {};
   }
   const adaptive = options.thinking === "adaptive";
-  const effort = adaptive && Array.isArray(options.efforts) ? nearestEffort(asked, options.efforts) : undefined;
-  if (adaptive && effort !== asked) {
-    warn(`Took reasoning_effort ${effort}, because this model does not have ${asked}`, "reasoning_effort");
+  const effort = adaptive && Array.isArray(options.efforts) ? nearestEffort(requested, options.efforts) : undefined;
+  if (adaptive && effort !== requested) {
+    warn(`Took reasoning_effort ${effort}, because this model does not have ${requested}`, "reasoning_effort");
   }
   const narrow = !adaptive && maxTokens <= budgetTokensMin ? "max_tokens leaves no room for it" : undefined;
   const reason = obstacle ?? narrow;
   if (reason !== undefined) warn(`Turned thinking off, because ${reason}`, "reasoning_effort");
   if (reason !== undefined) return { effort };
   if (adaptive) return { thinking: { type: "adaptive" }, effort };
-  const budget = Math.min(budgetTokens.get(asked) ?? budgetTokensMin, Math.floor(maxTokens * 0.8));
+  const budget = Math.min(budgetTokens.get(requested) ?? budgetTokensMin, Math.floor(maxTokens * 0.8));
   return { thinking: { type: "enabled", budget_tokens: Math.max(budget, budgetTokensMin) } };
 }
 

@@ -3,6 +3,7 @@ import {
   type Call,
   type ChatUsage,
   type Handlers,
+  isAmount,
   type Model,
   type NativeAnswer,
   type NativeRequest,
@@ -11,7 +12,7 @@ import {
 } from "../../contract/index.ts";
 
 import { isRecord, mapChanged } from "../../lib/json.ts";
-import { dropPaidTools } from "../tools.ts";
+import { dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { MessagesRequest } from "./schema.ts";
 
@@ -27,6 +28,8 @@ export interface MessagesOptions {
 
 /** Tools that the client runs, and the search among tools, which costs nothing beside the tokens that are counted. */
 const freeTool = /^(?:custom|(?:bash|text_editor|computer|memory|tool_search_tool)_\w+)$/;
+/** Tools of the web that Anthropic runs. A search has a price, and a page that is read costs its tokens alone. */
+const webTool = /^web_(?:search|fetch)_\d+$/;
 const budgetTokensMin = 1024;
 
 /** Fields that change the price, each with the beta that goes with it. */
@@ -89,7 +92,9 @@ function toNativeRequest(
     throw badRequest("The price of this model covers no place of its own, expected global", "inference_geo");
   }
   if ((model.contextTokens ?? 0) <= 200_000) droppedBetas.push("context-1m");
-  dropPaidTools(body, ({ type }) => isFree(type) || pass.includes(type), warn);
+  const isCovered = (tool: Record<string, unknown>) =>
+    isWebTool(tool) ? model.price?.webSearch !== undefined : isFree(tool.type) || pass.includes(tool.type);
+  dropPaidTools(body, isCovered, warn);
   fitThinking(body, warn);
   const sent = isHourPriced(model) ? body : withShortMarks(body, warn);
   const kept = betas.filter((beta) => beta !== "" && !droppedBetas.some((name) => beta.startsWith(name)));
@@ -134,6 +139,10 @@ function isHourPriced({ price }: Model): boolean {
 /** A tool without a type is the client's own. */
 function isFree(type: unknown = "custom"): boolean {
   return type === null || (typeof type === "string" && freeTool.test(type));
+}
+
+function isWebTool({ type }: Record<string, unknown>): boolean {
+  return typeof type === "string" && webTool.test(type);
 }
 
 /** A limit that was lowered has to leave room for an answer behind the reasoning. */
@@ -220,6 +229,33 @@ export const messagesFormat: PassthroughFormat = {
   // Only "auto" selects Anthropic's priority tier.
   tierOf: ({ service_tier: tier }) => (tier === "auto" ? "priority" : tier),
   servedTierOf: ({ usage }) => (isRecord(usage) ? usage.service_tier : undefined),
+  searchLimitOf({ tools }) {
+    let limit = 0;
+    for (const tool of listTools({ tools }).filter(isWebTool)) {
+      if (!isAmount(tool.max_uses)) return undefined;
+      limit += tool.max_uses;
+    }
+    return limit;
+  },
+  hasOnlySearches: ({ tools }) => hasOnly(listTools({ tools }), isWebTool),
+  // Each tool has a limit of its own: together they have what is held for. A limit of 0 is refused.
+  withSearchLimit(body, searches, warn) {
+    if (searches === 0) return withoutTools(body, isWebTool, warn);
+    let left = searches;
+    const limit = (tool: unknown) => {
+      if (!isRecord(tool) || !isWebTool(tool)) return tool;
+      const uses = Math.min(left, isAmount(tool.max_uses) ? tool.max_uses : left);
+      left -= uses;
+      return tool.max_uses === uses ? tool : { ...tool, max_uses: uses };
+    };
+    const isUsable = (tool: unknown) => !isRecord(tool) || !isWebTool(tool) || tool.max_uses !== 0;
+    return Array.isArray(body.tools) ? { ...body, tools: body.tools.map(limit).filter(isUsable) } : body;
+  },
+  countSearches({ content, content_block: block }) {
+    const blocks = Array.isArray(content) ? content : [block];
+    return blocks.filter((item) => isRecord(item) && item.type === "server_tool_use" && item.name === "web_search")
+      .length;
+  },
   shortensPrompt: () => false,
   readFault: (body) => classifyError(body),
   outputLimit: "max_tokens",

@@ -171,7 +171,7 @@ const blockShape = {
 } as const;
 const endShape = { stop_reason: "string", stop_details: { explanation: "string" }, usage: {} } as const;
 export const messageShape = { ...endShape, content: [blockShape] } as const;
-/** Of an event; each kind has some of it. */
+/** Fields of an event; each kind has some of them. */
 export const eventShape = {
   type: "string",
   message: messageShape,

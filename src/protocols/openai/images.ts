@@ -142,7 +142,7 @@ async function toImage(
   return { data: bytes, mediaType, revisedPrompt };
 }
 
-/** By the first bytes, which do not lie; then by what the provider said. */
+/** Detects the type by the first bytes, which are reliable, then by the provider's claim. */
 function detectImageType(base64: string, format: string | undefined): string {
   if (base64.startsWith("iVBOR")) return "image/png";
   if (base64.startsWith("/9j/")) return "image/jpeg";

@@ -64,8 +64,8 @@ export function checkResponsesRequest(request: unknown): void {
     throw badRequest("background is not available here, expected false: use stream for long answers", "background");
   }
   if (request.conversation !== undefined && request.conversation !== null) {
-    const sentence = "conversation is not available here, expected previous_response_id or the items in input";
-    throw badRequest(sentence, "conversation");
+    const message = "conversation is not available here, expected previous_response_id or the items in input";
+    throw badRequest(message, "conversation");
   }
   if (isRecord(request.prompt)) {
     throw badRequest("Prompt templates are stored at their own provider, expected the text in input", "prompt");
@@ -86,8 +86,8 @@ export function toChatRequest(
   const { envelope, model = request.model, earlier = [], stored } = options;
   const input = resolveInput(request, options);
   const warnings = new Set<string>();
-  const warn = (sentence: string) => {
-    if (warnings.size < warningsMax) warnings.add(sentence);
+  const warn = (message: string) => {
+    if (warnings.size < warningsMax) warnings.add(message);
   };
   const tools = new ToolSet(warn);
   tools.add(request.tools ?? [], "tools", false);
@@ -114,7 +114,7 @@ function includes({ include }: ResponsesRequest, name: string): boolean {
   return include?.includes(name) === true;
 }
 
-function toSettings(request: ResponsesRequest & Record<string, unknown>, warn: (sentence: string) => void) {
+function toSettings(request: ResponsesRequest & Record<string, unknown>, warn: (message: string) => void) {
   const { text, reasoning, truncation, service_tier: tier } = request;
   if (truncation === "auto") warn("Left out truncation auto: an input that is too long is refused");
   if (Array.isArray(request.context_management)) warn("Left out context_management, which only its own provider has");
@@ -225,7 +225,7 @@ class Conversation {
   readonly #tools: ToolSet;
   readonly #envelope: ReasoningEnvelope;
   readonly #model: string;
-  readonly #warn: (sentence: string) => void;
+  readonly #warn: (message: string) => void;
 
   constructor({ tools, envelope, model, warn }: ConversationOptions) {
     this.#tools = tools;
@@ -500,9 +500,9 @@ export interface ToolTarget {
 class ToolSet {
   readonly tools: Tool[] = [];
   readonly #targets = new Map<string, ToolTarget>();
-  readonly #warn: (sentence: string) => void;
+  readonly #warn: (message: string) => void;
 
-  constructor(warn: (sentence: string) => void) {
+  constructor(warn: (message: string) => void) {
     this.#warn = warn;
   }
 
@@ -629,7 +629,7 @@ function describeCustom({ description, format }: CustomTool): string {
 function toToolFields(
   request: ResponsesRequest,
   set: ToolSet,
-  warn: (sentence: string) => void,
+  warn: (message: string) => void,
 ): Pick<ChatRequest, "tools" | "tool_choice" | "parallel_tool_calls"> {
   const { tool_choice: choice, parallel_tool_calls: parallel } = request;
   if (set.tools.length === 0) {
@@ -646,7 +646,7 @@ function toToolFields(
 
 type Choice = NonNullable<ResponsesRequest["tool_choice"]>;
 
-function toToolChoice(choice: Choice, set: ToolSet, warn: (sentence: string) => void): ToolChoice | undefined {
+function toToolChoice(choice: Choice, set: ToolSet, warn: (message: string) => void): ToolChoice | undefined {
   if (typeof choice === "string") return choice;
   if (choice.type === "allowed_tools") return toAllowedTools(choice, set);
   const name = getChosen(choice, "tool_choice", set);

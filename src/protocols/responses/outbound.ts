@@ -62,8 +62,8 @@ async function ask(call: Call<ChatRequest>, defaults: ChatOptions) {
   const { toolEfforts: _, toolEffortDefault: __, ...taken } = defaults;
   const options: ChatOptions = { ...taken, omit: [...(taken.omit ?? []), "stop"] };
   const stops = getStops(call.request, options);
-  const asked = stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } };
-  const body = toResponsesRequest(asked, options);
+  const requested = stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } };
+  const body = toResponsesRequest(requested, options);
   const onTier = (tier: unknown) => warnOfTier(tier, call, options);
   if (body.stream === true) {
     const stream = new ResponsesOutboundStream(await call.upstream.events(path, body), onTier);

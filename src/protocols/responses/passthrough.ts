@@ -2,6 +2,7 @@ import {
   type Call,
   type ChatUsage,
   type Handlers,
+  isAmount,
   type NativeAnswer,
   type NativeRequest,
   type PassthroughFormat,
@@ -9,7 +10,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { type ResponsesOptions, resolveOptions, toBody } from "../openai/request.ts";
-import { dropPaidTools } from "../tools.ts";
+import { dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { ResponsesRequest } from "./schema.ts";
 
@@ -20,6 +21,8 @@ import { ResponsesRequest } from "./schema.ts";
 const freeTools = new Set(
   "function custom namespace tool_search local_shell apply_patch computer computer_use_preview".split(" "),
 );
+/** The search of the web that OpenAI runs, by its present name and the dated ones of before. */
+const webTool = /^web_search(?:_preview)?(?:_\d[\d_]*)?$/;
 /** The fields of a request to compact. */
 const compactFields = new Set("model input instructions prompt_cache_key prompt_cache_retention".split(" "));
 const encryptedThoughts = "reasoning.encrypted_content";
@@ -38,16 +41,16 @@ export function responsesHandlers(defaults: ResponsesOptions): NativeResponses {
     },
     ...(defaults.compact === true && {
       async compactResponse(call): Promise<NativeAnswer> {
-        const asked = toResponsesBody(call, resolveOptions(defaults, call.model));
-        const body = Object.fromEntries(Object.entries(asked).filter(([field]) => compactFields.has(field)));
+        const requested = toResponsesBody(call, resolveOptions(defaults, call.model));
+        const body = Object.fromEntries(Object.entries(requested).filter(([field]) => compactFields.has(field)));
         const content = await call.upstream.json<Record<string, unknown>>("/responses/compact", body);
         return { content, readUsage: readResponsesUsage };
       },
     }),
     ...(defaults.inputTokens === true && {
       async countResponsesTokens(call): Promise<number> {
-        const asked = toResponsesBody(call, resolveOptions(defaults, call.model));
-        const { stream: _, store: __, include: ___, ...body } = asked;
+        const requested = toResponsesBody(call, resolveOptions(defaults, call.model));
+        const { stream: _, store: __, include: ___, ...body } = requested;
         const { input_tokens } = await call.upstream.json<{ input_tokens: number }>("/responses/input_tokens", body);
         return input_tokens;
       },
@@ -60,24 +63,38 @@ export function responsesHandlers(defaults: ResponsesOptions): NativeResponses {
  * reasoning to the client instead, sealed.
  */
 function toResponsesBody(
-  { request: { body: asked }, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
+  { request: { body: requested }, model, warn }: Pick<Call<NativeRequest>, "request" | "model" | "warn">,
   options: ResponsesOptions,
 ): Record<string, unknown> {
   const pass = ["max_output_tokens", "cache_control", ...(options.pass ?? [])];
-  const body = toBody({ request: asked, model, warn }, { ...options, pass });
+  const body = toBody({ request: requested, model, warn }, { ...options, pass });
   body.store = false;
   if (Array.isArray(body.input) && body.input.some(isLostThought)) {
     body.input = body.input.filter((item) => !isLostThought(item));
   }
   const include = Array.isArray(body.include) ? body.include : [];
   if (model.reasoning === true && !include.includes(encryptedThoughts)) body.include = [...include, encryptedThoughts];
-  dropPaidTools(body, (tool) => isFree(tool) || options.pass?.includes(String(tool.type)) === true, warn);
+  const isCovered = (tool: Record<string, unknown>) =>
+    isWebTool(tool)
+      ? model.price?.webSearch !== undefined
+      : isFree(tool) || options.pass?.includes(String(tool.type)) === true;
+  dropPaidTools(body, isCovered, warn);
   return body;
 }
 
 function isFree({ type, environment }: Record<string, unknown>): boolean {
   const isLocal = isRecord(environment) && environment.type === "local";
   return freeTools.has(String(type)) || (type === "shell" && isLocal);
+}
+
+function isWebTool({ type }: Record<string, unknown>): boolean {
+  return typeof type === "string" && webTool.test(type);
+}
+
+/** Whether an item of an answer is a search: to open a page that was found, or to look in it, is not charged. */
+function isWebSearch(item: unknown): boolean {
+  if (!isRecord(item) || item.type !== "web_search_call") return false;
+  return !isRecord(item.action) || item.action.type === undefined || item.action.type === "search";
 }
 
 /** Reasoning that the client was not given can only be had from the provider's store, which has none. */
@@ -92,12 +109,16 @@ export function readResponsesUsage(part: Record<string, unknown>): ChatUsage | u
   const { input_tokens: input, output_tokens: output } = usage;
   if (typeof input !== "number" || typeof output !== "number") return undefined;
   const [inputDetails, outputDetails] = [usage.input_tokens_details, usage.output_tokens_details];
+  const { tool_usage: toolUsage } = isRecord(part.response) ? part.response : part;
+  const { web_search: web } = isRecord(toolUsage) ? toolUsage : {};
+  const { num_requests: searches } = isRecord(web) ? web : {};
   return {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: input + output,
     ...(isRecord(inputDetails) && { prompt_tokens_details: inputDetails }),
     ...(isRecord(outputDetails) && { completion_tokens_details: outputDetails }),
+    ...(typeof searches === "number" && { web_search_requests: searches }),
   };
 }
 
@@ -152,6 +173,17 @@ export const responsesFormat: PassthroughFormat = {
   reasoningOf: ({ reasoning }) => reasoning,
   tierOf: ({ service_tier: tier }) => tier,
   servedTierOf: ({ service_tier: tier }) => tier,
+  searchLimitOf(body) {
+    if (!listTools(body).some(isWebTool)) return 0;
+    return isAmount(body.max_tool_calls) ? body.max_tool_calls : undefined;
+  },
+  hasOnlySearches: (body) => hasOnly(listTools(body), isWebTool),
+  withSearchLimit: (body, searches, warn) =>
+    searches === 0 ? withoutTools(body, isWebTool, warn) : { ...body, max_tool_calls: searches },
+  countSearches({ output, type, item }) {
+    if (Array.isArray(output)) return output.filter(isWebSearch).length;
+    return type === "response.output_item.done" && isWebSearch(item) ? 1 : 0;
+  },
   shortensPrompt: ({ truncation }) => truncation === "auto",
   readFault: (body) => classifyError(body),
   outputLimit: "max_output_tokens",

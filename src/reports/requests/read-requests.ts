@@ -103,8 +103,8 @@ export async function readRefusalReasons(
 function toTables({ status, route, protocol, tag, ...filter }: RequestFilter): LogTable[] {
   const { errorCode: error_code, durationMsMin: duration_ms, costNanodollarsMin: cost_nanodollars } = filter;
   const figures = { error_code, duration_ms, cost_nanodollars };
-  const asked = { route, protocol, tag, ...figures, status: isOfTable(status) ? undefined : status };
-  const columns = Object.entries(asked).flatMap(([column, value]) => (value === undefined ? [] : [column]));
+  const requested = { route, protocol, tag, ...figures, status: isOfTable(status) ? undefined : status };
+  const columns = Object.entries(requested).flatMap(([column, value]) => (value === undefined ? [] : [column]));
   const tables: LogTable[] =
     status === "running" ? ["open_calls"] : status === "refused" ? ["refusals"] : ["open_calls", "calls", "refusals"];
   return tables.filter(

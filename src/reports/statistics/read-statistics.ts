@@ -36,7 +36,7 @@ export interface StatisticsOfGroup {
   readonly value: string;
   /** Whose key or session it is; empty where accounts are not told apart. */
   readonly accountId: string;
-  /** Of all buckets together. */
+  /** Sums over all buckets. */
   readonly total: readonly number[];
   /** Absent for a group that is not charted. */
   readonly byHour: FiguresByHour | undefined;
@@ -183,7 +183,7 @@ interface Source {
   readonly isEmbedded: boolean;
   readonly kind: UsageKind;
   readonly owner: RawBuilder<unknown>;
-  /** Of the rows of all accounts, which are many. */
+  /** Whether the rows are those of all accounts, which are many. */
   readonly ofAll: boolean;
   readonly value: RawBuilder<unknown>;
   readonly account: RawBuilder<unknown>;

@@ -45,7 +45,7 @@ export interface UsageRollupOptions {
 export class UsageRollup {
   readonly #options: UsageRollupOptions;
   readonly #names = new Names();
-  /** Of refused requests. */
+  /** Cells of refused requests. */
   #cells = new Cells(this.#names);
   /** The same, on their way into the database. */
   readonly #slices: Slice[] = [];

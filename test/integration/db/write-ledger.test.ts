@@ -93,7 +93,7 @@ describe("writeLedger", () => {
       image: 5,
       audioMs: 6,
       character: 7,
-      ...{ imageInputToken: 13, audioCacheReadToken: 14, searchUnit: 15 },
+      ...{ imageInputToken: 13, audioCacheReadToken: 14, searchUnit: 15, webSearch: 16 },
       call: 8,
     };
     const logged = { protocol: "messages", clientRequestId: "mine-1", detail: '{"finish":["stop"]}', tag: "t-1" };
@@ -125,7 +125,7 @@ describe("writeLedger", () => {
         images: 5,
         audio_ms: 6,
         characters: 7,
-        ...{ image_input_tokens: 13, audio_cache_read_tokens: 14, search_units: 15 },
+        ...{ image_input_tokens: 13, audio_cache_read_tokens: 14, search_units: 15, web_searches: 16 },
         call_units: 8,
         usage_source: "reported",
         cost_nanodollars: 13,

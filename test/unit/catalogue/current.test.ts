@@ -52,7 +52,8 @@ describe("the current models", () => {
   });
 
   test.each(rows)("%s has tiers for all that its price has, and none is cheaper", (_, { price = {} }) => {
-    const { serviceTiers = {}, markupPercent: _markup, ...own } = price;
+    // A search of the web costs the same in all of them.
+    const { serviceTiers = {}, markupPercent: _markup, webSearch: _search, ...own } = price;
     for (const { tiers = [], ...rates } of [own, ...Object.values(serviceTiers)]) {
       for (const { aboveInputTokens, ...tierRates } of tiers) {
         expect(aboveInputTokens).toBeGreaterThan(0);
@@ -67,7 +68,7 @@ describe("the current models", () => {
   test.each(rows)(
     "%s has rates of service tiers for all that its price has: flex cheaper, priority dearer",
     (_, row) => {
-      const { serviceTiers = {}, tiers: _long, markupPercent: _markup, ...own } = row.price ?? {};
+      const { serviceTiers = {}, tiers: _long, markupPercent: _markup, webSearch: _search, ...own } = row.price ?? {};
       for (const [name, { tiers: _tiers, ...rates }] of Object.entries(serviceTiers)) {
         expect(Object.keys(rates)).toEqual(Object.keys(own));
         for (const [meter, rate] of Object.entries(rates)) {

@@ -5,7 +5,7 @@ import type { CatalogueModel, FileRow } from "./api.ts";
 type Price = NonNullable<ModelRow["price"]>;
 /** The meters of each capability; others are shown when they have a price. */
 const metersOf: Record<Capability, readonly Meter[]> = {
-  chat: ["inputToken", "outputToken", "cacheReadToken", "cacheWriteToken", "cacheWrite1hToken", "call"],
+  chat: ["inputToken", "outputToken", "cacheReadToken", "cacheWriteToken", "cacheWrite1hToken", "webSearch", "call"],
   embeddings: ["inputToken", "call"],
   images: ["image", "inputToken", "imageInputToken", "outputToken", "imageOutputToken", "call"],
   transcription: ["audioMs", "inputToken", "audioInputToken", "outputToken", "call"],

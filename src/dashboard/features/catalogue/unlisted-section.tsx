@@ -19,7 +19,7 @@ export interface UnlistedTerms {
 
 type Open = { document: CatalogueDocument; plugin: string; terms: Terms | undefined };
 
-/** By what terms the models of a provider are sold that nobody has listed. */
+/** Prices and limits of providers' unlisted models. */
 export function UnlistedSection({
   document,
   unlisted,

@@ -4,7 +4,7 @@ import { type RowDraft, toNumber, toPrice } from "./row-draft.ts";
 import { readFile } from "./set-row.ts";
 import { virtualName } from "./virtual-rows.ts";
 
-/** By what terms the models of a provider are sold that have no row of their own. */
+/** Prices and limits of a provider's models that have no row of their own. */
 export type Terms = Pick<ModelRow, "premium" | "price"> &
   Partial<Pick<ModelRow, "capability" | "contextTokens" | "outputTokensMax">>;
 

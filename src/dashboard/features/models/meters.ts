@@ -150,6 +150,17 @@ export const meters: Readonly<Record<Meter, MeterText>> = {
     ],
     price: "per K search units",
   },
+  webSearch: {
+    column: "web_searches",
+    kind: "unit",
+    name: "Web searches",
+    amount: "web searches",
+    sizes: [
+      [1000, "1K"],
+      [1, "1"],
+    ],
+    price: "per K web searches",
+  },
   call: { kind: "unit", name: "Call", amount: "calls", sizes: [[1, "call"]], price: "per call" },
 };
 

@@ -4,7 +4,7 @@ import { toastError } from "../../kit/toast.tsx";
 import type { Attachment } from "./chat-request.ts";
 
 const accept = "image/png,image/jpeg,image/webp,image/gif,application/pdf,audio/wav,audio/mpeg,.wav,.mp3";
-/** Of all attachments of a message: as base64 they must fit the largest request. */
+/** Size limit of all attachments of a message: as base64 they must fit the largest request. */
 const bytesMax = 15 * 1024 * 1024;
 
 /** Where a message is written, with its attachments. */

@@ -42,7 +42,7 @@ export async function testProvider(name: string, keyId?: string): Promise<TestRe
 /** A provider or a key that is not saved yet. */
 export interface UnsavedProvider {
   readonly name: string;
-  /** Of a new provider. */
+  /** Manifest of a new provider. */
   readonly manifest?: object;
   readonly key?: string;
   readonly fields?: object;

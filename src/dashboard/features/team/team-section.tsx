@@ -37,7 +37,7 @@ export function TeamSection({ account, mayManage }: TeamProps) {
   const [isInviting, setInviting] = useState(false);
   const [isLeaving, setLeaving] = useState(false);
   const [isRenaming, setRenaming] = useState(false);
-  /** Of a person's own account, the name is that of the person. */
+  /** The name of a personal account is that of the person. */
   const canRename = account === undefined && team.data?.people.every(({ is_holder }) => !is_holder) === true;
   const [removing, setRemoving] = useState<Person>();
   return (
