@@ -209,7 +209,7 @@ function toSource(filter: StatisticsFilter, group: StatisticsGroup): Omit<Source
   };
 }
 
-/** Of what the embedded store ranks. */
+/** Whether the embedded store would rank so many accounts that a page had to wait. */
 async function hasManyAccounts({ db, isEmbedded, ofAll }: Source): Promise<boolean> {
   if (!isEmbedded || !ofAll) return false;
   const accounts = db.selectFrom("accounts").select("id").where("id", ">", "").orderBy("id");
