@@ -98,7 +98,7 @@ function toRows(value: unknown): unknown[] {
   return models;
 }
 
-interface Surroundings {
+interface TranslationContext {
   readonly known: ReadonlyMap<string, KnownModel>;
   /** The ids of all rows of the file. */
   readonly ids: ReadonlySet<unknown>;
@@ -106,7 +106,7 @@ interface Surroundings {
   readonly isServed: boolean;
 }
 
-function findFault(row: unknown, { known, ids, isServed }: Surroundings): string | undefined {
+function findFault(row: unknown, { known, ids, isServed }: TranslationContext): string | undefined {
   const shape = checkRow(row);
   if (shape !== undefined) return `${shape.path.replace(/^\./, "")}${shape.path === "" ? "" : ": "}${shape.reason}`;
   const { id, models } = row as VirtualModelRow;
