@@ -37,7 +37,7 @@ export interface Reading {
 /** Images that were fetched, by their addresses. */
 export type Fetched = Pick<ReadonlyMap<string, DataUrl>, "get">;
 
-interface Surroundings {
+interface TranslationContext {
   model: Model;
   fetched: Fetched;
   warn: Warn;
@@ -52,7 +52,7 @@ const outputTokensMaxDefault = 4096;
 const temperatureDefaults = [0.7, 1];
 
 /** The body of `Converse` and `ConverseStream`. https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html */
-export function toConverse(requested: ChatRequest & { service_tier?: unknown }, around: Surroundings) {
+export function toConverse(requested: ChatRequest & { service_tier?: unknown }, around: TranslationContext) {
   const { model, warn } = around;
   const tier = toServiceTier(requested.service_tier, model);
   const taken = tier === undefined ? translated : [...translated, "service_tier"];
@@ -96,7 +96,7 @@ interface Format {
   reading: Reading;
 }
 
-function toFormat(request: ChatRequest, { model, warn }: Surroundings): Format {
+function toFormat(request: ChatRequest, { model, warn }: TranslationContext): Format {
   const firstOnly = request.parallel_tool_calls === false;
   const toolConfig = toTools(request, model, warn);
   const format = request.response_format;
@@ -186,7 +186,7 @@ function toThinking(
     const effort = requested ? nearestEffort(requested, efforts) : undefined;
     return { fields: effort === undefined ? {} : { reasoning_effort: effort } };
   }
-  const obstacle = isForced ? "a tool call is forced" : claudeThoughts.findObstacle(request.messages);
+  const obstacle = isForced ? "a tool call is forced" : claudeThoughts.whyThinkingUnsupported(request.messages);
   const { thinking, effort } = claudeThoughts.toEffort(request, model, { maxTokens, obstacle, warn });
   return { fields: thinking === undefined ? {} : { thinking }, effort };
 }
@@ -215,7 +215,7 @@ function toSampling(
 }
 
 /** The system text, and turns that alternate, with the results of calls first in theirs. */
-function toTurns(messages: readonly Message[], thinks: boolean, around: Surroundings) {
+function toTurns(messages: readonly Message[], thinks: boolean, around: TranslationContext) {
   const system: Block[] = [];
   const turns: Turn[] = [];
   const ids = new CallIds();
@@ -270,7 +270,7 @@ function toThoughts(message: Message): Block[] {
 interface ResultsAround {
   taken: readonly string[];
   documents: { count: number };
-  around: Surroundings;
+  around: TranslationContext;
 }
 
 function toResults(messages: readonly Message[], index: number, { taken, documents, around }: ResultsAround): Block[] {
@@ -303,7 +303,7 @@ interface BlocksAround {
   isUser: boolean;
   /** Names of documents differ. */
   documents: { count: number };
-  around: Surroundings;
+  around: TranslationContext;
 }
 
 /** Content as blocks. Blank text is left out, because the provider refuses it. */

@@ -16,10 +16,10 @@ export const omits = dialect.chat?.omits;
 /** Chat in OpenAI's dialect. Only it stands below `/v1`: https://docs.sarvam.ai/api-reference-docs/chat */
 export async function chat(call: Call<ChatRequest>): Promise<ChatCompletion | ChatStream> {
   if (dialect.chat === undefined) throw new TypeError("The dialect has no chat");
-  return dialect.chat({ ...call, upstream: belowVersion(call) });
+  return dialect.chat({ ...call, upstream: withPathPrefix(call) });
 }
 
-function belowVersion({ upstream, request }: Call<ChatRequest>): Upstream {
+function withPathPrefix({ upstream, request }: Call<ChatRequest>): Upstream {
   // Leaving the field out means medium to the models that think; only an explicit null turns thinking off.
   const turnsOff = request.reasoning_effort === "none";
   const toSend = (body: unknown) => (turnsOff ? { ...(body as object), reasoning_effort: null } : body);

@@ -129,7 +129,7 @@ async function writeRole(
   if (roleBefore === "owner") await expectAnotherOwner(db, accountId);
   if (role !== "member" && (await findUser({ db }, accountId))?.emailVerified === false) {
     const message =
-      "Nobody has verified the e-mail of this account: only members may have such a one; send an invitation first";
+      "The e-mail of this account is not verified: only members may have an unverified one; send an invitation first";
     throw new GatewayError("conflict", message, { param: "role" });
   }
   const { userId } = await createUser(db, { accountId, role, emailVerified: true }, now);

@@ -46,7 +46,7 @@ export interface ApiKey {
   previousUntil: number | undefined;
   /** The service account whose key it is; absent for a key of a person or a command. */
   serviceAccountId: string | undefined;
-  /** Whose tokens (JWT) it stands for; absent for a key with a secret. */
+  /** The issuer whose tokens (JWT) it represents; absent for a key with a secret. */
   tokenSubject: TokenSubject | undefined;
 }
 
@@ -628,7 +628,7 @@ export async function rotateKey(
       .executeTakeFirst();
     if (key === undefined) throw unknownKey(id);
     if (key.token_subject !== null) {
-      throw new GatewayError("conflict", `API key ${id} stands for tokens and has no secret; their issuer renews them`);
+      throw new GatewayError("conflict", `API key ${id} represents tokens and has no secret; their issuer renews them`);
     }
     if (key.revoked_at !== null || (key.expires_at !== null && key.expires_at <= now)) {
       throw new GatewayError("conflict", `API key ${id} has ended; create a new one`);

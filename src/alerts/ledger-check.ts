@@ -1,6 +1,6 @@
 import type { Store } from "../db/index.ts";
 import type { SharedState } from "./rules.ts";
-import { takeTurn } from "./turns.ts";
+import { tryAcquireLease } from "./turns.ts";
 
 /** The differences that a verification of the ledger finds, one sentence each. */
 export type VerifyLedger = () => Promise<readonly string[]>;
@@ -19,7 +19,7 @@ export async function checkLedger(store: Pick<Store, "db">, verify: VerifyLedger
     .values({ name: turnName, next_at: now + firstMs })
     .onConflict((conflict) => conflict.column("name").doNothing())
     .execute();
-  if (!(await takeTurn(store, turnName, dayMs, now))) return;
+  if (!(await tryAcquireLease(store, turnName, dayMs, now))) return;
   const differences = await verify();
   const value = JSON.stringify({ differences: differences.length, first: differences[0]?.slice(0, lengthMax) });
   await store.db

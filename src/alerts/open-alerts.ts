@@ -8,7 +8,7 @@ import { readNodeState, readSharedState } from "./read-state.ts";
 import { type OwnedFinding, recordFindings, roundMs } from "./record-findings.ts";
 import { checkNode, checkShared, type Finding } from "./rules.ts";
 import { gatewayOwner, readRules, toThresholds } from "./settings.ts";
-import { takeTurn } from "./turns.ts";
+import { tryAcquireLease } from "./turns.ts";
 
 const deliverMs = 5000;
 /** A turn is shorter than a round, so that a timer that is a little early does not miss it. */
@@ -44,7 +44,7 @@ export function createAlerts(deps: AlertsDeps) {
       const thresholds = toThresholds(settings);
       const sources = { folder: config.home, health: deps.health, usedModels: deps.usedModels };
       add(gatewayOwner, checkNode(await readNodeState(kernel, sources), thresholds, at));
-      if (await takeTurn(store, "shared", turnMs, at)) {
+      if (await tryAcquireLease(store, "shared", turnMs, at)) {
         const shared = await readSharedState(store, { walletBelow: thresholds.wallet_low ?? 0, now: at });
         add(gatewayOwner, checkShared(shared, thresholds));
         add(gatewayOwner, await checkMetricRules(await listMetricRules(store), deps.measure, at));

@@ -1,5 +1,5 @@
 import { type Account, type Accounts, hasOwner, makeTemporaryPassword } from "../accounts/index.ts";
-import { oneNodeAtATime, type Store } from "../db/index.ts";
+import { type Store, withMigrationLock } from "../db/index.ts";
 
 /** The e-mail of the account that a first start creates. */
 export const ownerEmail = "owner@localhost";
@@ -21,7 +21,7 @@ export function bootstrap(
   accounts: Accounts,
   { bootstrapKey, now }: { bootstrapKey: string | undefined; now: number },
 ): Promise<Bootstrap> {
-  return oneNodeAtATime(store, async () => {
+  return withMigrationLock(store, async () => {
     const key = await createFirstKey(store, accounts, bootstrapKey);
     return { key, owner: await createFirstOwner(store, accounts, now) };
   });

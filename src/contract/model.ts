@@ -52,7 +52,7 @@ export const Model = Type.Object(
     features: Type.Optional(
       Type.Array(Type.Union(modelFeatures.map((name) => Type.Literal(name))), {
         description:
-          "What a chat model takes beside text and can hold its answer to; `edits` of an image model, `translation` of a transcription model; absent: not known",
+          "What a chat model supports in addition to text, and the formats of its answer; `edits` of an image model, `translation` of a transcription model; absent: not known",
       }),
     ),
     timeoutSeconds: Type.Optional(
@@ -84,7 +84,7 @@ export const Model = Type.Object(
     audioFormats: Type.Optional(
       Type.Array(Type.Union(["mp3", "opus", "aac", "flac"].map((name) => Type.Literal(name))), {
         minItems: 1,
-        description: "Formats of speech beside wav and pcm",
+        description: "Formats of speech in addition to wav and pcm",
       }),
     ),
     omit: Type.Optional(names("Request fields the model rejects: left out before the provider is asked")),
@@ -192,7 +192,7 @@ export const Unlisted = Type.Object(
     prefix: Type.Optional(
       Type.String({
         pattern: "^[a-z0-9][a-z0-9-]*/$",
-        description: "What stands before the provider's names, such as my-server/",
+        description: "Prefix of the provider's names, such as my-server/",
       }),
     ),
     price: Type.Optional(Price),

@@ -26,7 +26,7 @@ export async function buildPage(): Promise<BuiltFile[]> {
   const files = await Promise.all(
     built.outputs.map(async (output) => {
       const path = output.path.slice(1);
-      const bytes = path === "/index.html" ? new Blob([paintFirst(await output.text())]) : output;
+      const bytes = path === "/index.html" ? new Blob([deferStylesheet(await output.text())]) : output;
       return { path, mediaType: output.type, bytes };
     }),
   );
@@ -36,7 +36,7 @@ export async function buildPage(): Promise<BuiltFile[]> {
 }
 
 /** Moves the stylesheet behind the frame of the page: in the head it would hold back the first paint. */
-function paintFirst(html: string): string {
+function deferStylesheet(html: string): string {
   const [link = ""] = /<link rel="stylesheet"[^<>]*>/.exec(html) ?? [];
   return html.replace(link, "").replace("<noscript>", `${link}<noscript>`);
 }

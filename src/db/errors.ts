@@ -7,8 +7,8 @@ export class StoreError extends Error {
 }
 
 /** PostgreSQL did not answer. */
-export class LostConnection extends Error {
-  override readonly name = "LostConnection";
+export class LostConnectionError extends Error {
+  override readonly name = "LostConnectionError";
   /** Tells {@link isOutcomeUnknown} by its presence whether the statement may have run; absent when it was never sent. */
   readonly lostConnection?: true;
 
@@ -19,8 +19,8 @@ export class LostConnection extends Error {
 }
 
 /** A commit stands in the log of the database, which could not be synced to the disk: a power failure may lose it. */
-export class NotSynced extends Error {
-  override readonly name = "NotSynced";
+export class NotSyncedError extends Error {
+  override readonly name = "NotSyncedError";
 
   constructor(cause: unknown) {
     super("The log of the database cannot be synced to the disk", { cause });
@@ -46,7 +46,7 @@ export function isConstraintError(error: unknown): boolean {
  * sync what SQLite has written.
  */
 export function isOutcomeUnknown(error: unknown): boolean {
-  if (error instanceof NotSynced) return true;
+  if (error instanceof NotSyncedError) return true;
   if (!(error instanceof Error) || "errcode" in error) return false;
   const state = sqlStateOf(error);
   return "lostConnection" in error || (state !== undefined && /^(08|57P)/.test(state));

@@ -8,7 +8,7 @@ export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts"
 export type { KeyRecord } from "./key-query.ts";
 export type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
 export { lockName } from "./lock-name.ts";
-export { oneNodeAtATime } from "./migrate.ts";
+export { withMigrationLock } from "./migrate.ts";
 export { openStore } from "./open-store.ts";
 export { insertRefusals, pruneRefusals, refusalsOfAccountMax } from "./refusals.ts";
 export {

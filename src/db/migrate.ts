@@ -30,7 +30,7 @@ export async function migrate(db: Kysely<Database>, engine: Engine, now: () => n
 /**
  * Runs work in one process at a time. An embedded store needs no lock: only one process serves from it.
  */
-export function oneNodeAtATime<T>({ db, shared }: Pick<Store, "db" | "shared">, work: () => Promise<T>): Promise<T> {
+export function withMigrationLock<T>({ db, shared }: Pick<Store, "db" | "shared">, work: () => Promise<T>): Promise<T> {
   if (!shared) return work();
   return db.transaction().execute(async (transaction) => {
     await lockSchema(transaction);

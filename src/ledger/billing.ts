@@ -11,14 +11,14 @@ import type {
   WalletState,
 } from "../contract/index.ts";
 import { type CallEnded, type CallOpened, isEmbedded, type Store } from "../db/index.ts";
-import { type CallLimits, type CountedCall, narrowerCalls, ProcessLimits } from "./call-limits.ts";
-import { assertEnded, toCallEnded, unmadeCallEnd, validateAdmission } from "./call-record.ts";
+import { type CallLimits, type LimitReservation, narrowerCalls, ProcessLimits } from "./call-limits.ts";
+import { assertEnded, toCallEnded, unsentCallEnd, validateAdmission } from "./call-record.ts";
 import { CommitQueue, type OnCommit } from "./commit-queue.ts";
-import { type CallHolds, EmbeddedHolds, holdNotWritten, type OpenedCall } from "./embedded-holds.ts";
+import { type AdmittedCall, type CallHolds, EmbeddedHolds, holdNotWritten } from "./embedded-holds.ts";
 import { billingUnavailable } from "./limit-errors.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
 import { type Recovery, recoverCalls } from "./recover-calls.ts";
-import { requestOnly } from "./request-only.ts";
+import { rateLimitOnlyAdmission } from "./request-only.ts";
 
 /** Options of {@link createBilling}. */
 export interface BillingOptions {
@@ -165,9 +165,9 @@ class StoreBilling implements Billing {
   }
 
   async countRequest(callId: string, caller: Caller): Promise<LimitState> {
-    const { admission, open } = requestOnly(callId, caller, this.#now());
+    const { admission, open } = rateLimitOnlyAdmission(callId, caller, this.#now());
     const { limits } = await this.#limits.take(admission, this.#now());
-    await this.#limits.end(admission, unmadeCallEnd(open), this.#now());
+    await this.#limits.end(admission, unsentCallEnd(open), this.#now());
     return limits;
   }
 
@@ -216,7 +216,7 @@ class StoreBilling implements Billing {
   }
 
   /** Takes the hold of a call that the limits have counted; they take it back where it is refused here. */
-  async #hold(admission: AdmissionRequest, quota: CountedCall["quota"], now: number): Promise<OpenedCall> {
+  async #hold(admission: AdmissionRequest, quota: LimitReservation["quota"], now: number): Promise<AdmittedCall> {
     try {
       const opened = await this.#holds.open(admission, quota, now);
       this.#limits.opened(opened.open);

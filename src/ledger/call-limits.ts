@@ -6,7 +6,7 @@ import { callsExceeded } from "./limit-errors.ts";
 import { type Backlogs, RateLimit } from "./rate-limit.ts";
 
 /** What a call that was counted in has left of its limits. */
-export interface CountedCall {
+export interface LimitReservation {
   limits: LimitState;
   /** Its hold on the daily free quota; undefined if the database decides about that. */
   quota?: Taken | undefined;
@@ -25,7 +25,7 @@ export interface CallLimits {
    *
    * @throws {GatewayError} Naming the one limit that blocks; nothing is counted then.
    */
-  take(admission: AdmissionRequest, now: number): CountedCall | Promise<CountedCall>;
+  take(admission: AdmissionRequest, now: number): LimitReservation | Promise<LimitReservation>;
   /** @throws {GatewayError} `rate_limit_exceeded` when no request is left, as far as this process knows. */
   check(caller: Caller, now: number): void;
   /** The hold of a call is written. */
@@ -75,7 +75,7 @@ export class ProcessLimits implements CallLimits {
     this.#accounts = new IdleMap(accountsMax, () => new LimitUsage());
   }
 
-  take(admission: AdmissionRequest, now: number): CountedCall {
+  take(admission: AdmissionRequest, now: number): LimitReservation {
     const { limits, keyLimits } = admission.caller;
     const account = this.#accounts.getOrMake(admission.caller.accountId, now);
     const key = keyLimits === undefined ? undefined : keyOf(account, admission.caller.keyId, now);

@@ -82,7 +82,7 @@ export function toCallEnded(open: CallOpened, settlement: Settlement, settledAt:
  * The end of a call that was refused because it is unknown whether its hold was written. Without it a written hold would
  * stay until this process ends.
  */
-export function unmadeCallEnd(open: CallOpened): CallEnded {
+export function unsentCallEnd(open: CallOpened): CallEnded {
   return {
     kind: "end",
     open,

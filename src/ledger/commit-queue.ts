@@ -8,7 +8,7 @@ import {
   type LedgerWrite,
   type Store,
 } from "../db/index.ts";
-import { unmadeCallEnd } from "./call-record.ts";
+import { unsentCallEnd } from "./call-record.ts";
 
 /** A batch of this many writes gains nothing by waiting. */
 const writesEnough = 64;
@@ -207,7 +207,7 @@ export class CommitQueue {
     for (const write of holds.writes) {
       // The end of the call carries an extension too.
       if (write.kind === "open" && isOutcomeUnknown(outcome.failures.get(write))) {
-        this.#unwritten.add(unmadeCallEnd(write));
+        this.#unwritten.add(unsentCallEnd(write));
       }
     }
   }

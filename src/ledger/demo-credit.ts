@@ -1,4 +1,4 @@
-import { oneNodeAtATime, type Store } from "../db/index.ts";
+import { type Store, withMigrationLock } from "../db/index.ts";
 import { creditWallet } from "./wallet.ts";
 
 const demoNanodollars = 10_000_000_000;
@@ -17,7 +17,7 @@ export async function giveDemoCredit(store: Store, accountId: string, now: () =>
  * the demo credit first, so that money credited beside it stays whole.
  */
 export async function takeDemoCredit(store: Store, now: () => number): Promise<void> {
-  await oneNodeAtATime(store, async () => {
+  await withMigrationLock(store, async () => {
     const accountId = await readAccount(store);
     if (accountId === undefined) return;
     const left = await readLeft(store, accountId);

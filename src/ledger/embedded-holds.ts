@@ -21,7 +21,7 @@ export interface CallHolds {
    *
    * @throws {GatewayError} Naming what does not suffice, or `unavailable` when it could not be written.
    */
-  open(admission: AdmissionRequest, quota: Taken | undefined, now: number): Promise<OpenedCall>;
+  open(admission: AdmissionRequest, quota: Taken | undefined, now: number): Promise<AdmittedCall>;
   /** Replaces the hold of a running call by what its admission now asks; otherwise the same. */
   extend(
     open: CallOpened,
@@ -40,7 +40,7 @@ export interface CallHolds {
 }
 
 /** A call that was admitted, and how much its hold could have been. */
-export interface OpenedCall {
+export interface AdmittedCall {
   readonly open: CallOpened;
   readonly available: number;
 }
@@ -66,7 +66,7 @@ export class EmbeddedHolds implements CallHolds {
   }
 
   /** Runs without a pause until the write, so no other call comes in between. */
-  async open(admission: AdmissionRequest, _quota: Taken | undefined, now: number): Promise<OpenedCall> {
+  async open(admission: AdmissionRequest, _quota: Taken | undefined, now: number): Promise<AdmittedCall> {
     const { account, taken } = this.#take(admission, now);
     const { available, ...held } = taken;
     const open = toCallOpened(admission, held);

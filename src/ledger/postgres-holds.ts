@@ -19,7 +19,7 @@ import {
 } from "../db/index.ts";
 import { getBudgetLimit, type Held, type Taken, toCallOpened } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
-import { accountNotRead, type CallHolds, holdNotWritten, type OpenedCall } from "./embedded-holds.ts";
+import { type AdmittedCall, accountNotRead, type CallHolds, holdNotWritten } from "./embedded-holds.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
 
 /**
@@ -35,7 +35,7 @@ export class PostgresHolds implements CallHolds {
     this.#queue = queue;
   }
 
-  async open(admission: AdmissionRequest, quota: Taken | undefined, now: number): Promise<OpenedCall> {
+  async open(admission: AdmissionRequest, quota: Taken | undefined, now: number): Promise<AdmittedCall> {
     const requested = quota === undefined ? undecidedHold(admission, now) : toCallOpened(admission, quota);
     const [outcome, left] = await Promise.all([this.#queue.add(requested), this.#leftOfBudget(admission, now)]);
     if (outcome?.failures.has(requested)) throw holdNotWritten(outcome.failures.get(requested));

@@ -2,7 +2,7 @@ import type { AdmissionRequest, Caller } from "../contract/index.ts";
 import { toCallOpened } from "./call-record.ts";
 
 /** A request that draws on the limit of requests alone: it holds nothing and counts as no concurrent call. */
-export function requestOnly(callId: string, { limits, keyLimits, ...caller }: Caller, openedAt: number) {
+export function rateLimitOnlyAdmission(callId: string, { limits, keyLimits, ...caller }: Caller, openedAt: number) {
   const admission: AdmissionRequest = {
     callId,
     caller: {

@@ -34,7 +34,7 @@ export function readWav(bytes: Uint8Array<ArrayBuffer>): Wav {
     const size = view.getUint32(at + 4, true);
     if (name === "fmt ") header = readFormat(view, at + 8);
     if (name === "data") {
-      if (header === undefined) throw unreadable("its samples stand before their format");
+      if (header === undefined) throw unreadable("its samples come before their format");
       return { ...header, pcm: samples(bytes, at + 8, size, header) };
     }
     at += 8 + size + (size % 2);

@@ -12,7 +12,7 @@ const pluginModule = "modelgate/plugin";
 const modules = new Set(
   ["buffer", "crypto", "path", "querystring", "string_decoder", "url", "util", "zlib"].map((name) => `node:${name}`),
 );
-const allowed = `a plugin imports ${pluginModule}, files of its own folder and ${[...modules].join(", ")}`;
+const allowed = `a plugin imports ${pluginModule}, files in its own folder and ${[...modules].join(", ")}`;
 const loaders: Readonly<Record<string, "ts" | "js" | "json" | "text">> = {
   ".ts": "ts",
   ".js": "js",

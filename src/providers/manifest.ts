@@ -175,7 +175,7 @@ function fromDialect(
 function authorizeBy(headers: Record<string, string>): ProviderPlugin["authorize"] {
   const templates = Object.entries(headers);
   if (!templates.some(([, template]) => template.includes("{key}"))) {
-    throw new PluginError('authorize has no {key}; write where the key stands, such as { "x-api-key": "{key}" }');
+    throw new PluginError('authorize has no {key}; write where the key goes, such as { "x-api-key": "{key}" }');
   }
   return (_, { key }) =>
     Object.fromEntries(templates.map(([name, template]) => [name, template.split("{key}").join(key)]));

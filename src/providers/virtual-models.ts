@@ -67,7 +67,7 @@ export class VirtualModels {
     for (const [index, value] of this.#rows.entries()) {
       const id = isRecord(value) && typeof value.id === "string" ? value.id : undefined;
       const last = id === undefined ? undefined : before.get(id);
-      const taken = id !== undefined && served.has(id) ? `the id '${id}' stands here twice; remove one row` : undefined;
+      const taken = id !== undefined && served.has(id) ? `the id '${id}' is listed twice; remove one row` : undefined;
       const fault = taken ?? findFault(value, { known, ids, isServed: last !== undefined });
       if (fault !== undefined) {
         const kept = last === undefined ? "" : "; its last version stays in force";
@@ -98,7 +98,7 @@ function toRows(value: unknown): unknown[] {
   return models;
 }
 
-interface Surroundings {
+interface TranslationContext {
   readonly known: ReadonlyMap<string, KnownModel>;
   /** The ids of all rows of the file. */
   readonly ids: ReadonlySet<unknown>;
@@ -106,7 +106,7 @@ interface Surroundings {
   readonly isServed: boolean;
 }
 
-function findFault(row: unknown, { known, ids, isServed }: Surroundings): string | undefined {
+function findFault(row: unknown, { known, ids, isServed }: TranslationContext): string | undefined {
   const shape = checkRow(row);
   if (shape !== undefined) return `${shape.path.replace(/^\./, "")}${shape.path === "" ? "" : ": "}${shape.reason}`;
   const { id, models } = row as VirtualModelRow;
@@ -115,7 +115,7 @@ function findFault(row: unknown, { known, ids, isServed }: Surroundings): string
   for (const [index, name] of names.entries()) {
     const place = `models[${index}]`;
     if (name === id) return `${place} is the row itself; list the models that it stands for`;
-    if (ids.has(name)) return `${place} '${name}' is a virtual model too; list the models that it stands for instead`;
+    if (ids.has(name)) return `${place} '${name}' is a virtual model too; list its member models instead`;
     if (!known.has(name)) return `${place} '${name}' is not a model here${suggestName(name, [...known.keys()])}`;
     if (names.indexOf(name) !== index) return `${place} '${name}' is listed twice; remove one`;
   }

@@ -51,9 +51,9 @@ describe.skipIf(!hasChromium)("an operator's day", () => {
         await seeRows(page, 1);
         await page.getByText("400 model_not_found").waitFor();
         await fill(page, "Error code", "");
-        await fill(page, "Dearer than (USD)", "0.000000001");
+        await fill(page, "Costs more than (USD)", "0.000000001");
         await seeRows(page, 1);
-        await fill(page, "Dearer than (USD)", "");
+        await fill(page, "Costs more than (USD)", "");
         await fill(page, "Slower than (ms)", "3600000");
         await page.getByText("No request fits these filters").waitFor();
       }),

@@ -38,7 +38,7 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
   },
   { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
   {
-    word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|OpenedContext)\b/,
+    word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|Surroundings|CountedCall|OpenedCall|oneNodeAtATime|LateField|SearchFoot|paintFirst|switchedAway|findObstacle)\b/,
     use: "the term of the glossary",
     why: "names of a design that was left",
     scope: "everywhere",

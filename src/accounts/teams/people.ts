@@ -186,7 +186,7 @@ export async function removePerson(
 
 async function findMember(db: Transaction<Database>, { accountId, personId }: PersonOfTeam): Promise<Person> {
   const person = (await listPeople({ db }, accountId)).find(({ id }) => id === personId);
-  if (person === undefined) throw new GatewayError("not_found", "Nobody with this id is in the team");
+  if (person === undefined) throw new GatewayError("not_found", "No member of the team has this id");
   if (!person.isHolder) return person;
   throw new GatewayError("conflict", "This is the person's own account: they stay an admin of it");
 }

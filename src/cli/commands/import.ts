@@ -71,7 +71,7 @@ function withCredit(plan: ImportPlan, usd: string | undefined): ImportPlan {
 
 export const importLiteLlm = defineCommand({
   name: "import litellm",
-  description: "Take over models, teams, users, budgets and keys of LiteLLM; its keys go on working",
+  description: "Take over models, teams, users, budgets and keys of LiteLLM; its keys keep working",
   flags: { database, credit, "dry-run": dryRun },
   args: ["CONFIG"],
   example: "import litellm config.yaml --database postgres://llm:secret@db.example.com/litellm --dry-run",
@@ -87,7 +87,7 @@ export const importLiteLlm = defineCommand({
 
 export const importNewApi = defineCommand({
   name: "import new-api",
-  description: "Take over channels, users, balances and tokens of new-api or one-api; its tokens go on working",
+  description: "Take over channels, users, balances and tokens of new-api or one-api; its tokens keep working",
   flags: { database: { ...database, required: true }, credit, "dry-run": dryRun },
   args: [],
   example: "import new-api --database one-api.db --dry-run",
@@ -105,7 +105,7 @@ export const importNewApi = defineCommand({
 export const importOpenRouter = defineCommand({
   name: "import openrouter",
   description:
-    "Make keys like those of OpenRouter, whose own it gives nobody; reads its management key from standard input",
+    "Create keys like those of OpenRouter, which does not export its own; reads its management key from standard input",
   flags: {
     account: { value: "A", description: "Account that gets the keys; default: a new team, OpenRouter" },
     url: { value: "URL", description: "OpenRouter's API; default https://openrouter.ai/api/v1" },

@@ -12,7 +12,7 @@ export const pluginNew = defineCommand({
       value: "",
       description: "Write the ready manifest NAME.json, such as ollama, of a server or host that many use",
     },
-    translated: { value: "", description: "The provider has a wire format of its own" },
+    translated: { value: "", description: "The provider has its own wire format" },
   },
   args: ["NAME"],
   example: "plugin new acme",

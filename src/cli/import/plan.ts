@@ -141,7 +141,7 @@ export function formatPlan(plan: ImportPlan): string {
   );
   const nameOf = new Map(accounts.map(({ ref, name }) => [ref, name]));
   section(
-    "Keys, which go on working",
+    "Keys, which keep working",
     ["name", "account", "budget", "models", "ends"],
     keys.map(({ name, account, bounds = {}, allowedModels, expiresAt, isRevoked }) => [
       ...[name, nameOf.get(account) ?? account],

@@ -11,19 +11,19 @@ interface Place {
 let shown: Place | undefined;
 
 /** Another tab has switched the account, or signed in somebody else, since this one was loaded. */
-export const switchedAway = createStore<{ readonly from: Place; readonly to: Place } | undefined>(undefined);
+export const accountMismatch = createStore<{ readonly from: Place; readonly to: Place } | undefined>(undefined);
 
 /** Compares where the session acts with what this tab shows. */
 export function noteAccount(to: Place): void {
   shown ??= to;
   const isSame = shown.account === to.account && shown.own_account === to.own_account;
-  switchedAway.set(isSame ? undefined : { from: shown, to });
+  accountMismatch.set(isSame ? undefined : { from: shown, to });
 }
 
 /** Whatever the next answer tells is what this tab shows. */
 export function forgetAccount(): void {
   shown = undefined;
-  switchedAway.set(undefined);
+  accountMismatch.set(undefined);
 }
 
 /** Sent with every request, so that the gateway refuses a write that would land in another account. */

@@ -46,13 +46,13 @@ export function SpanFields({ params, onChange }: SpanFieldsProps) {
   const zone = useZoneName();
   return (
     <>
-      <LateField
+      <DebouncedField
         label={`From (${zone})`}
         type="datetime-local"
         value={toInput(params.get("from"))}
         onText={(value) => onChange({ from: fromInput(value), span: "" })}
       />
-      <LateField
+      <DebouncedField
         label={`Until (${zone})`}
         type="datetime-local"
         value={toInput(params.get("until"))}
@@ -70,7 +70,7 @@ export function useDraft(value: string) {
 }
 
 /** A text field that is applied when it is left, or by Enter: each letter would be a search. */
-export function LateField({ value, onText, ...field }: Parameters<typeof TextField>[0]) {
+export function DebouncedField({ value, onText, ...field }: Parameters<typeof TextField>[0]) {
   const [draft, setDraft] = useDraft(value);
   const apply = () => draft.trim() !== value && onText(draft.trim());
   return (

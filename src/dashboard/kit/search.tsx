@@ -6,7 +6,7 @@ import { Icon } from "./icon.tsx";
 /** Searches that go on by themselves while they find nothing. */
 const emptySearchesMax = 20;
 
-interface SearchFootProps {
+interface LoadMoreProps {
   /** One of what is searched, and several. */
   nouns: readonly [string, string];
   pages: readonly { data: readonly unknown[]; next: { before: string | null } | null }[];
@@ -15,7 +15,7 @@ interface SearchFootProps {
 }
 
 /** How far a log was searched, and the button that goes on; nothing at the end of the log. */
-export function SearchFoot({ nouns: [one, several], pages, isLoading, onMore }: SearchFootProps) {
+export function LoadMore({ nouns: [one, several], pages, isLoading, onMore }: LoadMoreProps) {
   const count = pages.reduce((sum, { data }) => sum + data.length, 0);
   const next = pages.at(-1)?.next ?? null;
   const goesOn = count === 0 && next !== null && pages.length < emptySearchesMax;

@@ -1,5 +1,5 @@
 import type { Me } from "../data/session.ts";
-import { switchedAway } from "../data/shown-account.ts";
+import { accountMismatch } from "../data/shown-account.ts";
 import { switchAccount, switchBack, useTeams } from "../features/team/api.ts";
 import { Button } from "../kit/button.tsx";
 import { Dialog } from "../kit/dialog.tsx";
@@ -30,7 +30,7 @@ export function AccountSwitch({ me }: { me: Me }) {
 
 /** Tells that another tab has switched the account: what this one shows is not where its changes would land. */
 export function SwitchedAwayDialog() {
-  const switched = switchedAway.use();
+  const switched = accountMismatch.use();
   const { run, isBusy, formError } = useAction(() => switchBack(switched?.from.account ?? ""));
   if (switched === undefined) return null;
   const { from, to } = switched;

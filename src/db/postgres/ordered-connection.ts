@@ -1,6 +1,6 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import pg, { type ClientConfig, type QueryConfig, type QueryResult, type QueryResultRow } from "pg";
-import { LostConnection } from "../errors.ts";
+import { LostConnectionError } from "../errors.ts";
 
 /** Options of {@link OrderedConnection}. */
 export interface OrderedConnectionOptions {
@@ -121,14 +121,14 @@ export class OrderedConnection {
     const client = this.#client;
     if (client === undefined) {
       this.#reconnectLater();
-      throw new LostConnection("PostgreSQL is not connected", false, this.#cause);
+      throw new LostConnectionError("PostgreSQL is not connected", false, this.#cause);
     }
     const timer = setTimeout(() => this.#lose(client, silence(timeoutMs)), timeoutMs);
     try {
       return await client.query<Row>(statement);
     } catch (error) {
       if (error instanceof pg.DatabaseError) throw error;
-      throw new LostConnection("The connection to PostgreSQL was lost", true, this.#cause ?? error);
+      throw new LostConnectionError("The connection to PostgreSQL was lost", true, this.#cause ?? error);
     } finally {
       clearTimeout(timer);
     }
@@ -156,7 +156,7 @@ export class OrderedConnection {
 
 async function waitForTurn(before: Promise<void>, ms: number): Promise<void> {
   const late = Promise.withResolvers<never>();
-  const error = new LostConnection(`PostgreSQL was busy with earlier statements for ${ms} ms`, false);
+  const error = new LostConnectionError(`PostgreSQL was busy with earlier statements for ${ms} ms`, false);
   const timer = setTimeout(() => late.reject(error), ms);
   try {
     await Promise.race([before, late.promise]);

@@ -2,7 +2,7 @@ import { setTimeout } from "node:timers/promises";
 import { type CompiledQuery, type Kysely, type SqlBool, sql } from "kysely";
 import type { QueryResultRow } from "pg";
 import type { AccountBalance, BudgetQuery } from "../account-balance.ts";
-import { LostConnection } from "../errors.ts";
+import { LostConnectionError } from "../errors.ts";
 import { type KeyRecord, keyQuery } from "../key-query.ts";
 import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
@@ -127,7 +127,7 @@ export function createKeyReader(
     const pending = waiting.get(keyId);
     if (pending !== undefined) return pending.promise;
     if (waiting.size >= waitingMax)
-      return Promise.reject(new LostConnection("Too many keys are waiting to be looked up", false));
+      return Promise.reject(new LostConnectionError("Too many keys are waiting to be looked up", false));
     const added = Promise.withResolvers<KeyRecord | undefined>();
     waiting.set(keyId, added);
     if (!isRunning) void run();

@@ -1,7 +1,7 @@
 import { closeSync, fdatasync, fdatasyncSync, openSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { promisify } from "node:util";
-import { NotSynced } from "../errors.ts";
+import { NotSyncedError } from "../errors.ts";
 
 /** Writes what the platform has cached of an open file to its disk: by a thread of the platform, or before it returns. */
 interface Disk {
@@ -52,7 +52,7 @@ export class LogFile {
    * Resolves once all transactions until now are on the disk. SQLite syncs those itself that were not left unsynced.
    *
    * @param isAlone Nothing else was written with it, so that the event loop has little to do meanwhile.
-   * @throws {NotSynced} When the disk refused; the transactions stand.
+   * @throws {NotSyncedError} When the disk refused; the transactions stand.
    */
   async sync(isAlone = false): Promise<void> {
     // SQLite locks the database and its shared memory, never the log: a second descriptor of it can be closed safely.
@@ -65,7 +65,7 @@ export class LogFile {
         await this.#syncing;
       }
     } catch (cause) {
-      throw new NotSynced(cause);
+      throw new NotSyncedError(cause);
     }
     const ms = this.#disk.now() - startedMs;
     this.#meanMs = this.#meanMs === Number.POSITIVE_INFINITY ? ms : this.#meanMs + (ms - this.#meanMs) * weightOfNew;

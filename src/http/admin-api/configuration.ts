@@ -92,7 +92,7 @@ const AccountEntry = Type.Object(
     people: Type.Optional(
       Type.Array(
         Type.Object({ email: Email, role: Type.Union([Type.Literal("admin"), Type.Literal("member")]) }, closed),
-        { maxItems: 500, description: "Those who work in a team beside its holder, and sign in here already" },
+        { maxItems: 500, description: "Members of a team other than its holder, who can already sign in" },
       ),
     ),
   },
@@ -275,7 +275,7 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
           description:
             "Sections and entries that are absent stay as they are. With `dry_run=true` nothing changes, and the answer is the " +
             "plan. Entries are written one after the other: when one is refused, those before it are in force, and the same " +
-            "document can be sent again; keys that were created until then are revoked, as nobody has their values.",
+            "document can be sent again; keys that were created until then are revoked, as their values were never delivered.",
           parameters: parameters({
             dry_run: { description: "Only say what would change", schema: { type: "boolean", default: false } },
           }),

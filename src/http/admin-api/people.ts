@@ -170,7 +170,7 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List the invitations that nobody has accepted", tags, security },
+          ...{ summary: "List pending invitations", tags, security },
           parameters: parameters(listParameters),
           responses: responses({ "application/json": listOf(InviteObject) }, [400, 401, 403, 429, 500, 503]),
         },
@@ -223,7 +223,7 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
   const readPerson = async (accountId: string, id: string) => {
     const { createdAt } = await readProject(deps, accountId);
     const person = (await listPeople(store, accountId)).find((one) => one.id === id);
-    if (person === undefined) throw new GatewayError("not_found", "Nobody with this id is in the project");
+    if (person === undefined) throw new GatewayError("not_found", "No member of the project has this id");
     return toProjectUser(person, createdAt);
   };
   const one = { "application/json": ProjectUserObject };

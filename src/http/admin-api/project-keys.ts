@@ -80,7 +80,7 @@ const KeyObject = Type.Object({
   token: nullable(
     Type.Object(
       { issuer: Type.String(), subject: Type.String() },
-      { description: "Whose tokens (JWT) it stands for; `null` for a key with a secret" },
+      { description: "The issuer whose tokens (JWT) it represents; `null` for a key with a secret" },
     ),
   ),
   previous_until: nullable(Type.Integer({ description: "Until when the secret before the last rotation works" })),

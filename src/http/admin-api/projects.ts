@@ -158,7 +158,7 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
         body: NewProject,
         detail: {
           ...{ summary: "Create a project", tags, security },
-          description: "With an e-mail it is the account of a person; without, a team that nobody is in yet.",
+          description: "With an e-mail it is the account of a person; without, a team without members.",
           responses: responses(one, [400, 401, 403, 409, 413, 429, 500, 503]),
         },
       },

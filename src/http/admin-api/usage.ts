@@ -168,7 +168,7 @@ const spanParameters = (widths: readonly string[], groupNames: readonly string[]
   start_time: { description: "Seconds since 1970", schema: { type: "integer", minimum: 0 }, required: true as const },
   end_time: { description: "Not counted any more; default now", schema: { type: "integer", minimum: 0 } },
   bucket_width: { description: "Default 1d", schema: { type: "string", enum: widths } },
-  group_by: list("What is told apart", groupNames),
+  group_by: list("The dimensions that rows are grouped by", groupNames),
   project_ids: list("Of these projects alone"),
   api_key_ids: list("Of these API keys alone"),
   limit: { description: "Buckets on a page", schema: { type: "integer", minimum: 1, maximum: costBucketsMax } },

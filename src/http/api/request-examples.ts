@@ -146,7 +146,7 @@ const docs: Readonly<Record<string, RequestDoc>> = {
     example: { input: "Is this a friendly text?" },
     fields: {
       model,
-      input: "A text or several, each with a result of its own; or parts of one input, which may be images",
+      input: "A text or several, each with its own result; or parts of one input, which may be images",
     },
   },
   "/rerank": {

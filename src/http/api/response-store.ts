@@ -13,7 +13,7 @@ import {
 import type { ResponseItem, ResponseObject, ResponsesRequest } from "../../protocols/responses/schema.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
-import { inTurn } from "../lifecycle/read-body.ts";
+import { runInOwnTurn } from "../lifecycle/read-body.ts";
 
 /** What one response and its input may take; a longer one is answered and not stored. */
 const responseBytesMax = 4 * 1024 * 1024;
@@ -188,7 +188,7 @@ export class ResponseStore {
     for (const piece of toPieces(sizes)) {
       const found = await ask(this.#rows.get(call.caller.accountId, piece.ids));
       const open = () => found.flatMap(({ id, body }) => this.#open(call, id, body) ?? []);
-      opened.push(...(piece.isLarge ? await inTurn(open) : open()));
+      opened.push(...(piece.isLarge ? await runInOwnTurn(open) : open()));
     }
     return opened;
   }

@@ -31,7 +31,7 @@ export function createLinkMail(deps: HttpDeps) {
     /** To be called before the invitation is created. @throws {GatewayError} `conflict`, `rate_limit_exceeded` */
     async expectInvitation(by: SessionUser): Promise<void> {
       if (!by.emailVerified) {
-        const message = "Invitations are sent in the name of your e-mail, which nobody has verified: verify it first";
+        const message = "Invitations are sent in the name of your e-mail, which is not verified: verify it first";
         throw new GatewayError("conflict", message);
       }
       await expectServer("Invitations");

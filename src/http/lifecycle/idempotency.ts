@@ -13,7 +13,7 @@ import { errorResponse } from "./errors.ts";
 import type { ResponseHeaders } from "./headers.ts";
 import type { HttpCall } from "./http-call.ts";
 import { parseUrl } from "./origin.ts";
-import { inTurn } from "./read-body.ts";
+import { runInOwnTurn } from "./read-body.ts";
 import { limitHeaders } from "./respond.ts";
 import { withStoreTimeout } from "./store-timeout.ts";
 
@@ -71,7 +71,10 @@ async function identify(deps: HttpDeps, call: HttpCall, key: string, body: unkno
   const path = parseUrl(call.httpRequest).pathname.replace(deps.config.basePath, "/v1");
   const { file, image, mask, ...fields } = body as { file?: unknown; image?: unknown; mask?: unknown };
   const bodyHmac = createHmac("sha256", deps.sealKey);
-  await hashText(bodyHmac, call.memory.isLarge ? await inTurn(() => JSON.stringify(fields)) : JSON.stringify(fields));
+  await hashText(
+    bodyHmac,
+    call.memory.isLarge ? await runInOwnTurn(() => JSON.stringify(fields)) : JSON.stringify(fields),
+  );
   if (call.models !== undefined) bodyHmac.update(JSON.stringify({ models: call.models }));
   for (const each of [file, image, mask].flat()) {
     if (each instanceof File) await hashFile(bodyHmac.update(JSON.stringify(each.name)), each);
@@ -89,7 +92,7 @@ async function hashText(hmac: Hmac, text: string): Promise<void> {
     // Half of a character is hashed as any other half.
     if (isHighSurrogate(text.charCodeAt(end - 1))) end++;
     const piece = text.slice(start, end);
-    await inTurn(() => hmac.update(piece));
+    await runInOwnTurn(() => hmac.update(piece));
     start = end;
   }
 }
@@ -99,7 +102,7 @@ const isHighSurrogate = (unit: number) => unit >= 0xd800 && unit < 0xdc00;
 async function hashFile(hmac: Hmac, file: File): Promise<void> {
   for (let start = 0; start < file.size; start += hashedMax) {
     const piece = await file.slice(start, start + hashedMax).bytes();
-    await inTurn(() => hmac.update(piece));
+    await runInOwnTurn(() => hmac.update(piece));
   }
 }
 

@@ -97,21 +97,21 @@ export async function readJson(request: Request, { reservation, beforeParsing }:
   beforeParsing?.();
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
   const isLarge = text.length > largeBytesMin;
-  const shape = isLarge ? await inTurn(() => checkJsonBounds(text)) : checkJsonBounds(text);
+  const shape = isLarge ? await runInOwnTurn(() => checkJsonBounds(text)) : checkJsonBounds(text);
   // What arrived is text by now, and is to be values: many short ones take many times their text. With no more than this the
   // largest body still takes three times its length.
   const countedBytes = text.length >= countedBytesMin ? text.length : 0;
   reservation?.shrink(countedBytes);
   reservation?.grow(Math.min(Math.max(0, shape.valueBytes - countedBytes), jsonBytesMax));
   const isSlow = isLarge || shape.weight > slowWeightMin;
-  const body = isSlow ? await inTurn(() => parse(text)) : parse(text);
+  const body = isSlow ? await runInOwnTurn(() => parse(text)) : parse(text);
   keepJsonText(body, text, shape.spans, shape.fields);
   return body;
 }
 
 async function readText(request: Request, reservation: MemoryReservation | undefined): Promise<string> {
   const bytes = await readBytes(request, jsonBytesMax, reservation);
-  return bytes.length > largeBytesMin ? await inTurn(() => decode(bytes)) : decode(bytes);
+  return bytes.length > largeBytesMin ? await runInOwnTurn(() => decode(bytes)) : decode(bytes);
 }
 
 /**
@@ -128,13 +128,13 @@ async function readBytes(
   const declared = request.headers.get("content-length");
   if (declared !== null && Number(declared) < countedBytesMin) {
     return await request.bytes().catch((cause) => {
-      throw brokeOff(cause);
+      throw interruptedBodyError(cause);
     });
   }
   const chunks = await Array.fromAsync(boundedChunks(request, bytesMax, reservation));
   const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
   reservation?.grow(2 * bytes);
-  return bytes > largeBytesMin ? await inTurn(() => Buffer.concat(chunks)) : Buffer.concat(chunks);
+  return bytes > largeBytesMin ? await runInOwnTurn(() => Buffer.concat(chunks)) : Buffer.concat(chunks);
 }
 
 /** Text that is not UTF-8 is refused, because a replaced character would go unnoticed. */
@@ -158,7 +158,7 @@ let turn = Promise.resolve();
  * Runs the work on a large body, or on much that was stored, in a turn of the event loop of its own. One piece of work runs at a time, followed by a
  * pause as long as it took, so that large bodies take at most half of the event loop from other requests.
  */
-export function inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
+export function runInOwnTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
   let [startedMs, endedMs] = [0, 0];
   const outcome = turn
     .then(() => nextImmediate())
@@ -175,7 +175,7 @@ export function inTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
   return outcome;
 }
 
-function brokeOff(cause: unknown): GatewayError {
+function interruptedBodyError(cause: unknown): GatewayError {
   return new GatewayError("invalid_request", "The body ended early", { cause });
 }
 
@@ -208,7 +208,7 @@ async function* boundedChunks(request: Request, bytesMax: number, reservation?: 
       yield chunk;
     }
   } catch (cause) {
-    throw cause instanceof GatewayError ? cause : brokeOff(cause);
+    throw cause instanceof GatewayError ? cause : interruptedBodyError(cause);
   } finally {
     pace?.stop();
     leave();
@@ -336,7 +336,7 @@ export function checkJsonBounds(text: string): JsonShape {
       }
       case 91: // [
       case 123: // {
-        if (++depth > nestingMax) throw tooMuch(`is nested deeper than ${nestingMax} levels`);
+        if (++depth > nestingMax) throw jsonBoundsError(`is nested deeper than ${nestingMax} levels`);
         weight++;
         containers++;
         if (depth === 2) start = at;
@@ -353,7 +353,7 @@ export function checkJsonBounds(text: string): JsonShape {
         weight += fieldWeight - stringWeight;
         break;
       default:
-        if (at > last) throw tooMuch(`has more than ${otherCharsMax} characters outside of its strings`);
+        if (at > last) throw jsonBoundsError(`has more than ${otherCharsMax} characters outside of its strings`);
     }
   }
   checkWeight(weight);
@@ -375,16 +375,16 @@ function endOfString(text: string, start: number): number {
 function checkEscapes(text: string): void {
   let count = 0;
   for (let at = text.indexOf("\\"); at !== -1; at = text.indexOf("\\", at + 2)) {
-    if (++count > escapesMax) throw tooMuch(`has more than ${escapesMax} escapes`);
+    if (++count > escapesMax) throw jsonBoundsError(`has more than ${escapesMax} escapes`);
   }
 }
 
 function checkWeight(weight: number): void {
   if (weight <= valuesMax) return;
   const counts = `of which a string counts as ${stringWeight} and a field as ${fieldWeight}`;
-  throw tooMuch(`has more than ${valuesMax} values, ${counts}`);
+  throw jsonBoundsError(`has more than ${valuesMax} values, ${counts}`);
 }
 
-function tooMuch(what: string): GatewayError {
+function jsonBoundsError(what: string): GatewayError {
   return new GatewayError("invalid_request", `The body ${what}`);
 }

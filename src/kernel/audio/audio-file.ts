@@ -58,7 +58,7 @@ export class AudioFile implements AnswerStream<Bytes> {
   end(): Bytes[] {
     const pieces = this.#source.end().flatMap((piece) => this.#read(piece));
     if (this.#hasBegun) return pieces;
-    if (this.head.length === 0) throw badAnswer("The provider sent no audio");
+    if (this.head.length === 0) throw badResponseError("The provider sent no audio");
     return [...pieces, ...this.#begin(true)];
   }
 
@@ -99,7 +99,7 @@ export class AudioFile implements AnswerStream<Bytes> {
 function checkFormat(bytes: Bytes, format: SpeechFormat): void {
   const isWav = format === "wav" || format === "pcm";
   if (riff.every((byte, index) => bytes[index] === byte) !== isWav)
-    throw badAnswer(`The provider's audio is ${isWav ? "not a WAV file" : `no ${format}`}`);
+    throw badResponseError(`The provider's audio is ${isWav ? "not a WAV file" : `no ${format}`}`);
 }
 
 /** The file as far as it is there; `undefined` when its samples have not begun. */
@@ -116,7 +116,7 @@ function tryRead(head: Bytes, isAll: boolean): Wav | undefined {
 export function expectSameFormat(one: WavFormat, other: WavFormat): void {
   const fields = ["sampleRate", "channels", "bitsPerSample", "format"] as const;
   if (fields.every((field) => one[field] === other[field])) return;
-  throw badAnswer("The provider made the parts of the speech in different formats");
+  throw badResponseError("The provider made the parts of the speech in different formats");
 }
 
 function concatBytes(a: Bytes, b: Bytes): Bytes {
@@ -126,6 +126,6 @@ function concatBytes(a: Bytes, b: Bytes): Bytes {
   return both;
 }
 
-function badAnswer(message: string): UpstreamFault {
+function badResponseError(message: string): UpstreamFault {
   return new UpstreamFault("bad_response", message);
 }

@@ -33,7 +33,7 @@ import {
   toChunks,
 } from "../normalize/answer.ts";
 import { boundPrompt, chatForm, readPromptText } from "../normalize/prompt-bounds.ts";
-import { countSound, estimateAudioTokens, estimateSound, hasAudioPrice, measureAudio } from "../normalize/sound.ts";
+import { countAudio, estimateAudio, estimateAudioTokens, hasAudioPrice, measureAudio } from "../normalize/sound.ts";
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
 import { shareOfOpen, toChatUsage } from "../normalize/usage.ts";
 import { mayUse } from "../routing/registry.ts";
@@ -139,7 +139,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
 
   async estimate(run, kernel) {
     const { request, usageMeter } = run;
-    const { sample, soundLength } = usageMeter.output;
+    const { sample, audioLength } = usageMeter.output;
     const owed = run.owedRequests;
     const open = owed.filter(({ usage }) => usage === undefined).length;
     // What the others report is not estimated a second time.
@@ -151,7 +151,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
       // What was found is not known, and was read each time.
       ...(searches > 0 && { inputToken: promptTokensMax(run, searches), webSearch: searches }),
       outputToken: Math.max(seen, await estimateUnseen(run)),
-      ...estimateSound(request, soundLength),
+      ...estimateAudio(request, audioLength),
     };
   },
 
@@ -183,12 +183,12 @@ async function openChat(plugin: ProviderPlugin, call: Call<ChatRequest>): Promis
     return await begin(reader, hasBegun);
   }
   const choices = (answer as ChatCompletion | null)?.choices;
-  if (!Array.isArray(choices) || choices.length === 0) throw badAnswer("The provider's answer has no choices");
+  if (!Array.isArray(choices) || choices.length === 0) throw badResponseError("The provider's answer has no choices");
   for (const choice of choices) {
-    if (!isRecord(choice?.message)) throw badAnswer("A choice of the provider's answer has no message");
+    if (!isRecord(choice?.message)) throw badResponseError("A choice of the provider's answer has no message");
     const calls: unknown = choice.message.tool_calls ?? [];
     if (!Array.isArray(calls) || !calls.every((call) => isRecord(call?.function ?? call?.custom))) {
-      throw badAnswer("A tool call in the provider's answer names no function");
+      throw badResponseError("A tool call in the provider's answer names no function");
     }
   }
   return { completion: answer };
@@ -203,9 +203,9 @@ function callHandler(plugin: ProviderPlugin, call: Call<ChatRequest>) {
 }
 
 function hasBegun(chunk: ChatChunk): boolean {
-  if (!Array.isArray(chunk?.choices)) throw badAnswer("A chunk of the provider's stream has no choices");
+  if (!Array.isArray(chunk?.choices)) throw badResponseError("A chunk of the provider's stream has no choices");
   return chunk.choices.some((choice) => {
-    if (!isRecord(choice)) throw badAnswer("A choice in the provider's stream is not an object");
+    if (!isRecord(choice)) throw badResponseError("A choice in the provider's stream is not an object");
     return choice.finish_reason || hasSubstance(choice.delta);
   });
 }
@@ -214,7 +214,7 @@ function isStream(answer: ChatCompletion | ChatStream | null): answer is ChatStr
   return answer !== null && typeof answer === "object" && "push" in answer;
 }
 
-function badAnswer(message: string): UpstreamFault {
+function badResponseError(message: string): UpstreamFault {
   return new UpstreamFault("bad_response", message);
 }
 
@@ -239,7 +239,7 @@ async function finishCompletion(
       output.choices.push({ length: text.length, isFinished: true });
     }
   }
-  for (const { message } of completion.choices) countSound(usageMeter, message);
+  for (const { message } of completion.choices) countAudio(usageMeter, message);
   usageMeter.wrote = output.sample.length > 0;
   usageMeter.finish();
   const count = await usageMeter.count();
@@ -270,7 +270,7 @@ async function streamChunks(run: ModelRun<"chat">, opened: OpenedChat, head: Ans
   sink.open();
   if (opened.completion !== undefined) for (const chunk of toChunks(opened.completion)) await send(chunk);
   else await pump(opened, send);
-  if (!normalizer.finished) throw badAnswer("The provider's stream ended before the answer was complete");
+  if (!normalizer.finished) throw badResponseError("The provider's stream ended before the answer was complete");
   usageMeter.finish();
   run.finishReasons = normalizer.finishReasons;
   if (!includeUsage) return;

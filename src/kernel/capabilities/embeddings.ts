@@ -153,7 +153,7 @@ function checkLengths(inputs: Input[], model: Model): void {
     const isText = typeof input === "string";
     const tokens = isText ? Math.ceil(Buffer.byteLength(input) / bytesPerTokenMax) : input.length;
     if (inputTokensMax !== undefined && tokens > inputTokensMax * (isText ? 1 : margin)) {
-      throw tooLong(inputs.length === 1 ? "input" : `input[${index}]`, tokens, inputTokensMax);
+      throw contextLengthError(inputs.length === 1 ? "input" : `input[${index}]`, tokens, inputTokensMax);
     }
     total += tokens;
     if (total > embeddingTokensMax) {
@@ -182,12 +182,12 @@ async function checkTokens(inputs: Input[], model: Model): Promise<void> {
     if (charactersLeft < 0) return;
     const tokens = await countTokens(text, text.length, ofOpenai ? "cl100k_base" : "o200k_base");
     if (tokens <= inputTokensMax * (ofOpenai ? 1 : foreignMargin)) continue;
-    throw tooLong(inputs.length === 1 ? "input" : `input[${index}]`, tokens, inputTokensMax);
+    throw contextLengthError(inputs.length === 1 ? "input" : `input[${index}]`, tokens, inputTokensMax);
   }
 }
 
 /** Begins as OpenAI's sentence does, by which clients know the error. */
-function tooLong(param: string, tokens: number, tokensMax: number): GatewayError {
+function contextLengthError(param: string, tokens: number, tokensMax: number): GatewayError {
   const message = `This model's maximum context length is ${tokensMax} tokens. However, ${param} has about ${tokens} tokens; send less`;
   return new GatewayError("context_length_exceeded", message, { param });
 }

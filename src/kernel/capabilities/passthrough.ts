@@ -65,11 +65,11 @@ export async function openPassthrough(
     const reader = toReader(content);
     return { passthrough, readUsage, stream: await begin(reader, (event) => hasBegun(event, format)) };
   }
-  if (!isRecord(content)) throw badAnswer("The provider's answer is not an object");
+  if (!isRecord(content)) throw badResponseError("The provider's answer is not an object");
   const fault = format.faultOf(content);
   if (fault !== undefined) throw fault;
   if (!format.isAnswer(content))
-    throw badAnswer(`The provider's answer is not one of the ${passthrough.format.protocol} protocol`);
+    throw badResponseError(`The provider's answer is not one of the ${passthrough.format.protocol} protocol`);
   return { passthrough, readUsage, whole: content };
 }
 
@@ -117,7 +117,7 @@ async function sendEvents(
   };
   sink.open();
   await pump(stream, send, () => reader.isComplete);
-  if (!reader.isComplete) throw badAnswer("The provider's stream ended before the answer was complete");
+  if (!reader.isComplete) throw badResponseError("The provider's stream ended before the answer was complete");
 }
 
 /** Reads what has to be known of an answer, and sends its events on. */
@@ -240,17 +240,17 @@ function readEvent(event: ServerEvent, format: PassthroughFormat): ReadEvent | u
   if (isRecord(part)) {
     const type = part.type ?? event.event;
     if (typeof type !== "string" || !/^[\w.]{1,100}$/.test(type))
-      throw badAnswer("An event of the provider has no type");
+      throw badResponseError("An event of the provider has no type");
     part.type = type;
     return { event: { event: type, data }, part };
   }
-  throw badAnswer("The provider's stream has an event that is not a JSON object");
+  throw badResponseError("The provider's stream has an event that is not a JSON object");
 }
 
 function isIterable(value: unknown): value is AsyncIterable<ServerEvent> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-function badAnswer(message: string): UpstreamFault {
+function badResponseError(message: string): UpstreamFault {
   return new UpstreamFault("bad_response", message);
 }

@@ -19,7 +19,7 @@ import {
   UpstreamFault,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { countSound, getSound } from "./sound.ts";
+import { countAudio, getAudio } from "./sound.ts";
 import type { ChoiceOutput, UsageMeter } from "./usage.ts";
 
 /** A tool call as it may come from outside: of a function, or of a custom tool. */
@@ -127,7 +127,7 @@ export function collectText(completion: Pick<ChatCompletion, "choices">): string
   let text = "";
   for (const { message } of completion.choices) {
     const parts: unknown[] = [message.content, message.reasoning_content, message.refusal];
-    parts.push(getSound(message)?.transcript);
+    parts.push(getAudio(message)?.transcript);
     for (const call of message.tool_calls ?? []) parts.push(...getCallTexts(call));
     for (const part of parts) if (part) text += typeof part === "string" ? part : JSON.stringify(part);
   }
@@ -258,7 +258,7 @@ export class StreamNormalizer {
     this.#onText(delta.reasoning_content, state);
     this.#onText(delta.refusal, state);
     this.#onText(delta.function_call?.arguments, state);
-    if (delta.audio) this.#onText(countSound(this.#usageMeter, delta), state);
+    if (delta.audio) this.#onText(countAudio(this.#usageMeter, delta), state);
     if (delta.tool_calls) this.#normalizeToolCalls(delta, state);
     choice.logprobs = choice.logprobs ? normalizeLogprobs(choice.logprobs) : null;
     if (choice.finish_reason) {

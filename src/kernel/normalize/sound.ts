@@ -75,7 +75,7 @@ export function getOutputMeter(request: ChatRequest, { price }: Model): "outputT
 }
 
 /** The tokens of so much base64 of audio in an answer, for an estimate. */
-export function estimateSound(request: ChatRequest, characters: number): Meters {
+export function estimateAudio(request: ChatRequest, characters: number): Meters {
   if (characters === 0) return {};
   const { audio } = request as { audio?: { format?: unknown } | null };
   const isSampled = audio?.format === "pcm16" || audio?.format === "wav";
@@ -84,22 +84,22 @@ export function estimateSound(request: ChatRequest, characters: number): Meters 
 }
 
 /** The audio of a message or a delta, of which nothing is checked. */
-export function getSound(message: object): { data?: unknown; transcript?: unknown } | undefined {
+export function getAudio(message: object): { data?: unknown; transcript?: unknown } | undefined {
   const { audio } = message as { audio?: { data?: unknown; transcript?: unknown } | null };
   return audio ?? undefined;
 }
 
 /** What counts the audio of an answer, in characters of base64. */
-interface SoundMeter {
-  readonly output: { soundLength: number };
+interface AudioMeter {
+  readonly output: { audioLength: number };
   produced: boolean;
 }
 
 /** Counts the audio that came with a message or a delta. Returns its words. */
-export function countSound(meter: SoundMeter, message: object): unknown {
-  const { data, transcript } = getSound(message) ?? {};
+export function countAudio(meter: AudioMeter, message: object): unknown {
+  const { data, transcript } = getAudio(message) ?? {};
   if (typeof data === "string" && data !== "") {
-    meter.output.soundLength += data.length;
+    meter.output.audioLength += data.length;
     meter.produced = true;
   }
   return transcript;

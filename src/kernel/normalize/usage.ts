@@ -36,7 +36,7 @@ interface Output {
   /** How much came: images, characters or tokens of speech. Text is counted by the sample. */
   length: number;
   /** Length of the audio, in characters of base64. */
-  soundLength: number;
+  audioLength: number;
 }
 
 /** What the requests of a call reported before their answers were translated. */
@@ -70,7 +70,7 @@ export class UsageMeter {
   reported: Meters | undefined = undefined;
   readonly #estimate: () => Promise<Meters>;
   readonly #options: UsageMeterOptions;
-  readonly output: Output = { sample: new TextSample(), choices: [], length: 0, soundLength: 0 };
+  readonly output: Output = { sample: new TextSample(), choices: [], length: 0, audioLength: 0 };
   /** A report that was not believed. */
   implausible: Meters | undefined = undefined;
   /** Something reached the caller, or would have: from here on the call costs. */

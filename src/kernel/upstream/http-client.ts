@@ -282,7 +282,7 @@ export class BodyReader {
         return undefined;
       }
       const total = this.#total + value.byteLength;
-      if (total > bytesMax) throw tooLong(bytesMax);
+      if (total > bytesMax) throw responseTooLongError(bytesMax);
       reserve?.(value.byteLength);
       this.#total = total;
       return value;
@@ -341,7 +341,7 @@ export async function readText(
   if (length !== undefined && length > limits.bytesMax) {
     cancelBody(response);
     onCut?.([], length);
-    throw tooLong(limits.bytesMax);
+    throw responseTooLongError(limits.bytesMax);
   }
   const chunks: Bytes[] = [];
   try {
@@ -398,7 +398,7 @@ function getDeclaredLength({ headers }: Response): number | undefined {
 /** An answer that is longer than the gateway takes. Its size is the caller's choice, so it tells nothing of the route. */
 export class LongAnswerFault extends UpstreamFault {}
 
-function tooLong(bytesMax: number): UpstreamFault {
+function responseTooLongError(bytesMax: number): UpstreamFault {
   const message = `The provider's answer is longer than ${bytesMax} bytes`;
   return new LongAnswerFault("bad_response", message, { isOfRequest: true });
 }

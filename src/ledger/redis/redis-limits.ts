@@ -1,7 +1,7 @@
 import { clearInterval, setInterval } from "node:timers";
 import { type AdmissionRequest, type Caller, GatewayError, type LimitState } from "../../contract/index.ts";
 import type { CallEnded, CallOpened, Store } from "../../db/index.ts";
-import { type CountedCall, ProcessLimits, type RunningCalls } from "../call-limits.ts";
+import { type LimitReservation, ProcessLimits, type RunningCalls } from "../call-limits.ts";
 import { additionalTokens, type Held } from "../call-record.ts";
 import { accountNotRead } from "../embedded-holds.ts";
 import { RedisConnection } from "./redis-connection.ts";
@@ -85,7 +85,7 @@ class RedisCallLimits implements RedisLimits {
     if (!this.#connection.isHealthy) this.#report("redis_down", { error: this.#connection.reason });
   }
 
-  async take(admission: AdmissionRequest, now: number): Promise<CountedCall> {
+  async take(admission: AdmissionRequest, now: number): Promise<LimitReservation> {
     if (this.#connection.isHealthy) {
       try {
         return await this.#takeShared(admission, now);
@@ -153,7 +153,7 @@ class RedisCallLimits implements RedisLimits {
     this.#connection.close();
   }
 
-  async #takeShared(admission: AdmissionRequest, now: number): Promise<CountedCall> {
+  async #takeShared(admission: AdmissionRequest, now: number): Promise<LimitReservation> {
     const { accountId } = admission.caller;
     const key = this.#keyOf(accountId);
     const args = [this.#time(), ...toAdmitArguments(admission, this.#leaseMs)];

@@ -73,7 +73,7 @@ export function gemini(): Outbound {
 }
 
 /** What a translation needs beside the request. */
-interface Surroundings {
+interface TranslationContext {
   model: Model;
   signatures: Pick<Signatures, "get">;
   fetched: Fetched;
@@ -85,7 +85,10 @@ const translated =
   tool_choice response_format logprobs top_logprobs reasoning_effort`.split(/\s+/);
 
 /** The body of `generateContent`. */
-export function toContents(requested: ChatRequest & { service_tier?: unknown }, around: Surroundings): GenerateBody {
+export function toContents(
+  requested: ChatRequest & { service_tier?: unknown },
+  around: TranslationContext,
+): GenerateBody {
   const surroundings = { ...around, signatures: eachOnce(around.signatures) };
   const { model, warn } = surroundings;
   const tier = toServiceTier(requested.service_tier, model);
@@ -111,7 +114,7 @@ function toSystem(request: ChatRequest, fetched: Fetched): GeneratePart[] {
 }
 
 /** The conversation, in which turns of one side that follow each other become one. */
-function toTurns(messages: Message[], surroundings: Surroundings): GenerateTurn[] {
+function toTurns(messages: Message[], surroundings: TranslationContext): GenerateTurn[] {
   const contents: GenerateTurn[] = [];
   const add = (role: GenerateTurn["role"], parts: GeneratePart[]) => {
     const last = contents.at(-1);
@@ -139,7 +142,7 @@ function toParts({ content }: Message, fetched: Fetched, at: number): GeneratePa
   return (parts ?? []).filter((part) => part !== undefined);
 }
 
-function toCalls(calls: ToolCall[], { model, signatures }: Surroundings, path: string): GeneratePart[] {
+function toCalls(calls: ToolCall[], { model, signatures }: TranslationContext, path: string): GeneratePart[] {
   const isChecked = model.options?.thinking === "level";
   return calls.map((call, index) => ({
     functionCall: { name: call.function.name, args: readArguments(call, `${path}[${index}]`) },

@@ -169,7 +169,7 @@ function toUser(id: string): string {
 }
 
 /** What a conversation is translated with. */
-interface Surroundings {
+interface TranslationContext {
   envelope: ReasoningEnvelope;
   /** The id of the model that the request is for, the only one to read reasoning that was sealed for it. */
   model: string;
@@ -189,7 +189,7 @@ const attribution = "x-anthropic-billing-header:";
 /** Translates `system` and `messages`. @throws {GatewayError} `invalid_request` with the block's path. */
 function toConversation(
   { system, messages }: Pick<MessagesRequest, "system" | "messages">,
-  surroundings: Surroundings,
+  surroundings: TranslationContext,
 ): Conversation {
   const reader = new ConversationReader(surroundings);
   if (system !== undefined && system !== null) reader.addSystem(toBlocks(system, "system"), "system");
@@ -205,7 +205,7 @@ function toConversation(
 }
 
 class ConversationReader {
-  readonly #surroundings: Surroundings;
+  readonly #surroundings: TranslationContext;
   readonly #messages: Message[] = [];
   readonly #toolChanges: MessagesBlock[] = [];
   /** Calls that wait for their results, by id, with the path of each. */
@@ -216,7 +216,7 @@ class ConversationReader {
   /** Each sentence once: a long conversation has the same loss in every turn. */
   readonly #warnings = new Set<string>();
 
-  constructor(surroundings: Surroundings) {
+  constructor(surroundings: TranslationContext) {
     this.#surroundings = surroundings;
   }
 

@@ -93,7 +93,7 @@ export function toMessages(requested: ChatRequest, model: Model, warn: Warn) {
   const maxTokens = Math.min(request.max_completion_tokens ?? request.max_tokens ?? limit, limit);
   const { tools, choice, schema, reading } = toFormat(request, model, warn);
   const forced = choice?.type === "any" || choice?.type === "tool";
-  const obstacle = forced ? "a tool call is forced" : findObstacle(request.messages);
+  const obstacle = forced ? "a tool call is forced" : whyThinkingUnsupported(request.messages);
   const { thinking, effort } = toEffort(request, model, { maxTokens, obstacle, warn });
   const { system, turns } = toTurns(request.messages, thinking !== undefined);
   if (model.price?.cacheWrite1hToken === undefined) shortenMarks([{ content: system }, { content: tools }, ...turns]);
@@ -339,7 +339,7 @@ function readDetails(message: Message & { reasoning_details?: unknown }): Block[
 }
 
 /** Why the model cannot think in this conversation: an open tool turn must come back with its reasoning in front. */
-function findObstacle(messages: readonly Message[]): string | undefined {
+function whyThinkingUnsupported(messages: readonly Message[]): string | undefined {
   if (messages.at(-1)?.role === "assistant") return "the last message is the beginning of the answer";
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   const question = messages.findLastIndex(({ role }, index) => role === "user" && index < last);
@@ -375,9 +375,9 @@ function toEffort(
 
 /**
  * How Claude's reasoning travels, for other protocols in which it is served: its signatures are good wherever it is. `toDetail`
- * and `readDetails` carry them out and back, `findObstacle` and `toEffort` say whether and how much it may think.
+ * and `readDetails` carry them out and back, `whyThinkingUnsupported` and `toEffort` say whether and how much it may think.
  *
  * @example
  * claudeThoughts.toDetail({ type: "redacted_thinking", data: "x" }, 0).type; // => "reasoning.encrypted"
  */
-export const claudeThoughts = { toDetail: toClaudeDetail, readDetails, findObstacle, toEffort };
+export const claudeThoughts = { toDetail: toClaudeDetail, readDetails, whyThinkingUnsupported, toEffort };

@@ -89,14 +89,14 @@ function toNativeRequest(
   if (!pass.includes("context_management") && dropPaidEdits(body, warn)) droppedBetas.push("compact");
   const geo = body.inference_geo;
   if (typeof geo === "string" && geo !== "global" && !pass.includes("inference_geo")) {
-    throw badRequest("The price of this model covers no place of its own, expected global", "inference_geo");
+    throw badRequest("The price of this model does not cover a region, expected global", "inference_geo");
   }
   if ((model.contextTokens ?? 0) <= 200_000) droppedBetas.push("context-1m");
   const isCovered = (tool: Record<string, unknown>) =>
     isWebTool(tool) ? model.price?.webSearch !== undefined : isFree(tool.type) || pass.includes(tool.type);
   dropPaidTools(body, isCovered, warn);
   fitThinking(body, warn);
-  const sent = isHourPriced(model) ? body : withShortMarks(body, warn);
+  const sent = isHourPriced(model) ? body : downgradeCacheTtl(body, warn);
   const kept = betas.filter((beta) => beta !== "" && !droppedBetas.some((name) => beta.startsWith(name)));
   const headers: Record<string, string> = { ...options.headers, ...request.headers };
   delete headers["anthropic-beta"];
@@ -156,7 +156,7 @@ function fitThinking(body: Record<string, unknown>, warn: Warn): void {
 }
 
 /** The body with marks of five minutes: an hour's write costs more than its price says. What has none is not copied. */
-function withShortMarks(body: Record<string, unknown>, warn: Warn): Record<string, unknown> {
+function downgradeCacheTtl(body: Record<string, unknown>, warn: Warn): Record<string, unknown> {
   let shortened = false;
   const shorten = (value: unknown): unknown => {
     if (Array.isArray(value)) return mapChanged(value, shorten);

@@ -50,7 +50,9 @@ export const RerankList = Type.Object({
   object: Type.Literal("list"),
   data: Type.Array(Result),
   model: Type.String(),
-  usage: Usage,
+  usage: Type.Object({
+    total_tokens: Type.Union([Type.Integer(), Type.Null()], { description: "Null where the provider does not say" }),
+  }),
 });
 
 /** The request for plugins: documents as texts, `top_n` alone. Documents of the answer are the gateway's to add. */
@@ -96,7 +98,7 @@ export function toRerankResponse(
     return { index, relevance_score, document: isVoyage ? text : { text } };
   });
   const usage = tokens === undefined ? undefined : { total_tokens: tokens };
-  if (isVoyage) return { object: "list", data: ranked, model, usage: usage ?? { total_tokens: 0 } };
+  if (isVoyage) return { object: "list", data: ranked, model, usage: usage ?? { total_tokens: null } };
   const billed = {
     ...(searchUnits !== undefined && { search_units: searchUnits }),
     ...(tokens !== undefined && { input_tokens: tokens }),

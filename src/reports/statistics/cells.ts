@@ -29,7 +29,7 @@ export const countedColumns = [
   ...(["first_byte_ms", "duration_ms"] as const),
   ...summed,
 ] as const;
-export type CountedCall = Pick<Selectable<Database["calls"]>, (typeof countedColumns)[number]>;
+export type LimitReservation = Pick<Selectable<Database["calls"]>, (typeof countedColumns)[number]>;
 
 interface Cell {
   readonly kind: UsageKind;
@@ -66,7 +66,7 @@ export class Cells {
     return this.#cells.size;
   }
 
-  addCall(call: CountedCall): void {
+  addCall(call: LimitReservation): void {
     const { account_id: accountId, key_id: keyId, model, route, status, session, tag } = call;
     const hour = Math.floor(call.opened_at / hourMs);
     const key = {
@@ -155,7 +155,7 @@ function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell) {
   return [own, ofAll, ofKey];
 }
 
-function addCallTo(figures: Float64Array, call: CountedCall): void {
+function addCallTo(figures: Float64Array, call: LimitReservation): void {
   add(figures, call.state === "settled" ? placeOf.requests : placeOf.failures, 1);
   if (call.status !== null && call.status >= 400) add(figures, placeOf.failed, 1);
   for (const name of summed) {

@@ -1,4 +1,5 @@
 import { type RawBuilder, sql } from "kysely";
+import { LRUCache } from "lru-cache";
 import { answerColumns, promptColumns } from "../../contract/index.ts";
 import { figureColumns, type Store, type UsageKind } from "../../db/index.ts";
 import { sumFigures } from "./figures.ts";
@@ -56,11 +57,29 @@ interface GroupRow {
 
 type RankedGroup = GroupRow & { rank: number };
 
+/** The groups with the most of a rank, the largest first, and how many groups there are. */
+interface Ranking {
+  readonly wanted: readonly GroupRow[];
+  readonly count: number;
+}
+
+type Rankings = LRUCache<string, Ranking, () => Promise<Ranking>>;
+
+/** The last rankings of stores with many accounts. */
+const rankingsOf = new WeakMap<Store["db"], Rankings>();
+
 /** Buckets in which the figures of the wanted groups are read at once. */
 const bucketsAtOnce = 4;
 /** Accounts that are ranked at once first; then as many as take between half of these milliseconds and all. */
 const accountsAtFirst = 64;
 const rangeMs = 6;
+/** To rank more accounts takes a tenth of a second and more, so that it is done at most once a minute. */
+const accountsRankedAlways = 5000;
+const rankingMs = 60_000;
+/** An older ranking is not shown, not even while the next one is made. */
+const rankingMaxMs = 600_000;
+/** Groups of all rankings that are kept, some MB. */
+const rankedGroupsMax = 20_000;
 
 const valueColumns: Readonly<Record<StatisticsGroup, string>> = {
   account: "account_id",
@@ -141,7 +160,9 @@ export async function readGroups(
 ): Promise<{ readonly groups: readonly StatisticsOfGroup[]; readonly count: number }> {
   const source = { db, isEmbedded: !shared, ...toSource(query.filter, group) };
   const whole = toWholeDays(query);
-  const { wanted, count } = await rankGroups(source, whole, rank, limit);
+  const rankNow = () => rankGroups(source, whole, rank, limit);
+  const asked = JSON.stringify([query, group, rank, limit]);
+  const { wanted, count } = (await hasManyAccounts(source)) ? await readRanking(db, asked, rankNow) : await rankNow();
   const byHour = await readFigures(source, [query], wanted.slice(0, charted), "hour");
   const totals = await readFigures(source, whole, wanted.slice(charted), "0");
   const groups = wanted.map((row) => {
@@ -188,13 +209,39 @@ function toSource(filter: StatisticsFilter, group: StatisticsGroup): Omit<Source
   };
 }
 
-/** The groups with the most of a rank, the largest first, and how many groups there are. */
+/** Whether the embedded store would rank so many accounts that a page had to wait. */
+async function hasManyAccounts({ db, isEmbedded, ofAll }: Source): Promise<boolean> {
+  if (!isEmbedded || !ofAll) return false;
+  const accounts = db.selectFrom("accounts").select("id").where("id", ">", "").orderBy("id");
+  return (await accounts.offset(accountsRankedAlways).limit(1).executeTakeFirst()) !== undefined;
+}
+
+/**
+ * The ranking of the last minute. An older one is given out while the next is made, which all who ask share. Only which
+ * groups there are and their order may be old: their figures are read each time.
+ */
+async function readRanking(db: Store["db"], asked: string, rankNow: () => Promise<Ranking>): Promise<Ranking> {
+  let rankings = rankingsOf.get(db);
+  if (rankings === undefined) {
+    rankings = new LRUCache({
+      maxSize: rankedGroupsMax,
+      sizeCalculation: ({ wanted }) => wanted.length + 1,
+      ttl: rankingMs,
+      allowStale: true,
+      fetchMethod: (_asked, _last, { context }) => context(),
+    });
+    rankingsOf.set(db, rankings);
+  }
+  if (rankings.getRemainingTTL(asked) < rankingMs - rankingMaxMs) rankings.delete(asked);
+  return (await rankings.fetch(asked, { context: rankNow })) ?? (await rankNow());
+}
+
 async function rankGroups(
   source: Source,
   queries: readonly StatisticsQuery[],
   rank: Rank,
   limit: number,
-): Promise<{ readonly wanted: readonly GroupRow[]; readonly count: number }> {
+): Promise<Ranking> {
   const { db, isEmbedded, value, account } = source;
   const byBytes = isEmbedded ? sql`` : sql` collate "C"`;
   const ranked: RankedGroup[] = [];

@@ -182,6 +182,49 @@ describe("statistics", () => {
     expect(none).toEqual({ groups: [], count: 0 });
   });
 
+  test("of all of many accounts are ranked once a minute in the embedded store, and their figures are those of now", async () => {
+    const store = await temporaryStore();
+    const rows = Array.from({ length: 5001 }, (_, number) => ({
+      id: `many_${number}`,
+      email: `${number}@example.org`,
+      created_at: start,
+    }));
+    for (let from = 0; from < rows.length; from += 500) {
+      await store.db
+        .insertInto("accounts")
+        .values(rows.slice(from, from + 500))
+        .execute();
+    }
+    const { rollup, end } = startProcess(store);
+    const callOf = (accountId: string) => endedCall(start, { accountId });
+    await end(callOf("many_7"), callOf("many_7"), callOf("many_8"));
+    await rollup.flush();
+    const query = { filter: {}, hours: 24, starts: [firstHour] } as const;
+    const read = async (limit: number) => {
+      const { groups } = await readGroups(store, query, { group: "account", rank: "requests", limit, charted: 1 });
+      return groups.map(({ value, total }) => [value, countOf(total)]);
+    };
+    const before = [
+      ["many_7", 2],
+      ["many_8", 1],
+    ];
+    expect(await Promise.all([read(5), read(5)])).toEqual([before, before]);
+    await end(callOf("many_8"), callOf("many_8"), callOf("many_9"));
+    await rollup.flush();
+    const now = [
+      ["many_8", 3],
+      ["many_7", 2],
+      ["many_9", 1],
+    ];
+    const ofLastRanking = [
+      ["many_7", 2],
+      ["many_8", 3],
+    ];
+    expect(await read(5)).toEqual(store.shared ? now : ofLastRanking);
+    // What was not asked for before is ranked now.
+    expect(await read(6)).toEqual(now);
+  });
+
   test("are added up over steps of one process after another, also of calls that ended before each was there", async () => {
     const store = await temporaryStore();
     await write(store, [endedCall(start), endedCall(start + hourMs)]);

@@ -84,7 +84,7 @@ const bad: readonly (readonly [string, string, string | object, string])[] = [
     "an authorize without a key",
     "bad.json",
     manifest({ authorize: { "x-api-key": "k" } }),
-    "authorize has no {key}; write where the key stands",
+    "authorize has no {key}; write where the key goes",
   ],
   ["an empty file", "bad.ts", " \n", "it is empty, expected a plugin; write one or remove the file"],
   [

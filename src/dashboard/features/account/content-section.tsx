@@ -42,7 +42,7 @@ function describeMode({ mode, days }: ContentLog): string {
   const seen = "The account and administrators can read them; every access of an administrator is in the audit log.";
   if (mode === "off") return "No prompts and answers are kept: CONTENT_LOG is off.";
   if (mode === "all") return `Prompts and answers of all accounts are kept, ${kept}: CONTENT_LOG is all. ${seen}`;
-  return `Prompts and answers can be kept here, ${kept}. ${seen} The account is told on its pages.`;
+  return `Prompts and answers can be kept here, ${kept}. ${seen} The account sees a notice on its pages.`;
 }
 
 function Switches({ account: { id, email }, content, mayChange }: ContentProps & { content: ContentLog }) {

@@ -53,10 +53,10 @@ export function SignInSection({ account, mayManage }: { account: AccountDetail; 
 }
 
 function describeSignIn({ role, second_factor: isOn, sessions, email_verified }: AccountDetail): string {
-  if (role === null) return "Nobody has signed in to this account yet. Send an invitation to its holder.";
+  if (role === null) return "No one has signed in to this account yet. Send an invitation to its holder.";
   const count = sessions.length === 1 ? "1 active session" : `${sessions.length} active sessions`;
   const claim =
-    "Somebody signed up with this email, and nobody has verified that it is theirs. An accepted invitation verifies it, " +
+    "Somebody signed up with this email, and the address is not verified. An accepted invitation verifies it, " +
     "and ends the API keys, team and alert channels that were made until then.";
   return `Two-step sign-in is ${isOn ? "on" : "off"}. ${count}.${email_verified === false ? ` ${claim}` : ""}`;
 }

@@ -88,9 +88,7 @@ function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasCha
   return (
     <>
       {!hasChannel && (
-        <p className="card-body soft">
-          Nobody gets a message yet: add a channel, such as a webhook or an email address.
-        </p>
+        <p className="card-body soft">No one is notified yet: add a channel, such as a webhook or an email address.</p>
       )}
       <Table
         rows={alerts}

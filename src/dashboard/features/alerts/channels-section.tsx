@@ -72,7 +72,7 @@ function ChannelsTable({
           <p>
             {scope === "admin"
               ? "Add a webhook, or email addresses once a mail server is set up, to receive alerts."
-              : "Add one to be told when your wallet runs low or an API key has spent its budget."}
+              : "Add one to be notified when your wallet runs low or an API key has spent its budget."}
           </p>
         </Empty>
       }

@@ -74,7 +74,7 @@ export function MetricRulesSection({ rules }: { rules: readonly MetricRule[] }) 
         sortName="own"
         empty={
           <Empty icon="bell" title="No rules of your own">
-            <p>Be told when errors, latency or spend of a provider, model, account or key pass a threshold.</p>
+            <p>Get notified when errors, latency or spend of a provider, model, account or key pass a threshold.</p>
           </Empty>
         }
         columns={[

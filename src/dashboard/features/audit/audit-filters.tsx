@@ -1,6 +1,6 @@
 import { listRanges } from "../../data/time-range.ts";
 import { Field, SelectField } from "../../kit/field.tsx";
-import { LateField, SpanFields } from "../../kit/filters.tsx";
+import { DebouncedField, SpanFields } from "../../kit/filters.tsx";
 import type { ChangeParams } from "../../kit/url-state.ts";
 import { actors, auditGroups } from "./audit-text.ts";
 
@@ -14,7 +14,7 @@ export function AuditFilters({ params, onChange }: AuditFiltersProps) {
   const isCustom = ["from", "until"].some((name) => params.has(name)) || value("span") === "custom";
   return (
     <div className="filters">
-      <LateField
+      <DebouncedField
         label="Actor"
         placeholder="Email or account ID"
         list="audit-actors"
@@ -48,7 +48,7 @@ export function AuditFilters({ params, onChange }: AuditFiltersProps) {
           </select>
         )}
       </Field>
-      <LateField
+      <DebouncedField
         label="Target"
         placeholder="Email, or the ID of anything"
         value={value("subject")}

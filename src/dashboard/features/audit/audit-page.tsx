@@ -4,7 +4,7 @@ import { Button } from "../../kit/button.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { useFilters } from "../../kit/filters.tsx";
 import { PageHead } from "../../kit/page.tsx";
-import { DownloadLinks, SearchFoot } from "../../kit/search.tsx";
+import { DownloadLinks, LoadMore } from "../../kit/search.tsx";
 import { type Column, Table } from "../../kit/table.tsx";
 import { type AuditEntry, filterNames, toDownload, useAudit } from "./api.ts";
 import { AuditFilters } from "./audit-filters.tsx";
@@ -33,7 +33,7 @@ export default function AuditPage() {
                 columns={columns}
                 empty={pages.at(-1)?.next === null ? <NoEntries isFiltered={isFiltered} onClear={clear} /> : undefined}
               />
-              <SearchFoot
+              <LoadMore
                 nouns={["entry", "entries"]}
                 pages={pages}
                 isLoading={log.isValidating && pages.length < log.size}

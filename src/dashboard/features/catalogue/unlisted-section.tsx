@@ -110,7 +110,7 @@ export function UnlistedSection({
           onClose={() => setRemoved(undefined)}
         >
           Calls of models without a row are refused from then on
-          {isOwn(removed) ? ", unless its plugin has terms of its own: those are in force again." : "."}
+          {isOwn(removed) ? ", unless its plugin declares prices: those apply again." : "."}
         </Confirm>
       )}
     </Section>

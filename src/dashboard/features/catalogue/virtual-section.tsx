@@ -66,7 +66,7 @@ export function VirtualSection({ document, modelIds }: { document: CatalogueDocu
           }}
           onClose={() => setRemoved(undefined)}
         >
-          Calls of this name are refused from then on. The models that it stands for stay.
+          Calls with this name are refused from then on. Its models are not changed.
         </Confirm>
       )}
     </Section>

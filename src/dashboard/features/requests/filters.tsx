@@ -2,7 +2,7 @@ import { type FormEvent, useId, useState } from "react";
 import { listRanges, readChartSpan } from "../../data/time-range.ts";
 import { Button } from "../../kit/button.tsx";
 import { Select, SelectField } from "../../kit/field.tsx";
-import { LateField, SpanFields, useDraft } from "../../kit/filters.tsx";
+import { DebouncedField, SpanFields, useDraft } from "../../kit/filters.tsx";
 import { Icon } from "../../kit/icon.tsx";
 import type { ChangeParams } from "../../kit/url-state.ts";
 import { useKeys } from "../keys/api.ts";
@@ -85,31 +85,31 @@ function MoreFilters({ id, params, isAdmin, onChange }: FiltersProps & { id: str
     <div id={id} className="filters">
       {isAdmin ? (
         <>
-          <LateField label="Account" placeholder="ID or email" {...text("account")} />
-          <LateField label="API key" placeholder="ID of the key" {...text("key")} />
+          <DebouncedField label="Account" placeholder="ID or email" {...text("account")} />
+          <DebouncedField label="API key" placeholder="ID of the key" {...text("key")} />
         </>
       ) : (
         <SelectField label="API key" options={ownKeys} {...text("key")} />
       )}
-      <LateField label="Model" list={`${id}-models`} {...text("model")} />
+      <DebouncedField label="Model" list={`${id}-models`} {...text("model")} />
       <datalist id={`${id}-models`}>
         {models.map((model) => (
           <option key={model.id} value={model.name} />
         ))}
       </datalist>
-      <LateField label="Provider" list={`${id}-plugins`} {...text("plugin")} />
+      <DebouncedField label="Provider" list={`${id}-plugins`} {...text("plugin")} />
       <Suggestions id={`${id}-plugins`} group="plugin" />
       <SelectField label="Protocol" options={protocols} {...text("protocol")} />
-      <LateField label="Error code" list={`${id}-errors`} {...text("error")} />
+      <DebouncedField label="Error code" list={`${id}-errors`} {...text("error")} />
       <datalist id={`${id}-errors`}>
         {errorCodes.map((code) => (
           <option key={code} value={code} />
         ))}
       </datalist>
-      <LateField label="Slower than (ms)" inputMode="numeric" {...text("duration")} />
-      <LateField label="Dearer than (USD)" inputMode="decimal" {...text("cost")} />
-      <LateField label="Session" {...text("session")} />
-      <LateField label="Tag" list={`${id}-tags`} {...text("tag")} />
+      <DebouncedField label="Slower than (ms)" inputMode="numeric" {...text("duration")} />
+      <DebouncedField label="Costs more than (USD)" inputMode="decimal" {...text("cost")} />
+      <DebouncedField label="Session" {...text("session")} />
+      <DebouncedField label="Tag" list={`${id}-tags`} {...text("tag")} />
       <Suggestions id={`${id}-tags`} group="tag" />
       <SpanFields {...{ params, onChange }} />
     </div>

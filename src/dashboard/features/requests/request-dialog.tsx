@@ -66,7 +66,7 @@ function Detail({
       </div>
       {requests > 1 && (
         <p className="soft">
-          This row stands for {formatCount(requests)} requests that were refused alike within a second.
+          This row counts {formatCount(requests)} requests refused for the same reason within one second.
         </p>
       )}
       <dl className="facts">

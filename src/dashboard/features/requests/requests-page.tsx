@@ -7,7 +7,7 @@ import { Callout, Empty, Loaded } from "../../kit/feedback.tsx";
 import { useFilters } from "../../kit/filters.tsx";
 import { PageHead } from "../../kit/page.tsx";
 import { SavedViews } from "../../kit/saved-views.tsx";
-import { DownloadLinks, SearchFoot } from "../../kit/search.tsx";
+import { DownloadLinks, LoadMore } from "../../kit/search.tsx";
 import { filterNames, type RequestPage, toDownload, useRequests } from "./api.ts";
 import { Filters } from "./filters.tsx";
 import { RequestDialog } from "./request-dialog.tsx";
@@ -87,7 +87,7 @@ function Pages({ pages, isAdmin, isLoading, isFiltered, onMore, onShow, onClear 
           )}
         </Empty>
       )}
-      <SearchFoot nouns={["request", "requests"]} {...{ pages, isLoading, onMore }} />
+      <LoadMore nouns={["request", "requests"]} {...{ pages, isLoading, onMore }} />
     </>
   );
 }

@@ -1,8 +1,11 @@
-import { Glance } from "./glance.tsx";
+import { StatisticsView } from "./glance.tsx";
 
 /** The whole gateway, for administrators. */
 export default function GatewayPage() {
   return (
-    <Glance title="Gateway usage" description="Spend, requests, errors and latency of all accounts. Days are in UTC." />
+    <StatisticsView
+      title="Gateway usage"
+      description="Spend, requests, errors and latency of all accounts. Days are in UTC."
+    />
   );
 }

@@ -24,7 +24,7 @@ interface Props {
 }
 
 /** Sums of requests over time and by group. All that is chosen is in the address. */
-export function Glance({ title, description, account }: Props) {
+export function StatisticsView({ title, description, account }: Props) {
   const asked = readAsked(useUrlParams(), Date.now(), account);
   const statistics = useStatistics(asked.query);
   const isOfAll = account === undefined;

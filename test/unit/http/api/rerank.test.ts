@@ -54,6 +54,15 @@ describe("POST /rerank", () => {
     expect(requests[0]).toEqual({ ...order, top_n: 1, truncation: true } as RerankRequest);
   });
 
+  test("says in Voyage's form that the tokens are unknown where the provider counts search units", async () => {
+    const { post } = gateway(
+      { results: ranked, usage: { search_units: 1 } },
+      { price: { searchUnit: { usd: "2", per: 1000 } } },
+    );
+    const response = await post("rerank", { ...order, truncation: true });
+    expect(await response.json()).toMatchObject({ usage: { total_tokens: null } });
+  });
+
   test.each(["/v1/rerank", "/v2/rerank", "/api/v1/rerank", "/api/v2/rerank"])("is served at %s", async (path) => {
     const headers = { "content-type": "application/json", authorization: `Bearer ${goodKey}` };
     const response = await gateway().ask(path, { method: "POST", headers, body: JSON.stringify(order) });

@@ -28,6 +28,13 @@ const build = (
 ) => buildRows(list, rules.anthropic as never, { today: "2026-11-23", taken: new Map(), before: [], ...given });
 
 describe("rows of the price list", () => {
+  test("have the price of a search of the web where the list has one", () => {
+    const search_context_cost_per_query = { search_context_size_low: 0.01, search_context_size_medium: 0.01 };
+    const [row] = build({ "claude-new": { ...claude, search_context_cost_per_query } }).rows;
+    expect(row?.price?.webSearch).toEqual({ usd: "10.00", per: 1000 });
+    expect(build({ "claude-new": claude }).rows[0]?.price?.webSearch).toBeUndefined();
+  });
+
   test("have prices, tiers, limits and features", () => {
     const [row] = build({ "claude-new": claude }).rows;
     expect(row).toMatchObject({
