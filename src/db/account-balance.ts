@@ -27,18 +27,18 @@ export interface HeldAmounts {
 
 /** What the budget of a key has paid. */
 export interface BudgetBalance {
-  /** The latest month from the asked one on in which it paid; absent if it never paid. */
-  month: number | undefined;
-  /** Paid in that month. */
+  /** The start of the latest period from the asked one on in which it paid; absent if it never paid. */
+  periodStart: number | undefined;
+  /** Paid in that period. */
   spentNanodollars: number;
-  /** Held in that month, or else the asked one, by open calls; 0 in the embedded store, whose process knows it by itself. */
+  /** Held in that period, or else the asked one, by open calls; 0 in the embedded store, whose process knows it by itself. */
   othersNanodollars: number;
 }
 
-/** A key whose budget is asked for, and a month as the first of its UTC days. */
+/** A key whose budget is asked for, and the first UTC day of the period. */
 export interface BudgetQuery {
   keyId: string;
-  month: number;
+  periodStart: number;
 }
 
 /**

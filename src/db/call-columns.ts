@@ -29,13 +29,13 @@ export const openColumns: Columns<CallOpened> = {
   price_version: { type: "name", read: (open) => open.priceVersion },
   session: { type: "text", read: (open) => open.session ?? null },
   quota_day: { type: "integer", read: (open) => open.quotaDay },
-  budget_month: { type: "integer", read: (open) => open.budgetMonth },
+  period_start: { type: "integer", read: (open) => open.periodStart },
   hold_nanodollars: { type: "bigint", isRequired: true, read: (open) => open.holdNanodollars },
   hold_tokens: { type: "bigint", isRequired: true, read: (open) => open.holdTokens },
 };
 
 /** What an extension of a hold changes. */
-export const extensionColumns = ["quota_day", "budget_month", "hold_nanodollars", "hold_tokens"] as const;
+export const extensionColumns = ["quota_day", "period_start", "hold_nanodollars", "hold_tokens"] as const;
 
 /** The columns that the end of a call is written with, beside its id. */
 export const callColumns: Columns<CallEnded> = {

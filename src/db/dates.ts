@@ -48,7 +48,7 @@ export function firstDayOfPeriod(table: "keys" | "accounts", now: number): RawBu
 
 /** Whether a row of `key_budget_usage` is of the running period of its key; after a change of the period its latest one is. */
 export function isOfRunningPeriod(now: number): RawBuilder<SqlBool> {
-  return sql<SqlBool>`key_budget_usage.month >= ${firstDayOfPeriod("keys", now)} and not exists (
+  return sql<SqlBool>`key_budget_usage.period_start >= ${firstDayOfPeriod("keys", now)} and not exists (
     select 1 from key_budget_usage as later where later.account_id = keys.account_id and later.key_id = keys.id
-      and later.month > key_budget_usage.month)`;
+      and later.period_start > key_budget_usage.period_start)`;
 }

@@ -13,7 +13,7 @@ export interface CallOpened {
   /** Days since 1970; `null` for a premium call. */
   readonly quotaDay: number | null;
   /** The period whose budget of the key pays, as its first day since 1970; `null` without one. */
-  readonly budgetMonth: number | null;
+  readonly periodStart: number | null;
   readonly holdNanodollars: number;
   readonly holdTokens: number;
   readonly priceVersion: string | null;
@@ -21,8 +21,8 @@ export interface CallOpened {
   readonly session?: string | undefined;
   /**
    * Lets a shared store decide about the hold by what all processes wrote. The amounts are then a request, and its
-   * day and month are the earliest that may pay. `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key
-   * in nanodollars where `budgetMonth` says that it pays, `accountLimit` that of the account for calls that began since the day
+   * day and period are the earliest that may pay. `quotaLimit` is the account's tokens a day, `budgetLimit` that of the key
+   * in nanodollars where `periodStart` says that it pays, `accountLimit` that of the account for calls that began since the day
    * `accountFrom`, `minHold` the least in tokens or nanodollars that the call must
    * be able to hold. Absent if Redis has decided already, and ignored by the embedded store.
    */
@@ -39,7 +39,7 @@ export interface CallOpened {
 
 /** The decision of a shared store about a hold: what it grants and has written, or what does not suffice. */
 export type HoldDecision =
-  | (Pick<CallOpened, "quotaDay" | "budgetMonth" | "holdNanodollars" | "holdTokens"> & {
+  | (Pick<CallOpened, "quotaDay" | "periodStart" | "holdNanodollars" | "holdTokens"> & {
       /** What is there of the wallet, whatever a budget says, or of the quota, with this hold. */
       readonly available: number;
     })
@@ -48,7 +48,7 @@ export type HoldDecision =
       readonly refused: "budget";
       readonly spentNanodollars: number;
       readonly heldNanodollars: number;
-      readonly month: number;
+      readonly periodStart: number;
     }
   | { readonly refused: "account_budget"; readonly spentNanodollars: number; readonly heldNanodollars: number }
   | { readonly refused: "quota"; readonly usedTokens: number; readonly heldTokens: number; readonly day: number };

@@ -3,7 +3,7 @@ import type { BudgetPeriod, Capability, MeterColumn, UsageSource } from "../cont
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
- * `month` the first UTC day of a period of a budget, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
+ * `period_start` the first UTC day of a period of a budget, `_nanodollars` a billionth of a dollar. Flags are 0 or 1.
  */
 export interface Database extends AlertTables, ContentTables, UsageTables {
   accounts: AccountsTable;
@@ -28,8 +28,8 @@ export interface Database extends AlertTables, ContentTables, UsageTables {
   daily_charges: { account_id: string; day: number; charged_nanodollars: number };
   /** Free quota used, one row per account and day. */
   daily_quota_usage: { account_id: string; day: number; used_tokens: number };
-  /** Spent from the budgets of keys, one row per key and period; `month` is the first day of the period. */
-  key_budget_usage: { account_id: string; key_id: string; month: number; spent_nanodollars: number };
+  /** Spent from the budgets of keys, one row per key and period, whose first UTC day is `period_start`. */
+  key_budget_usage: { account_id: string; key_id: string; period_start: number; spent_nanodollars: number };
   opening_balances: OpeningBalancesTable;
   /** Live processes that share the database; `seen_at` is by the clock of the database. */
   nodes: { id: string; seen_at: number };
@@ -150,7 +150,7 @@ interface OpenCallsTable {
   /** The day whose quota the call draws on; null for a premium call. */
   quota_day: number | null;
   /** The first day of the period whose key budget pays; null: the key has no budget. */
-  budget_month: number | null;
+  period_start: number | null;
   hold_nanodollars: number;
   hold_tokens: number;
   price_version: string | null;

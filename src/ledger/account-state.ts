@@ -71,7 +71,7 @@ export class AccountState {
 
   /**
    * Takes a larger hold in place of that of a running call, or leaves it as it is. After midnight all of it is of the new
-   * day or month, whose quota or budget then pays.
+   * day or period, whose quota or budget then pays.
    *
    * @throws {GatewayError} Naming what does not suffice.
    */
@@ -109,7 +109,7 @@ export class AccountState {
 
   /** The charge of a call is written. */
   written({ open, chargedNanodollars, quotaTokens }: CallEnded): void {
-    this.#budgetOf(open)?.written(open.budgetMonth, chargedNanodollars);
+    this.#budgetOf(open)?.written(open.periodStart, chargedNanodollars);
     this.#unwritten -= chargedNanodollars;
     if (open.quotaDay === this.#day) this.#unwrittenTokens -= quotaTokens;
     this.#openCalls -= 1;
@@ -188,8 +188,8 @@ export class AccountState {
   }
 
   /** That of a call that draws on one. */
-  #budgetOf({ budgetMonth, keyId }: CallOpened): KeyState | undefined {
-    return budgetMonth === null ? undefined : this.#keys?.get(keyId);
+  #budgetOf({ periodStart, keyId }: CallOpened): KeyState | undefined {
+    return periodStart === null ? undefined : this.#keys?.get(keyId);
   }
 
   #holdMoney(admission: AdmissionRequest, now: number): Taken {
@@ -210,8 +210,8 @@ export class AccountState {
       throw balanceExceeded(admission, this.wallet());
     }
     this.#held += holdNanodollars;
-    const budgetMonth = key === undefined ? null : key.take(holdNanodollars);
-    return { quotaDay: null, holdNanodollars, holdTokens: 0, budgetMonth, available: left };
+    const periodStart = key === undefined ? null : key.take(holdNanodollars);
+    return { quotaDay: null, holdNanodollars, holdTokens: 0, periodStart, available: left };
   }
 
   #holdQuota(admission: AdmissionRequest, now: number): Taken {
@@ -221,7 +221,7 @@ export class AccountState {
     const holdTokens = Math.min(available, admission.holdTokens);
     if (available <= 0 || holdTokens < admission.minTokens) throw quotaExceeded(admission, this.quota(limit), now);
     this.#heldTokens += holdTokens;
-    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, budgetMonth: null, available };
+    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, periodStart: null, available };
   }
 
   #addHold(held: Held, sign: 1 | -1): void {

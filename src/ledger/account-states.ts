@@ -44,7 +44,7 @@ export class AccountStates {
 
   #read(accountId: string, now: number, key: BudgetsAsked["key"]): AccountState {
     const { revision } = this.#store;
-    const budgetQuery = key && { keyId: key.keyId, month: startOfPeriod(now, key.period) };
+    const budgetQuery = key && { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) };
     const balance = this.#store.readBalance(accountId, budgetQuery);
     const state = this.#states.getOrMake(accountId, now);
     state.refresh(balance, dayOf(now));
@@ -59,7 +59,7 @@ export class AccountStates {
   #turnBudget(state: AccountState, accountId: string, key: NonNullable<BudgetsAsked["key"]>, now: number): void {
     if (state.turnBudget(key, now)) return;
     const { revision } = this.#store;
-    const query = { keyId: key.keyId, month: startOfPeriod(now, key.period) };
+    const query = { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) };
     const { budget } = this.#store.readBalance(accountId, query);
     if (budget !== undefined) state.refreshBudget(key, budget, { revision, now });
   }

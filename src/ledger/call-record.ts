@@ -2,7 +2,7 @@ import { type AdmissionRequest, isAmount, meterNames, type Settlement, sumTokens
 import { type CallEnded, type CallOpened, type Store, toCallKey } from "../db/index.ts";
 
 /** What a call holds while it runs. */
-export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "budgetMonth">;
+export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "periodStart">;
 
 /** A hold, and how large it could have been. */
 export interface Taken extends Held {
@@ -40,7 +40,7 @@ export function toCallOpened(admission: AdmissionRequest, held: Held, guard?: Ca
     holdTokens: held.holdTokens,
     priceVersion: admission.priceVersion ?? null,
     session: admission.session,
-    budgetMonth: held.budgetMonth,
+    periodStart: held.periodStart,
     guard,
   };
 }

@@ -15,10 +15,10 @@ export interface Spent {
   revision: number | undefined;
 }
 
-/** What a key with a budget has spent and holds of it, in memory. A period, here month, is named by its first day. */
+/** What a key with a budget has spent and holds of it, in memory. A period is named by its first day. */
 export class KeyState {
   /** Never goes back, so that a clock that does mints no budget. */
-  #month = 0;
+  #periodStart = 0;
   #period: BudgetPeriod = "month";
   #resetsAt = 0;
   #spent = 0;
@@ -34,17 +34,17 @@ export class KeyState {
   }
 
   /** Takes over the written figures and keeps what is not written yet. */
-  refresh(balance: BudgetBalance, thisMonth: number, period: BudgetPeriod): void {
-    this.turnTo(balance.month === undefined ? thisMonth : Math.max(thisMonth, balance.month), period);
-    this.#spent = this.#unwritten + (balance.month === this.#month ? balance.spentNanodollars : 0);
+  refresh(balance: BudgetBalance, thisPeriod: number, period: BudgetPeriod): void {
+    this.turnTo(balance.periodStart === undefined ? thisPeriod : Math.max(thisPeriod, balance.periodStart), period);
+    this.#spent = this.#unwritten + (balance.periodStart === this.#periodStart ? balance.spentNanodollars : 0);
   }
 
-  /** Begins a new month's budget; holds and unwritten charges of an older one no longer count. */
-  turnTo(month: number, period: BudgetPeriod): void {
+  /** Begins a new period's budget; holds and unwritten charges of an older one no longer count. */
+  turnTo(periodStart: number, period: BudgetPeriod): void {
     this.#period = period;
-    this.#resetsAt = endOfPeriod(Math.max(month, this.#month), period);
-    if (month <= this.#month) return;
-    this.#month = month;
+    this.#resetsAt = endOfPeriod(Math.max(periodStart, this.#periodStart), period);
+    if (periodStart <= this.#periodStart) return;
+    this.#periodStart = periodStart;
     this.#spent = 0;
     this.#held = 0;
     this.#unwritten = 0;
@@ -55,11 +55,11 @@ export class KeyState {
     return budgetNanodollars - this.#spent - this.#held;
   }
 
-  /** Holds for a call; returns the month whose budget pays. */
+  /** Holds for a call; returns the period whose budget pays. */
   take(holdNanodollars: number): number {
     this.#openCalls += 1;
     this.#held += holdNanodollars;
-    return this.#month;
+    return this.#periodStart;
   }
 
   /** Gives back what {@link take} took, as if the call had never come. */
@@ -69,22 +69,22 @@ export class KeyState {
   }
 
   /** Takes back a {@link release}. */
-  restore({ budgetMonth, holdNanodollars }: Held): void {
-    if (budgetMonth === this.#month) this.#held += holdNanodollars;
+  restore({ periodStart, holdNanodollars }: Held): void {
+    if (periodStart === this.#periodStart) this.#held += holdNanodollars;
     this.#openCalls += 1;
   }
 
   /** Turns a hold into a charge that is still to be written. */
   charge(held: Held, nanodollars: number): void {
     this.#removeHold(held);
-    if (held.budgetMonth !== this.#month) return;
+    if (held.periodStart !== this.#periodStart) return;
     this.#spent += nanodollars;
     this.#unwritten += nanodollars;
   }
 
   /** The charge of a call is written. */
-  written(budgetMonth: number | null, nanodollars: number): void {
-    if (budgetMonth === this.#month) this.#unwritten -= nanodollars;
+  written(periodStart: number | null, nanodollars: number): void {
+    if (periodStart === this.#periodStart) this.#unwritten -= nanodollars;
     this.#openCalls -= 1;
   }
 
@@ -101,7 +101,7 @@ export class KeyState {
     };
   }
 
-  #removeHold({ budgetMonth, holdNanodollars }: Held): void {
-    if (budgetMonth === this.#month) this.#held -= holdNanodollars;
+  #removeHold({ periodStart, holdNanodollars }: Held): void {
+    if (periodStart === this.#periodStart) this.#held -= holdNanodollars;
   }
 }

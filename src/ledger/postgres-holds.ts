@@ -94,7 +94,7 @@ export class PostgresHolds implements CallHolds {
   ): Promise<Pick<LimitsUsage, "budget" | "accountBudget">> {
     const { budgetNanodollars: limit, budgetPeriod: period } = keyLimits ?? {};
     if (limit === undefined && accountBudget === undefined) return {};
-    const requested = { keyId, month: startOfPeriod(now, period) };
+    const requested = { keyId, periodStart: startOfPeriod(now, period) };
     const since = accountBudget && startOfPeriod(now, accountBudget.period);
     const [{ budget, held }, spent] = await Promise.all([
       this.#read(accountId, requested),
@@ -104,7 +104,7 @@ export class PostgresHolds implements CallHolds {
       limitNanodollars: limit,
       spentNanodollars: budget === undefined ? 0 : budget.spentNanodollars,
       heldNanodollars: budget === undefined ? 0 : budget.othersNanodollars,
-      resetsAt: endOfPeriod(budget?.month ?? requested.month, period),
+      resetsAt: endOfPeriod(budget?.periodStart ?? requested.periodStart, period),
     };
     const ofAccount = accountBudget && {
       limitNanodollars: accountBudget.limitNanodollars,
@@ -130,7 +130,7 @@ export class PostgresHolds implements CallHolds {
     return Math.min(...left);
   }
 
-  async #read(accountId: string, requested?: { keyId: string; month: number }): Promise<AccountBalance> {
+  async #read(accountId: string, requested?: { keyId: string; periodStart: number }): Promise<AccountBalance> {
     try {
       return await this.#store.readBalance(accountId, requested);
     } catch (error) {
@@ -139,7 +139,7 @@ export class PostgresHolds implements CallHolds {
   }
 }
 
-/** A requested hold for the store to decide about; day and month are the earliest that may pay. */
+/** A requested hold for the store to decide about; day and period are the earliest that may pay. */
 function undecidedHold(admission: AdmissionRequest, now: number): CallOpened {
   const { premium, holdNanodollars, minNanodollars, holdTokens, minTokens, caller } = admission;
   const budgetLimit = getBudgetLimit(admission);
@@ -147,7 +147,7 @@ function undecidedHold(admission: AdmissionRequest, now: number): CallOpened {
     quotaDay: premium ? null : dayOf(now),
     holdNanodollars: premium ? holdNanodollars : 0,
     holdTokens: premium ? 0 : holdTokens,
-    budgetMonth: budgetLimit === undefined ? null : startOfPeriod(now, caller.keyLimits?.budgetPeriod),
+    periodStart: budgetLimit === undefined ? null : startOfPeriod(now, caller.keyLimits?.budgetPeriod),
   };
   return toCallOpened(admission, wanted, {
     quotaLimit: caller.freeTokensPerDay,
@@ -170,13 +170,13 @@ function toGatewayError(
     case "balance":
       return balanceExceeded(admission, decision);
     case "budget": {
-      const { spentNanodollars, heldNanodollars, month } = decision;
+      const { spentNanodollars, heldNanodollars, periodStart } = decision;
       const limitNanodollars = getBudgetLimit(admission) as number;
       const budget = {
         limitNanodollars,
         spentNanodollars,
         heldNanodollars,
-        resetsAt: endOfPeriod(month, admission.caller.keyLimits?.budgetPeriod),
+        resetsAt: endOfPeriod(periodStart, admission.caller.keyLimits?.budgetPeriod),
       };
       return budgetExceeded(admission, budget, now);
     }

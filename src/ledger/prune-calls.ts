@@ -71,7 +71,7 @@ function oldCalls(db: Kysely<Database>, accountId: string, beforeDay: number) {
       .where("opened_at", "<", before)
       .where("settled_at", "<", before)
       .where((where) => where.or([where("quota_day", "is", null), where("quota_day", "<", beforeDay)]))
-      .where((where) => where.or([where("budget_month", "is", null), where("budget_month", "<", beforeDay)]))
+      .where((where) => where.or([where("period_start", "is", null), where("period_start", "<", beforeDay)]))
   );
 }
 
@@ -105,7 +105,7 @@ async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, l
     sql`count(*)`,
     sql`coalesce(sum(case when state = 'settled' then 1 else 0 end), 0)`,
     sql`coalesce(sum(case when state = 'released' then 1 else 0 end), 0)`,
-    sql`coalesce(sum(case when budget_month is null then 0 else charged_nanodollars end), 0)`,
+    sql`coalesce(sum(case when period_start is null then 0 else charged_nanodollars end), 0)`,
     ...openingSums.map((column) => sql`coalesce(sum(${sql.ref(column)}), 0)`),
   ]);
   const added = sql.join(

@@ -21,6 +21,6 @@ export function rateLimitOnlyAdmission(callId: string, { limits, keyLimits, ...c
     priceVersion: undefined,
     openedAt,
   };
-  const open = toCallOpened(admission, { quotaDay: null, holdNanodollars: 0, holdTokens: 0, budgetMonth: null });
+  const open = toCallOpened(admission, { quotaDay: null, holdNanodollars: 0, holdTokens: 0, periodStart: null });
   return { admission, open };
 }

@@ -63,13 +63,13 @@ export const openingComparisons: readonly Comparison[] = [
     written: {
       columns: ["spent_nanodollars"],
       from: sql`select ${subject}, spent_nanodollars from key_budget_usage
-        join opening_balances on opening_balances.account_id = key_budget_usage.account_id where month < before_day`,
+        join opening_balances on opening_balances.account_id = key_budget_usage.account_id where period_start < before_day`,
     },
     found: {
       columns: ["spent_nanodollars"],
       from: sql`select ${subject}, opening_balances.budget_nanodollars as spent_nanodollars from opening_balances
         union all select ${subject}, coalesce(calls.charged_nanodollars, 0) from calls
-        join opening_balances on opening_balances.account_id = calls.account_id where budget_month < before_day`,
+        join opening_balances on opening_balances.account_id = calls.account_id where period_start < before_day`,
     },
   },
   {

@@ -27,7 +27,7 @@ export async function verifyLedger(store: Store): Promise<Verification> {
     ...(await compareSums(store, { what: "Call", found: "its cost is" }, settled, costs)),
     ...(await compareSums(store, { what: "Charges of", found: ofCalls }, chargedDays, chargedCalls)),
     ...(await compareSums(store, { what: "Quota of", found: ofCalls }, quotaDays, quotaCalls)),
-    ...(await compareSums(store, { what: "Budget of", found: ofCalls }, budgetMonths, budgetCalls)),
+    ...(await compareSums(store, { what: "Budget of", found: ofCalls }, periodStarts, budgetCalls)),
     ...(await compareSums(store, { what: "Usage of", found: ofCalls }, usageDays, usageCalls)),
     ...(await compareSums(store, { what: "Usage of", found: ofCalls }, usageHours, callsByHour)),
     ...(await compareSums(store, { what: "Usage of", found: "accounts sum to" }, usageOfAll, usageOfAccounts)),
@@ -98,21 +98,21 @@ const quotaCalls: SumsQuery = {
   calls: sql`select account_id || ' on day ' || quota_day as subject, id from calls where quota_tokens <> 0`,
 };
 
-const budgetMonths: SumsQuery = {
+const periodStarts: SumsQuery = {
   columns: ["spent_nanodollars"],
-  from: sql`select 'key ' || key_id || ' in the period from day ' || month as subject, spent_nanodollars
-    from key_budget_usage ${opening} key_budget_usage.account_id where before_day is null or month >= before_day`,
+  from: sql`select 'key ' || key_id || ' in the period from day ' || period_start as subject, spent_nanodollars
+    from key_budget_usage ${opening} key_budget_usage.account_id where before_day is null or period_start >= before_day`,
 };
 const budgetCalls: SumsQuery = {
   columns: ["spent_nanodollars"],
-  from: sql`select 'key ' || key_id || ' in the period from day ' || budget_month as subject,
+  from: sql`select 'key ' || key_id || ' in the period from day ' || period_start as subject,
     sum(calls.charged_nanodollars) as spent_nanodollars
     from calls ${opening} calls.account_id
-    where budget_month is not null and calls.charged_nanodollars <> 0
-      and (before_day is null or budget_month >= before_day)
-    group by key_id, budget_month`,
-  calls: sql`select 'key ' || key_id || ' in the period from day ' || budget_month as subject, id
-    from calls where budget_month is not null and charged_nanodollars <> 0`,
+    where period_start is not null and calls.charged_nanodollars <> 0
+      and (before_day is null or period_start >= before_day)
+    group by key_id, period_start`,
+  calls: sql`select 'key ' || key_id || ' in the period from day ' || period_start as subject, id
+    from calls where period_start is not null and charged_nanodollars <> 0`,
 };
 
 /** Summed under the same name in the roll-up as it has in `calls`. */

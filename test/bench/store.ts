@@ -31,7 +31,7 @@ function createCall(accounts: number): { open: CallOpened; end: CallEnded } {
     holdNanodollars: 15_000,
     holdTokens: 0,
     priceVersion: "2026-11-01",
-    budgetMonth: null,
+    periodStart: null,
   };
   const end: CallEnded = {
     kind: "end",

@@ -82,7 +82,7 @@ function createCall(who: { accountId: string; keyId: string }, openedAt: number,
     holdNanodollars: 0,
     holdTokens: 0,
     priceVersion: null,
-    budgetMonth: null,
+    periodStart: null,
     session: `session-${Math.floor(random() * 20)}`,
   };
   const meters: Meters = {

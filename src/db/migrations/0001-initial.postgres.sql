@@ -24,7 +24,7 @@ begin
     where call_rows.state = 3
     returning *
   ), paid as (
-    select account.name as account_id, key.name as key_id, quota_day, quota_tokens, budget_month, charged_nanodollars
+    select account.name as account_id, key.name as key_id, quota_day, quota_tokens, period_start, charged_nanodollars
     from ended join names as account on account.id = ended.account_id join names as key on key.id = ended.key_id
   ), charges as (
     insert into daily_charge_rows (account_id, day, charged_nanodollars)
@@ -44,11 +44,11 @@ begin
     group by account_id, quota_day order by account_id, quota_day
     on conflict (account_id, day) do update set used_tokens = daily_quota_usage.used_tokens + excluded.used_tokens
   )
-  insert into key_budget_usage (account_id, key_id, month, spent_nanodollars)
-  select account_id, key_id, budget_month, sum(charged_nanodollars) from paid
-  where budget_month is not null and charged_nanodollars <> 0
-  group by account_id, key_id, budget_month order by account_id, key_id, budget_month
-  on conflict (account_id, key_id, month) do update
+  insert into key_budget_usage (account_id, key_id, period_start, spent_nanodollars)
+  select account_id, key_id, period_start, sum(charged_nanodollars) from paid
+  where period_start is not null and charged_nanodollars <> 0
+  group by account_id, key_id, period_start order by account_id, key_id, period_start
+  on conflict (account_id, key_id, period_start) do update
   set spent_nanodollars = key_budget_usage.spent_nanodollars + excluded.spent_nanodollars;
 end $$;
 
@@ -68,7 +68,7 @@ declare
   of_day bigint;
   quota_used bigint;
   quota_held numeric;
-  of_month bigint;
+  of_period bigint;
   budget_spent bigint;
   budget_held numeric;
   budget_left numeric;
@@ -89,7 +89,7 @@ begin
         {{open names}}, place) order by account_name, place
   loop
     refusal := null;
-    of_month := null;
+    of_period := null;
     budget_left := null;
     if given.premium = 1 then
       if account is distinct from given.account_name or spent_from is distinct from given.account_from then
@@ -105,15 +105,15 @@ begin
       available := wallet - wallet_held;
       account_left := given.account_limit - account_spent - wallet_held;
       if given.budget_limit is not null then
-        of_month := greatest(given.budget_month,
-          (select max(month) from key_budget_usage where account_id = account and key_id = given.key_name),
-          (select max(budget_month) from open_call_rows
+        of_period := greatest(given.period_start,
+          (select max(period_start) from key_budget_usage where account_id = account and key_id = given.key_name),
+          (select max(period_start) from open_call_rows
             where account_id = given.account_id and key_id = given.key_id));
         select coalesce((select spent_nanodollars from key_budget_usage
-            where account_id = account and key_id = given.key_name and month = of_month), 0),
+            where account_id = account and key_id = given.key_name and period_start = of_period), 0),
           coalesce(sum(hold_nanodollars), 0)
           into budget_spent, budget_held from open_call_rows where account_id = given.account_id
-          and key_id = given.key_id and budget_month = of_month;
+          and key_id = given.key_id and period_start = of_period;
         budget_left := given.budget_limit - budget_spent - budget_held;
       end if;
       -- least() ignores nulls: without a budget the wallet alone decides.
@@ -153,7 +153,7 @@ begin
     end if;
     if refusal is null then
       given.quota_day := case when given.premium = 1 then null else of_day end;
-      given.budget_month := of_month;
+      given.period_start := of_period;
       given.hold_nanodollars := case when given.premium = 1 then hold else 0 end;
       given.hold_tokens := case when given.premium = 1 then 0 else hold end;
       insert into open_call_rows (node_id, id, {{open names}}) values (node, given.id, {{given open}});
@@ -162,7 +162,7 @@ begin
       end if;
     end if;
     decisions := array_append(decisions, json_build_object('id', given.id, 'refused', refusal, 'there', there,
-      'held', held, 'hold', hold, 'day', of_day, 'month', of_month));
+      'held', held, 'hold', hold, 'day', of_day, 'period_start', of_period));
   end loop;
   return array_to_json(decisions);
 end $$;

@@ -188,12 +188,12 @@ create table daily_quota_usage (
 create table key_budget_usage (
   account_id text not null,
   key_id text not null,
-  month bigint not null,
+  period_start bigint not null,
   spent_nanodollars bigint not null,
-  primary key (account_id, key_id, month)
+  primary key (account_id, key_id, period_start)
 ) without rowid;
 
-create index key_budget_usage_of_account on key_budget_usage (account_id, month);
+create index key_budget_usage_of_account on key_budget_usage (account_id, period_start);
 
 create table opening_balances (
   account_id text not null primary key,

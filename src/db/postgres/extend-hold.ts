@@ -24,21 +24,21 @@ export async function extendHold(target: BatchTarget, open: CallOpened): Promise
 
 /** Writes a hold that Redis has decided. */
 async function writeHold(connection: OrderedConnection, open: CallOpened): Promise<HoldDecision> {
-  const { callId, quotaDay, budgetMonth, holdNanodollars, holdTokens } = open;
+  const { callId, quotaDay, periodStart, holdNanodollars, holdTokens } = open;
   await connection.query({
     name: "write_hold",
     text: "update open_call_rows set hold_tokens = $2, quota_day = $3 where id = $1",
     values: [toCallKey(callId), holdTokens, quotaDay],
   });
-  return { quotaDay, budgetMonth, holdNanodollars, holdTokens, available: holdTokens };
+  return { quotaDay, periodStart, holdNanodollars, holdTokens, available: holdTokens };
 }
 
 function ofWallet(open: CallOpened): string {
-  const { callId, budgetMonth: requested, holdNanodollars, guard } = open;
-  const month = {
-    held: "budget_month",
+  const { callId, periodStart: requested, holdNanodollars, guard } = open;
+  const period = {
+    held: "period_start",
     table: "key_budget_usage",
-    column: "month",
+    column: "period_start",
     asked: requested,
     condition: "and key_id = given.key_id",
     heldBy: "and key_id = given.key_no",
@@ -50,15 +50,15 @@ function ofWallet(open: CallOpened): string {
       ? "null::bigint"
       : `coalesce((select sum(charged_nanodollars) from daily_charge_rows
           where account_id = given.account_no and daily_charge_rows.day >= ${account.from}), 0)`;
-  const figures = `select given.id_bytes as id, null::bigint as day, month, spent, reserved, held, ${ofAccount} as of_account,
+  const figures = `select given.id_bytes as id, null::bigint as day, paying.period_start, spent, reserved, held, ${ofAccount} as of_account,
       coalesce((select balance_nanodollars from wallet_rows where account_id = given.account_no), 0) as there
     from given,
     lateral (${sumOfOthers("hold_nanodollars", callId)}) as others,
-    lateral (${latest(month)}) as paying,
+    lateral (${latest(period)}) as paying,
     lateral (select coalesce(sum(spent_nanodollars), 0) as spent from key_budget_usage
-      where account_id = given.account_id and key_id = given.key_id and key_budget_usage.month = paying.month) as paid,
+      where account_id = given.account_id and key_id = given.key_id and key_budget_usage.period_start = paying.period_start) as paid,
     lateral (select coalesce(sum(hold_nanodollars), 0) as reserved from open_call_rows where account_id = given.account_no
-      and id <> given.id_bytes and key_id = given.key_no and budget_month = paying.month) as running`;
+      and id <> given.id_bytes and key_id = given.key_no and open_call_rows.period_start = paying.period_start) as running`;
   const left = {
     available: "there - held",
     budget: `${guard?.budgetLimit ?? "null::bigint"} - spent - reserved`,
@@ -70,7 +70,7 @@ function ofWallet(open: CallOpened): string {
 function ofQuota(open: CallOpened): string {
   const { callId, quotaDay: requested, holdTokens, guard } = open;
   const day = { held: "quota_day", table: "daily_quota_usage", column: "day", asked: requested };
-  const figures = `select given.id_bytes as id, day, null::bigint as month, null::bigint as spent, null::bigint as reserved, held,
+  const figures = `select given.id_bytes as id, day, null::bigint as period_start, null::bigint as spent, null::bigint as reserved, held,
       null::bigint as of_account,
       coalesce((select used_tokens from daily_quota_usage as used
         where used.account_id = given.account_id and used.day = paying.day), 0) as there
@@ -100,9 +100,9 @@ function decide({ callId, guard, premium }: CallOpened, { figures, left, column,
       ${left.account} as account from figures),
     decided as (select *, least(available, budget, account, ${wanted}) as hold,
       case when least(available, budget, account) <= 0 or least(available, budget, account, ${wanted}) < ${guard?.minHold} then ${reason} end as refused from amounts),
-    extended as (update open_call_rows set ${column} = hold, quota_day = day, budget_month = month
+    extended as (update open_call_rows set ${column} = hold, quota_day = decided.day, period_start = decided.period_start
       from decided where open_call_rows.id = decided.id and refused is null)
-    select id, refused, hold, day, month, case refused when 'budget' then spent when 'account_budget' then of_account else there end as there,
+    select id, refused, hold, day, period_start, case refused when 'budget' then spent when 'account_budget' then of_account else there end as there,
       case refused when 'budget' then reserved else held end as held from decided`;
 }
 
@@ -121,7 +121,7 @@ interface Period {
   heldBy?: string;
 }
 
-/** The day or month that pays: never one before another that was drawn from. Null where nothing is asked. */
+/** The day or period that pays: never one before another that was drawn from. Null where nothing is asked. */
 function latest({ held, table, column, asked: requested, condition = "", heldBy = "" }: Period): string {
   if (requested === null) return `select null::bigint as ${column}`;
   return `select greatest(${requested}::bigint,

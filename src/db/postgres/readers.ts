@@ -19,15 +19,15 @@ const balanceText = `select
     from open_calls where account_id = $1
   ) as held on true`;
 
-/** The same, with what a key's budget has paid from a month on. */
+/** The same, with what a key's budget has paid from a period on. */
 const budgetText = balanceText
-  .replace("held.tokens\n", "held.tokens, paid.month, paid.spent, running.reserved\n")
+  .replace("held.tokens\n", "held.tokens, paid.period_start, paid.spent, running.reserved\n")
   .concat(`
-  left join (select month, spent_nanodollars as spent from key_budget_usage
-    where account_id = $1 and key_id = $2 and month >= $3 order by month desc limit 1) as paid on true
+  left join (select period_start, spent_nanodollars as spent from key_budget_usage
+    where account_id = $1 and key_id = $2 and period_start >= $3 order by period_start desc limit 1) as paid on true
   left join lateral (select sum(hold_nanodollars) as reserved from open_calls
     where account_id = $1 and key_id = $2
-    and budget_month = coalesce(paid.month, $3)) as running on true`);
+    and period_start = coalesce(paid.period_start, $3)) as running on true`);
 
 interface AccountBalanceRow {
   balance: number;
@@ -36,7 +36,7 @@ interface AccountBalanceRow {
   nanodollars: number | null;
   quota_day: number | null;
   tokens: number | null;
-  month?: number | null;
+  period_start?: number | null;
   spent?: number | null;
   reserved?: number | null;
 }
@@ -50,7 +50,7 @@ export async function readBalance(
   const { rows } = await connection.query<AccountBalanceRow>(
     budgetQuery === undefined
       ? { name: "balance", text: balanceText, values: [accountId] }
-      : { name: "balance_of_key", text: budgetText, values: [accountId, budgetQuery.keyId, budgetQuery.month] },
+      : { name: "balance_of_key", text: budgetText, values: [accountId, budgetQuery.keyId, budgetQuery.periodStart] },
   );
   const row = rows[0] as AccountBalanceRow;
   return {
@@ -65,7 +65,7 @@ export async function readBalance(
     },
     ...(budgetQuery !== undefined && {
       budget: {
-        month: row.month ?? undefined,
+        periodStart: row.period_start ?? undefined,
         spentNanodollars: row.spent ?? 0,
         othersNanodollars: row.reserved ?? 0,
       },

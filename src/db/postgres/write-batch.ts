@@ -18,7 +18,7 @@ export interface DecisionRow {
   /** What the call may hold if it is not refused. */
   hold: number;
   day: number | null;
-  month: number | null;
+  period_start: number | null;
 }
 
 /** Where a batch is written, and as which node. */
@@ -80,15 +80,15 @@ function jsonKey(callId: string): string {
 export function toDecision({ callId, premium, guard }: CallOpened, row: DecisionRow | undefined): HoldDecision {
   if (row === undefined) throw new Error(`PostgreSQL did not decide about the hold of call ${callId}`);
   const { refused, there, held, hold } = row;
-  const [day, month] = [row.day as number, row.month as number];
+  const [day, periodStart] = [row.day as number, row.period_start as number];
   const quotaLimit = (guard as NonNullable<typeof guard>).quotaLimit;
   if (refused === "balance") return { refused, balanceNanodollars: there, heldNanodollars: held };
-  if (refused === "budget") return { refused, spentNanodollars: there, heldNanodollars: held, month };
+  if (refused === "budget") return { refused, spentNanodollars: there, heldNanodollars: held, periodStart };
   if (refused === "account_budget") return { refused, spentNanodollars: there, heldNanodollars: held };
   if (refused === "quota") return { refused, usedTokens: there, heldTokens: held, day };
   return premium
-    ? { quotaDay: null, budgetMonth: row.month, holdNanodollars: hold, holdTokens: 0, available: there - held }
-    : { quotaDay: day, budgetMonth: null, holdNanodollars: 0, holdTokens: hold, available: quotaLimit - there - held };
+    ? { quotaDay: null, periodStart: row.period_start, holdNanodollars: hold, holdTokens: 0, available: there - held }
+    : { quotaDay: day, periodStart: null, holdNanodollars: 0, holdTokens: hold, available: quotaLimit - there - held };
 }
 
 /** The writes of a batch, in the order in which they are executed. */

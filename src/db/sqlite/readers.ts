@@ -8,7 +8,7 @@ interface Row {
   balance: number | null;
   day: number | null;
   used: number | null;
-  month?: number | null;
+  period_start?: number | null;
   spent?: number | null;
 }
 
@@ -23,24 +23,24 @@ export function prepareBalanceReader(
   const ofAccount = `select
     (select balance_nanodollars from wallets where account_id = +?1) as balance,
     (select day ${latest}) as day, (select used_tokens ${latest}) as used`;
-  const latestMonth = `from key_budget_usage where account_id = +?1 and key_id = +?2 and month >= +?3
-      order by month desc limit 1`;
+  const latestPeriod = `from key_budget_usage where account_id = +?1 and key_id = +?2 and period_start >= +?3
+      order by period_start desc limit 1`;
   const plain = database.prepare(ofAccount);
   const withBudget = database.prepare(
-    `${ofAccount}, (select month ${latestMonth}) as month, (select spent_nanodollars ${latestMonth}) as spent`,
+    `${ofAccount}, (select period_start ${latestPeriod}) as period_start, (select spent_nanodollars ${latestPeriod}) as spent`,
   );
   return (accountId, budgetQuery) => {
     const row =
       budgetQuery === undefined
         ? plain.get(accountId)
-        : withBudget.get(accountId, budgetQuery.keyId, budgetQuery.month);
-    const { balance, day, used, month, spent } = row as unknown as Row;
+        : withBudget.get(accountId, budgetQuery.keyId, budgetQuery.periodStart);
+    const { balance, day, used, period_start: periodStart, spent } = row as unknown as Row;
     return {
       balanceNanodollars: balance === null ? 0 : balance,
       quotaDay: day === null ? undefined : day,
       usedTokens: used === null ? 0 : used,
       ...(budgetQuery !== undefined && {
-        budget: { month: month ?? undefined, spentNanodollars: spent ?? 0, othersNanodollars: 0 },
+        budget: { periodStart: periodStart ?? undefined, spentNanodollars: spent ?? 0, othersNanodollars: 0 },
       }),
     };
   };

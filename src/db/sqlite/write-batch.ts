@@ -32,7 +32,9 @@ export function prepareLedgerStatements(database: DatabaseSync) {
     addCharge: database.prepare(addTo("daily_charge_rows", ["account_id", "day"], ["charged_nanodollars"])),
     moveWallet: database.prepare(addTo("wallet_rows", ["account_id"], ["balance_nanodollars"])),
     drawQuota: database.prepare(addTo("daily_quota_usage", ["account_id", "day"], ["used_tokens"])),
-    spendBudget: database.prepare(addTo("key_budget_usage", ["account_id", "key_id", "month"], ["spent_nanodollars"])),
+    spendBudget: database.prepare(
+      addTo("key_budget_usage", ["account_id", "key_id", "period_start"], ["spent_nanodollars"]),
+    ),
   };
 }
 
@@ -83,14 +85,14 @@ class BatchTotals {
 
   add(end: CallEnded, names: NameNumbers): void {
     const { open, chargedNanodollars, quotaTokens } = end;
-    const { accountId, keyId, quotaDay, budgetMonth } = open;
+    const { accountId, keyId, quotaDay, periodStart } = open;
     if (chargedNanodollars !== 0) {
       const day = Math.floor(open.openedAt / dayMs);
       const account = names.of(accountId) as number;
       addRow(this.#wallets, account, [account, -chargedNanodollars]);
       addRow(this.#charges, `${day} ${account}`, [account, day, chargedNanodollars]);
-      if (budgetMonth !== null) {
-        addRow(this.#budgets, `${budgetMonth} ${keyId}`, [accountId, keyId, budgetMonth, chargedNanodollars]);
+      if (periodStart !== null) {
+        addRow(this.#budgets, `${periodStart} ${keyId}`, [accountId, keyId, periodStart, chargedNanodollars]);
       }
     }
     if (quotaDay !== null && quotaTokens !== 0) {

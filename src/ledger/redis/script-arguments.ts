@@ -48,7 +48,7 @@ function toArgument(value: number | undefined): string {
 }
 
 export function toHeld(holdTokens: number, quotaDay: number): Held {
-  return { quotaDay, holdNanodollars: 0, holdTokens, budgetMonth: null };
+  return { quotaDay, holdNanodollars: 0, holdTokens, periodStart: null };
 }
 
 /** Why the script refused a call, as the caller is told. */

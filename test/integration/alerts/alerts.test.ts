@@ -109,7 +109,12 @@ describe("an alert", () => {
       .insertInto("keys")
       .values({ ...keyRow, ...bounds, ...times })
       .execute();
-    const usage = { account_id: ada.id, key_id: "k1", month: startOfPeriod(clock.now), spent_nanodollars: 8 * usd };
+    const usage = {
+      account_id: ada.id,
+      key_id: "k1",
+      period_start: startOfPeriod(clock.now),
+      spent_nanodollars: 8 * usd,
+    };
     await store.db.insertInto("key_budget_usage").values(usage).execute();
     expect((await round())[0]).toContain("The API key “bot” (k1) has spent 80 % of its budget");
   });

@@ -15,7 +15,7 @@ export function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOp
     holdNanodollars: 15,
     holdTokens: 0,
     priceVersion: "v1",
-    budgetMonth: null,
+    periodStart: null,
     ...fields,
   };
 }

@@ -124,12 +124,12 @@ test.each([
   ],
   [
     "what the budget of a key has paid",
-    "select month from key_budget_usage where account_id = ? and key_id = ? and month >= ? order by month desc limit 1",
+    "select period_start from key_budget_usage where account_id = ? and key_id = ? and period_start >= ? order by period_start desc limit 1",
     "key_budget_usage USING PRIMARY KEY",
   ],
   [
     "what the budgets of an account have paid lately",
-    "select * from key_budget_usage where account_id = ? and month >= ?",
+    "select * from key_budget_usage where account_id = ? and period_start >= ?",
     "key_budget_usage_of_account",
   ],
   ["the latest quota day", "select * from daily_quota_usage where account_id = ? order by day desc", "PRIMARY KEY"],

@@ -20,7 +20,7 @@ function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
     holdNanodollars: 15,
     holdTokens: 0,
     priceVersion: "v1",
-    budgetMonth: null,
+    periodStart: null,
     ...fields,
   };
 }
@@ -74,7 +74,7 @@ describe("writeLedger", () => {
         premium: 1,
         opened_at: 5 * hourMs + 7,
         quota_day: null,
-        budget_month: null,
+        period_start: null,
         hold_nanodollars: 15,
         hold_tokens: 0,
         price_version: "v1",
@@ -137,7 +137,7 @@ describe("writeLedger", () => {
         error_code: "upstream_error",
         first_byte_ms: 11,
         duration_ms: 22,
-        budget_month: null,
+        period_start: null,
         session: "s-1",
         tag: "t-1",
         protocol: "messages",

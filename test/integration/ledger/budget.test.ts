@@ -40,10 +40,10 @@ const budgetOf = async ({ ledger }: Pick<BillingFixture, "ledger">, fields: Admi
 async function monthsOf({ store }: BillingFixture) {
   const rows = await store.db
     .selectFrom("key_budget_usage")
-    .select(["key_id", "month", "spent_nanodollars"])
-    .orderBy("month")
+    .select(["key_id", "period_start", "spent_nanodollars"])
+    .orderBy("period_start")
     .execute();
-  return rows.map((row) => [row.key_id, row.month, row.spent_nanodollars]);
+  return rows.map((row) => [row.key_id, row.period_start, row.spent_nanodollars]);
 }
 
 describe.each(engineNames)("%s engine", (name) => {

@@ -194,6 +194,8 @@ function toPath(path: string): string {
     [/\/service_accounts\/:service_account_id/, "/service_accounts/unknown"],
     [/\/users\/:user_id/, `/users/${ids.member}`],
     [/\/invites\/:invite_id/, `/invites/invite_${made.invited}`],
+    [/\/providers\/:provider_id/, "/providers/openai"],
+    [/\/catalogue\/:file_id/, "/catalogue/openai"],
     [/\/assets\/:file/, "/assets/page.js"],
     [/^\/admin\/\*/, "/admin/accounts"],
     [/\/api\/auth\/\*/, "/api/auth/get-session"],

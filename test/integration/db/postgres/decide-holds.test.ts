@@ -19,7 +19,7 @@ function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
     holdNanodollars: 0,
     holdTokens: 0,
     priceVersion: null,
-    budgetMonth: null,
+    periodStart: null,
     guard,
     ...fields,
   };
@@ -37,7 +37,7 @@ postgresTest(
     );
     const judged = openOf("judged elsewhere", { holdNanodollars: 5, guard: undefined });
     const said = await store.writeLedger([judged, ...wants]);
-    const left = { quotaDay: null, budgetMonth: null, holdTokens: 0 };
+    const left = { quotaDay: null, periodStart: null, holdTokens: 0 };
     expect(wants.map((open) => said?.get(open))).toEqual([
       { ...left, holdNanodollars: 50, available: 95 },
       { ...left, holdNanodollars: 40, available: 45 },
@@ -62,7 +62,7 @@ postgresTest("a budget, a quota and a wallet of one batch are each their own, ex
   const { store } = await node();
   const max = Number.MAX_SAFE_INTEGER;
   await setWallet(store, max);
-  const budget = { budgetMonth: 20, guard: { quotaLimit: 100, budgetLimit: 10, minHold: 1 } };
+  const budget = { periodStart: 20, guard: { quotaLimit: 100, budgetLimit: 10, minHold: 1 } };
   const free = { premium: false, quotaDay: 7, holdTokens: 80 };
   const opens = [
     openOf("in the budget", { ...budget, holdNanodollars: 4 }),
@@ -75,12 +75,12 @@ postgresTest("a budget, a quota and a wallet of one batch are each their own, ex
   ];
   const said = await store.writeLedger(opens);
   const money = { quotaDay: null, holdTokens: 0 };
-  const tokens = { quotaDay: 7, budgetMonth: null, holdNanodollars: 0 };
+  const tokens = { quotaDay: 7, periodStart: null, holdNanodollars: 0 };
   expect(opens.map((open) => said?.get(open))).toEqual([
-    { ...money, budgetMonth: 20, holdNanodollars: 4, available: max },
-    { ...money, budgetMonth: 20, holdNanodollars: 6, available: max - 4 },
-    { refused: "budget", spentNanodollars: 0, heldNanodollars: 10, month: 20 },
-    { ...money, budgetMonth: null, holdNanodollars: max - 20, available: max - 10 },
+    { ...money, periodStart: 20, holdNanodollars: 4, available: max },
+    { ...money, periodStart: 20, holdNanodollars: 6, available: max - 4 },
+    { refused: "budget", spentNanodollars: 0, heldNanodollars: 10, periodStart: 20 },
+    { ...money, periodStart: null, holdNanodollars: max - 20, available: max - 10 },
     { ...tokens, holdTokens: 80, available: 100 },
     { ...tokens, holdTokens: 20, available: 20 },
     { refused: "quota", usedTokens: 0, heldTokens: 100, day: 7 },

@@ -55,7 +55,7 @@ function holdOf() {
     premium: true,
     openedAt: 0,
     quotaDay: null,
-    budgetMonth: null,
+    periodStart: null,
     holdNanodollars: 10,
     holdTokens: 0,
     priceVersion: null,
