@@ -2,7 +2,8 @@ import { join } from "node:path";
 import { type Contender, key, providerKey } from "./contender.ts";
 import { installOnce, versionOf } from "./install.ts";
 
-const version = "1.110.2";
+// 1.110.2 asks for a package that the registry does not have; 1.107.0 was compromised.
+const version = "1.106.12";
 
 export async function litellm(): Promise<Contender> {
   const python = await versionOf("python3", "--version");
