@@ -79,7 +79,7 @@ function toCsvLine(row: object, columns: readonly string[]): string {
   return `${cells.join(",")}\r\n`;
 }
 
-/** Text in CSV: quoted, and escaped where a spreadsheet would read a formula. An amount below zero is none. */
+/** Text in CSV: quoted, and escaped where a spreadsheet would read a formula. A negative number is no formula. */
 export function toCsvText(text: string | null): string {
   if (text === null) return "";
   const isFormula = /^[=+\-@\t\r\n＝＋－＠]/.test(text) && !/^-\d+(\.\d+)?$/.test(text);
