@@ -1,5 +1,5 @@
 import { meterNames, meterTable } from "../contract/index.ts";
-import type { CallEnded, CallOpened } from "./ledger-write.ts";
+import type { BudgetDraw, CallEnded, CallOpened } from "./ledger-write.ts";
 
 type Value = string | number | null;
 
@@ -30,12 +30,13 @@ export const openColumns: Columns<CallOpened> = {
   session: { type: "text", read: (open) => open.session ?? null },
   quota_day: { type: "integer", read: (open) => open.quotaDay },
   period_start: { type: "integer", read: (open) => open.periodStart },
+  budgets: { type: "text", read: ({ draws }) => (draws === undefined ? null : drawsText(draws)) },
   hold_nanodollars: { type: "bigint", isRequired: true, read: (open) => open.holdNanodollars },
   hold_tokens: { type: "bigint", isRequired: true, read: (open) => open.holdTokens },
 };
 
 /** What an extension of a hold changes. */
-export const extensionColumns = ["quota_day", "period_start", "hold_nanodollars", "hold_tokens"] as const;
+export const extensionColumns = ["quota_day", "period_start", "budgets", "hold_nanodollars", "hold_tokens"] as const;
 
 /** The columns that the end of a call is written with, beside its id. */
 export const callColumns: Columns<CallEnded> = {
@@ -67,6 +68,11 @@ export const callColumns: Columns<CallEnded> = {
   detail: { type: "text", read: (end) => end.detail ?? null },
   tag: { type: "text", read: (end) => end.tag ?? null },
 };
+
+/** Budgets of subjects as they stand in rows of calls. */
+export function drawsText(draws: readonly BudgetDraw[]): string {
+  return `[${draws.map(({ text }) => text)}]`;
+}
 
 /** Runs through the names of a record. */
 export function* namesIn<Of>(columns: Columns<Of>, record: Of): Generator<string> {

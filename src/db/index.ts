@@ -6,13 +6,14 @@ export { dayOf, endOfPeriod, firstDayOfPeriod, isOfRunningPeriod, startOfDay, st
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
 export type { KeyRecord } from "./key-query.ts";
-export type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
+export type { BudgetDraw, BudgetFigures, CallEnded, CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
 export { lockName } from "./lock-name.ts";
 export { withMigrationLock } from "./migrate.ts";
 export { openStore } from "./open-store.ts";
 export { insertRefusals, pruneRefusals, refusalsOfAccountMax } from "./refusals.ts";
 export {
   type AdminKeysTable,
+  type BudgetsTable,
   type CallState,
   type Database,
   isSeen,

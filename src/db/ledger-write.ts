@@ -1,5 +1,23 @@
 import type { Capability, Meters, UsageSource } from "../contract/index.ts";
 
+/** A subject in a period of its budget, on which a call draws. */
+export interface BudgetDraw {
+  readonly budgetId: string;
+  /** Which end user, for example; empty: the call names none. */
+  readonly name: string;
+  /** The first UTC day of the period; 0 of one that never ends. */
+  readonly periodStart: number;
+  /** The three as JSON: how they stand in rows of calls. */
+  readonly text: string;
+  readonly limitNanodollars: number;
+}
+
+/** What of a budget is spent, and held by running calls; an embedded store knows nothing of these, as its process does. */
+export interface BudgetFigures {
+  readonly spentNanodollars: number;
+  readonly heldNanodollars: number;
+}
+
 /** A hold to be written: the row of an open call. */
 export interface CallOpened {
   readonly kind: "open";
@@ -14,6 +32,8 @@ export interface CallOpened {
   readonly quotaDay: number | null;
   /** The period whose budget of the key pays, as its first day since 1970; `null` without one. */
   readonly periodStart: number | null;
+  /** The budgets of subjects that pay; undefined without one. */
+  readonly draws?: readonly BudgetDraw[] | undefined;
   readonly holdNanodollars: number;
   readonly holdTokens: number;
   readonly priceVersion: string | null;
@@ -40,7 +60,7 @@ export interface CallOpened {
 /** The decision of a shared store about a hold: what it grants and has written, or what does not suffice. */
 export type HoldDecision =
   | (Pick<CallOpened, "quotaDay" | "periodStart" | "holdNanodollars" | "holdTokens"> & {
-      /** What is there of the wallet, whatever a budget says, or of the quota, with this hold. */
+      /** What is there of the wallet and the budgets of subjects, whatever other budgets say, or of the quota, with this hold. */
       readonly available: number;
     })
   | { readonly refused: "balance"; readonly balanceNanodollars: number; readonly heldNanodollars: number }
@@ -51,6 +71,7 @@ export type HoldDecision =
       readonly periodStart: number;
     }
   | { readonly refused: "account_budget"; readonly spentNanodollars: number; readonly heldNanodollars: number }
+  | ({ readonly refused: "subject_budget"; readonly draw: BudgetDraw } & BudgetFigures)
   | { readonly refused: "quota"; readonly usedTokens: number; readonly heldTokens: number; readonly day: number };
 
 /**

@@ -43,6 +43,14 @@ begin
     select account_id, quota_day, sum(quota_tokens) from paid where quota_day is not null and quota_tokens <> 0
     group by account_id, quota_day order by account_id, quota_day
     on conflict (account_id, day) do update set used_tokens = daily_quota_usage.used_tokens + excluded.used_tokens
+  ), subjects as (
+    insert into budget_usage (budget_id, name, period_start, spent_nanodollars)
+    select draw ->> 0, draw ->> 1, (draw ->> 2)::bigint, sum(charged_nanodollars)
+    from ended cross join lateral json_array_elements(ended.budgets::json) as draws (draw)
+    where ended.budgets is not null and charged_nanodollars <> 0
+    group by draw ->> 0, draw ->> 1, (draw ->> 2)::bigint order by draw ->> 0, draw ->> 1, (draw ->> 2)::bigint
+    on conflict (budget_id, name, period_start) do update
+    set spent_nanodollars = budget_usage.spent_nanodollars + excluded.spent_nanodollars
   )
   insert into key_budget_usage (account_id, key_id, period_start, spent_nanodollars)
   select account_id, key_id, period_start, sum(charged_nanodollars) from paid
@@ -51,6 +59,17 @@ begin
   on conflict (account_id, key_id, period_start) do update
   set spent_nanodollars = key_budget_usage.spent_nanodollars + excluded.spent_nanodollars;
 end $$;
+
+-- What of each budget of a subject is spent, and held by running calls other than one. A draw stands in the rows of calls as it is
+-- given here, character by character, and nothing else in them can read the same.
+create function read_budgets(account bigint, draws json, except_id bytea)
+returns table (place bigint, spent bigint, held numeric) language sql stable as $$
+  select draw.place, coalesce((select spent_nanodollars from budget_usage where budget_id = draw.triple ->> 0
+      and name = draw.triple ->> 1 and period_start = (draw.triple ->> 2)::bigint), 0),
+    coalesce((select sum(hold_nanodollars) from open_call_rows where account_id = account
+      and strpos(budgets, draw.triple::text) > 0 and id is distinct from except_id), 0)
+  from json_array_elements(draws) with ordinality as draw (triple, place)
+$$;
 
 -- Decides holds one after another and writes those that it grants. Nodes judge one after another too: the lock of an account
 -- is held until the transaction ends, and a statement of a function sees what was committed before it began.
@@ -72,6 +91,10 @@ declare
   budget_spent bigint;
   budget_held numeric;
   budget_left numeric;
+  subject_place bigint;
+  subject_spent bigint;
+  subject_held numeric;
+  subject_left numeric;
   there bigint;
   held numeric;
   available numeric;
@@ -84,13 +107,15 @@ begin
   ) as locks;
   for given in
     select * from rows from (json_to_recordset(undecided) as (id bytea, account_name text, key_name text,
-      quota_limit bigint, budget_limit bigint, min_hold bigint, account_limit bigint, account_from bigint, {{open types}}))
+      quota_limit bigint, budget_limit bigint, min_hold bigint, account_limit bigint, account_from bigint, draw_limits json, {{open types}}))
       with ordinality as asked (id, account_name, key_name, quota_limit, budget_limit, min_hold, account_limit, account_from,
-        {{open names}}, place) order by account_name, place
+        draw_limits, {{open names}}, place) order by account_name, place
   loop
     refusal := null;
     of_period := null;
     budget_left := null;
+    subject_place := null;
+    subject_left := null;
     if given.premium = 1 then
       if account is distinct from given.account_name or spent_from is distinct from given.account_from then
         account := given.account_name;
@@ -116,10 +141,20 @@ begin
           and key_id = given.key_id and period_start = of_period;
         budget_left := given.budget_limit - budget_spent - budget_held;
       end if;
+      if given.budgets is not null then
+        -- The scarcest of them.
+        select figures.place, figures.spent, figures.held,
+            (given.draw_limits ->> (figures.place - 1)::integer)::bigint - figures.spent - figures.held as remaining
+          into subject_place, subject_spent, subject_held, subject_left
+          from read_budgets(given.account_id, given.budgets::json, null) as figures
+          order by remaining, figures.place limit 1;
+      end if;
       -- least() ignores nulls: without a budget the wallet alone decides.
-      hold := least(available, budget_left, account_left, given.hold_nanodollars);
-      if least(available, budget_left, account_left) <= 0 or hold < given.min_hold then
+      hold := least(available, budget_left, account_left, subject_left, given.hold_nanodollars);
+      if least(available, budget_left, account_left, subject_left) <= 0 or hold < given.min_hold then
         refusal := case
+          when (subject_left <= 0 or subject_left < available)
+            and subject_left <= least(available, budget_left, account_left, subject_left) then 'subject_budget'
           when (budget_left <= 0 or budget_left < available) and (account_left is null or budget_left <= account_left)
             then 'budget'
           when account_left <= 0 or account_left < available then 'account_budget' else 'balance' end;
@@ -130,6 +165,9 @@ begin
       elsif refusal = 'account_budget' then
         there := account_spent;
         held := wallet_held;
+      elsif refusal = 'subject_budget' then
+        there := subject_spent;
+        held := subject_held;
       else
         there := wallet;
         held := wallet_held;
@@ -162,7 +200,8 @@ begin
       end if;
     end if;
     decisions := array_append(decisions, json_build_object('id', given.id, 'refused', refusal, 'there', there,
-      'held', held, 'hold', hold, 'day', of_day, 'period_start', of_period));
+      'held', held, 'hold', hold, 'day', of_day, 'period_start', of_period,
+      'place', subject_place, 'subject_left', subject_left));
   end loop;
   return array_to_json(decisions);
 end $$;

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { toCallKey } from "../call-key.ts";
+import { drawsText } from "../call-columns.ts";
 import type { CallOpened, HoldDecision } from "../ledger-write.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 import { type BatchTarget, type DecisionRow, toDecision, writeBatch } from "./write-batch.ts";
@@ -34,7 +35,7 @@ async function writeHold(connection: OrderedConnection, open: CallOpened): Promi
 }
 
 function ofWallet(open: CallOpened): string {
-  const { callId, periodStart: requested, holdNanodollars, guard } = open;
+  const { callId, periodStart: requested, holdNanodollars, guard, draws } = open;
   const period = {
     held: "period_start",
     table: "key_budget_usage",
@@ -50,10 +51,20 @@ function ofWallet(open: CallOpened): string {
       ? "null::bigint"
       : `coalesce((select sum(charged_nanodollars) from daily_charge_rows
           where account_id = given.account_no and daily_charge_rows.day >= ${account.from}), 0)`;
+  const limits = draws === undefined ? "" : draws.map(({ limitNanodollars }) => limitNanodollars).join();
+  const ofSubjects =
+    draws === undefined
+      ? noSubject
+      : `select figures.place, figures.spent as subject_spent, figures.held as subject_held,
+          (array[${limits}]::bigint[])[figures.place] - figures.spent - figures.held as subject_left
+        from read_budgets(given.account_no, ${text(drawsText(draws))}::json, given.id_bytes) as figures
+        order by subject_left, figures.place limit 1`;
   const figures = `select given.id_bytes as id, null::bigint as day, paying.period_start, spent, reserved, held, ${ofAccount} as of_account,
+      place, subject_spent, subject_held, subject_left,
       coalesce((select balance_nanodollars from wallet_rows where account_id = given.account_no), 0) as there
     from given,
     lateral (${sumOfOthers("hold_nanodollars", callId)}) as others,
+    lateral (${ofSubjects}) as subjects,
     lateral (${latest(period)}) as paying,
     lateral (select coalesce(sum(spent_nanodollars), 0) as spent from key_budget_usage
       where account_id = given.account_id and key_id = given.key_id and key_budget_usage.period_start = paying.period_start) as paid,
@@ -71,10 +82,10 @@ function ofQuota(open: CallOpened): string {
   const { callId, quotaDay: requested, holdTokens, guard } = open;
   const day = { held: "quota_day", table: "daily_quota_usage", column: "day", asked: requested };
   const figures = `select given.id_bytes as id, day, null::bigint as period_start, null::bigint as spent, null::bigint as reserved, held,
-      null::bigint as of_account,
+      null::bigint as of_account, place, subject_spent, subject_held, subject_left,
       coalesce((select used_tokens from daily_quota_usage as used
         where used.account_id = given.account_id and used.day = paying.day), 0) as there
-    from given,
+    from given, (${noSubject}) as subjects,
     lateral (${latest(day)}) as paying,
     lateral (${sumOfOthers("hold_tokens", callId)} and quota_day = paying.day) as others`;
   const left = { available: `${guard?.quotaLimit} - there - held`, budget: "null::bigint", account: "null::bigint" };
@@ -88,22 +99,31 @@ interface Parts {
   wanted: number;
 }
 
-function decide({ callId, guard, premium }: CallOpened, { figures, left, column, wanted }: Parts): string {
+const noSubject = `select null::bigint as place, null::bigint as subject_spent, null::numeric as subject_held,
+  null::numeric as subject_left`;
+
+function decide(open: CallOpened, { figures, left, column, wanted }: Parts): string {
+  const { callId, guard, premium, draws } = open;
+  // least() ignores nulls: without a budget the wallet alone decides.
+  const least = "least(available, budget, account, subject_left)";
   const reason = premium
-    ? `case when (budget <= 0 or budget < available) and (account is null or budget <= account) then 'budget'
+    ? `case when (subject_left <= 0 or subject_left < available) and subject_left <= ${least} then 'subject_budget'
+        when (budget <= 0 or budget < available) and (account is null or budget <= account) then 'budget'
         when account <= 0 or account < available then 'account_budget' else 'balance' end`
     : "'quota'";
-  // least() ignores nulls: without a budget the wallet alone decides.
+  const budgets = draws === undefined ? "null" : text(drawsText(draws));
   return `with given as (select * from open_calls where id_bytes = ${bytes(callId)}),
     figures as (${figures}),
     amounts as (select *, ${left.available} as available, ${left.budget} as budget,
       ${left.account} as account from figures),
-    decided as (select *, least(available, budget, account, ${wanted}) as hold,
-      case when least(available, budget, account) <= 0 or least(available, budget, account, ${wanted}) < ${guard?.minHold} then ${reason} end as refused from amounts),
-    extended as (update open_call_rows set ${column} = hold, quota_day = decided.day, period_start = decided.period_start
-      from decided where open_call_rows.id = decided.id and refused is null)
-    select id, refused, hold, day, period_start, case refused when 'budget' then spent when 'account_budget' then of_account else there end as there,
-      case refused when 'budget' then reserved else held end as held from decided`;
+    decided as (select *, least(${least}, ${wanted}) as hold,
+      case when ${least} <= 0 or least(${least}, ${wanted}) < ${guard?.minHold} then ${reason} end as refused from amounts),
+    extended as (update open_call_rows set ${column} = hold, quota_day = decided.day, period_start = decided.period_start,
+      budgets = ${budgets} from decided where open_call_rows.id = decided.id and refused is null)
+    select id, refused, hold, day, period_start, place, subject_left,
+      case refused when 'budget' then spent when 'account_budget' then of_account when 'subject_budget' then subject_spent
+        else there end as there,
+      case refused when 'budget' then reserved when 'subject_budget' then subject_held else held end as held from decided`;
 }
 
 const sumOfOthers = (column: string, callId: string) =>

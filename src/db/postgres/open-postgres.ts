@@ -12,7 +12,7 @@ import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
 import { extendHold } from "./extend-hold.ts";
 import { connectionOptions, OrderedConnection, type OrderedConnectionOptions, shownUrl } from "./ordered-connection.ts";
-import { ask, createKeyReader, readBalance, readSpent } from "./readers.ts";
+import { ask, createKeyReader, readBalance, readBudgets, readSpent } from "./readers.ts";
 import { writeBatch } from "./write-batch.ts";
 
 /** Keeps the whole call overhead below a quarter of a second. */
@@ -134,6 +134,7 @@ function createStore(parts: Parts, now: () => number): Store {
     extendHold: (open) => extendHold(target, open),
     readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
     readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),
+    readBudgets: (accountId, draws) => readBudgets(writes, accountId, draws),
     ask: (query) => ask(reads, query),
     readKey: (keyId, isUnproven = false) => (isUnproven ? readUnprovenKey : readKey)(keyId),
     readForeignKey,

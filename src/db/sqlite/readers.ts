@@ -3,6 +3,7 @@ import type { Kysely } from "kysely";
 import type { AccountBalance, BudgetQuery } from "../account-balance.ts";
 import { type KeyRecord, keyQuery } from "../key-query.ts";
 import type { Database } from "../schema.ts";
+import type { EmbeddedStore } from "../store.ts";
 
 interface Row {
   balance: number | null;
@@ -54,12 +55,24 @@ export function prepareSpentReader(database: DatabaseSync): (accountId: string, 
   return (accountId, sinceDay) => (statement.get(accountId, sinceDay) as unknown as { spent: number }).spent;
 }
 
+/** Prepares the look-up of budgets of subjects. */
+export function prepareBudgetsReader(database: DatabaseSync): EmbeddedStore["readBudgets"] {
+  const statement = database.prepare(
+    "select spent_nanodollars as spent from budget_usage where budget_id = +?1 and name = +?2 and period_start = +?3",
+  );
+  return (_accountId, draws) =>
+    draws.map(({ budgetId, name, periodStart }) => {
+      const row = statement.get(budgetId, name, periodStart) as { spent: number } | undefined;
+      return { spentNanodollars: row === undefined ? 0 : row.spent, heldNanodollars: 0 };
+    });
+}
+
 /** Compiles the look-up once and returns the reader. */
 export function prepareKeyReader(
   db: Kysely<Database>,
   database: DatabaseSync,
   column?: "foreign_hash",
 ): (value: string) => KeyRecord | undefined {
-  const statement = database.prepare(keyQuery(db, column).compile().sql);
+  const statement = database.prepare(keyQuery(db, "sqlite", column).compile().sql);
   return (value) => statement.get(value) as KeyRecord | undefined;
 }

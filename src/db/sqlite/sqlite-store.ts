@@ -10,7 +10,7 @@ import { type AbandonedCall, readSetting, type Store } from "../store.ts";
 import { prepareUsageWriter } from "../usage.ts";
 import type { KyselyConnection } from "./kysely-connection.ts";
 import type { LogFile } from "./log-file.ts";
-import { prepareBalanceReader, prepareKeyReader, prepareSpentReader } from "./readers.ts";
+import { prepareBalanceReader, prepareBudgetsReader, prepareKeyReader, prepareSpentReader } from "./readers.ts";
 import { prepareLedgerStatements, writeBatch } from "./write-batch.ts";
 
 /** What an embedded store is made of. */
@@ -87,6 +87,7 @@ export function createSqliteStore({ database, connection, db, now, takeLock, log
     },
     readBalance: prepareBalanceReader(database),
     readSpent: prepareSpentReader(database),
+    readBudgets: prepareBudgetsReader(database),
     readKey: prepareKeyReader(db, database),
     readForeignKey: prepareKeyReader(db, database, "foreign_hash"),
     bumpRevision,
