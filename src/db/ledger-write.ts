@@ -1,13 +1,13 @@
-import type { Capability, Meters, UsageSource } from "../contract/index.ts";
+import type { Capability, Meters, SubjectBudget, UsageSource } from "../contract/index.ts";
 
 /** A subject in a period of its budget, on which a call draws. */
 export interface BudgetDraw {
-  readonly budgetId: string;
+  readonly budget: SubjectBudget;
   /** Which end user, for example; empty: the call names none. */
   readonly name: string;
   /** The first UTC day of the period; 0 of one that never ends. */
   readonly periodStart: number;
-  /** The three as JSON: how they stand in rows of calls. */
+  /** JSON of the budget's id and the two: how they stand in rows of calls. */
   readonly text: string;
   readonly limitNanodollars: number;
 }

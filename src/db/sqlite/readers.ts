@@ -61,8 +61,8 @@ export function prepareBudgetsReader(database: DatabaseSync): EmbeddedStore["rea
     "select spent_nanodollars as spent from budget_usage where budget_id = +?1 and name = +?2 and period_start = +?3",
   );
   return (_accountId, draws) =>
-    draws.map(({ budgetId, name, periodStart }) => {
-      const row = statement.get(budgetId, name, periodStart) as { spent: number } | undefined;
+    draws.map(({ budget, name, periodStart }) => {
+      const row = statement.get(budget.id, name, periodStart) as { spent: number } | undefined;
       return { spentNanodollars: row === undefined ? 0 : row.spent, heldNanodollars: 0 };
     });
 }

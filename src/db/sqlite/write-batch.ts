@@ -98,8 +98,8 @@ class BatchTotals {
       if (periodStart !== null) {
         addRow(this.#budgets, `${periodStart} ${keyId}`, [accountId, keyId, periodStart, chargedNanodollars]);
       }
-      for (const { budgetId, name, periodStart: from, text } of draws ?? []) {
-        addRow(this.#draws, text, [budgetId, name, from, chargedNanodollars]);
+      for (const { budget, name, periodStart: from, text } of draws ?? []) {
+        addRow(this.#draws, text, [budget.id, name, from, chargedNanodollars]);
       }
     }
     if (quotaDay !== null && quotaTokens !== 0) {
