@@ -52,8 +52,7 @@ export const budgetFields = [
 
 const budgetsOfKey = {
   sqlite: (row: RawBuilder<unknown>) => sql<string>`json_group_array(json_array(${row}) order by created_at, id)`,
-  postgres: (row: RawBuilder<unknown>) =>
-    sql<string>`json_agg(json_build_array(${row}) order by created_at, id)::text`,
+  postgres: (row: RawBuilder<unknown>) => sql<string>`json_agg(json_build_array(${row}) order by created_at, id)::text`,
 };
 
 /** The look-up of a key, with a place for its id or its foreign hash. */

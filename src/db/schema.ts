@@ -1,5 +1,12 @@
 import { type Generated, type SqlBool, sql } from "kysely";
-import type { BudgetPeriod, BudgetSubject, Capability, MeterColumn, SubjectBudget, UsageSource } from "../contract/index.ts";
+import type {
+  BudgetPeriod,
+  BudgetSubject,
+  Capability,
+  MeterColumn,
+  SubjectBudget,
+  UsageSource,
+} from "../contract/index.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,

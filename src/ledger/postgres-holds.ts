@@ -3,24 +3,35 @@ import type {
   AdmissionRequest,
   Caller,
   GatewayError,
-  LimitsUsage,
   QuotaState,
+  SubjectBudgetState,
   WalletState,
 } from "../contract/index.ts";
 import {
   type AccountBalance,
-  type CallOpened,
+  type BudgetFigures,
   dayOf,
   endOfPeriod,
+  type GrantedHold,
+  type HoldAmounts,
   type HoldDecision,
+  type OpenCall,
   type Store,
   startOfDay,
   startOfPeriod,
 } from "../db/index.ts";
-import { getBudgetLimit, type Held, type Taken, toCallOpened } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
-import { type AdmittedCall, accountNotRead, type CallHolds, holdNotWritten } from "./embedded-holds.ts";
-import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
+import {
+  type AdmittedCall,
+  accountNotRead,
+  type Budgets,
+  type CallHolds,
+  getBudgetLimit,
+  holdNotWritten,
+  toOpenCall,
+} from "./holds.ts";
+import { balanceExceeded, budgetExceeded, quotaExceeded, subjectBudgetExceeded } from "./limit-errors.ts";
+import { findDraws, findKnownDraws, toSubjectState } from "./subject-budgets.ts";
 
 /**
  * Holds in a store that several nodes share. The statement that writes a hold also decides about it, by what all nodes
@@ -35,8 +46,8 @@ export class PostgresHolds implements CallHolds {
     this.#queue = queue;
   }
 
-  async open(admission: AdmissionRequest, quota: Taken | undefined, now: number): Promise<AdmittedCall> {
-    const requested = quota === undefined ? undecidedHold(admission, now) : toCallOpened(admission, quota);
+  async open(admission: AdmissionRequest, quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
+    const requested = quota === undefined ? undecidedHold(admission, now) : toOpenCall(admission, quota);
     const [outcome, left] = await Promise.all([this.#queue.add(requested), this.#leftOfBudget(admission, now)]);
     if (outcome?.failures.has(requested)) throw holdNotWritten(outcome.failures.get(requested));
     if (quota !== undefined) return { open: requested, available: quota.available };
@@ -49,11 +60,11 @@ export class PostgresHolds implements CallHolds {
   }
 
   async extend(
-    open: CallOpened,
+    open: OpenCall,
     admission: AdmissionRequest,
-    quota: Held | undefined,
+    quota: HoldAmounts | undefined,
     now: number,
-  ): Promise<CallOpened> {
+  ): Promise<OpenCall> {
     const requested = quota === undefined ? undecidedHold(admission, now) : { ...open, ...quota };
     const decision = await this.#store.extendHold?.(requested).catch((error) => {
       throw holdNotWritten(error);
@@ -61,7 +72,7 @@ export class PostgresHolds implements CallHolds {
     if (decision === undefined) throw new TypeError("A shared store extends holds");
     if ("refused" in decision) throw toGatewayError(decision, admission, now);
     const { available: _, ...held } = decision;
-    return { ...open, ...held };
+    return { ...open, ...held, draws: requested.draws };
   }
 
   /** Nothing is cached, so there is nothing to update. */
@@ -88,10 +99,29 @@ export class PostgresHolds implements CallHolds {
     };
   }
 
-  async budgets(
+  async budgets(caller: Caller, now: number): Promise<Budgets> {
+    const [ofOwners, ofSubjects] = await Promise.all([
+      this.#budgetsOfOwners(caller, now),
+      caller.budgets && this.#budgetsOfSubjects(caller, now),
+    ]);
+    return { ...ofOwners, budgets: ofSubjects };
+  }
+
+  async #budgetsOfSubjects(caller: Caller, now: number): Promise<SubjectBudgetState[]> {
+    const draws = findKnownDraws(caller, now);
+    if (draws.length === 0) return [];
+    try {
+      const figures = await this.#store.readBudgets(caller.accountId, draws);
+      return draws.map((draw, at) => toSubjectState(draw, figures[at] as BudgetFigures));
+    } catch (error) {
+      throw accountNotRead(error);
+    }
+  }
+
+  async #budgetsOfOwners(
     { accountId, keyId, keyLimits, accountBudget }: Caller,
     now: number,
-  ): Promise<Pick<LimitsUsage, "budget" | "accountBudget">> {
+  ): Promise<Pick<Budgets, "budget" | "accountBudget">> {
     const { budgetNanodollars: limit, budgetPeriod: period } = keyLimits ?? {};
     if (limit === undefined && accountBudget === undefined) return {};
     const requested = { keyId, periodStart: startOfPeriod(now, period) };
@@ -119,7 +149,7 @@ export class PostgresHolds implements CallHolds {
   async #leftOfBudget(admission: AdmissionRequest, now: number): Promise<number> {
     const hasOne = getBudgetLimit(admission) !== undefined || admission.caller.accountBudget !== undefined;
     if (!admission.premium || !hasOne) return Number.POSITIVE_INFINITY;
-    const budgets = await this.budgets(admission.caller, now).catch(() => undefined);
+    const budgets = await this.#budgetsOfOwners(admission.caller, now).catch(() => undefined);
     // Unknown: the call keeps to what it holds.
     if (budgets === undefined) return 0;
     const left = [budgets.budget, budgets.accountBudget].map((budget) =>
@@ -140,7 +170,7 @@ export class PostgresHolds implements CallHolds {
 }
 
 /** A requested hold for the store to decide about; day and period are the earliest that may pay. */
-function undecidedHold(admission: AdmissionRequest, now: number): CallOpened {
+function undecidedHold(admission: AdmissionRequest, now: number): OpenCall {
   const { premium, holdNanodollars, minNanodollars, holdTokens, minTokens, caller } = admission;
   const budgetLimit = getBudgetLimit(admission);
   const wanted = {
@@ -148,8 +178,9 @@ function undecidedHold(admission: AdmissionRequest, now: number): CallOpened {
     holdNanodollars: premium ? holdNanodollars : 0,
     holdTokens: premium ? 0 : holdTokens,
     periodStart: budgetLimit === undefined ? null : startOfPeriod(now, caller.keyLimits?.budgetPeriod),
+    draws: findDraws(admission, now),
   };
-  return toCallOpened(admission, wanted, {
+  return toOpenCall(admission, wanted, {
     quotaLimit: caller.freeTokensPerDay,
     budgetLimit,
     ...(premium &&
@@ -187,6 +218,8 @@ function toGatewayError(
       const budget = { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt };
       return budgetExceeded(admission, budget, now, "account");
     }
+    case "subject_budget":
+      return subjectBudgetExceeded(admission, decision, now);
     case "quota": {
       const { usedTokens, heldTokens, day } = decision;
       const limitTokens = admission.caller.freeTokensPerDay;

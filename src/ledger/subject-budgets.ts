@@ -63,7 +63,7 @@ export function toSubjectState(
   return { budget, limitNanodollars, spentNanodollars, heldNanodollars, resetsAt };
 }
 
-/** A budget that has the least left of those that a call draws on. */
+/** The budget that has the least left of those that a call draws on. */
 export interface ScarcestBudget extends BudgetFigures {
   readonly draw: BudgetDraw;
   readonly left: number;
@@ -82,8 +82,8 @@ class SubjectCounter {
 }
 
 /**
- * The budgets of subjects of an embedded store, in memory. Nobody else writes them, so a counter is read once, when its subject has no
- * call whose end is still to be written. Each method runs in one go.
+ * The budgets of subjects of an embedded store, in memory. Nobody else writes them, so that a counter is read once, when its subject has
+ * no call whose end is still to be written, and kept until there is none again. Each method runs in one go.
  */
 export class SubjectCounters {
   readonly #store: EmbeddedStore;
@@ -95,60 +95,46 @@ export class SubjectCounters {
   }
 
   /** @throws When the store cannot be read. */
-  read(accountId: string, draws: readonly BudgetDraw[], now: number): BudgetFigures[] {
-    return draws.map((draw) => {
-      const found = this.#counters.get(draw.text);
-      if (found !== undefined) return { spentNanodollars: found.spent, heldNanodollars: found.held };
-      const [figures] = this.#store.readBudgets(accountId, [draw]) as [BudgetFigures];
-      this.#counters.getOrMake(draw.text, now).spent = figures.spentNanodollars;
-      return figures;
-    });
+  read(accountId: string, draw: BudgetDraw): BudgetFigures {
+    const counter = this.#counters.get(draw.text);
+    if (counter !== undefined) return { spentNanodollars: counter.spent, heldNanodollars: counter.held };
+    return this.#store.readBudgets(accountId, [draw])[0] as BudgetFigures;
   }
 
-  /** @throws When the store cannot be read. */
-  findScarcest(accountId: string, draws: readonly BudgetDraw[] | undefined, now: number): ScarcestBudget | undefined {
-    if (draws === undefined) return undefined;
-    const figures = this.read(accountId, draws, now);
-    let scarcest: ScarcestBudget | undefined;
-    for (const [at, draw] of draws.entries()) {
-      const { spentNanodollars, heldNanodollars } = figures[at] as BudgetFigures;
-      const left = draw.limitNanodollars - spentNanodollars - heldNanodollars;
-      if (scarcest === undefined || left < scarcest.left) scarcest = { draw, left, spentNanodollars, heldNanodollars };
-    }
-    return scarcest;
-  }
-
-  /** Counts a call in with its hold. */
-  take(draws: readonly BudgetDraw[] | undefined, holdNanodollars: number, now: number): void {
-    for (const { text } of draws ?? []) {
+  /** Counts a call in, which keeps its counters. @throws When the store cannot be read; nothing is counted then. */
+  enter(accountId: string, draws: readonly BudgetDraw[], now: number): void {
+    const figures = draws.map((draw) => this.read(accountId, draw));
+    for (const [at, { text }] of draws.entries()) {
       const counter = this.#counters.getOrMake(text, now);
+      if (counter.calls === 0) counter.spent = (figures[at] as BudgetFigures).spentNanodollars;
       counter.calls += 1;
-      counter.held += holdNanodollars;
     }
   }
 
-  /** Takes back a {@link take}. */
-  release(draws: readonly BudgetDraw[] | undefined, holdNanodollars: number): void {
-    for (const counter of this.#of(draws)) {
-      counter.calls -= 1;
-      counter.held -= holdNanodollars;
-    }
-  }
-
-  /** Turns a hold into a charge that is still to be written. */
-  charge(draws: readonly BudgetDraw[] | undefined, holdNanodollars: number, chargedNanodollars: number): void {
-    for (const counter of this.#of(draws)) {
-      counter.held -= holdNanodollars;
-      counter.spent += chargedNanodollars;
-    }
-  }
-
-  /** The charge of a call is written. */
-  written(draws: readonly BudgetDraw[] | undefined): void {
+  /** The end of a call is written, or it was not admitted. */
+  leave(draws: readonly BudgetDraw[]): void {
     for (const counter of this.#of(draws)) counter.calls -= 1;
   }
 
-  #of(draws: readonly BudgetDraw[] = []): SubjectCounter[] {
-    return draws.flatMap(({ text }) => this.#counters.get(text) ?? []);
+  addHold(draws: readonly BudgetDraw[], nanodollars: number): void {
+    for (const counter of this.#of(draws)) counter.held += nanodollars;
+  }
+
+  addCharge(draws: readonly BudgetDraw[], nanodollars: number): void {
+    for (const counter of this.#of(draws)) counter.spent += nanodollars;
+  }
+
+  /** Of a call that was counted in. */
+  findScarcest(draws: readonly BudgetDraw[]): ScarcestBudget {
+    const all = draws.map((draw) => {
+      const { spent, held } = this.#counters.get(draw.text) as SubjectCounter;
+      const left = draw.limitNanodollars - spent - held;
+      return { draw, left, spentNanodollars: spent, heldNanodollars: held };
+    });
+    return all.reduce((scarcest, one) => (one.left < scarcest.left ? one : scarcest));
+  }
+
+  #of(draws: readonly BudgetDraw[]): SubjectCounter[] {
+    return draws.map(({ text }) => this.#counters.get(text) as SubjectCounter);
   }
 }

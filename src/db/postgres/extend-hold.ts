@@ -1,7 +1,7 @@
 import pg from "pg";
-import { toCallKey } from "../call-key.ts";
 import { drawsText } from "../call-columns.ts";
-import type { CallOpened, HoldDecision } from "../ledger-write.ts";
+import { toCallKey } from "../call-key.ts";
+import type { HoldDecision, OpenCall } from "../ledger-write.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 import { type BatchTarget, type DecisionRow, toDecision, writeBatch } from "./write-batch.ts";
 
@@ -10,7 +10,7 @@ import { type BatchTarget, type DecisionRow, toDecision, writeBatch } from "./wr
  * statements of one message, which is one transaction, because a statement sees only what was committed before it began.
  * Such a message takes no parameters. A hold that a crash of the server has lost is taken anew.
  */
-export async function extendHold(target: BatchTarget, open: CallOpened): Promise<HoldDecision> {
+export async function extendHold(target: BatchTarget, open: OpenCall): Promise<HoldDecision> {
   const { connection } = target;
   if (open.guard === undefined) return writeHold(connection, open);
   const lock = `select pg_advisory_xact_lock(hashtextextended(${text(open.accountId)}, 0))`;
@@ -24,7 +24,7 @@ export async function extendHold(target: BatchTarget, open: CallOpened): Promise
 }
 
 /** Writes a hold that Redis has decided. */
-async function writeHold(connection: OrderedConnection, open: CallOpened): Promise<HoldDecision> {
+async function writeHold(connection: OrderedConnection, open: OpenCall): Promise<HoldDecision> {
   const { callId, quotaDay, periodStart, holdNanodollars, holdTokens } = open;
   await connection.query({
     name: "write_hold",
@@ -34,7 +34,7 @@ async function writeHold(connection: OrderedConnection, open: CallOpened): Promi
   return { quotaDay, periodStart, holdNanodollars, holdTokens, available: holdTokens };
 }
 
-function ofWallet(open: CallOpened): string {
+function ofWallet(open: OpenCall): string {
   const { callId, periodStart: requested, holdNanodollars, guard, draws } = open;
   const period = {
     held: "period_start",
@@ -78,7 +78,7 @@ function ofWallet(open: CallOpened): string {
   return decide(open, { figures, left, column: "hold_nanodollars", wanted: holdNanodollars });
 }
 
-function ofQuota(open: CallOpened): string {
+function ofQuota(open: OpenCall): string {
   const { callId, quotaDay: requested, holdTokens, guard } = open;
   const day = { held: "quota_day", table: "daily_quota_usage", column: "day", asked: requested };
   const figures = `select given.id_bytes as id, day, null::bigint as period_start, null::bigint as spent, null::bigint as reserved, held,
@@ -102,7 +102,7 @@ interface Parts {
 const noSubject = `select null::bigint as place, null::bigint as subject_spent, null::numeric as subject_held,
   null::numeric as subject_left`;
 
-function decide(open: CallOpened, { figures, left, column, wanted }: Parts): string {
+function decide(open: OpenCall, { figures, left, column, wanted }: Parts): string {
   const { callId, guard, premium, draws } = open;
   // least() ignores nulls: without a budget the wallet alone decides.
   const least = "least(available, budget, account, subject_left)";
