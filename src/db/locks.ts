@@ -1,6 +1,5 @@
 import { type Kysely, sql } from "kysely";
 import type { Database } from "./schema.ts";
-import type { Store } from "./store.ts";
 
 /**
  * Makes the transactions that ask for one name wait for each other until they end, also those of other processes. A
@@ -13,7 +12,10 @@ export async function lockName(db: Kysely<Database>, name: string, shared: boole
 /**
  * Runs work in one process at a time. An embedded store needs no lock: only one process serves from it.
  */
-export function withMigrationLock<T>({ db, shared }: Pick<Store, "db" | "shared">, work: () => Promise<T>): Promise<T> {
+export function withMigrationLock<T>(
+  { db, shared }: { db: Kysely<Database>; shared: boolean },
+  work: () => Promise<T>,
+): Promise<T> {
   if (!shared) return work();
   return db.transaction().execute(async (transaction) => {
     await lockSchema(transaction);

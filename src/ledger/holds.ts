@@ -165,7 +165,7 @@ export function additionalTokens({ limitTokens }: AdmissionRequest, { state, met
   return tokens === undefined ? 0 : tokens - limitTokens;
 }
 
-/** @throws {Error} When the store does not know the call: settling it is a fault of the program. */
+/** @throws {Error} When the store does not know the call: settling it is an error of the program. */
 export async function assertEnded(store: Store, callId: string): Promise<void> {
   for (const table of ["open_calls", "calls"] as const) {
     const [row] = await store.ask(

@@ -219,7 +219,7 @@ describe.each(["source", "binary"] as const)("plugins dropped into a gateway fro
       whole: calls.length,
     });
     expect(await gateway.cli("ledger", "verify")).toMatchObject({ ok: true });
-  }, 60_000);
+  }, 120_000);
 });
 
 test(

@@ -91,7 +91,7 @@ describe.skipIf(whyNoPostgres !== undefined)("two gateways on one PostgreSQL", (
       const { ok, counts } = await one.cli<{ ok: boolean; counts: { open: number } }>("ledger", "verify");
       expect([ok, counts.open]).toEqual([true, 0]);
     },
-    60_000,
+    120_000,
   );
 
   test("a command whose database cannot be reached says so in one sentence and exits 2", async () => {

@@ -16,7 +16,7 @@ import { type SlowProxy, startSlowProxy } from "../../support/slow-proxy.ts";
 const hangMsMax = 250;
 const slackMs = 1250;
 const untilMsMax = 30_000;
-const testMsMax = 90_000;
+const testMsMax = 120_000;
 const served: [number, null] = [200, null];
 
 interface BillingFixture {

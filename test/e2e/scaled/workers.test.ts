@@ -4,7 +4,7 @@ import { startGateway } from "../../support/gateway.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
 
-const testMsMax = 60_000;
+const testMsMax = 120_000;
 useRedisServers();
 
 /** Processes that this one started and that still run. */

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
 import { recordAudit } from "../../../src/accounts/record-audit.ts";
 import { expectError } from "../../support/expect-error.ts";
@@ -8,8 +8,6 @@ import { completionOf } from "../../unit/kernel/streams.ts";
 import { chatModel, createPlugin } from "../../unit/kernel/support.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const api = "/dashboard/api/admin";
 
 describe("an administrator", () => {

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../../src/contract/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
 import { type RemoteCall, remoteCallsMax } from "../../../src/ledger/index.ts";
@@ -6,8 +6,6 @@ import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
 import { newCall } from "../../unit/kernel/support.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const none = { count: 0, calls: [] };
 
 /** An administrator's look at the live calls, beside other processes that answer so. */

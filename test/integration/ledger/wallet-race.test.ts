@@ -82,7 +82,7 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
         server === undefined ? undefined : await openRedisLimits({ store, url: server.url, answerMsMax: 10_000 });
       ledgers.push(new ProcessLedger({ store, limits }));
     }
-  }, 60_000);
+  }, 120_000);
   afterAll(async () => {
     for (const ledger of ledgers) await ledger.close();
     for (const store of stores) await store.close();

@@ -20,7 +20,7 @@ const slackMs = 1250;
 let server: PostgresServer;
 beforeAll(async () => {
   if (whyNoPostgres === undefined) server = await startPostgres();
-}, 60_000);
+}, 120_000);
 afterAll(() => server?.remove());
 
 interface BillingFixture {
@@ -115,7 +115,7 @@ describe("PostgreSQL", () => {
       server.freeze(false);
       await expectWhole(parts);
     },
-    60_000,
+    120_000,
   );
 
   postgresTest(
@@ -151,7 +151,7 @@ describe("PostgreSQL", () => {
       await readOnly(url, false);
       await expectWhole(parts);
     },
-    60_000,
+    120_000,
   );
 
   postgresTest(
@@ -167,7 +167,7 @@ describe("PostgreSQL", () => {
       await queryPostgres(parts.url, "alter role modelgate connection limit -1");
       await expectWhole(parts);
     },
-    60_000,
+    120_000,
   );
 
   postgresTest(
@@ -181,7 +181,7 @@ describe("PostgreSQL", () => {
       });
       await expectWhole(parts);
     },
-    60_000,
+    120_000,
   );
 });
 

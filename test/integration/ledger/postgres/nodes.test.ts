@@ -54,7 +54,7 @@ postgresTest(
     }
     expect((await verifyLedger(store)).differences).toEqual([]);
   },
-  60_000,
+  120_000,
 );
 
 postgresTest(
@@ -196,7 +196,7 @@ postgresTest(
     expect((await readWalletState(store, "acc_1")).balanceNanodollars).toBe(1e12 - 10 * written.size);
     expect((await verifyLedger(store)).differences).toEqual([]);
   },
-  60_000,
+  120_000,
 );
 
 /** Runs a process that makes calls, kills it when it has said so much, and returns the ids of the calls it said. */

@@ -8,7 +8,7 @@ import { type AdmissionFields, addAccount, createAdmission, createSettlement } f
 import { canShare, type Node, startNode, until } from "./fixture.ts";
 
 const accounts = Array.from({ length: 24 }, (_, index) => `acc_${index}`);
-const testMsMax = 60_000;
+const testMsMax = 120_000;
 
 describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
   const nodes: Node[] = [];
