@@ -71,9 +71,7 @@ export class EmbeddedHolds implements CallHolds {
     const { available: _, ...held } =
       draws === undefined && open.draws === undefined
         ? account.extend(open, admission, now)
-        : this.#extendDraws(open, draws, admission.caller.accountId, now, (scarcest) =>
-            account.extend(open, admission, now, scarcest),
-          );
+        : this.#extendDraws(open, draws, { account, admission, now });
     const extended: OpenCall = { ...open, ...held };
     void this.#queue.add({ kind: "extend", open: extended });
     return extended;
@@ -158,15 +156,14 @@ export class EmbeddedHolds implements CallHolds {
   #extendDraws(
     open: OpenCall,
     draws: readonly BudgetDraw[] = [],
-    accountId: string,
-    now: number,
-    extend: (scarcest: ScarcestBudget | undefined) => GrantedHold,
+    { account, admission, now }: { account: AccountState; admission: AdmissionRequest; now: number },
   ): GrantedHold {
     const { draws: before = [], holdNanodollars } = open;
-    this.#enter(accountId, draws, now);
+    this.#enter(open.accountId, draws, now);
     this.#subjects.addHold(before, -holdNanodollars);
     try {
-      const taken = extend(draws.length === 0 ? undefined : this.#subjects.findScarcest(draws));
+      const scarcest = draws.length === 0 ? undefined : this.#subjects.findScarcest(draws);
+      const taken = account.extend(open, admission, now, scarcest);
       this.#subjects.addHold(draws, taken.holdNanodollars);
       this.#subjects.leave(before);
       return { ...taken, draws: draws.length === 0 ? undefined : draws };

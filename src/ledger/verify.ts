@@ -135,10 +135,10 @@ function callsOfSubjects(isPostgres: boolean): SumsQuery {
   const from = sql`from (${drawn}) as drawn join budgets on budgets.id = budget_id`;
   return {
     columns: ["spent_nanodollars"],
-    from: sql`select ${subject}, sum(charged_nanodollars) as spent_nanodollars ${from}
-      ${opening} drawn.account_id where charged_nanodollars <> 0 and ${keptPeriod}
+    from: sql`select ${subject}, sum(drawn.charged_nanodollars) as spent_nanodollars ${from}
+      ${opening} drawn.account_id where drawn.charged_nanodollars <> 0 and ${keptPeriod}
       group by budget_id, drawn.name, period_start`,
-    calls: sql`select ${subject}, drawn.id ${from} where charged_nanodollars <> 0`,
+    calls: sql`select ${subject}, drawn.id ${from} where drawn.charged_nanodollars <> 0`,
   };
 }
 
