@@ -25,11 +25,11 @@ const summed = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quo
 
 /** What is counted of a call that has ended. */
 export const countedColumns = [
-  ...(["state", "account_id", "key_id", "model", "route", "status", "session", "tag", "opened_at"] as const),
+  ...(["state", "account_id", "key_id", "model", "plugin", "status", "session", "tag", "opened_at"] as const),
   ...(["first_byte_ms", "duration_ms"] as const),
   ...summed,
 ] as const;
-export type LimitReservation = Pick<Selectable<Database["calls"]>, (typeof countedColumns)[number]>;
+export type CountedCall = Pick<Selectable<Database["calls"]>, (typeof countedColumns)[number]>;
 
 interface Cell {
   readonly kind: UsageKind;
@@ -66,8 +66,8 @@ export class Cells {
     return this.#cells.size;
   }
 
-  addCall(call: LimitReservation): void {
-    const { account_id: accountId, key_id: keyId, model, route, status, session, tag } = call;
+  addCall(call: CountedCall): void {
+    const { account_id: accountId, key_id: keyId, model, plugin, status, session, tag } = call;
     const hour = Math.floor(call.opened_at / hourMs);
     const key = {
       kind: "call",
@@ -75,7 +75,7 @@ export class Cells {
       accountId,
       keyId,
       model,
-      plugin: route ?? "",
+      plugin: plugin ?? "",
       status: status ?? 0,
       name: "",
     } as const;
@@ -155,7 +155,7 @@ function toKeys({ kind, accountId, keyId, model, plugin, status, name }: Cell) {
   return [own, ofAll, ofKey];
 }
 
-function addCallTo(figures: Float64Array, call: LimitReservation): void {
+function addCallTo(figures: Float64Array, call: CountedCall): void {
   add(figures, call.state === "settled" ? placeOf.requests : placeOf.failures, 1);
   if (call.status !== null && call.status >= 400) add(figures, placeOf.failed, 1);
   for (const name of summed) {

@@ -7,7 +7,7 @@ import {
   type UsageProgress,
 } from "../../db/index.ts";
 import type { RefusedRequest } from "../requests/refusal-log.ts";
-import { Cells, countedColumns, type LimitReservation, type Slice } from "./cells.ts";
+import { Cells, type CountedCall, countedColumns, type Slice } from "./cells.ts";
 import { Names } from "./names.ts";
 
 /** What a step costs grows with the rows of `usage` that it touches, not with the calls, so there must not be many. */
@@ -176,7 +176,7 @@ function readProgress({ db }: Store): Promise<UsageProgress> {
 }
 
 /** In reads of their own, so that calls go on in between. */
-async function* readUncounted({ db }: Store, from: number, until: number): AsyncGenerator<LimitReservation> {
+async function* readUncounted({ db }: Store, from: number, until: number): AsyncGenerator<CountedCall> {
   for (let seq = from; seq < until; ) {
     const rows = await db
       .selectFrom("calls")
