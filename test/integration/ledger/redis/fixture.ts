@@ -1,9 +1,8 @@
 import { afterAll } from "bun:test";
 import type { Store, StoreOptions } from "../../../../src/db/index.ts";
 import {
-  type Billing,
-  createBilling,
   openRedisLimits,
+  ProcessLedger,
   type RedisLimits,
   type RedisLimitsOptions,
 } from "../../../../src/ledger/index.ts";
@@ -18,7 +17,7 @@ export const canShare = whyNoPostgres === undefined && redisProgram !== null;
 /** A node: a connection to the store, a ledger over it, and limits that it shares over Redis. */
 export interface Node {
   store: Store;
-  ledger: Billing;
+  ledger: ProcessLedger;
   limits: RedisLimits;
   reports: string[];
 }
@@ -48,7 +47,7 @@ export async function startNode(
   const report = (event: string) => void reports.push(event);
   const limits = await openRedisLimits({ store, url: redis.url, report, ...options });
   const { now } = options;
-  const made = { store, limits, ledger: createBilling({ store, limits, ...(now && { now }) }), reports };
+  const made = { store, limits, ledger: new ProcessLedger({ store, limits, ...(now && { now }) }), reports };
   nodes.push(made);
   return made;
 }
