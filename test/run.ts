@@ -22,7 +22,7 @@ if (startsGateways && env[binaryVariable] === undefined) {
 // Many start gateways, databases and browsers of their own and wait for them: on two cores a third worker uses that time.
 // The slowest files begin first; `--update-timings` writes anew which those are.
 const order = "--timings=test/timings.json";
-const suite = Bun.spawn([process.execPath, "test", "--timeout", "30000", "--parallel=3", order, ...given], {
+const suite = Bun.spawn([process.execPath, "test", "--parallel=3", order, ...given], {
   env,
   stdio: ["inherit", "inherit", "inherit"],
 });

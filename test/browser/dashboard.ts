@@ -4,7 +4,7 @@ import { type Gateway, hookMsMax, startGateway } from "../support/gateway.ts";
 import { openBrowser, openTab, type WatchedTab } from "./chromium.ts";
 
 /** The timeout of a browser test, also on a busy machine. */
-export const testMsMax = 90_000;
+export const testMsMax = 240_000;
 export const ownPassword = "correct horse battery";
 
 /** A gateway in sandbox mode and a browser, for the tests of one file. */

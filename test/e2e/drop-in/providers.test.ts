@@ -75,4 +75,4 @@ test("commands add a provider, rotate its key and disable it while it is called,
   expect([refused.code, refused.stderr]).toEqual([2, "No provider is called 'unknown'\n"]);
   await gateway.cli("provider", "remove", "acme");
   await until(async () => (await call()).status === 400);
-}, 60_000);
+}, 120_000);

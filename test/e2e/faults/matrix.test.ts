@@ -9,7 +9,7 @@ import { parseEvents } from "../../support/sse.ts";
 import { until } from "../../support/until.ts";
 import { type FaultRow, faultRows, type Promised, words } from "./fault-rows.ts";
 
-const testMsMax = 30_000;
+const testMsMax = 120_000;
 const model = "famA-4.1";
 const mebibyte = 1 << 20;
 /** The gateway's own bounds of an answer, as small as a test can make them. */

@@ -10,7 +10,7 @@ import { redisProgram, startRedis, useRedisServers } from "../../support/redis.t
 import { parseEvents } from "../../support/sse.ts";
 import { until } from "../../support/until.ts";
 
-const testMsMax = 60_000;
+const testMsMax = 120_000;
 const model = "famA-4.1";
 useRedisServers();
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { freePort } from "../../support/free-port.ts";
 import { until } from "../../support/until.ts";
 
-const testMsMax = 60_000;
+const testMsMax = 120_000;
 const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 

@@ -6,7 +6,7 @@ import { expectError } from "../../support/expect-error.ts";
 import { commandLine } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 
-const testMsMax = 60_000;
+const testMsMax = 120_000;
 const folder = mkdtempSync(join(tmpdir(), "modelgate-test-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const key = "sk-mg-e2etest1-0123456789abcdef0123456789abcdef";

@@ -4,7 +4,7 @@ import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/
 import { fillWallet, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
 import { type SystemCall, traceProcess, whyNoTrace } from "../../support/trace.ts";
 
-const testMsMax = 60_000;
+const testMsMax = 120_000;
 /** So many calls are looked at to find one beside which no job of the gateway syncs. */
 const callsMax = 5;
 /** The provider says this last, and the gateway to its client; nothing else in an answer is so. */

@@ -9,7 +9,7 @@ import { type LedgerView, openCliStore } from "../../support/ledger-view.ts";
 import { wavFile } from "../../support/wav.ts";
 import { canShare, makeAccount, usePair } from "../scaled/pair.ts";
 
-const testMsMax = 60_000;
+const testMsMax = 120_000;
 const model = "famA-4o-mini";
 const [promptWord, keyWord] = ["Zanzibar", "order-Quetzal"];
 let keys = 0;

@@ -6,7 +6,7 @@ import { startInProcess } from "../../support/in-process.ts";
 import { startRaw } from "../../support/raw-server.ts";
 import { until } from "../../support/until.ts";
 
-const testMsMax = 60_000;
+const testMsMax = 120_000;
 const readersCount = 20;
 /**
  * Of one stream, on the way from a provider to a client who does not read: nearly all in four buffers of the system,

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
 
-const testMsMax = 60_000;
+const testMsMax = 120_000;
 const sendersCount = 200;
 const isLong = process.env.LONG === "1";
 if (!isLong)

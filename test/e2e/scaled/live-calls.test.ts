@@ -4,7 +4,7 @@ import { ownerCookie } from "../../support/owner-cookie.ts";
 import { until } from "../../support/until.ts";
 import { canShare, usePair } from "./pair.ts";
 
-const testMsMax = 60_000;
+const testMsMax = 120_000;
 
 interface Live {
   count: number;

@@ -3,7 +3,7 @@ import { fillWallet, type Gateway } from "../../support/gateway.ts";
 import { startRedis } from "../../support/redis.ts";
 import { canShare, chat, makeAccount, usePair } from "./pair.ts";
 
-const testMsMax = 60_000;
+const testMsMax = 120_000;
 const requestsPerMinute = 80;
 
 const statusesOf = (responses: Response[]) => {

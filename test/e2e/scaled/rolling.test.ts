@@ -11,7 +11,7 @@ import { until } from "../../support/until.ts";
 /** In the long form more calls at once, and each node is restarted several times. */
 const isLong = process.env.LONG === "1";
 const [callersCount, rounds] = isLong ? [24, 5] : [8, 1];
-const testMsMax = isLong ? 300_000 : 90_000;
+const testMsMax = isLong ? 300_000 : 180_000;
 const triesMax = 10;
 useRedisServers();
 

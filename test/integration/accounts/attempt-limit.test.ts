@@ -1,9 +1,7 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { type Member, member, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 describe("signing in to one account from many addresses", () => {
   const enter = ({ askFrom }: Member, network: string, given = password) =>
     askFrom(network, "sign-in/email", { email: "Ada@example.org", password: given });

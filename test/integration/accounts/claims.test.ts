@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { auditedActions, createAudited } from "../../../src/accounts/audit.ts";
 import { commandLine, makeTemporaryPassword, readAudit } from "../../../src/accounts/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
@@ -7,8 +7,6 @@ import { type SmtpSink, startSmtpSink } from "../../support/smtp-sink.ts";
 import { cookieOf, dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const api = "/dashboard/api";
 const hook = { url: "https://hooks.example.com/services/eve" };
 let sink: SmtpSink;

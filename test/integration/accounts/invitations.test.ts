@@ -1,12 +1,10 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { acceptInvitation, invite } from "../../../src/accounts/invitations.ts";
 import { hasOwner, makeTemporaryPassword } from "../../../src/accounts/users.ts";
 import { cookieOf, dayMs, fixture, type Member, member, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 describe("an invitation", () => {
   test("sets a password once and ends existing sessions", async () => {
     const { store, ask, now, account, signIn } = await member();

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { auditedActions, createAudited } from "../../../src/accounts/audit.ts";
 import { type Actor, commandLine } from "../../../src/accounts/index.ts";
 import { acceptInvitation } from "../../../src/accounts/invitations.ts";
@@ -8,8 +8,6 @@ import { enterAs } from "../../support/session-cookie.ts";
 import { fixture, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const secret = "a secret that signs the cookies of a test";
 
 /** A gateway with people of these roles, who can sign in. */

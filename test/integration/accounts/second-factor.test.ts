@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
 import { invite } from "../../../src/accounts/invitations.ts";
 import { createSignIn } from "../../../src/accounts/sign-in.ts";
@@ -9,8 +9,6 @@ import { cheapPasswords } from "../../support/session-cookie.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
 /** Each password costs a core for a while. */
-setDefaultTimeout(60_000);
-
 const defaults = { requestsPerMinute: 1, tokensPerMinute: 1, freeTokensPerDay: 1 };
 const email = "owner@localhost";
 const password = "correct horse battery";

@@ -1,10 +1,8 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { makeTemporaryPassword } from "../../../src/accounts/users.ts";
 import { cookieOf, dayMs, member, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 describe("sign-in", () => {
   test.each(["ada@example.org", "owner@localhost", "ümit@beispiel.de"])("creates a session for %s", async (email) => {
     const { ask, signIn, account, failures } = await member(email);

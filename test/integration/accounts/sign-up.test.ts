@@ -1,12 +1,10 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { toSignInAddress } from "../../../src/accounts/auth-http.ts";
 import { hashPassword, verifyPassword } from "../../../src/accounts/password.ts";
 import { setPassword } from "../../../src/accounts/users.ts";
 import { cookieOf, fixture, member, password, refusalOf } from "./member.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 describe("sign-up", () => {
   test("creates a member's account, which can sign in, when it is open", async () => {
     const { ask, signIn, accounts } = await fixture({ signUp: "open" });

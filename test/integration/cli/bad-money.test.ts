@@ -159,7 +159,7 @@ describe("a database", () => {
       newer.remove();
       expect(await queryPostgres(url, "select email from accounts")).toEqual([]);
     },
-    60_000,
+    120_000,
   );
 });
 

@@ -37,5 +37,5 @@ postgresTest(
       for (const { store } of nodes) await store.close();
     }
   },
-  60_000,
+  120_000,
 );

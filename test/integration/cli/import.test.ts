@@ -301,7 +301,7 @@ describe("import new-api", () => {
     for (const statement of own.statements) database.exec(statement);
     database.close();
     await expectImport(file, "lite", own);
-  }, 60_000);
+  }, 120_000);
 
   test.skipIf(whyNoPostgres !== undefined)(
     "takes over a PostgreSQL database with its schema",
@@ -312,7 +312,7 @@ describe("import new-api", () => {
       await execute(url, own.statements);
       await expectImport(url, "pg", own);
     },
-    60_000,
+    120_000,
   );
 
   test("says when a database is none of new-api's, or not there", async () => {

@@ -1,10 +1,8 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { expectError } from "../../support/expect-error.ts";
 import { withAdmin } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const changeOf = (detail: object) => ({ action: "account.change", detail });
 const api = "/dashboard/api/admin/accounts";
 

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
 import { recordAudit } from "../../../src/accounts/index.ts";
 import type { Store } from "../../../src/db/index.ts";
@@ -6,8 +6,6 @@ import { expectError } from "../../support/expect-error.ts";
 import { withAdmin } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const api = "/dashboard/api/admin";
 const changed = ["accounts", "invitations", "transactions", "wallets", "vouchers"] as const;
 

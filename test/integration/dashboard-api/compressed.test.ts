@@ -1,8 +1,6 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { zstdDecompressSync } from "node:zlib";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
-
-setDefaultTimeout(30_000);
 
 test("the dashboard's API and GET /usage compress long answers, and keep their headers", async () => {
   const { enter, accounts, send } = await dashboardHttp();

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { readAudit } from "../../../src/accounts/index.ts";
 import { addChannel, createDelivery } from "../../../src/alerts/index.ts";
 import { expectError } from "../../support/expect-error.ts";
@@ -6,8 +6,6 @@ import { startSmtpSink } from "../../support/smtp-sink.ts";
 import { teamOfAda, withOperator } from "./team-people.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const api = "/dashboard/api";
 const open = { SIGNUP: "open" };
 

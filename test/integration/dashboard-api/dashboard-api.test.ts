@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createVoucher } from "../../../src/accounts/index.ts";
 import { invite } from "../../../src/accounts/invitations.ts";
 import { expectError } from "../../support/expect-error.ts";
@@ -6,8 +6,6 @@ import { cookieOf, dashboardHttp, origin, password, twoMembers, withAdmin } from
 import { openOf } from "../db/facts.ts";
 
 /** Passwords cost a core for a while. */
-setDefaultTimeout(30_000);
-
 const api = "/dashboard/api";
 describe("a member", () => {
   test("creates, lists and revokes only keys of their own account", async () => {

@@ -1,10 +1,8 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { addCharge } from "../../support/ledger-rows.ts";
 import { twoMembers } from "../../unit/http/dashboard-http.ts";
-
-setDefaultTimeout(30_000);
 
 const api = "/dashboard/api";
 

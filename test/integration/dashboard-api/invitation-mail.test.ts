@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { expectError } from "../../support/expect-error.ts";
 import { type SmtpSink, startSmtpSink } from "../../support/smtp-sink.ts";
 import { teamOfAda } from "./team-people.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const api = "/dashboard/api";
 let sink: SmtpSink;
 let env: Record<string, string>;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { acceptInvitation } from "../../../src/accounts/invitations.ts";
 import { openSignIn } from "../../../src/app.ts";
 import { readConfig } from "../../../src/config/index.ts";
@@ -6,8 +6,6 @@ import { type OidcIssuer, type OidcPerson, startOidcIssuer } from "../../support
 import { cookieOf, dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const callback = `${origin}/api/auth/oauth2/callback/oidc`;
 let issuer: OidcIssuer;
 let laterIssuer: OidcIssuer;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { readAudit } from "../../../src/accounts/index.ts";
 import { toRole } from "../../../src/accounts/oidc/role-claim.ts";
 import { readClaim } from "../../../src/accounts/read-claim.ts";
@@ -7,8 +7,6 @@ import { type OidcIssuer, startOidcIssuer } from "../../support/oidc-issuer.ts";
 import { cookieOf, dashboardHttp, origin } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const ada = { sub: "ada-1", email: "ada@example.org", email_verified: true };
 let issuer: OidcIssuer;
 beforeAll(async () => {

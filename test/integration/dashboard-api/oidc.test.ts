@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { signUp } from "../../../src/accounts/users.ts";
 import { codeOf } from "../../support/authenticator.ts";
 import { expectError } from "../../support/expect-error.ts";
@@ -6,8 +6,6 @@ import { type OidcIssuer, startOidcIssuer } from "../../support/oidc-issuer.ts";
 import { cookieOf, dashboardHttp, origin, password } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const callback = "/api/auth/oauth2/callback/oidc";
 const ada = { sub: "ada-1", email: "Ada@example.org", email_verified: true, name: "Ada" };
 

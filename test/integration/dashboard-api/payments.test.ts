@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { expectError } from "../../support/expect-error.ts";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
 import { mutantsOf } from "../properties/mutants.ts";
@@ -15,7 +15,6 @@ import {
 } from "./stripe-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
 useStripe();
 
 describe("beginning a payment", () => {

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { createContents } from "../../../src/db/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import {
@@ -14,8 +14,6 @@ import { chargeOf } from "../db/facts.ts";
 
 const api = "/dashboard/api";
 /** Every route there is, several times. */
-setDefaultTimeout(60_000);
-
 /** For who is not signed in yet. */
 const open = [`${api}/gateway`, `${api}/invitations/accept`, `${api}/invitations/team`];
 

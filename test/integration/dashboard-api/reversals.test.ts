@@ -1,10 +1,9 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { expectError } from "../../support/expect-error.ts";
 import { mutantsOf } from "../properties/mutants.ts";
 import { answerWith, api, asked, fixture, paidEvent, useStripe } from "./stripe-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
 useStripe();
 
 const dollar = 1_000_000_000;

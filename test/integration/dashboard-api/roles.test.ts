@@ -1,10 +1,8 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { expectError } from "../../support/expect-error.ts";
 import { withAdmin } from "../../unit/http/dashboard-http.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const api = "/dashboard/api/admin/accounts";
 
 describe("an administrator", () => {

@@ -1,12 +1,10 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { teamActions } from "../../../src/accounts/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { password } from "../../unit/http/dashboard-http.ts";
 import { teamOfAda } from "./team-people.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const api = "/dashboard/api";
 const dayMs = 86_400_000;
 

@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { disableAccount } from "../../../src/accounts/account-admin.ts";
 import { pruneSignIn, readAudit } from "../../../src/accounts/index.ts";
 import { expectError } from "../../support/expect-error.ts";
@@ -6,8 +6,6 @@ import { cookieOf, origin, password } from "../../unit/http/dashboard-http.ts";
 import { teamOfAda, withJson, withOperator } from "./team-people.ts";
 
 /** Passwords cost a core for a while, also on a machine that has other work. */
-setDefaultTimeout(30_000);
-
 const api = "/dashboard/api";
 const dayMs = 86_400_000;
 

@@ -93,4 +93,4 @@ test("metrics and lines of the log reach the collector by their names, without p
     .map(({ text }) => text)
     .join("");
   expect(spans).toContain("gen_ai.conversation.id");
-}, 60_000);
+}, 120_000);

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { afterAll, beforeAll, expect, spyOn, test } from "bun:test";
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from "jose";
 import { jsonLine } from "../../../src/observability/log.ts";
 import { expectPrototypesClean } from "../../support/hostile.ts";
 import { dashboardHttp, origin } from "../../unit/http/dashboard-http.ts";
 import { mutantsOf } from "./mutants.ts";
-
-setDefaultTimeout(120_000);
 
 const callback = `${origin}/api/auth/oauth2/callback/oidc`;
 /** Beyond it the issuer is asked about itself anew, and attempts are counted anew. */

@@ -1,11 +1,9 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { expectPrototypesClean } from "../../support/hostile.ts";
 import { dashboardHttp, origin } from "../../unit/http/dashboard-http.ts";
 import { mutantsOf } from "./mutants.ts";
 
 /** Passwords cost a core for a while. */
-setDefaultTimeout(120_000);
-
 const attemptsMs = 900_000;
 const key = {
   name: "laptop",

@@ -96,5 +96,5 @@ test.skipIf(whyNoPostgres !== undefined)(
     }
     await db.destroy();
   },
-  60_000,
+  120_000,
 );

@@ -41,7 +41,7 @@ beforeAll(async () => {
     env: { ...Object.fromEntries(keys), ...stallProbed(stallPort), LOG_LEVEL: "error", OVERLOAD_LAG_MS: "0" },
   });
   await fillWallet(gateway, "100000.00");
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await gateway.stop();
   await provider.stop(true);

@@ -1,12 +1,10 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { createAccounts } from "../../../src/accounts/index.ts";
 import { hashPassword, verifyPassword } from "../../../src/accounts/password.ts";
 import { createSignIn } from "../../../src/accounts/sign-in.ts";
 import { createUser, setPassword } from "../../../src/accounts/users.ts";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { temporaryStore } from "../../integration/db/temporary-store.ts";
-
-setDefaultTimeout(30_000);
 
 const defaults = { requestsPerMinute: 1, tokensPerMinute: 1, freeTokensPerDay: 1 };
 

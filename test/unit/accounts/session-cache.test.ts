@@ -1,9 +1,7 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { cacheSessions } from "../../../src/accounts/session-cache.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { twoMembers } from "../http/dashboard-http.ts";
-
-setDefaultTimeout(30_000);
 
 test("a session is read once for many requests, anew when it has ended, and never kept when there was none", async () => {
   let [now, expiresAt] = [0, 100];

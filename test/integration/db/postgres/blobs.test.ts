@@ -19,7 +19,7 @@ postgresTest(
       Array(8).fill(0),
     );
   },
-  60_000,
+  120_000,
 );
 
 postgresTest(

@@ -79,7 +79,7 @@ postgresTest(
       await proxy.stop();
     }
   },
-  60_000,
+  120_000,
 );
 
 postgresTest(
@@ -112,7 +112,7 @@ postgresTest(
       await proxy.stop();
     }
   },
-  60_000,
+  120_000,
 );
 
 test.each([0, 10])(

@@ -54,5 +54,5 @@ test.each(spoilings)(
       await store.close();
     }
   },
-  60_000,
+  120_000,
 );

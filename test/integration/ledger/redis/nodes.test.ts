@@ -1,4 +1,4 @@
-import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../../../src/contract/index.ts";
 import { creditWallet, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
@@ -8,7 +8,6 @@ import { canShare, type Node, startNode, startNodes, until, useNodes } from "./f
 
 useNodes();
 /** For a machine that has other work, where a Redis that is late would be one that is silent. */
-setDefaultTimeout(60_000);
 const patient = { answerMsMax: 5000 };
 
 /** Lets 64 calls race over the nodes; returns the ids let in, what they hold, and why the others were not. */

@@ -69,5 +69,5 @@ test.skipIf(whyNoPostgres !== undefined)(
     expect(plan).toContain("call_rows_pkey");
     expect(plan).not.toMatch(/Seq Scan on (?:call_rows|usage\b)/);
   },
-  60_000,
+  120_000,
 );
