@@ -103,7 +103,9 @@ test(
       const search = { id: "ws_1", type: "web_search_call", status: "completed", action: { type: "search", query } };
       const response = toResponse({ text: answer }, body);
       const output = [search, ...response.output];
-      return stream(toResponseEvents({ ...response, output, tool_usage: { web_search: { num_requests: 2 } } } as never));
+      return stream(
+        toResponseEvents({ ...response, output, tool_usage: { web_search: { num_requests: 2 } } } as never),
+      );
     };
     expect(await ask("codex", model)).toContain(answer);
     const [request] = providers.seen;
