@@ -1,4 +1,4 @@
-import { classifyFault, isRecord, parseJson, UpstreamFault } from "modelgate/plugin";
+import { classifyRefusal, isRecord, parseJson, UpstreamError } from "modelgate/plugin";
 import type { RefusedResponse } from "../../src/contract/index.ts";
 
 /**
@@ -6,8 +6,8 @@ import type { RefusedResponse } from "../../src/contract/index.ts";
  * called is the operator's, so that one that is missing is told as a model that is.
  * https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter
  */
-export function readFault(answer: RefusedResponse): UpstreamFault {
-  const fault = classifyFault(answer);
+export function readError(answer: RefusedResponse): UpstreamError {
+  const upstreamError = classifyRefusal(answer);
   const said = parseJson(answer.body);
   const error = isRecord(said) && isRecord(said.error) ? said.error : {};
   const { status } = answer;
@@ -21,11 +21,11 @@ export function readFault(answer: RefusedResponse): UpstreamFault {
       .map(([name]) => name.replaceAll("_", " "));
     const why = broken.length === 0 ? "" : ` (${broken.join(", ")})`;
     const message = `The provider's content filter refused the prompt${why}: change it`;
-    return new UpstreamFault("bad_request", message, { status, param: "messages", code: "content_policy_violation" });
+    return new UpstreamError("bad_request", message, { status, param: "messages", code: "content_policy_violation" });
   }
   if (error.code === "DeploymentNotFound" || error.code === "OperationNotSupported") {
     const message = `The provider does not serve this model to the gateway: it answered ${status} (${error.code})`;
-    return new UpstreamFault("model_not_found", message, { status, code: String(error.code) });
+    return new UpstreamError("model_not_found", message, { status, code: String(error.code) });
   }
-  return fault;
+  return upstreamError;
 }

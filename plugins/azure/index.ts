@@ -2,7 +2,7 @@ import { type ChatOptions, definePlugin, openai, openaiModelOptions, readModels 
 import current from "./catalogue.json" with { type: "json" };
 import { claudeOptions, claudeParts } from "./claude.ts";
 import { authorize, credential } from "./credential.ts";
-import { readFault } from "./errors.ts";
+import { readError } from "./errors.ts";
 
 /** OpenAI's own, and what Azure's content filter says beside each choice and prompt. */
 const chat: ChatOptions = {
@@ -24,5 +24,5 @@ export default definePlugin({
   handlers: openai({ chat, responses: {}, images, embeddings: {} }),
   forModel: ({ options }) => (options?.protocol === "messages" ? claudeParts : undefined),
   takes: ["tokenInput", "customTools"],
-  readFault,
+  readError,
 });

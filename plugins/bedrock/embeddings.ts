@@ -4,7 +4,7 @@ import {
   type Embeddings,
   type EmbeddingsRequest,
   isRecord,
-  UpstreamFault,
+  UpstreamError,
   warnOfOthers,
 } from "modelgate/plugin";
 
@@ -63,7 +63,7 @@ async function askCohere({ request, model, upstream }: Call<EmbeddingsRequest>, 
     const found = isRecord(given) ? given.float : given;
     if (!Array.isArray(found)) throw classifyError(answer);
     if (found.length !== part.length || !found.every(isVector)) {
-      throw new UpstreamFault("bad_response", `The provider's answer has not ${part.length} vectors`);
+      throw new UpstreamError("bad_response", `The provider's answer has not ${part.length} vectors`);
     }
     vectors.push(...found);
   }

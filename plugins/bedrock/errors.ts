@@ -1,9 +1,9 @@
-import { isRecord, parseJson, type ServerEvent, UpstreamFault } from "modelgate/plugin";
-import type { FaultKind, RefusedResponse } from "../../src/contract/index.ts";
+import { isRecord, parseJson, type ServerEvent, UpstreamError } from "modelgate/plugin";
+import type { RefusedResponse, UpstreamErrorKind } from "../../src/contract/index.ts";
 import { retryAfterMs } from "../../src/lib/retry-after.ts";
 
 /** https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html#API_runtime_Converse_Errors */
-const kinds: Readonly<Record<string, FaultKind>> = {
+const kinds: Readonly<Record<string, UpstreamErrorKind>> = {
   accessdeniedexception: "auth",
   unrecognizedclientexception: "auth",
   invalidsignatureexception: "auth",
@@ -27,7 +27,7 @@ const kinds: Readonly<Record<string, FaultKind>> = {
 };
 
 /** For an answer without a known type, such as that of something in between. */
-function toKindByStatus(status: number): FaultKind {
+function toKindByStatus(status: number): UpstreamErrorKind {
   if (status === 401 || status === 403) return "auth";
   if (status === 404) return "model_not_found";
   if (status === 429) return "rate_limited";
@@ -37,7 +37,7 @@ function toKindByStatus(status: number): FaultKind {
 }
 
 /** What sentences tell that no type does. */
-const sentences: readonly (readonly [RegExp, FaultKind])[] = [
+const sentences: readonly (readonly [RegExp, UpstreamErrorKind])[] = [
   [
     /input is too long|prompt is too long|exceeds? .{0,40}context|maximum context|too many (input )?tokens/i,
     "context_length",
@@ -50,21 +50,21 @@ const sentences: readonly (readonly [RegExp, FaultKind])[] = [
 ];
 
 /** Reads a refusal: its type is in a header, or in the body as `__type`. */
-export function readFault({ status, headers, body }: RefusedResponse): UpstreamFault {
+export function readError({ status, headers, body }: RefusedResponse): UpstreamError {
   const said = parseJson(body);
   const { message, Message, __type: bodyType, error }: Record<string, unknown> = isRecord(said) ? said : {};
   const inner = isRecord(error) ? error.message : undefined;
   const text = [message, Message, inner].find((one) => typeof one === "string" && one !== "") as string | undefined;
   const type = headers.get("x-amzn-errortype") ?? (typeof bodyType === "string" ? bodyType : "");
-  return toFault({ type, message: text, status, retryMs: retryAfterMs(headers, body) });
+  return toUpstreamError({ type, message: text, status, retryMs: retryAfterMs(headers, body) });
 }
 
 /** Reads an exception that came in the stream. */
-export function readStreamError({ data }: ServerEvent): UpstreamFault {
+export function readStreamError({ data }: ServerEvent): UpstreamError {
   const said = parseJson(data);
   const error = isRecord(said) && isRecord(said.error) ? said.error : {};
   const message = typeof error.message === "string" ? error.message : undefined;
-  return toFault({ type: String(error.type ?? ""), message });
+  return toUpstreamError({ type: String(error.type ?? ""), message });
 }
 
 interface Refusal {
@@ -75,7 +75,7 @@ interface Refusal {
   retryMs?: number | undefined;
 }
 
-function toFault({ type, message, status, retryMs }: Refusal): UpstreamFault {
+function toUpstreamError({ type, message, status, retryMs }: Refusal): UpstreamError {
   const [name = ""] = type.slice(type.lastIndexOf("#") + 1).split(":");
   const byType = kinds[name.toLowerCase()] ?? (status === undefined ? "bad_response" : toKindByStatus(status));
   const bySentence = sentences.find(([pattern]) => pattern.test(message ?? ""))?.[1];
@@ -85,12 +85,12 @@ function toFault({ type, message, status, retryMs }: Refusal): UpstreamFault {
   const answered = named === "" ? "failed" : `answered ${named}`;
   // Its sentences of these kinds name accounts, users and roles.
   const isOwn = kind === "auth" || kind === "model_not_found" || message === undefined;
-  const refused: Partial<Record<FaultKind, string>> = {
+  const refused: Partial<Record<UpstreamErrorKind, string>> = {
     auth: `The provider refused the gateway's credential: it ${answered}`,
     model_not_found: `The provider does not serve this model to the gateway: it ${answered}`,
   };
   const sentence = isOwn ? (refused[kind] ?? `The provider ${answered} without saying why`) : hide(message);
-  return new UpstreamFault(kind, sentence, { status, code: name === "" ? undefined : name, retryAfterMs: retryMs });
+  return new UpstreamError(kind, sentence, { status, code: name === "" ? undefined : name, retryAfterMs: retryMs });
 }
 
 /** ARNs name an account. */

@@ -1,10 +1,10 @@
-import { type Call, type ChatRequest, definePlugin, readModels, UpstreamFault } from "modelgate/plugin";
+import { type Call, type ChatRequest, definePlugin, readModels, UpstreamError } from "modelgate/plugin";
 import { fetchImages, placeholderImages, precheckMultimodal } from "../../src/protocols/multimodal.ts";
 import { withFunctionsAsTools } from "../../src/protocols/tools.ts";
 import current from "./catalogue.json" with { type: "json" };
 import { authorize, credential } from "./credential.ts";
 import { embeddings } from "./embeddings.ts";
-import { readFault } from "./errors.ts";
+import { readError } from "./errors.ts";
 import { isClaude, modelOptions } from "./options.ts";
 import { toConverse } from "./request.ts";
 import { rerank } from "./rerank.ts";
@@ -30,7 +30,7 @@ export default definePlugin({
     ),
   },
   maxChoices: { chat: 1 },
-  readFault,
+  readError,
   readUsage,
 });
 
@@ -48,7 +48,7 @@ async function chat({ request, model, upstream, warn }: Call<ChatRequest>) {
 
 /** Free of charge, for the models that count. https://docs.aws.amazon.com/bedrock/latest/userguide/count-tokens.html */
 async function countChatTokens({ request, model, upstream }: Call<ChatRequest>): Promise<number> {
-  if (!isClaude(model)) throw new UpstreamFault("bad_response", "The provider counts the tokens of Claude alone");
+  if (!isClaude(model)) throw new UpstreamError("bad_response", "The provider counts the tokens of Claude alone");
   const fetched = await fetchImages(request.messages, upstream);
   const { body } = toConverse(request, { model, fetched, warn: () => undefined });
   const { messages, system, toolConfig, additionalModelRequestFields } = body;

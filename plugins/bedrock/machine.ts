@@ -1,4 +1,4 @@
-import { type AuthorizedRequest, isRecord, parseJson, UpstreamFault } from "modelgate/plugin";
+import { type AuthorizedRequest, isRecord, parseJson, UpstreamError } from "modelgate/plugin";
 
 type TokenResponse = Awaited<ReturnType<AuthorizedRequest["askMachine"]>>;
 
@@ -16,7 +16,7 @@ const roles = "/latest/meta-data/iam/security-credentials/";
  * (https://docs.aws.amazon.com/sdkref/latest/guide/feature-container-credentials.html), of an instance by three
  * (https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/instance-metadata-security-credentials.html).
  *
- * @throws {UpstreamFault} `auth` when the machine has no role or its service gives no keys.
+ * @throws {UpstreamError} `auth` when the machine has no role or its service gives no keys.
  */
 export async function readMachineKeys(
   { askMachine }: Pick<AuthorizedRequest, "askMachine">,
@@ -32,7 +32,7 @@ export async function readMachineKeys(
 
 function expectBody({ status, body }: TokenResponse): string {
   if (status === 200 && /^[\x20-\x7e\n]+$/.test(body)) return body;
-  throw new UpstreamFault(
+  throw new UpstreamError(
     "auth",
     `The machine's service for credentials answered ${status}: the machine may have no role`,
   );
@@ -51,5 +51,5 @@ function toKeys({ status, body }: TokenResponse): { value: TemporaryKeys; expire
   if (status === 200 && isText(accessKeyId) && isText(secretAccessKey) && isText(sessionToken) && expiresAt > 0) {
     return { value: { accessKeyId, secretAccessKey, sessionToken }, expiresAt };
   }
-  throw new UpstreamFault("auth", `The machine's service for credentials answered ${status} without keys`);
+  throw new UpstreamError("auth", `The machine's service for credentials answered ${status} without keys`);
 }

@@ -1,4 +1,4 @@
-import { type Call, isRecord, type Ranking, type RerankRequest, UpstreamFault, warnOfOthers } from "modelgate/plugin";
+import { type Call, isRecord, type Ranking, type RerankRequest, UpstreamError, warnOfOthers } from "modelgate/plugin";
 
 /**
  * Ranks by Cohere's and Amazon's models, which take their own bodies. The answer does not say what is billed: a query with up
@@ -11,11 +11,11 @@ export async function rerank({ request, model, upstream, warn }: Call<RerankRequ
   const body = { query, documents, ...(top_n != null && { top_n }), ...(isCohere && { api_version: 2 }) };
   const answer = await upstream.json(path, body);
   const results = isRecord(answer) ? answer.results : undefined;
-  if (!Array.isArray(results)) throw new UpstreamFault("bad_response", "The provider's answer has no results");
+  if (!Array.isArray(results)) throw new UpstreamError("bad_response", "The provider's answer has no results");
   return { results: results.filter(isRecord).map(toRanked) };
 }
 
 function toRanked({ index, relevance_score: score }: Record<string, unknown>): Ranking["results"][number] {
   if (typeof index === "number" && typeof score === "number") return { index, relevance_score: score };
-  throw new UpstreamFault("bad_response", "A result of the provider has no index or score");
+  throw new UpstreamError("bad_response", "A result of the provider has no index or score");
 }

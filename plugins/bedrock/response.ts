@@ -1,4 +1,4 @@
-import { type AnswerUsage, type ChatCompletion, type FinishReason, isRecord, UpstreamFault } from "modelgate/plugin";
+import { type AnswerUsage, type ChatCompletion, type FinishReason, isRecord, UpstreamError } from "modelgate/plugin";
 import type { ChatUsage, ToolCall } from "../../src/contract/index.ts";
 import { parseShape } from "../../src/lib/parse-shape.ts";
 import { claudeThoughts } from "../../src/protocols/messages/outbound.ts";
@@ -26,10 +26,10 @@ const finishReasons = new Map<unknown, FinishReason>([
   ["content_filtered", "content_filter"],
 ]);
 
-/** @throws {UpstreamFault} `bad_response` when the model wrote nothing that can be read. */
+/** @throws {UpstreamError} `bad_response` when the model wrote nothing that can be read. */
 export function toFinishReason(reason: unknown, { calls, text }: { calls: number; text: boolean }): FinishReason {
   if ((reason === "malformed_model_output" || reason === "malformed_tool_use") && calls === 0 && !text) {
-    throw new UpstreamFault("bad_response", `The model's answer could not be read (${reason})`, { isOfRequest: true });
+    throw new UpstreamError("bad_response", `The model's answer could not be read (${reason})`, { isOfRequest: true });
   }
   return finishReasons.get(reason) ?? (calls > 0 ? "tool_calls" : "stop");
 }
@@ -46,10 +46,10 @@ export function toTier(tier: unknown): { service_tier?: string } {
   return isRecord(tier) && typeof tier.type === "string" ? { service_tier: tier.type } : {};
 }
 
-/** @throws {UpstreamFault} `bad_response` when the answer is none of Converse. */
+/** @throws {UpstreamError} `bad_response` when the answer is none of Converse. */
 export function fromConverse(answer: unknown, reading: Reading, nowMs: number): ChatCompletion {
   if (!parseShape(answer, answerShape) || answer.output?.message?.content === undefined) {
-    throw new UpstreamFault("bad_response", "The provider's answer is not a message");
+    throw new UpstreamError("bad_response", "The provider's answer is not a message");
   }
   const blocks = answer.output.message.content;
   const uses = blocks.flatMap(({ toolUse }) => toolUse ?? []);

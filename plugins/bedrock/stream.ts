@@ -4,7 +4,7 @@ import {
   isRecord,
   parseJson,
   type ServerEvent,
-  UpstreamFault,
+  UpstreamError,
 } from "modelgate/plugin";
 import type { ChatUsage, ChunkChoice } from "../../src/contract/index.ts";
 import { parseShape } from "../../src/lib/parse-shape.ts";
@@ -28,7 +28,7 @@ const eventShape = {
 /**
  * Translates the events of `ConverseStream`, in the order in which OpenAI sends its chunks. Blocks come one after the other.
  *
- * @throws {UpstreamFault} When an event is an exception, cannot be read, or the stream ends before its message does.
+ * @throws {UpstreamError} When an event is an exception, cannot be read, or the stream ends before its message does.
  */
 export class ConverseStream implements ChatStream<ServerEvent> {
   readonly events: ChatStream<ServerEvent>["events"];
@@ -57,7 +57,7 @@ export class ConverseStream implements ChatStream<ServerEvent> {
     if (event.event === "error") throw readStreamError(event);
     const said = parseJson(event.data);
     if (!parseShape(said, eventShape)) {
-      throw new UpstreamFault("bad_response", "The provider's stream holds an event that is no object");
+      throw new UpstreamError("bad_response", "The provider's stream holds an event that is no object");
     }
     if (event.event === "raw") throw readStreamError({ event: "error", data: JSON.stringify({ error: said }) });
     this.#chunks = [];
@@ -71,7 +71,7 @@ export class ConverseStream implements ChatStream<ServerEvent> {
 
   end(): ChatChunk[] {
     if (this.#isStopped) return [];
-    throw new UpstreamFault("bad_response", "The provider's stream ended before the answer did");
+    throw new UpstreamError("bad_response", "The provider's stream ended before the answer did");
   }
 
   #open({ toolUseId: id = "", name = "" }: { toolUseId?: string | undefined; name?: string | undefined }): void {

@@ -5,7 +5,7 @@ import {
   type Embeddings,
   type EmbeddingsRequest,
   isRecord,
-  UpstreamFault,
+  UpstreamError,
   warnOfOthers,
 } from "modelgate/plugin";
 import { readUsage as readOpenaiUsage } from "../../src/protocols/usage.ts";
@@ -44,7 +44,7 @@ function readVectors(answer: unknown, count: number): number[][] {
   if (!Array.isArray(found)) throw classifyError(answer);
   const isVector = (vector: unknown) => Array.isArray(vector) && typeof vector[0] === "number";
   if (found.length === count && found.every(isVector)) return found;
-  throw new UpstreamFault("bad_response", `The provider's answer has not ${count} vectors`);
+  throw new UpstreamError("bad_response", `The provider's answer has not ${count} vectors`);
 }
 
 function readBilled(answer: unknown): number | undefined {

@@ -6,7 +6,7 @@ import {
   type Speech,
   type SpeechRequest,
   streamWav,
-  UpstreamFault,
+  UpstreamError,
   warnOfOthers,
 } from "modelgate/plugin";
 
@@ -30,7 +30,7 @@ export async function speech({ request, model, upstream, warn }: Call<SpeechRequ
   const body = { text: input };
   const { mediaType, chunks } = await upstream.bytes(`/speak?model=${toVoice(request, model)}&${query}`, body);
   if (!/^(audio\/|application\/octet-stream)/.test(mediaType)) {
-    throw new UpstreamFault("bad_response", `The provider answered speech with ${mediaType}`);
+    throw new UpstreamError("bad_response", `The provider answered speech with ${mediaType}`);
   }
   const isSamples = encoding === undefined;
   return {

@@ -1,4 +1,4 @@
-import { type Call, isRecord, type Transcript, type TranscriptionRequest, UpstreamFault } from "modelgate/plugin";
+import { type Call, isRecord, type Transcript, type TranscriptionRequest, UpstreamError } from "modelgate/plugin";
 import type { TranscriptWord } from "../../src/contract/index.ts";
 
 /** Speech to text: the file is the body, all else is in the query. https://developers.deepgram.com/reference/speech-to-text/listen-pre-recorded */
@@ -17,14 +17,14 @@ export async function transcription(call: Call<TranscriptionRequest>): Promise<T
 /**
  * The best alternative of the first channel.
  *
- * @throws {UpstreamFault} `bad_response` when the answer has none.
+ * @throws {UpstreamError} `bad_response` when the answer has none.
  */
 function toTranscript(answer: unknown, wantsWords: boolean): Transcript {
   const results = isRecord(answer) ? answer.results : undefined;
   const [channel]: unknown[] = isRecord(results) && Array.isArray(results.channels) ? results.channels : [];
   const [best]: unknown[] = isRecord(channel) && Array.isArray(channel.alternatives) ? channel.alternatives : [];
   if (!isRecord(channel) || !isRecord(best) || typeof best.transcript !== "string") {
-    throw new UpstreamFault("bad_response", "The provider's answer holds no transcript");
+    throw new UpstreamError("bad_response", "The provider's answer holds no transcript");
   }
   const { metadata } = answer as { metadata?: unknown };
   const transcript: Transcript = { text: best.transcript };

@@ -4,7 +4,7 @@ import {
   type Speech,
   type SpeechRequest,
   streamWav,
-  UpstreamFault,
+  UpstreamError,
   warnOfOthers,
 } from "modelgate/plugin";
 import { getOwn } from "../../src/contract/index.ts";
@@ -38,7 +38,7 @@ export async function speech({ request, model, upstream, warn }: Call<SpeechRequ
   const path = `/text-to-speech/${encodeURIComponent(getOwn(voices, name.toLowerCase()) ?? name)}/stream`;
   const { mediaType, chunks } = await upstream.bytes(`${path}?output_format=${file ?? `pcm_${sampleRate}`}`, body);
   if (!/^(audio\/|application\/octet-stream)/.test(mediaType)) {
-    throw new UpstreamFault("bad_response", `The provider answered speech with ${mediaType}`);
+    throw new UpstreamError("bad_response", `The provider answered speech with ${mediaType}`);
   }
   const isSamples = file === undefined;
   return {

@@ -1,4 +1,4 @@
-import { type Call, isRecord, type Transcript, type TranscriptionRequest, UpstreamFault } from "modelgate/plugin";
+import { type Call, isRecord, type Transcript, type TranscriptionRequest, UpstreamError } from "modelgate/plugin";
 import type { TranscriptWord } from "../../src/contract/index.ts";
 
 /** Speech to text: https://elevenlabs.io/docs/api-reference/speech-to-text/convert */
@@ -22,11 +22,11 @@ export async function transcription({
 /**
  * The provider does not say how long it listened: that is the end of the last word, or what the file says where that is more.
  *
- * @throws {UpstreamFault} `bad_response` when there is no text in it.
+ * @throws {UpstreamError} `bad_response` when there is no text in it.
  */
 function toTranscript(answer: unknown, request: TranscriptionRequest): Transcript {
   if (!isRecord(answer) || typeof answer.text !== "string") {
-    throw new UpstreamFault("bad_response", "The provider's answer holds no transcript");
+    throw new UpstreamError("bad_response", "The provider's answer holds no transcript");
   }
   const transcript: Transcript = { text: answer.text };
   if (typeof answer.language_code === "string") transcript.language = answer.language_code;

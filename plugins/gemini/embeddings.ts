@@ -1,4 +1,4 @@
-import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault, warnOfOthers } from "modelgate/plugin";
+import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamError, warnOfOthers } from "modelgate/plugin";
 
 /** How many texts one request takes, and how many requests go at once. https://ai.google.dev/api/embeddings */
 const [textsMax, requestsAtOnceMax] = [100, 4] as const;
@@ -15,13 +15,13 @@ export function toEmbedOrders({ input, dimensions }: EmbeddingsRequest, upstream
   });
 }
 
-/** @throws {UpstreamFault} `bad_response` when there is not one vector for each text. */
+/** @throws {UpstreamError} `bad_response` when there is not one vector for each text. */
 export function fromEmbedAnswer(answer: unknown, count: number): number[][] {
   type Vector = { values?: number[] } | undefined;
   const { embedding, embeddings = [embedding] } = (answer ?? {}) as { embedding?: Vector; embeddings?: Vector[] };
   const vectors = [embeddings].flat().map((vector) => (Array.isArray(vector?.values) ? vector.values : []));
   if (vectors.length === count && vectors.every((vector) => vector.length > 0)) return vectors;
-  throw new UpstreamFault("bad_response", `The provider did not answer ${count} vectors that are not empty`);
+  throw new UpstreamError("bad_response", `The provider did not answer ${count} vectors that are not empty`);
 }
 
 /** The vectors in input order. The provider does not say what they cost in tokens. */

@@ -3,7 +3,7 @@ import {
   type GeneratedImages,
   type ImagesRequest,
   type Model,
-  UpstreamFault,
+  UpstreamError,
   warnOfOthers,
 } from "modelgate/plugin";
 import { GatewayError } from "../../src/contract/index.ts";
@@ -62,7 +62,7 @@ function nearest(choices: Record<string, number>, wanted: number): string {
  * The image of an answer; drafts in the reasoning are not images.
  * @throws {GatewayError} `invalid_request` when the prompt or the image was blocked, or the model answered in words, which
  * are paid for and not given out: this endpoint serves images only.
- * @throws {UpstreamFault} `bad_response` when it answered nothing.
+ * @throws {UpstreamError} `bad_response` when it answered nothing.
  */
 export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   const [candidate = {}] = readCandidates(answer);
@@ -74,7 +74,7 @@ export function fromImageAnswer(answer: GenerateAnswer): GeneratedImages {
   const words = parts.flatMap((part) => part.text ?? []).join("");
   expectAllowed(candidate, words !== "", "prompt");
   if (words === "") {
-    throw new UpstreamFault("bad_response", "The provider's answer contains no image", { isOfRequest: true });
+    throw new UpstreamError("bad_response", "The provider's answer contains no image", { isOfRequest: true });
   }
   const message = "The model returned text and no image: ask for an image";
   throw new GatewayError("invalid_request", message, { param: "prompt", publicCode: "content_policy_violation" });

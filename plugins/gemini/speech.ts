@@ -3,7 +3,7 @@ import {
   type ServerEvent,
   type Speech,
   type SpeechRequest,
-  UpstreamFault,
+  UpstreamError,
   warnOfOthers,
 } from "modelgate/plugin";
 import { readBase64 } from "../../src/lib/base64.ts";
@@ -69,5 +69,5 @@ function readSpeech(events: AsyncIterable<ServerEvent>): Speech {
 function toSampleRate(mediaType: string): number {
   const rate = /^audio\/l16\b.*\brate=(\d{4,6})\b/i.exec(mediaType)?.[1];
   if (rate !== undefined) return Number(rate);
-  throw new UpstreamFault("bad_response", `The provider answered speech with ${mediaType}`);
+  throw new UpstreamError("bad_response", `The provider answered speech with ${mediaType}`);
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { classifyError, classifyFault, UpstreamFault } from "modelgate/plugin";
+import { classifyError, classifyRefusal, UpstreamError } from "modelgate/plugin";
 
 const delayMsMax = 600_000;
 const directive = /\[\[fault:([^\]]{0,200})\]\]/g;
@@ -35,12 +35,12 @@ export async function applyFaults(faults: Faults, signal: AbortSignal): Promise<
   if (faults.hang) await sleep(delayMsMax, undefined, { signal });
   if (faults.delayMs !== undefined) await sleep(Math.min(faults.delayMs, delayMsMax), undefined, { signal });
   if (faults.garbage)
-    throw new UpstreamFault("bad_response", "[sandbox] The provider's answer is not JSON: <html>garbage</html>");
+    throw new UpstreamError("bad_response", "[sandbox] The provider's answer is not JSON: <html>garbage</html>");
   const { status, retryAfter } = faults;
   if (status === undefined) return;
   const headers = new Headers(retryAfter === undefined ? {} : { "retry-after": retryAfter });
   const error = { message: `[sandbox] This ${status} was asked for`, type: "simulated", param: null, code: null };
-  throw classifyFault({ status, headers, body: JSON.stringify({ error }) });
+  throw classifyRefusal({ status, headers, body: JSON.stringify({ error }) });
 }
 
 /** Lets a stream go wrong as asked. */
@@ -67,8 +67,8 @@ export function failWhole(faults: Faults): void {
   if (faults.breakAfter !== undefined || faults.errorAfter !== undefined) throw cutOff();
 }
 
-function cutOff(): UpstreamFault {
-  return new UpstreamFault("bad_response", "[sandbox] The provider's answer was cut off, as was asked for");
+function cutOff(): UpstreamError {
+  return new UpstreamError("bad_response", "[sandbox] The provider's answer was cut off, as was asked for");
 }
 
 function read(faults: Faults, name: string, value: string): void {

@@ -5,7 +5,7 @@ import {
   type Model,
   type Speech,
   type SpeechRequest,
-  UpstreamFault,
+  UpstreamError,
   warnOfOthers,
 } from "modelgate/plugin";
 import { readBase64 } from "../../src/lib/base64.ts";
@@ -50,12 +50,12 @@ export function toSpeechBody({ request, model, warn }: Pick<Call<SpeechRequest>,
 /**
  * The audio of an answer as one file; each of its parts is a whole WAV file of its own.
  *
- * @throws {UpstreamFault} `bad_response` when there is none, or one cannot be read.
+ * @throws {UpstreamError} `bad_response` when there is none, or one cannot be read.
  */
 export function toWav(answer: unknown): Uint8Array<ArrayBuffer> {
   const audios: unknown = isRecord(answer) ? answer.audios : undefined;
   if (!Array.isArray(audios) || audios.length === 0) {
-    throw new UpstreamFault("bad_response", "The provider's answer holds no audio");
+    throw new UpstreamError("bad_response", "The provider's answer holds no audio");
   }
   return joinWav(audios.map(readBase64));
 }

@@ -1,4 +1,4 @@
-import { type Call, isRecord, type Transcript, type TranscriptionRequest, UpstreamFault } from "modelgate/plugin";
+import { type Call, isRecord, type Transcript, type TranscriptionRequest, UpstreamError } from "modelgate/plugin";
 import type { TranscriptWord } from "../../src/contract/index.ts";
 import { toLanguageCode } from "./language.ts";
 
@@ -25,14 +25,14 @@ export async function transcription(call: Call<TranscriptionRequest>): Promise<T
  * words are given only where each entry is one. The length is the last end, or what the file says where that is more:
  * the provider is paid for silence too.
  *
- * @throws {UpstreamFault} `bad_response` when there is no text in it.
+ * @throws {UpstreamError} `bad_response` when there is no text in it.
  */
 export function toTranscript(
   answer: unknown,
   { audioMs, timestamp_granularities: granularities = [] }: Omit<TranscriptionRequest, "file" | "model">,
 ): Transcript {
   if (!isRecord(answer) || typeof answer.transcript !== "string") {
-    throw new UpstreamFault("bad_response", "The provider's answer holds no transcript");
+    throw new UpstreamError("bad_response", "The provider's answer holds no transcript");
   }
   const transcript: Transcript = { text: answer.transcript };
   if (typeof answer.language_code === "string") transcript.language = answer.language_code;

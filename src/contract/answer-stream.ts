@@ -14,13 +14,13 @@ export interface AnswerStream<Piece, Event = unknown> {
   /**
    * The pieces that an event comes to, often one.
    *
-   * @throws {UpstreamFault} When the event is an error, or cannot be read. What was returned before is sent all the same.
+   * @throws {UpstreamError} When the event is an error, or cannot be read. What was returned before is sent all the same.
    */
   push(event: Event): readonly Piece[];
   /**
    * The pieces that are left. Called once, when the events have ended or the answer is complete.
    *
-   * @throws {UpstreamFault} `bad_response` when the events ended before the answer did.
+   * @throws {UpstreamError} `bad_response` when the events ended before the answer did.
    */
   end(): readonly Piece[];
   /** Whether the answer is complete, so that no more events are needed. Absent: their end is its end. */

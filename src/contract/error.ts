@@ -118,7 +118,7 @@ export function badRequest(message: string, param: string | undefined): GatewayE
  * After `bad_response` and `timeout` a request that was sent whole is not sent again: the provider may be working on it and
  * would bill it. It is tried elsewhere when no connection came about, or when `status` is an error (3xx to 5xx, `bad_response`).
  */
-export type FaultKind =
+export type UpstreamErrorKind =
   | "bad_request"
   | "context_length"
   | "model_not_found"
@@ -131,7 +131,7 @@ export type FaultKind =
   | "timeout";
 
 /** What is known of a provider's failure. */
-export interface FaultDetails {
+export interface UpstreamErrorDetails {
   /** The provider's HTTP status; absent when no answer came. */
   status?: number | undefined;
   /** The request field the provider named. */
@@ -152,10 +152,10 @@ export interface FaultDetails {
  * A provider's failure, before the gateway has decided what it means for the caller.
  *
  * @example
- * new UpstreamFault("bad_response", "The stream ended before its answer did").kind; // => "bad_response"
+ * new UpstreamError("bad_response", "The stream ended before its answer did").kind; // => "bad_response"
  */
-export class UpstreamFault extends Error {
-  readonly kind: FaultKind;
+export class UpstreamError extends Error {
+  readonly kind: UpstreamErrorKind;
   readonly status: number | undefined;
   readonly param: string | undefined;
   readonly code: string | undefined;
@@ -167,9 +167,9 @@ export class UpstreamFault extends Error {
    */
   providerMessage: string | undefined = undefined;
 
-  constructor(kind: FaultKind, message: string, details: FaultDetails = {}) {
+  constructor(kind: UpstreamErrorKind, message: string, details: UpstreamErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.name = "UpstreamFault";
+    this.name = "UpstreamError";
     this.kind = kind;
     this.status = details.status;
     this.param = details.param;
@@ -181,5 +181,5 @@ export class UpstreamFault extends Error {
 
 /** Whether an error comes from the gateway's own credential or account at a provider, so that no caller can cure it. */
 export function isOfOperator({ cause }: Error): boolean {
-  return cause instanceof UpstreamFault && (cause.kind === "auth" || cause.kind === "insufficient_quota");
+  return cause instanceof UpstreamError && (cause.kind === "auth" || cause.kind === "insufficient_quota");
 }

@@ -1,5 +1,5 @@
 import { KindGuard, type TSchema } from "@sinclair/typebox";
-import type { UpstreamFault } from "./error.ts";
+import type { UpstreamError } from "./error.ts";
 import type { Call as PluginCall, ServerEvent } from "./plugin.ts";
 
 /** The JSON of a whole answer, or of one event, of a wire format. */
@@ -85,9 +85,9 @@ export interface PassthroughFormat {
   /** The object that stands for the whole answer in an event and has the model's name; absent in most. */
   headOf(event: WirePart): WirePart | undefined;
   /** The failure that an answer or event tells of. */
-  faultOf(part: WirePart): UpstreamFault | undefined;
+  errorOf(part: WirePart): UpstreamError | undefined;
   /** The failure that stands in place of an event. */
-  readFault(body: unknown): UpstreamFault;
+  readError(body: unknown): UpstreamError;
   /** The piece of text that an event brings. */
   textOf(event: WirePart): unknown;
   /** Why the model stopped, in the words of chat. */

@@ -3,7 +3,7 @@ import type { Capability } from "./capability.ts";
 import type { ChatCompletion, ChatRequest, ChatUsage } from "./chat.ts";
 import type { CredentialForm, MachineRequest, ProviderCredential } from "./credential.ts";
 import type { Embeddings, EmbeddingsRequest } from "./embeddings.ts";
-import type { UpstreamFault } from "./error.ts";
+import type { UpstreamError } from "./error.ts";
 import type { GeneratedImages, ImageEditsRequest, ImageStream, ImagesRequest } from "./images.ts";
 import type { TokenUsage } from "./meters.ts";
 import type { Model, Unlisted } from "./model.ts";
@@ -75,7 +75,7 @@ export interface TokenResponse {
  * caller leaves. A path is appended to the base URL; a whole URL reaches one of the plugin's declared `hosts`, with the
  * same key. Requests to other hosts and to private addresses are refused, and redirects are not followed.
  *
- * Every method throws {@link UpstreamFault} when the provider answers outside 2xx, not in time, or not at all.
+ * Every method throws {@link UpstreamError} when the provider answers outside 2xx, not in time, or not at all.
  */
 export interface Upstream {
   /** Where the paths of this attempt begin, without a trailing slash. */
@@ -236,7 +236,7 @@ export type ModelOptions = Readonly<Record<string, OptionKind>>;
 
 /** What of a plugin may differ by the model. */
 export type ModelParts = Partial<
-  Pick<ProviderPlugin, "handlers" | "checks" | "maxChoices" | "takes" | "readFault" | "readUsage">
+  Pick<ProviderPlugin, "handlers" | "checks" | "maxChoices" | "takes" | "readError" | "readUsage">
 >;
 
 /** All that the gateway knows of a provider. Made by `definePlugin`, which fills in what a plugin leaves out. */
@@ -275,8 +275,8 @@ export interface ProviderPlugin {
   readonly maxChoices: Partial<Record<Extract<Capability, "chat" | "images">, number>>;
   /** What it takes as it is; default none. */
   readonly takes?: readonly NativeForm[] | undefined;
-  /** Reads a refusal into a fault. */
-  readFault(answer: RefusedResponse): UpstreamFault;
+  /** Reads a refusal into an error. */
+  readError(answer: RefusedResponse): UpstreamError;
   /**
    * Reads what an answer reports of its use, before it is translated: what was served is owed, also if its translation
    * fails or the answer is refused.

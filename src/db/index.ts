@@ -6,9 +6,8 @@ export { dayOf, endOfPeriod, firstDayOfPeriod, isOfRunningPeriod, startOfDay, st
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
 export type { KeyRecord } from "./key-query.ts";
-export type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
-export { lockName } from "./lock-name.ts";
-export { withMigrationLock } from "./migrate.ts";
+export type { EndedCall, GrantedHold, HoldAmounts, HoldDecision, LedgerWrite, OpenCall } from "./ledger-write.ts";
+export { lockName, withMigrationLock } from "./locks.ts";
 export { openStore } from "./open-store.ts";
 export { insertRefusals, pruneRefusals, refusalsOfAccountMax } from "./refusals.ts";
 export {

@@ -39,7 +39,7 @@ import {
   type SpeechRequest,
   type Transcript,
   type TranscriptionRequest,
-  UpstreamFault,
+  UpstreamError,
   type UsageSource,
   type WirePart,
 } from "../contract/index.ts";
@@ -262,20 +262,20 @@ export class Call<C extends Capability = Capability> {
   }
 
   /**
-   * The outcome of work, or a fault once the call is cancelled, for work that may ignore the signal. Written by hand
+   * The outcome of work, or an error once the call is cancelled, for work that may ignore the signal. Written by hand
    * because `Promise.race` costs five microseconds more per call.
    */
   untilCancelled<Outcome>(work: Promise<Outcome>): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       work.then(resolve, reject);
-      this.#onCancel = () => reject(cancelledFault());
+      this.#onCancel = () => reject(cancelledError());
       if (this.cancelReason !== undefined) this.#onCancel();
     });
   }
 
-  /** @throws {UpstreamFault} When the call was cancelled: it has settled, and nothing may be counted or sent. */
+  /** @throws {UpstreamError} When the call was cancelled: it has settled, and nothing may be counted or sent. */
   throwIfCancelled(): void {
-    if (this.cancelReason !== undefined) throw cancelledFault();
+    if (this.cancelReason !== undefined) throw cancelledError();
   }
 
   /** Keeps a warning for the log, within bounds. */
@@ -284,8 +284,8 @@ export class Call<C extends Capability = Capability> {
   }
 }
 
-function cancelledFault(): UpstreamFault {
-  return new UpstreamFault("bad_response", "The call was cancelled");
+function cancelledError(): UpstreamError {
+  return new UpstreamError("bad_response", "The call was cancelled");
 }
 
 /** The hold of a stream, which follows its output. */
@@ -431,7 +431,7 @@ export class ModelRun<C extends Capability = Capability> {
    * Counts output before it is sent, in bytes at the least as many as it has tokens.
    *
    * @returns Undefined if it may be sent. Otherwise wait, and send it unless this rejects: the error ends the call.
-   * @throws {UpstreamFault} When the call was cancelled.
+   * @throws {UpstreamError} When the call was cancelled.
    */
   spend(bytes: number): Promise<void> | undefined {
     this.call.throwIfCancelled();

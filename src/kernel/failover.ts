@@ -13,13 +13,13 @@ import {
   type Model,
   type Call as PluginCall,
   type ProviderPlugin,
-  UpstreamFault,
+  UpstreamError,
 } from "../contract/index.ts";
 import { Attempt, type ModelRun } from "./call.ts";
 import { affinity, ownerOf, type PoolKey } from "./routing/health.ts";
 import { canServe, orderRoutes, type Route } from "./routing/registry.ts";
 import type { Kernel } from "./types.ts";
-import { LongAnswerFault } from "./upstream/http-client.ts";
+import { LongAnswerError } from "./upstream/http-client.ts";
 import { BoundUpstream } from "./upstream/upstream.ts";
 
 /** How many attempts a call gets at a model over all its routes and keys. */
@@ -40,7 +40,7 @@ export interface RouteTask<Request, Answer> {
 /**
  * Tries the routes of a model until one begins to answer. With a single route, a transient failure is retried on it once.
  *
- * @throws {UpstreamFault | GatewayError} The last failure, or the first that every route would return.
+ * @throws {UpstreamError | GatewayError} The last failure, or the first that every route would return.
  */
 export async function withFailover<Request, Answer>(
   kernel: Kernel,
@@ -97,31 +97,31 @@ export async function withFailover<Request, Answer>(
         triedKeys ??= new Set();
         triedKeys.add(keyIndex);
         if (call.cancelReason !== undefined || call.clientLeft || error instanceof GatewayError) throw error;
-        if (!upstream.wasAsked && !(error instanceof UpstreamFault)) {
+        if (!upstream.wasAsked && !(error instanceof UpstreamError)) {
           last = toOwnFailure(kernel, attempt);
           break;
         }
-        const fault = toFault(kernel, attempt);
-        last = fault;
+        const upstreamError = toUpstreamError(kernel, attempt);
+        last = upstreamError;
         // A part of what was asked for is paid already, and would be again.
-        if (upstream.hasServed && isOfKey(fault)) {
+        if (upstream.hasServed && isOfKey(upstreamError)) {
           route.circuitBreaker.onSuccess(accountId);
-          recordRefusedKey(kernel, route, key, fault);
-          throw fault;
+          recordRefusedKey(kernel, route, key, upstreamError);
+          throw upstreamError;
         }
-        if (isFinal(fault)) {
+        if (isFinal(upstreamError)) {
           recordSuccess(route, key, accountId);
-          throw fault;
+          throw upstreamError;
         }
-        if (isOfKey(fault)) {
+        if (isOfKey(upstreamError)) {
           // The provider answered, so the route itself works.
           route.circuitBreaker.onSuccess(accountId);
-          if (recordRefusedKey(kernel, route, key, fault)) continue;
+          if (recordRefusedKey(kernel, route, key, upstreamError)) continue;
           break;
         }
-        recordFailure(kernel, route, fault, accountId);
-        if (upstream.hasServed || !maySendAgain(fault, upstream.wasSent)) throw fault;
-        if (retries === 0 || fault !== error || !(await waitToRetry(kernel, run, fault))) break;
+        recordFailure(kernel, route, upstreamError, accountId);
+        if (upstream.hasServed || !maySendAgain(upstreamError, upstream.wasSent)) throw upstreamError;
+        if (retries === 0 || upstreamError !== error || !(await waitToRetry(kernel, run, upstreamError))) break;
         retries--;
         triedKeys.delete(keyIndex);
       }
@@ -131,7 +131,7 @@ export async function withFailover<Request, Answer>(
 }
 
 /**
- * What a plugin throws that is neither a fault nor a refusal, before it has asked its provider: a failure of the gateway,
+ * What a plugin throws that is neither an `UpstreamError` nor a refusal, before it has asked its provider: a failure of the gateway,
  * which another route may not have. It says nothing about the provider, so it counts against no route.
  */
 function toOwnFailure(kernel: Kernel, { run, route, error }: Attempt): GatewayError {
@@ -142,17 +142,17 @@ function toOwnFailure(kernel: Kernel, { run, route, error }: Attempt): GatewayEr
   return new GatewayError("internal_error", message, { cause: error });
 }
 
-/** The error as a fault. A plugin that throws anything else behind its provider's answer has failed itself. */
-function toFault(kernel: Kernel, { run, route, error }: Attempt): UpstreamFault {
-  if (error instanceof UpstreamFault) return error;
+/** The error as an `UpstreamError`. A plugin that throws anything else behind its provider's answer has failed itself. */
+function toUpstreamError(kernel: Kernel, { run, route, error }: Attempt): UpstreamError {
+  if (error instanceof UpstreamError) return error;
   const { name } = route.plugin;
   kernel.log.error("plugin_failed", { call: run.call.id, plugin: name, error });
   if (route.health.onFailure(kernel.now(), run.caller.accountId)) kernel.log.error("circuit_opened", { plugin: name });
-  return new UpstreamFault("bad_response", "The provider's answer could not be read", { cause: error });
+  return new UpstreamError("bad_response", "The provider's answer could not be read", { cause: error });
 }
 
 /** Whether every route would return the same. */
-function isFinal({ kind }: UpstreamFault): boolean {
+function isFinal({ kind }: UpstreamError): boolean {
   return kind === "bad_request" || kind === "context_length";
 }
 
@@ -161,14 +161,14 @@ function isFinal({ kind }: UpstreamFault): boolean {
  * still be working on it and would bill it, so it may not; it may when no provider has received it, or when the provider
  * answered by an error that it did not serve it.
  */
-export function maySendAgain({ kind, status }: UpstreamFault, wasSent: boolean): boolean {
+export function maySendAgain({ kind, status }: UpstreamError, wasSent: boolean): boolean {
   if (!wasSent) return true;
   if (kind === "timeout") return false;
   return kind !== "bad_response" || (status !== undefined && status >= 300);
 }
 
 /** Whether another key may work. */
-export function isOfKey({ kind }: UpstreamFault): boolean {
+export function isOfKey({ kind }: UpstreamError): boolean {
   return kind === "auth" || kind === "insufficient_quota" || kind === "rate_limited";
 }
 
@@ -180,7 +180,7 @@ function recordSuccess(route: Route, key: PoolKey | undefined, accountId: string
 function recordFailure(
   { log, now }: Kernel,
   { plugin, model, circuitBreaker, keys }: Route,
-  { kind, status, message, isOfRequest }: UpstreamFault,
+  { kind, status, message, isOfRequest }: UpstreamError,
   account: string,
 ): void {
   // The provider answered, and other requests fit.
@@ -194,9 +194,9 @@ export function recordRefusedKey(
   kernel: Kernel,
   route: Route,
   key: PoolKey | undefined,
-  fault: UpstreamFault,
+  error: UpstreamError,
 ): boolean {
-  const { kind, status, retryAfterMs } = fault;
+  const { kind, status, retryAfterMs } = error;
   kernel.log.warn("upstream_refused_key", { plugin: route.plugin.name, key: key?.index, kind, status });
   if (key === undefined) return false;
   if (retryAfterMs === undefined) key.circuitBreaker.onFailure(kernel.now());
@@ -205,11 +205,11 @@ export function recordRefusedKey(
 }
 
 /** Waits before the only route is tried again. Returns whether it should be: not where another model is next. */
-async function waitToRetry(kernel: Kernel, { call, isLast }: ModelRun, fault: UpstreamFault): Promise<boolean> {
+async function waitToRetry(kernel: Kernel, { call, isLast }: ModelRun, error: UpstreamError): Promise<boolean> {
   if (!isLast) return false;
-  if (fault.kind !== "overloaded" && fault.kind !== "bad_response" && fault.kind !== "timeout") return false;
+  if (error.kind !== "overloaded" && error.kind !== "bad_response" && error.kind !== "timeout") return false;
   const jitterMs = retryMs * (0.5 + (kernel.random ?? Math.random)());
-  const waitMs = fault.retryAfterMs === undefined ? jitterMs : fault.retryAfterMs + jitterMs / 2;
+  const waitMs = error.retryAfterMs === undefined ? jitterMs : error.retryAfterMs + jitterMs / 2;
   const { beginMsMax } = kernel.network.bounds;
   if (waitMs > retryMsMax || kernel.now() + waitMs >= call.request.startedMs + beginMsMax) return false;
   await (kernel.pause ?? pause)(waitMs, call.signal);
@@ -239,13 +239,13 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
 export function recordLateFailure(error: unknown, run: ModelRun, nowMs: number): boolean {
   const { attempt } = run;
   const { cancelReason } = run.call;
-  if (attempt === undefined || error instanceof GatewayError || error instanceof LongAnswerFault) return false;
+  if (attempt === undefined || error instanceof GatewayError || error instanceof LongAnswerError) return false;
   if (cancelReason !== undefined && cancelReason !== "timeout") return false;
   if (!attempt.isAnswered && cancelReason !== "timeout") return false;
   if (isOverlong(run)) return false;
   const { accountId } = run.caller;
   const { health, circuitBreaker } = attempt.route;
-  if (!(error instanceof UpstreamFault)) return health.onFailure(nowMs, accountId);
+  if (!(error instanceof UpstreamError)) return health.onFailure(nowMs, accountId);
   if (error.isOfRequest) return false;
   const isOfRoute = error.kind === "bad_response" || error.kind === "overloaded" || error.kind === "timeout";
   return isOfRoute && circuitBreaker.onFailure(nowMs, accountId);
@@ -289,13 +289,13 @@ export function mayFallBack(run: ModelRun, { code, cause }: GatewayError): boole
   if (!ofProvider.has(code)) return false;
   // What was served is paid, whatever its provider says of it, and would be again.
   if ([...sent].some(({ isAnswered }) => isAnswered)) return false;
-  return !(cause instanceof UpstreamFault) || maySendAgain(cause, sent.size > 0);
+  return !(cause instanceof UpstreamError) || maySendAgain(cause, sent.size > 0);
 }
 
 /** Whether a failure says something about the speed of the model: what a caller can cause does not. */
 export function isOfModel(run: ModelRun, error: GatewayError): boolean {
   if (run.hold === undefined || isOverlong(run)) return false;
-  if (error.cause instanceof UpstreamFault && error.cause.isOfRequest) return false;
+  if (error.cause instanceof UpstreamError && error.cause.isOfRequest) return false;
   return /^(upstream_error|upstream_timeout|rate_limit_exceeded)$/.test(error.code);
 }
 
@@ -336,7 +336,7 @@ function toGatewayError(error: unknown, run: ModelRun): GatewayError {
     return new GatewayError("upstream_timeout", message, { cause: error });
   }
   if (error instanceof GatewayError) return error;
-  if (error instanceof UpstreamFault) return fromFault(error, run);
+  if (error instanceof UpstreamError) return fromUpstreamError(error, run);
   const sentence = "Internal error. Operators: see the log entry for this x-request-id";
   return new GatewayError("internal_error", sentence, { cause: error });
 }
@@ -345,7 +345,7 @@ function toGatewayError(error: unknown, run: ModelRun): GatewayError {
  * A provider's complaint about too many tokens, begun by OpenAI's sentence: clients know the error by it, and compress the
  * conversation or take another model.
  */
-function contextSentence({ message }: UpstreamFault, { modelEntry: { model } }: ModelRun): string {
+function contextSentence({ message }: UpstreamError, { modelEntry: { model } }: ModelRun): string {
   const tokensMax = model.contextTokens ?? model.inputTokensMax;
   if (tokensMax === undefined || message.startsWith("This model's maximum context length")) return message;
   const figures = (message.match(/\d{3,12}/g) ?? []).map(Number);
@@ -354,22 +354,22 @@ function contextSentence({ message }: UpstreamFault, { modelEntry: { model } }: 
   return `This model's maximum context length is ${tokensMax} tokens.${resulted} ${message}`;
 }
 
-function fromFault(fault: UpstreamFault, run: ModelRun): GatewayError {
-  const details = { param: fault.param, cause: fault };
-  switch (fault.kind) {
+function fromUpstreamError(error: UpstreamError, run: ModelRun): GatewayError {
+  const details = { param: error.param, cause: error };
+  switch (error.kind) {
     case "bad_request":
-      return new GatewayError("invalid_request", fault.message, { ...details, publicCode: fault.code });
+      return new GatewayError("invalid_request", error.message, { ...details, publicCode: error.code });
     case "context_length":
-      return new GatewayError("context_length_exceeded", contextSentence(fault, run), details);
+      return new GatewayError("context_length_exceeded", contextSentence(error, run), details);
     case "request_too_large":
-      return new GatewayError("request_too_large", fault.message, details);
+      return new GatewayError("request_too_large", error.message, details);
     case "model_not_found": {
-      const message = `The provider no longer serves this model: ${fault.message}`;
+      const message = `The provider no longer serves this model: ${error.message}`;
       return new GatewayError("model_not_found", message, { ...details, param: "model" });
     }
     case "rate_limited": {
       const message = "The provider's rate limit is reached and no other route is free; retry later";
-      const retryAfterMs = fault.retryAfterMs === undefined ? 1000 : fault.retryAfterMs;
+      const retryAfterMs = error.retryAfterMs === undefined ? 1000 : error.retryAfterMs;
       return new GatewayError("rate_limit_exceeded", message, { ...details, retryAfterMs });
     }
     case "auth":
@@ -377,12 +377,12 @@ function fromFault(fault: UpstreamFault, run: ModelRun): GatewayError {
       return new GatewayError(
         "upstream_error",
         "The provider rejected the gateway's credentials, account or location; contact the operator",
-        { cause: fault },
+        { cause: error },
       );
     case "timeout":
-      return new GatewayError("upstream_timeout", fault.message, details);
+      return new GatewayError("upstream_timeout", error.message, details);
     case "overloaded":
     case "bad_response":
-      return new GatewayError("upstream_error", fault.message, details);
+      return new GatewayError("upstream_error", error.message, details);
   }
 }

@@ -4,7 +4,7 @@ import {
   type Model,
   makeCallId,
   type ProviderPlugin,
-  UpstreamFault,
+  UpstreamError,
 } from "../contract/index.ts";
 import { Attempt, Call, ModelRun } from "./call.ts";
 import { UsageMeter } from "./normalize/usage.ts";
@@ -35,7 +35,7 @@ export interface ProbeResult {
   /** What the provider answered where its models were listed. */
   readonly answer?: unknown;
   /** Absent when the provider answered as it should. */
-  readonly fault: UpstreamFault | undefined;
+  readonly error: UpstreamError | undefined;
 }
 
 const caller = {
@@ -89,17 +89,17 @@ export async function probe(network: Network, { plugin, credential, msMax, ...gi
     const list = () => upstream.json("/models", undefined, { method: "GET" });
     const ask = () => handler({ id, request, model, signal, upstream, warn: () => undefined });
     const answer = await call.untilCancelled(given.model === undefined ? list() : ask());
-    return { ms: network.now() - startedMs, fault: undefined, ...(given.model === undefined && { answer }) };
+    return { ms: network.now() - startedMs, error: undefined, ...(given.model === undefined && { answer }) };
   } catch (error) {
-    return { ms: network.now() - startedMs, fault: toFault(error, call, msMax) };
+    return { ms: network.now() - startedMs, error: toUpstreamError(error, call, msMax) };
   } finally {
     clearTimeout(timer);
     attempt.abort();
   }
 }
 
-function toFault(error: unknown, { cancelReason }: Call, msMax: number): UpstreamFault {
-  if (cancelReason === "timeout") return new UpstreamFault("timeout", `It did not answer within ${msMax / 1000} s`);
-  if (error instanceof UpstreamFault) return error;
-  return new UpstreamFault("bad_response", "Its answer could not be read", { cause: error });
+function toUpstreamError(error: unknown, { cancelReason }: Call, msMax: number): UpstreamError {
+  if (cancelReason === "timeout") return new UpstreamError("timeout", `It did not answer within ${msMax / 1000} s`);
+  if (error instanceof UpstreamError) return error;
+  return new UpstreamError("bad_response", "Its answer could not be read", { cause: error });
 }

@@ -13,7 +13,7 @@ import {
   promptMeters,
   sumOutputTokens,
   sumPromptTokens,
-  UpstreamFault,
+  UpstreamError,
 } from "../contract/index.ts";
 import type { Attempt, ModelRun } from "./call.ts";
 import { priceOfRun } from "./call.ts";
@@ -47,7 +47,7 @@ export function createUsageMeter<C extends Capability>(
  * by the gateway, because the provider goes on and bills it.
  */
 export function recordOwed(kernel: Kernel, run: ModelRun, error: unknown, isUnpaid: boolean): void {
-  const isTimeout = error instanceof UpstreamFault && error.kind === "timeout";
+  const isTimeout = error instanceof UpstreamError && error.kind === "timeout";
   if (isUnpaid || isTimeout || run.call.clientLeft || run.call.cancelReason !== undefined) {
     run.cutAfterMs = kernel.now() - run.sentMs;
   }
@@ -150,7 +150,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
 export interface FailedAttempt {
   readonly route: string;
   readonly duration_ms: number;
-  /** The kind of an upstream fault, or the code of the gateway's own error. */
+  /** The kind of an upstream error, or the code of the gateway's own error. */
   readonly error: string;
   /** The HTTP status of the provider; absent: it sent none. */
   readonly status?: number | undefined;
@@ -205,15 +205,17 @@ function formatCallDetail({
 
 /** Without the keys that a provider repeats. */
 function describeFailure({ route, error, startedMs, endedMs = startedMs }: Attempt): FailedAttempt {
-  const isFault = error instanceof UpstreamFault;
-  const isKnown = isFault || error instanceof GatewayError;
+  const isUpstream = error instanceof UpstreamError;
+  const isKnown = isUpstream || error instanceof GatewayError;
   return {
     route: route.plugin.name,
     duration_ms: Math.round(endedMs - startedMs),
-    error: isFault ? error.kind : error instanceof GatewayError ? error.code : "plugin_failed",
-    status: isFault ? error.status : undefined,
+    error: isUpstream ? error.kind : error instanceof GatewayError ? error.code : "plugin_failed",
+    status: isUpstream ? error.status : undefined,
     message: isKnown
-      ? route.keys.hide((isFault ? error.providerMessage : undefined) ?? error.message).slice(0, messageCharactersMax)
+      ? route.keys
+          .hide((isUpstream ? error.providerMessage : undefined) ?? error.message)
+          .slice(0, messageCharactersMax)
       : "The plugin failed; the log has its error",
   };
 }

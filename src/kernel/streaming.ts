@@ -3,7 +3,7 @@
  * is behind. Everything between is translated without waiting, by machines with `push` and `end`: the parser of events, the
  * stream of a handler, the normalizer and the encoder of the client's format.
  */
-import { type AnswerStream, UpstreamFault } from "../contract/index.ts";
+import { type AnswerStream, UpstreamError } from "../contract/index.ts";
 import { nextTurn } from "../lib/next-turn.ts";
 
 /** Items that arrive in batches: what one piece of a body comes to. */
@@ -153,7 +153,7 @@ export async function begin<Item>(
         if (hasBegun(item) || seen + 1 >= firstItemsMax) return { first, taken: seen + 1, reader };
       }
     }
-    throw new UpstreamFault("bad_response", "The provider's stream ended before it began");
+    throw new UpstreamError("bad_response", "The provider's stream ended before it began");
   } catch (error) {
     reader.cancel();
     throw error;
@@ -219,7 +219,7 @@ export function withYielding<Chunk>(
     next() {
       if (++count % itemsPerTurn !== 0) return chunks.next();
       if (count >= chunksMax) {
-        throw new UpstreamFault("bad_response", `The plugin's answer has more than ${chunksMax} chunks`);
+        throw new UpstreamError("bad_response", `The plugin's answer has more than ${chunksMax} chunks`);
       }
       return nextTurn().then(() => chunks.next());
     },

@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { UpstreamFault } from "../contract/index.ts";
+import { UpstreamError } from "../contract/index.ts";
 
 /**
  * Bytes as base64 text with padding.
@@ -35,7 +35,7 @@ export function fromBase64(text: string): Uint8Array<ArrayBuffer> {
 /**
  * Reads base64 text that a provider answered.
  *
- * @throws {UpstreamFault} `bad_response` when it is not.
+ * @throws {UpstreamError} `bad_response` when it is not.
  *
  * @example
  * [...readBase64("aGk=")]; // => [104, 105]
@@ -44,7 +44,7 @@ export function readBase64(text: unknown): Uint8Array<ArrayBuffer> {
   try {
     return fromBase64(String(text));
   } catch (cause) {
-    throw new UpstreamFault("bad_response", "The provider's answer is not base64", { cause });
+    throw new UpstreamError("bad_response", "The provider's answer is not base64", { cause });
   }
 }
 

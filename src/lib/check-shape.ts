@@ -4,7 +4,7 @@ import { quoteValue } from "../contract/index.ts";
 import { suggestName } from "./did-you-mean.ts";
 
 /** What is wrong with a value, and where in it. */
-export interface ShapeFault {
+export interface ShapeError {
   /** Such as `.price.inputToken.per` or `.models[2]`; empty when it is the value itself. */
   path: string;
   /** Without a capital, to stand after the place: `got 1, expected string`. */
@@ -17,7 +17,7 @@ export interface ShapeFault {
  *
  * @returns A function that says what is wrong with a value, `undefined` when nothing is.
  */
-export function shapeChecker(schema: TSchema): (value: unknown) => ShapeFault | undefined {
+export function shapeChecker(schema: TSchema): (value: unknown) => ShapeError | undefined {
   return (value) => {
     if (Value.Check(schema, value)) return undefined;
     const [first] = [...Value.Errors(schema, value)].sort(byUse);

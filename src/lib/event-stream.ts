@@ -1,6 +1,6 @@
 import { Buffer } from "node:buffer";
 import { crc32 } from "node:zlib";
-import { type ServerEvent, UpstreamFault } from "../contract/index.ts";
+import { type ServerEvent, UpstreamError } from "../contract/index.ts";
 import { isRecord, parseJson } from "./json.ts";
 
 /** Two lengths and a checksum. */
@@ -32,7 +32,7 @@ export class EventStreamReader {
   /**
    * Takes a piece and gives the messages that are complete.
    *
-   * @throws {UpstreamFault} `bad_response` when a checksum or a length is wrong.
+   * @throws {UpstreamError} `bad_response` when a checksum or a length is wrong.
    */
   push(piece: Uint8Array): EventMessage[] {
     let bytes = piece;
@@ -125,12 +125,12 @@ export class EventStreamParser {
   readonly #reader = new EventStreamReader();
   readonly #decoder = new TextDecoder();
 
-  /** @throws {UpstreamFault} `bad_response` when a message is damaged. */
+  /** @throws {UpstreamError} `bad_response` when a message is damaged. */
   push(piece: Uint8Array): ServerEvent[] {
     return this.#reader.push(piece).map(({ headers, payload }) => toEvent(headers, this.#decoder.decode(payload)));
   }
 
-  /** @throws {UpstreamFault} `bad_response` when the last message is cut. */
+  /** @throws {UpstreamError} `bad_response` when the last message is cut. */
   end(): ServerEvent[] {
     if (this.#reader.isEmpty) return [];
     throw broken("a last message that is cut");
@@ -146,4 +146,4 @@ function toEvent(headers: Readonly<Record<string, string>>, data: string): Serve
   return { event: "error", data: JSON.stringify({ error: { type, message } }) };
 }
 
-const broken = (what: string) => new UpstreamFault("bad_response", `The provider's event stream has ${what}`);
+const broken = (what: string) => new UpstreamError("bad_response", `The provider's event stream has ${what}`);

@@ -1,4 +1,4 @@
-import { UpstreamFault } from "../contract/index.ts";
+import { UpstreamError } from "../contract/index.ts";
 import { isRecord } from "./json.ts";
 
 /** What something should be: of a type, a list of such, or an object with these members; `{}` is any object. */
@@ -24,7 +24,7 @@ export type ParsedShape<S> = S extends "string"
  * count as absent. Members that the shape does not name stay as they are.
  *
  * @returns Whether the value itself is of the kind.
- * @throws {UpstreamFault} `bad_response` for a list with something else in it, as what it says would be told in part.
+ * @throws {UpstreamError} `bad_response` for a list with something else in it, as what it says would be told in part.
  *
  * @example
  * parseShape({ text: "Hi", signature: null }, { text: "string", signature: "string" }); // => true
@@ -39,7 +39,7 @@ function fits(value: unknown, shape: Shape): boolean {
   if (isList(shape)) {
     if (!Array.isArray(value)) return false;
     if (value.every((member) => fits(member, shape[0]))) return true;
-    throw new UpstreamFault("bad_response", "The provider's response does not match its schema");
+    throw new UpstreamError("bad_response", "The provider's response does not match its schema");
   }
   if (!isRecord(value)) return false;
   for (const name in shape) {

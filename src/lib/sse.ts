@@ -1,5 +1,5 @@
 import { createParser, type EventSourceParser } from "eventsource-parser";
-import { type ServerEvent, UpstreamFault } from "../contract/index.ts";
+import { type ServerEvent, UpstreamError } from "../contract/index.ts";
 
 /** The most characters one event may have unless told otherwise: 1 Mi, some hundred times a provider's longest. */
 export const eventCharactersMaxDefault = 1024 * 1024;
@@ -49,7 +49,7 @@ export class SseParser {
    * Takes the next piece.
    *
    * @returns The events it completed, in order, often none.
-   * @throws {UpstreamFault} `bad_response` when one event grows beyond the bound.
+   * @throws {UpstreamError} `bad_response` when one event grows beyond the bound.
    */
   push(piece: Uint8Array | string): ServerEvent[] {
     this.#feed(typeof piece === "string" ? piece : this.#decoder.decode(piece, { stream: true }));
@@ -97,8 +97,8 @@ export class SseParser {
     if (text.length > this.#eventCharactersMax) throw this.#tooLong();
   }
 
-  #tooLong(): UpstreamFault {
+  #tooLong(): UpstreamError {
     const message = `The provider's stream has an event of more than ${this.#eventCharactersMax} characters`;
-    return new UpstreamFault("bad_response", message, { isOfRequest: true });
+    return new UpstreamError("bad_response", message, { isOfRequest: true });
   }
 }

@@ -1,4 +1,4 @@
-import { type AnswerStream, UpstreamFault } from "../contract/index.ts";
+import { type AnswerStream, UpstreamError } from "../contract/index.ts";
 
 /** Audio as plain samples, and how to read them. */
 export interface Wav {
@@ -17,7 +17,7 @@ const headerBytes = 44;
 /**
  * Reads a WAV file. Sizes of 0 or 0xFFFFFFFF, or beyond the end, as streaming encoders leave them, mean "to the end".
  *
- * @throws {UpstreamFault} `bad_response` when the bytes are not a WAV file of PCM or float samples.
+ * @throws {UpstreamError} `bad_response` when the bytes are not a WAV file of PCM or float samples.
  *
  * @example
  * const wav = writeWav({ pcm: new Uint8Array(16), sampleRate: 8000, channels: 1, bitsPerSample: 16 });
@@ -106,7 +106,7 @@ export function streamWav(
 /**
  * Joins WAV files of one format into one, in order.
  *
- * @throws {UpstreamFault} `bad_response` if the audio is empty, one part cannot be read, or their formats differ.
+ * @throws {UpstreamError} `bad_response` if the audio is empty, one part cannot be read, or their formats differ.
  *
  * @example
  * const wav = writeWav({ pcm: new Uint8Array(16), sampleRate: 8000, channels: 1, bitsPerSample: 16 });
@@ -119,7 +119,7 @@ export function joinWav(parts: readonly Uint8Array<ArrayBuffer>[]): Uint8Array<A
   let length = 0;
   for (const wav of wavs) {
     if (formatName(wav) !== formatName(first)) {
-      throw new UpstreamFault("bad_response", `Cannot join audio of ${formatName(first)} and ${formatName(wav)}`);
+      throw new UpstreamError("bad_response", `Cannot join audio of ${formatName(first)} and ${formatName(wav)}`);
     }
     length += wav.pcm.length;
   }
@@ -143,7 +143,7 @@ export function wavMs(bytes: Uint8Array<ArrayBuffer>): number | undefined {
     const { pcm, sampleRate, channels, bitsPerSample } = readWav(bytes);
     return Math.ceil((pcm.length * 8000) / (sampleRate * channels * bitsPerSample));
   } catch (error) {
-    if (error instanceof UpstreamFault) return undefined;
+    if (error instanceof UpstreamError) return undefined;
     throw error;
   }
 }
@@ -182,6 +182,6 @@ function putTag(bytes: Uint8Array, at: number, text: string): void {
   for (let i = 0; i < 4; i++) bytes[at + i] = text.charCodeAt(i);
 }
 
-function unreadable(reason: string): UpstreamFault {
-  return new UpstreamFault("bad_response", `Cannot read the WAV file: ${reason}`);
+function unreadable(reason: string): UpstreamError {
+  return new UpstreamError("bad_response", `Cannot read the WAV file: ${reason}`);
 }

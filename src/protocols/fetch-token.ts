@@ -4,11 +4,11 @@ import {
   type MachineRequest,
   type ProviderCredential,
   type TokenResponse,
-  UpstreamFault,
+  UpstreamError,
 } from "../contract/index.ts";
 import { isRecord, parseJson } from "../lib/json.ts";
 import { keepWith } from "../lib/kept-with.ts";
-import { classifyFault } from "./upstream-errors.ts";
+import { classifyRefusal } from "./upstream-errors.ts";
 
 /** What a token endpoint, or the service of the machine, is asked. */
 export type TokenRequest =
@@ -47,7 +47,7 @@ const lifeSecondsDefault = 60;
  * names, are asked.
  *
  * @param ask Says what the endpoint is asked. The same function stands for the same token.
- * @throws {UpstreamFault} `auth` when the endpoint refuses the credential, otherwise what kept it from answering.
+ * @throws {UpstreamError} `auth` when the endpoint refuses the credential, otherwise what kept it from answering.
  *
  * @example
  * const body = JSON.stringify({ access_token: "token-1", expires_in: 3600 });
@@ -113,11 +113,11 @@ function refresh<Value>(
 }
 
 function readToken({ status, headers, body }: TokenResponse): { value: string; expiresAt: number } {
-  if (status < 200 || status > 299) throw toFault(status, headers, body);
+  if (status < 200 || status > 299) throw toUpstreamError(status, headers, body);
   const answer = parseJson(body);
   const { access_token: text, expires_in: seconds }: Record<string, unknown> = isRecord(answer) ? answer : {};
   if (typeof text !== "string" || !/^[\x21-\x7e]+$/.test(text)) {
-    throw new UpstreamFault("bad_response", "The token endpoint of the provider answered without a token");
+    throw new UpstreamError("bad_response", "The token endpoint of the provider answered without a token");
   }
   const given = Number(seconds);
   const lifeMs = 1000 * (given > 0 && Number.isFinite(given) ? given : lifeSecondsDefault);
@@ -125,13 +125,13 @@ function readToken({ status, headers, body }: TokenResponse): { value: string; e
 }
 
 /** What an endpoint says of a credential it refuses names tenants, applications and accounts: the words are ours. */
-function toFault(status: number, headers: Headers, body: string): UpstreamFault {
-  const { kind, retryAfterMs } = classifyFault({ status, headers, body });
+function toUpstreamError(status: number, headers: Headers, body: string): UpstreamError {
+  const { kind, retryAfterMs } = classifyRefusal({ status, headers, body });
   const answer = parseJson(body);
   const code = isRecord(answer) && typeof answer.error === "string" ? answer.error : undefined;
   const named = code !== undefined && /^[a-z_]{1,64}$/.test(code) ? `${status}, ${code}` : `${status}`;
   const isRefused = status >= 400 && status < 500 && kind !== "rate_limited";
-  return new UpstreamFault(isRefused ? "auth" : kind, `The token endpoint of the provider answered ${named}`, {
+  return new UpstreamError(isRefused ? "auth" : kind, `The token endpoint of the provider answered ${named}`, {
     status,
     retryAfterMs,
   });

@@ -6,9 +6,9 @@ import type { ProviderPlugin } from "../contract/index.ts";
  * depend on the provider's name, address, keys and models; a plugin is both together.
  *
  * The handlers do the work, and the rest tells the kernel what it may ask of them: `checks` refuse what could not be said,
- * `maxChoices` is how many answers one request may ask for, `modelOptions` what a row may set, and `readFault` and `readUsage`
+ * `maxChoices` is how many answers one request may ask for, `modelOptions` what a row may set, and `readError` and `readUsage`
  * read refusals and usage as the provider writes them.
  */
 export type Outbound = Pick<ProviderPlugin, "handlers" | "maxChoices"> &
   Required<Pick<ProviderPlugin, "modelOptions" | "checks">> &
-  Partial<Pick<ProviderPlugin, "readFault" | "readUsage">>;
+  Partial<Pick<ProviderPlugin, "readError" | "readUsage">>;

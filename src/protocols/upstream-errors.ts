@@ -1,4 +1,4 @@
-import { type FaultKind, getOwn, type RefusedResponse, UpstreamFault } from "../contract/index.ts";
+import { getOwn, type RefusedResponse, UpstreamError, type UpstreamErrorKind } from "../contract/index.ts";
 import { isRecord, parseJson } from "../lib/json.ts";
 import { type HeaderReader, retryAfterMs } from "../lib/retry-after.ts";
 
@@ -15,25 +15,25 @@ interface ErrorFacts {
 }
 
 /**
- * Reads a refusal into a fault: `{"error":{"message","type","param","code"}}` in all its dialects, the same in an array,
+ * Reads a refusal into an error: `{"error":{"message","type","param","code"}}` in all its dialects, the same in an array,
  * and anything else (HTML, plain text, nothing). Sentences of the `key` and `quota` kinds are ours, never the provider's,
  * and no sentence carries a key or an account's name.
  *
  * @example
  * const body = JSON.stringify({ error: { message: "Slow down", code: "rate_limit_exceeded" } });
  * const headers = new Headers({ "retry-after": "7" });
- * const fault = classifyFault({ status: 429, headers, body });
+ * const fault = classifyRefusal({ status: 429, headers, body });
  * [fault.kind, fault.retryAfterMs]; // => ["rate_limited", 7000]
  */
-export function classifyFault(answer: RefusedResponse): UpstreamFault {
+export function classifyRefusal(answer: RefusedResponse): UpstreamError {
   const json = parseJson(answer.body);
   const facts = readFacts(json === undefined ? answer.body : json);
   if (answer.status === 404 && answer.body.trimStart().startsWith("<")) {
-    return new UpstreamFault("bad_response", "The provider answered 404 with a page: its base URL seems wrong", {
+    return new UpstreamError("bad_response", "The provider answered 404 with a page: its base URL seems wrong", {
       status: 404,
     });
   }
-  return toFault(facts, answer.status, retryAfterMs(answer.headers, answer.body));
+  return toUpstreamError(facts, answer.status, retryAfterMs(answer.headers, answer.body));
 }
 
 /**
@@ -45,10 +45,10 @@ export function classifyFault(answer: RefusedResponse): UpstreamFault {
  * @example
  * classifyError({ error: { message: "Busy", type: "overloaded_error" } }).kind; // => "overloaded"
  */
-export function classifyError(body: unknown, status?: number): UpstreamFault {
+export function classifyError(body: unknown, status?: number): UpstreamError {
   const facts = readFacts(body);
   const text = typeof body === "string" ? body : JSON.stringify(body);
-  return toFault(facts, facts.status ?? status, retryAfterMs(noHeaders, text ?? ""));
+  return toUpstreamError(facts, facts.status ?? status, retryAfterMs(noHeaders, text ?? ""));
 }
 
 /**
@@ -62,23 +62,23 @@ export function classifyError(body: unknown, status?: number): UpstreamFault {
  * const fault = classifyResponseFailure({ error: { code: "invalid_image_url", message: "No image there" } });
  * [fault.kind, fault.isOfRequest]; // => ["bad_response", true]
  */
-export function classifyResponseFailure(body: unknown): UpstreamFault {
-  const fault = classifyError(body);
-  const { kind, message, code, param, status } = fault;
-  if (kind !== "bad_response" || code === undefined) return fault;
-  return new UpstreamFault(kind, message, { code, param, status, isOfRequest: true });
+export function classifyResponseFailure(body: unknown): UpstreamError {
+  const error = classifyError(body);
+  const { kind, message, code, param, status } = error;
+  if (kind !== "bad_response" || code === undefined) return error;
+  return new UpstreamError(kind, message, { code, param, status, isOfRequest: true });
 }
 
-function toFault(facts: ErrorFacts, status: number | undefined, retryMs: number | undefined): UpstreamFault {
+function toUpstreamError(facts: ErrorFacts, status: number | undefined, retryMs: number | undefined): UpstreamError {
   const kind = refineKind(toKind(facts, status), facts.message ?? "");
   const { param, code } = facts;
   // What is not found may also be a file that the request names, unless the provider says that it is the model.
   const isOfRequest = kind === "model_not_found" && !facts.words.some((word) => /model/i.test(word));
   const message = toSentence(kind, facts, status);
-  return new UpstreamFault(kind, message, { status, param, code, retryAfterMs: retryMs, isOfRequest });
+  return new UpstreamError(kind, message, { status, param, code, retryAfterMs: retryMs, isOfRequest });
 }
 
-function toKind({ words, message }: ErrorFacts, status: number | undefined): FaultKind {
+function toKind({ words, message }: ErrorFacts, status: number | undefined): UpstreamErrorKind {
   const find = (codes: typeof errorCodes) =>
     words.map((word) => getOwn(codes, word)).find((kind) => kind !== undefined);
   const isUnpaid = words.includes("FAILED_PRECONDITION") && /billing/i.test(message ?? "");
@@ -87,7 +87,7 @@ function toKind({ words, message }: ErrorFacts, status: number | undefined): Fau
   return find(errorCodes) ?? byStatus ?? find(vagueErrorCodes) ?? "bad_response";
 }
 
-function toSentence(kind: FaultKind, facts: ErrorFacts, status: number | undefined): string {
+function toSentence(kind: UpstreamErrorKind, facts: ErrorFacts, status: number | undefined): string {
   const answered = status === undefined ? "failed" : `answered ${status}`;
   const named = facts.code === undefined ? "" : ` (${facts.code})`;
   const refused = facts.words.includes("FAILED_PRECONDITION") ? "account or location" : "credential";
@@ -169,7 +169,7 @@ function redact(message: string): string {
  * The words by which providers name a failure (`code`, `type`, `status` or `reason` of the error) and what each means.
  * Words that providers use for several failures (`invalid_request_error`) stand in {@link vagueErrorCodes}.
  */
-const errorCodes: Readonly<Record<string, FaultKind>> = {
+const errorCodes: Readonly<Record<string, UpstreamErrorKind>> = {
   context_length_exceeded: "context_length",
   invalid_prompt: "bad_request",
   bio_policy: "bad_request",
@@ -213,7 +213,7 @@ const errorCodes: Readonly<Record<string, FaultKind>> = {
 };
 
 /** Words that decide only when nothing else does, not even a status. */
-const vagueErrorCodes: Readonly<Record<string, FaultKind>> = {
+const vagueErrorCodes: Readonly<Record<string, UpstreamErrorKind>> = {
   invalid_request_error: "bad_request",
   unprocessable_entity_error: "bad_request",
   request_too_large: "bad_request",
@@ -222,7 +222,7 @@ const vagueErrorCodes: Readonly<Record<string, FaultKind>> = {
   requests: "rate_limited",
 };
 
-const statusKinds: Readonly<Record<number, FaultKind>> = {
+const statusKinds: Readonly<Record<number, UpstreamErrorKind>> = {
   401: "auth",
   402: "insufficient_quota",
   403: "auth",
@@ -240,7 +240,7 @@ const statusKinds: Readonly<Record<number, FaultKind>> = {
 };
 
 /** What an HTTP status alone says. Anything that is not a failure at all is `bad_response`: it was not expected here. */
-function classifyStatus(status: number): FaultKind {
+function classifyStatus(status: number): UpstreamErrorKind {
   const kind = statusKinds[status];
   if (kind !== undefined) return kind;
   if (status >= 500) return "overloaded";
@@ -273,7 +273,7 @@ function isBeyondLimit(message: string): boolean {
 }
 
 /** What the sentence says that its code does not: Anthropic and others send only a sentence for these. */
-function refineKind(kind: FaultKind, message: string): FaultKind {
+function refineKind(kind: UpstreamErrorKind, message: string): UpstreamErrorKind {
   if (kind === "rate_limited") return isBeyondLimit(message) ? "request_too_large" : kind;
   if (kind !== "bad_request") return kind;
   if (outOfMoney.test(message)) return "insufficient_quota";

@@ -1,4 +1,4 @@
-import type { FaultKind } from "../contract/index.ts";
+import type { UpstreamErrorKind } from "../contract/index.ts";
 import type { Store } from "../db/index.ts";
 
 /**
@@ -21,7 +21,7 @@ export type HealthState =
 
 /** Why an attempt failed. */
 export interface Failure {
-  readonly kind: FaultKind | "plugin_failed";
+  readonly kind: UpstreamErrorKind | "plugin_failed";
   /** The provider's HTTP status; absent: it sent none. */
   readonly status?: number | undefined;
   /** The provider's own words where it had some, without keys: for administrators. */
@@ -39,7 +39,7 @@ export interface TestOutcome {
   /** What is worth knowing although it works: models that are gone. */
   readonly note?: string | undefined;
   /** The kind of the error. */
-  readonly kind?: FaultKind | undefined;
+  readonly kind?: UpstreamErrorKind | undefined;
 }
 
 type At<T> = T & { /** Milliseconds since 1970. */ readonly at: number };
@@ -85,7 +85,7 @@ const degradedShare = 0.05;
 const recoveredSuccesses = 20;
 /** A single error says little beside many successes. */
 const degradedErrorsMin = 2;
-const refusing: ReadonlySet<string> = new Set<FaultKind>(["auth", "insufficient_quota"]);
+const refusing: ReadonlySet<string> = new Set<UpstreamErrorKind>(["auth", "insufficient_quota"]);
 
 interface RecentAttempts extends AttemptCount {
   /** Whether many in a row have succeeded since the last error. */

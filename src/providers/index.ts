@@ -10,4 +10,4 @@ export { Providers } from "./providers.ts";
 export { parseJson } from "./read-files.ts";
 export { hasSecrets, SecretBox, type StoredSmtp, sealSecret, smtpSetting } from "./secret-box.ts";
 export { readStateFile, removeStateFile, writeStateFile } from "./state-file.ts";
-export { describeFault } from "./test-connection.ts";
+export { describeUpstreamError } from "./test-connection.ts";

@@ -114,8 +114,8 @@ const findManifestError = shapeChecker(Manifest);
  */
 export function readManifest(value: unknown, name: string): ProviderPlugin {
   if (!isRecord(value)) throw new PluginError("expected a JSON object with name, baseUrl, dialect and models");
-  const fault = findManifestError(value);
-  if (fault !== undefined) throw new PluginError(`${fault.path.replace(/^\./, "") || "the file"}: ${fault.reason}`);
+  const error = findManifestError(value);
+  if (error !== undefined) throw new PluginError(`${error.path.replace(/^\./, "") || "the file"}: ${error.reason}`);
   const { $schema: _, dialect, authorize, options: written = {}, models = [], ...rest } = value as unknown as Manifest;
   if (models.length === 0 && rest.unlisted === undefined) {
     throw new PluginError("it has no models; list some, or give unlisted terms for all that the provider has");

@@ -98,7 +98,7 @@ export class Overrides {
     );
   }
 
-  /** A fault of a plugin's rows, with the files that changed them. */
+  /** An error in a plugin's rows, with the files that changed them. */
   blame(pluginName: string, message: string): string {
     const labels = this.labelsOf(pluginName);
     return labels.length === 0 ? message : `Cannot use ${labels.join(" and ")}: ${message}`;

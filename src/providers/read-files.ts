@@ -43,8 +43,8 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (cause) {
-    const fault = findJsonError(text);
-    const place = fault === undefined ? String(cause) : `line ${fault.line}, column ${fault.column}: ${fault.reason}`;
+    const error = findJsonError(text);
+    const place = error === undefined ? String(cause) : `line ${error.line}, column ${error.column}: ${error.reason}`;
     throw new PluginError(`${place}; fix the JSON there`, { cause });
   }
 }

@@ -1,4 +1,4 @@
-import { GatewayError, UpstreamFault } from "../contract/index.ts";
+import { GatewayError, UpstreamError } from "../contract/index.ts";
 import { type Attempt, type Call, type CallObserver, ConnectionError, type Route } from "../kernel/index.ts";
 import { AttemptWindow, type WindowSum } from "./attempt-window.ts";
 import type { Failure } from "./health.ts";
@@ -20,7 +20,7 @@ interface Counted {
 }
 
 const noAttempts: AttemptStats = { calls: 0, errors: 0, p50Ms: undefined, p95Ms: undefined, lastError: undefined };
-/** Kinds of faults with which the provider works, and the request does not. */
+/** Kinds of errors with which the provider works, and the request does not. */
 const ofRequest = new Set(["bad_request", "context_length", "request_too_large"]);
 const lateErrors = new Set(["upstream_error", "upstream_timeout"]);
 
@@ -66,7 +66,7 @@ export class RouteStats implements CallObserver {
       if (reason !== undefined) counted.lastError = { at: this.#now(), reason };
     }
     const { route, key, error } = attempt;
-    if (error instanceof UpstreamFault && error.kind === ofModel) return;
+    if (error instanceof UpstreamError && error.kind === ofModel) return;
     const failure = reason === undefined ? undefined : toFailure(route, error, reason);
     this.#listener?.record(route.plugin.name, key?.index, failure);
   }
@@ -122,7 +122,7 @@ function getOrCreate<Key>(
 
 /** What administrators are told, with the provider's own words. */
 function toFailure({ keys, model }: Route, error: unknown, reason: string): Failure {
-  if (!(error instanceof UpstreamFault)) return { kind: "plugin_failed", message: reason, model: model.id };
+  if (!(error instanceof UpstreamError)) return { kind: "plugin_failed", message: reason, model: model.id };
   const { kind, status, message, providerMessage } = error;
   return { kind, status, message: keys.hide(providerMessage ?? message).slice(0, messageMax), model: model.id };
 }
@@ -133,7 +133,7 @@ function explainFailure({ isAnswered, error, run }: Attempt): string | undefined
   if (cancelReason !== undefined && cancelReason !== "timeout") return "not counted";
   if (isAnswered) return undefined;
   if (error instanceof GatewayError) return "not counted";
-  if (!(error instanceof UpstreamFault)) return "the plugin failed";
+  if (!(error instanceof UpstreamError)) return "the plugin failed";
   if (ofRequest.has(error.kind) || (error.isOfRequest && error.kind !== ofModel)) return undefined;
   if (error instanceof ConnectionError) return error.message;
   return `${error.kind.replaceAll("_", " ")}${error.status === undefined ? "" : ` (status ${error.status})`}`;

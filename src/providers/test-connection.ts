@@ -1,14 +1,14 @@
 import {
   compilePrice,
   costNanodollars,
-  type FaultKind,
   GatewayError,
   getRetirement,
   getSecrets,
   type Model,
   type ProviderPlugin,
   readCredential,
-  UpstreamFault,
+  UpstreamError,
+  type UpstreamErrorKind,
 } from "../contract/index.ts";
 import { ConnectionError, type Credential, getBaseUrl, isProbed, type Network, probe } from "../kernel/index.ts";
 import { readModelList } from "./discover-models.ts";
@@ -33,7 +33,7 @@ export interface TestResult {
   /** What is worth knowing although it works: models that the provider no longer has. */
   readonly note: string | null;
   /** The kind of the error. */
-  readonly kind: FaultKind | null;
+  readonly kind: UpstreamErrorKind | null;
 }
 
 export interface ConnectionTest {
@@ -63,39 +63,39 @@ export async function testConnection(
   };
   const { host } = new URL(getBaseUrl(route, key === undefined ? undefined : readCredential(key)));
   const startedMs = network.now();
-  const finish = (result: { model?: string; fault?: UpstreamFault | undefined; note?: string }): TestResult => ({
-    ok: result.fault === undefined,
+  const finish = (result: { model?: string; error?: UpstreamError | undefined; note?: string }): TestResult => ({
+    ok: result.error === undefined,
     model: result.model ?? null,
     host,
     ms: Math.round(network.now() - startedMs),
-    error: result.fault === undefined ? null : describeFault(result.fault, host, credential.keys),
+    error: result.error === undefined ? null : describeUpstreamError(result.error, host, credential.keys),
     note: result.note ?? null,
-    kind: result.fault?.kind ?? null,
+    kind: result.error?.kind ?? null,
   });
   const ask = (one: Model | undefined) =>
     probe(network, { plugin, credential, model: one, msMax: Math.max(1, testMsMax - (network.now() - startedMs)) });
-  const missing: { id: string; fault: UpstreamFault }[] = [];
+  const missing: { id: string; error: UpstreamError }[] = [];
   for (const one of model === undefined ? chooseModels(plugin, now) : [findModel(plugin, model)]) {
-    const { fault } = await ask(one);
+    const { error } = await ask(one);
     const note = describeMissing(missing);
-    if (fault?.kind !== "model_not_found" || model !== undefined) return finish({ model: one.id, fault, ...note });
-    missing.push({ id: one.id, fault });
+    if (error?.kind !== "model_not_found" || model !== undefined) return finish({ model: one.id, error, ...note });
+    missing.push({ id: one.id, error });
   }
-  const { fault, answer } = await ask(undefined);
-  const list = fault === undefined ? readModelList(answer) : undefined;
+  const { error, answer } = await ask(undefined);
+  const list = error === undefined ? readModelList(answer) : undefined;
   if (list !== undefined) {
     const listed = `The key works: the provider lists ${list.length === 1 ? "1 model" : `${list.length} models`}`;
     return finish({ note: [listed, describeMissing(missing).note].filter(Boolean).join(". ") });
   }
   // Providers check the key first: one that says of a model that it has it no more has accepted the key.
   const [first] = missing;
-  if (first !== undefined && !first.fault.isOfRequest && fault?.kind !== "auth") {
+  if (first !== undefined && !first.error.isOfRequest && error?.kind !== "auth") {
     return finish({ note: `The key works. ${describeMissing(missing).note}` });
   }
-  return finish({ fault: first?.fault ?? fault ?? noList, ...(first && { model: first.id }) });
+  return finish({ error: first?.error ?? error ?? noList, ...(first && { model: first.id }) });
 }
 
-const noList = new UpstreamFault("bad_response", "It answered no list of models");
+const noList = new UpstreamError("bad_response", "It answered no list of models");
 
 /** Those that the provider has not retired: chat first, and of these the cheapest. */
 function chooseModels({ models }: ProviderPlugin, now: number): Model[] {
@@ -130,12 +130,12 @@ function describeMissing(missing: readonly { id: string }[]): { note?: string } 
  *
  * @param keys They are hidden.
  */
-export function describeFault(fault: UpstreamFault, host: string, keys: readonly string[]): string {
-  const { kind, status, code, message, providerMessage } = fault;
+export function describeUpstreamError(error: UpstreamError, host: string, keys: readonly string[]): string {
+  const { kind, status, code, message, providerMessage } = error;
   const isOfKey = kind === "auth" || kind === "insufficient_quota";
   const facts = [status, code].filter((fact) => fact !== undefined).join(", ");
   const answered = status === undefined ? "" : ` answered ${status}`;
-  const cause = fault instanceof ConnectionError ? "" : describeCause(fault.cause);
+  const cause = error instanceof ConnectionError ? "" : describeCause(error.cause);
   const refusal =
     kind === "auth"
       ? `rejected the key${describeKey(keys)}`

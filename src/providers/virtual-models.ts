@@ -68,12 +68,12 @@ export class VirtualModels {
       const id = isRecord(value) && typeof value.id === "string" ? value.id : undefined;
       const last = id === undefined ? undefined : before.get(id);
       const taken = id !== undefined && served.has(id) ? `the id '${id}' is listed twice; remove one row` : undefined;
-      const fault = taken ?? findFault(value, { known, ids, isServed: last !== undefined });
-      if (fault !== undefined) {
+      const error = taken ?? findProblem(value, { known, ids, isServed: last !== undefined });
+      if (error !== undefined) {
         const kept = last === undefined ? "" : "; its last version stays in force";
-        problems.push({ label, sentence: `Cannot use ${label}: models[${index}] (${id ?? "no id"}): ${fault}${kept}` });
+        problems.push({ label, sentence: `Cannot use ${label}: models[${index}] (${id ?? "no id"}): ${error}${kept}` });
       }
-      const row = fault === undefined ? (value as VirtualModelRow) : last?.row;
+      const row = error === undefined ? (value as VirtualModelRow) : last?.row;
       if (row === undefined || taken !== undefined) continue;
       const virtual = createVirtualModel(row, (name) => registry.byName(name), last?.virtual.speeds);
       served.set(row.id, { row, virtual });
@@ -106,7 +106,7 @@ interface TranslationContext {
   readonly isServed: boolean;
 }
 
-function findFault(row: unknown, { known, ids, isServed }: TranslationContext): string | undefined {
+function findProblem(row: unknown, { known, ids, isServed }: TranslationContext): string | undefined {
   const shape = checkRow(row);
   if (shape !== undefined) return `${shape.path.replace(/^\./, "")}${shape.path === "" ? "" : ": "}${shape.reason}`;
   const { id, models } = row as VirtualModelRow;

@@ -17,7 +17,7 @@ import {
 import { shapeChecker } from "../lib/check-shape.ts";
 import { suggestName } from "../lib/did-you-mean.ts";
 import { isRecord } from "../lib/json.ts";
-import { classifyFault } from "../protocols/upstream-errors.ts";
+import { classifyRefusal } from "../protocols/upstream-errors.ts";
 import { readUsage } from "../protocols/usage.ts";
 import { PluginError } from "./errors.ts";
 import { findMissingRates, readModelsOnce } from "./read-models.ts";
@@ -58,7 +58,7 @@ export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models
 
 const findUnlistedError = shapeChecker(Unlisted);
 const knownFields =
-  "name contractVersion baseUrl hosts credential authorize models forModel modelOptions handlers checks maxChoices takes readFault readUsage unlisted".split(
+  "name contractVersion baseUrl hosts credential authorize models forModel modelOptions handlers checks maxChoices takes readError readUsage unlisted".split(
     " ",
   );
 
@@ -74,7 +74,7 @@ export function bearer(key: string): Record<string, string> {
 
 /**
  * Checks a plugin and fills in what it leaves out: `authorize` is {@link bearer}, `hosts` are none beside the base URL's,
- * `credential` is `"key"`, `maxChoices` has no bound, refusals are read by {@link classifyFault}, and
+ * `credential` is `"key"`, `maxChoices` has no bound, refusals are read by {@link classifyRefusal}, and
  * what an answer reports of its use by {@link readUsage}.
  *
  * @throws {PluginError} When something is missing, misspelt or does not fit together; the sentence says where, and how to fix it.
@@ -117,7 +117,7 @@ export function definePlugin(definition: PluginDefinition): ProviderPlugin {
     ...(checks && { checks: checks as Checks }),
     maxChoices: checkBounds(name, maxChoices),
     ...(takes && { takes: checkForms(name, takes) }),
-    readFault: checkFunction(name, "readFault", definition.readFault ?? classifyFault),
+    readError: checkFunction(name, "readError", definition.readError ?? classifyRefusal),
     readUsage: checkFunction(name, "readUsage", definition.readUsage ?? readUsage),
   };
   return Object.freeze(plugin);
@@ -199,8 +199,8 @@ function checkModels(
     throw error;
   }
   for (const { id, capability, endpoint, options } of rows) {
-    const fault = modelOptions && findOptionError(options ?? {}, modelOptions);
-    if (fault !== undefined) fail(plugin, `model ${id} has options.${fault}`);
+    const error = modelOptions && findOptionError(options ?? {}, modelOptions);
+    if (error !== undefined) fail(plugin, `model ${id} has options.${error}`);
     if (handlers[capability] === undefined) {
       fail(plugin, `model ${id} can ${capability}, but there is no handlers.${capability}; add it or remove the row`);
     }
@@ -245,8 +245,8 @@ function isOfKind(value: unknown, kind: OptionKind): boolean {
 }
 
 function checkUnlisted(plugin: string, unlisted: unknown, handlers: Handlers): Unlisted {
-  const fault = findUnlistedError(unlisted);
-  if (fault !== undefined) fail(plugin, `unlisted${fault.path}: ${fault.reason}`);
+  const error = findUnlistedError(unlisted);
+  if (error !== undefined) fail(plugin, `unlisted${error.path}: ${error.reason}`);
   const { price, capability = "chat" } = unlisted as Unlisted;
   const missing = findMissingRates(price, capability);
   if (missing.length > 0) {

@@ -27,7 +27,7 @@ export {
   type Transcript,
   type TranscriptionRequest,
   type Upstream,
-  UpstreamFault,
+  UpstreamError,
 } from "../contract/index.ts";
 export { isRecord, parseJson } from "../lib/json.ts";
 export { streamWav } from "../lib/wav.ts";
@@ -41,7 +41,7 @@ export { openaiModelOptions } from "../protocols/openai/request.ts";
 export { pickSupportedFields, warnOfOthers } from "../protocols/supported-fields.ts";
 export { toCompletion } from "../protocols/to-completion.ts";
 export { readArguments } from "../protocols/tools.ts";
-export { classifyError, classifyFault } from "../protocols/upstream-errors.ts";
+export { classifyError, classifyRefusal } from "../protocols/upstream-errors.ts";
 export { bearer, definePlugin } from "./define-plugin.ts";
 export { openai } from "./openai.ts";
 export { readModels } from "./read-models.ts";

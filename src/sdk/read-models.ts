@@ -43,10 +43,10 @@ export function readModelsOnce(rows: readonly Model[]): readonly Model[] {
 }
 
 function checkShape(row: unknown, at: string): asserts row is Model {
-  const fault = findRowError(row);
-  if (fault === undefined) return;
+  const error = findRowError(row);
+  if (error === undefined) return;
   const name = isRecord(row) && typeof row.id === "string" ? ` (${row.id})` : "";
-  throw new PluginError(`Cannot read ${at}${fault.path}${name}: ${fault.reason}`);
+  throw new PluginError(`Cannot read ${at}${error.path}${name}: ${error.reason}`);
 }
 
 function checkPrice(row: Model, at: string): void {

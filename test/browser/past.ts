@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { createAccounts, createVoucher } from "../../src/accounts/index.ts";
 import { compilePrice, costNanodollars, type Meters } from "../../src/contract/index.ts";
-import { type CallOpened, openStore, type Store } from "../../src/db/index.ts";
+import { type OpenCall, openStore, type Store } from "../../src/db/index.ts";
 import { creditWallet } from "../../src/ledger/index.ts";
 import { ownerEmail } from "../support/gateway.ts";
 import { randomBelow } from "../support/random.ts";
@@ -70,7 +70,7 @@ async function writeCalls(store: Store, accountId: string, keys: readonly string
 function createCall(who: { accountId: string; keyId: string }, openedAt: number, random: () => number) {
   const model = modelOf(calledModels[Math.floor(random() * calledModels.length)] as string);
   const { premium, price } = model;
-  const open: CallOpened = {
+  const open: OpenCall = {
     kind: "open",
     callId: `past-${openedAt.toString(36)}-${Math.floor(random() * 1e9).toString(36)}`,
     ...who,

@@ -32,7 +32,7 @@ export interface Agents {
   run(agent: AgentName, question: string, options: AgentOptions): Promise<AgentRun>;
 }
 
-export const turnMsMax = 60_000;
+export const turnMsMax = 120_000;
 
 const codexConfig = (origin: string, model: string) => `model = "${model}"
 model_provider = "modelgate"

@@ -36,6 +36,7 @@ const words: readonly { word: RegExp; use: string; why: string; scope: Scope; ex
     why: "a comment is read without its code",
     scope: "everywhere",
   },
+  { word: /\b\w*[a-z]Fault\b|\bFault[A-Z]\w*/, use: "…Error", why: "errors are named so", scope: "everywhere" },
   { word: /\bthe books\b/i, use: "the ledger", why: "the name of the module", scope: "prose" },
   {
     word: /\b(?:toStandIn|isOfProvider|asksForHour|CallContext|Surroundings|CountedCall|OpenedCall|oneNodeAtATime|LateField|SearchFoot|paintFirst|switchedAway|findObstacle)\b/,

@@ -19,9 +19,9 @@ const findError = shapeChecker(SignedCatalogue);
 
 /** @throws {Error} With the place of what is wrong, to stand after the file's name. */
 export function checkCatalogue(value: unknown): SignedCatalogue {
-  const fault = findError(value);
-  if (fault === undefined) return value as SignedCatalogue;
-  throw new Error(`${fault.path.replace(/^\./, "") || "the file"}: ${fault.reason}`);
+  const error = findError(value);
+  if (error === undefined) return value as SignedCatalogue;
+  throw new Error(`${error.path.replace(/^\./, "") || "the file"}: ${error.reason}`);
 }
 
 /** @param privateKey PEM. @returns The file with its signature, and the public key as `CATALOGUE_PUBLIC_KEY` takes it. */

@@ -10,7 +10,7 @@ export interface Check {
 }
 
 const broken =
-  'throw new UpstreamFault("bad_response", …) when the stream ends before the provider said that it is done';
+  'throw new UpstreamError("bad_response", …) when the stream ends before the provider said that it is done';
 
 /** What is tried with every chat fixture that has a good answer, beside the answer itself. */
 export function chatChecks(plugin: ProviderPlugin, fixtures: readonly Fixture[]): Check[] {

@@ -1,7 +1,7 @@
 import { type Capability, capabilityForms, type ProviderPlugin } from "../../contract/index.ts";
 import { sendsKeyInClear } from "../../providers/index.ts";
 import { type Check, chatChecks } from "./chat-checks.ts";
-import { faultChecks } from "./fault-checks.ts";
+import { errorChecks } from "./error-checks.ts";
 import { type Finding, findDifference } from "./findings.ts";
 import type { Fixture } from "./fixture.ts";
 import { openaiFixtures } from "./openai-fixtures.ts";
@@ -36,7 +36,7 @@ export async function checkPlugin(plugin: ProviderPlugin, own: readonly Fixture[
     else if (good.length === 0) checks.push({ name: `${capability}: has a fixture`, run: async () => noFixture });
     const whole = good.find(({ request }) => request.stream !== true);
     const stream = good.find(({ request }) => request.stream === true);
-    for (const fixture of [whole, stream]) if (fixture !== undefined) checks.push(...faultChecks(plugin, fixture));
+    for (const fixture of [whole, stream]) if (fixture !== undefined) checks.push(...errorChecks(plugin, fixture));
     if (whole !== undefined) checks.push({ name: `${capability}: the key is sent`, run: () => tryKey(plugin, whole) });
   }
   const marks: Mark[] = [];

@@ -6,18 +6,18 @@ import { type Outcome, readReply, simulatedKey } from "./simulate.ts";
 /** What is wrong and how to fix it; nothing when all is well. */
 export type Finding = { readonly wrong: string; readonly fix: string } | undefined;
 
-/** What no plugin may do in any call: throw what is not a fault, or show its key. */
+/** What no plugin may do in any call: throw what is not an `UpstreamError`, or show its key. */
 export function findMisbehaviour({ thrown, error }: Outcome): Finding {
   if (thrown.length > 0) {
     const [first] = thrown;
     const said = first instanceof Error ? `${first.name}: ${first.message}` : String(first);
     return {
       wrong: `the plugin threw ${said.slice(0, 160)}`,
-      fix: 'check what the provider sent before you use it, and throw new UpstreamFault("bad_response", …) where it is wrong',
+      fix: 'check what the provider sent before you use it, and throw new UpstreamError("bad_response", …) where it is wrong',
     };
   }
   if (error?.message.includes(simulatedKey)) {
-    return { wrong: "the caller is shown the key", fix: "leave readFault out, or build its sentence without the key" };
+    return { wrong: "the caller is shown the key", fix: "leave readError out, or build its sentence without the key" };
   }
   return undefined;
 }
@@ -28,7 +28,7 @@ export function findDifference(fixture: Fixture, outcome: Outcome): Finding {
   const { error, settlement, requests } = outcome;
   if (expect.error !== undefined) {
     if (error?.publicCode === expect.error || error?.code === expect.error) return undefined;
-    return { wrong: `the caller is told ${error?.code ?? "nothing"}, not ${expect.error}`, fix: "see readFault" };
+    return { wrong: `the caller is told ${error?.code ?? "nothing"}, not ${expect.error}`, fix: "see readError" };
   }
   const misbehaviour = findMisbehaviour(outcome);
   if (misbehaviour !== undefined) return misbehaviour;

@@ -72,7 +72,7 @@ function readFixture(path: string, label: string): Fixture {
   } catch (cause) {
     throw new PluginError(`Cannot read ${label}: it is not JSON; fix it or record it again`, { cause });
   }
-  const fault = findFixtureError(value);
-  if (fault !== undefined) throw new PluginError(`Cannot read ${label}${fault.path}: ${fault.reason}`);
+  const error = findFixtureError(value);
+  if (error !== undefined) throw new PluginError(`Cannot read ${label}${error.path}: ${error.reason}`);
   return value as Fixture;
 }

@@ -3,11 +3,11 @@ import {
   getSecrets,
   mediaTypeOf,
   type ProviderPlugin,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { buildRegistry, type Credential, monotonicNow, openNetwork, TimeoutScheduler } from "../../kernel/index.ts";
 import { parseJson } from "../../lib/json.ts";
-import { describeFault } from "../../providers/index.ts";
+import { describeUpstreamError } from "../../providers/index.ts";
 import { UsageError } from "../command.ts";
 import type { Fixture, Reply } from "./fixture.ts";
 import { readReply, serveOnce } from "./simulate.ts";
@@ -67,8 +67,8 @@ export async function recordCall(
 
 /** Which host failed and why: the operator may know, a caller is not told. */
 function explainFailure(error: GatewayError, baseUrl: string, { keys }: Credential): Error {
-  if (!(error.cause instanceof UpstreamFault)) return error;
-  return new UsageError(`Cannot record: ${describeFault(error.cause, new URL(baseUrl).host, keys)}`);
+  if (!(error.cause instanceof UpstreamError)) return error;
+  return new UsageError(`Cannot record: ${describeUpstreamError(error.cause, new URL(baseUrl).host, keys)}`);
 }
 
 /** Keys, ours and what looks like one. */

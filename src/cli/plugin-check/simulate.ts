@@ -46,7 +46,7 @@ export interface Outcome {
   readonly error: GatewayError | undefined;
   readonly settlement: Settlement | undefined;
   readonly requests: readonly ProviderRequest[];
-  /** What the plugin threw that is neither a fault nor a refusal. */
+  /** What the plugin threw that is neither an `UpstreamError` nor a refusal. */
   readonly thrown: readonly unknown[];
 }
 

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { toCallKey } from "../call-key.ts";
-import type { CallOpened, HoldDecision } from "../ledger-write.ts";
+import type { HoldDecision, OpenCall } from "../ledger-write.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 import { type BatchTarget, type DecisionRow, toDecision, writeBatch } from "./write-batch.ts";
 
@@ -9,7 +9,7 @@ import { type BatchTarget, type DecisionRow, toDecision, writeBatch } from "./wr
  * statements of one message, which is one transaction, because a statement sees only what was committed before it began.
  * Such a message takes no parameters. A hold that a crash of the server has lost is taken anew.
  */
-export async function extendHold(target: BatchTarget, open: CallOpened): Promise<HoldDecision> {
+export async function extendHold(target: BatchTarget, open: OpenCall): Promise<HoldDecision> {
   const { connection } = target;
   if (open.guard === undefined) return writeHold(connection, open);
   const lock = `select pg_advisory_xact_lock(hashtextextended(${text(open.accountId)}, 0))`;
@@ -23,7 +23,7 @@ export async function extendHold(target: BatchTarget, open: CallOpened): Promise
 }
 
 /** Writes a hold that Redis has decided. */
-async function writeHold(connection: OrderedConnection, open: CallOpened): Promise<HoldDecision> {
+async function writeHold(connection: OrderedConnection, open: OpenCall): Promise<HoldDecision> {
   const { callId, quotaDay, periodStart, holdNanodollars, holdTokens } = open;
   await connection.query({
     name: "write_hold",
@@ -33,7 +33,7 @@ async function writeHold(connection: OrderedConnection, open: CallOpened): Promi
   return { quotaDay, periodStart, holdNanodollars, holdTokens, available: holdTokens };
 }
 
-function ofWallet(open: CallOpened): string {
+function ofWallet(open: OpenCall): string {
   const { callId, periodStart: requested, holdNanodollars, guard } = open;
   const period = {
     held: "period_start",
@@ -67,7 +67,7 @@ function ofWallet(open: CallOpened): string {
   return decide(open, { figures, left, column: "hold_nanodollars", wanted: holdNanodollars });
 }
 
-function ofQuota(open: CallOpened): string {
+function ofQuota(open: OpenCall): string {
   const { callId, quotaDay: requested, holdTokens, guard } = open;
   const day = { held: "quota_day", table: "daily_quota_usage", column: "day", asked: requested };
   const figures = `select given.id_bytes as id, day, null::bigint as period_start, null::bigint as spent, null::bigint as reserved, held,
@@ -88,7 +88,7 @@ interface Parts {
   wanted: number;
 }
 
-function decide({ callId, guard, premium }: CallOpened, { figures, left, column, wanted }: Parts): string {
+function decide({ callId, guard, premium }: OpenCall, { figures, left, column, wanted }: Parts): string {
   const reason = premium
     ? `case when (budget <= 0 or budget < available) and (account is null or budget <= account) then 'budget'
         when account <= 0 or account < available then 'account_budget' else 'balance' end`

@@ -1,6 +1,6 @@
 import { type CallColumn, callColumns, namesIn, openColumns } from "../call-columns.ts";
 import { toCallKey } from "../call-key.ts";
-import type { CallEnded, CallOpened, HoldDecision, LedgerWrite } from "../ledger-write.ts";
+import type { EndedCall, HoldDecision, LedgerWrite, OpenCall } from "../ledger-write.ts";
 import type { NameNumbers, PostgresNames } from "../names.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
@@ -32,7 +32,7 @@ export interface BatchTarget {
 export async function writeBatch(
   target: BatchTarget,
   batch: readonly LedgerWrite[],
-): Promise<ReadonlyMap<CallOpened, HoldDecision> | undefined> {
+): Promise<ReadonlyMap<OpenCall, HoldDecision> | undefined> {
   try {
     return await write(target, batch);
   } catch (error) {
@@ -45,8 +45,8 @@ async function write({ connection, names, nodeId }: BatchTarget, batch: readonly
   const { ends, decided, undecided, late } = sort(batch);
   await names.learn(namesOf(nodeId, batch));
   const [toOpen, toEnd] = [
-    (open: CallOpened) => openRow(open, names),
-    (end: CallEnded) => ({ ...toRow(callColumns, end, names), id: jsonKey(end.open.callId), unmade: end.unmade }),
+    (open: OpenCall) => openRow(open, names),
+    (end: EndedCall) => ({ ...toRow(callColumns, end, names), id: jsonKey(end.open.callId), unmade: end.unmade }),
   ];
   const rows = [toJson(ends, toEnd), toJson(decided, toOpen), toJson(undecided, toOpen), toJson(late, toEnd)];
   const statement = {
@@ -77,7 +77,7 @@ function jsonKey(callId: string): string {
   return `\\x${toCallKey(callId).toString("hex")}`;
 }
 
-export function toDecision({ callId, premium, guard }: CallOpened, row: DecisionRow | undefined): HoldDecision {
+export function toDecision({ callId, premium, guard }: OpenCall, row: DecisionRow | undefined): HoldDecision {
   if (row === undefined) throw new Error(`PostgreSQL did not decide about the hold of call ${callId}`);
   const { refused, there, held, hold } = row;
   const [day, periodStart] = [row.day as number, row.period_start as number];
@@ -94,12 +94,12 @@ export function toDecision({ callId, premium, guard }: CallOpened, row: Decision
 /** The writes of a batch, in the order in which they are executed. */
 interface Sorted {
   /** First, because they free what the holds may need. */
-  ends: CallEnded[];
+  ends: EndedCall[];
   /** Holds that Redis has already decided. */
-  decided: CallOpened[];
-  undecided: CallOpened[];
+  decided: OpenCall[];
+  undecided: OpenCall[];
   /** Ends of calls that begin in the same batch. */
-  late: CallEnded[];
+  late: EndedCall[];
 }
 
 /** If a call ends more than once, the first end counts. */
@@ -107,14 +107,14 @@ function sort(batch: readonly LedgerWrite[]): Sorted {
   const opens = batch.filter((write) => write.kind === "open");
   const opened = new Set(opens.map((open) => open.callId));
   const ended = new Set<string>();
-  const ends: CallEnded[] = [];
-  const late: CallEnded[] = [];
+  const ends: EndedCall[] = [];
+  const late: EndedCall[] = [];
   for (const write of batch) {
     if (write.kind !== "end" || ended.has(write.open.callId)) continue;
     ended.add(write.open.callId);
     (opened.has(write.open.callId) ? late : ends).push(write);
   }
-  const isUndecided = ({ guard }: CallOpened) => guard !== undefined;
+  const isUndecided = ({ guard }: OpenCall) => guard !== undefined;
   return { ends, decided: opens.filter((open) => !isUndecided(open)), undecided: opens.filter(isUndecided), late };
 }
 
@@ -123,7 +123,7 @@ function toJson<Write>(writes: readonly Write[], toRow: (write: Write) => unknow
 }
 
 /** With what the guard of the hold says, and the names of what it counts. */
-function openRow(open: CallOpened, names: NameNumbers) {
+function openRow(open: OpenCall, names: NameNumbers) {
   const { guard } = open;
   return {
     ...toRow(openColumns, open, names),

@@ -1,7 +1,7 @@
 import { emailsOf } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import type { Call } from "../../kernel/index.ts";
-import { type OpenCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
+import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../lifecycle/store-timeout.ts";
 import { toIso } from "./serializers.ts";
@@ -81,7 +81,7 @@ function toRunningCallJson({ request, run, attempts }: Call, now: number) {
   };
 }
 
-function toRemoteCallJson(call: OpenCall, now: number) {
+function toRemoteCallJson(call: RemoteCall, now: number) {
   return {
     id: call.id,
     elsewhere: true,

@@ -81,6 +81,6 @@ export function readMoment(text: string, param: string): number {
   throw invalid(param, "is not a time such as 2027-01-31T00:00:00Z");
 }
 
-function invalid(param: string, fault: string): GatewayError {
-  return new GatewayError("invalid_request", `${param} ${fault}`, { param });
+function invalid(param: string, error: string): GatewayError {
+  return new GatewayError("invalid_request", `${param} ${error}`, { param });
 }

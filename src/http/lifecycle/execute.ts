@@ -1,5 +1,5 @@
 import { RefusedKeyError } from "../../accounts/index.ts";
-import { type Capability, type FaultKind, type GatewayError, UpstreamFault } from "../../contract/index.ts";
+import { type Capability, type GatewayError, UpstreamError, type UpstreamErrorKind } from "../../contract/index.ts";
 import { type AnswerOf, type Attempt, Call, runCall } from "../../kernel/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { type CallRequest, type HttpCall, readClientRequestId } from "./http-call.ts";
@@ -112,7 +112,7 @@ export function recordEnd(deps: HttpDeps, call: Call, httpRequest: Request): voi
 }
 
 /** These a caller causes, and the provider's words may repeat the prompt. */
-const ofRequest: ReadonlySet<FaultKind> = new Set([
+const ofRequest: ReadonlySet<UpstreamErrorKind> = new Set([
   "bad_request",
   "context_length",
   "request_too_large",
@@ -122,9 +122,10 @@ const ofRequest: ReadonlySet<FaultKind> = new Set([
 /** Why the provider failed, in its own words and without keys: `acme answered 503: Overloaded (overloaded)`. */
 function explain(attempts: readonly Attempt[]): string | undefined {
   const attempt = attempts.findLast(({ error }) => error !== undefined);
-  const fault = attempt?.error;
-  if (attempt === undefined || !(fault instanceof UpstreamFault) || ofRequest.has(fault.kind)) return undefined;
-  const { status, kind, message, providerMessage } = fault;
+  const upstreamError = attempt?.error;
+  if (attempt === undefined || !(upstreamError instanceof UpstreamError) || ofRequest.has(upstreamError.kind))
+    return undefined;
+  const { status, kind, message, providerMessage } = upstreamError;
   const answered = status === undefined ? "" : ` answered ${status}`;
   const words = attempt.route.keys.hide(providerMessage ?? message).slice(0, messageCharactersMax);
   return `${attempt.route.plugin.name}${answered}: ${words} (${kind.replaceAll("_", " ")})`;

@@ -1,4 +1,4 @@
-import { type AnswerStream, type Speech, type SpeechFormat, UpstreamFault } from "../../contract/index.ts";
+import { type AnswerStream, type Speech, type SpeechFormat, UpstreamError } from "../../contract/index.ts";
 import { readWav, type Wav } from "../../lib/wav.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -107,12 +107,12 @@ function tryRead(head: Bytes, isAll: boolean): Wav | undefined {
   try {
     return readWav(head);
   } catch (error) {
-    if (isAll || !(error instanceof UpstreamFault)) throw error;
+    if (isAll || !(error instanceof UpstreamError)) throw error;
     return undefined;
   }
 }
 
-/** @throws {UpstreamFault} When audio of one format cannot follow on the other. */
+/** @throws {UpstreamError} When audio of one format cannot follow on the other. */
 export function expectSameFormat(one: WavFormat, other: WavFormat): void {
   const fields = ["sampleRate", "channels", "bitsPerSample", "format"] as const;
   if (fields.every((field) => one[field] === other[field])) return;
@@ -126,6 +126,6 @@ function concatBytes(a: Bytes, b: Bytes): Bytes {
   return both;
 }
 
-function badResponseError(message: string): UpstreamFault {
-  return new UpstreamFault("bad_response", message);
+function badResponseError(message: string): UpstreamError {
+  return new UpstreamError("bad_response", message);
 }

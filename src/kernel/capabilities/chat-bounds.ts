@@ -6,7 +6,7 @@ import {
   type Model,
   type PassthroughFormat,
   type Call as PluginCall,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { largest } from "../admission.ts";
 import { Attempt, Call, type ClientRequest, ModelRun, type Passthrough } from "../call.ts";
@@ -416,8 +416,8 @@ async function ask(
     key?.circuitBreaker.onSuccess();
     return isAmount(tokens) ? tokens : undefined;
   } catch (error) {
-    const kind = error instanceof UpstreamFault ? error.kind : undefined;
-    if (error instanceof UpstreamFault && isOfKey(error)) {
+    const kind = error instanceof UpstreamError ? error.kind : undefined;
+    if (error instanceof UpstreamError && isOfKey(error)) {
       route.circuitBreaker.onSuccess(accountId);
       recordRefusedKey(kernel, route, key, error);
     } else key?.circuitBreaker.onSuccess();

@@ -16,7 +16,7 @@ import {
   type ProviderPlugin,
   toMeters,
   toTokenMeters,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { chunkTokensMax } from "../admission.ts";
@@ -214,8 +214,8 @@ function isStream(answer: ChatCompletion | ChatStream | null): answer is ChatStr
   return answer !== null && typeof answer === "object" && "push" in answer;
 }
 
-function badResponseError(message: string): UpstreamFault {
-  return new UpstreamFault("bad_response", message);
+function badResponseError(message: string): UpstreamError {
+  return new UpstreamError("bad_response", message);
 }
 
 async function finishCompletion(

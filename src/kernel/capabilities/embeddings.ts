@@ -9,7 +9,7 @@ import {
   GatewayError,
   isReportable,
   type Model,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { base64ToFloats, floatsToBase64 } from "../../lib/base64.ts";
 import { withFailover } from "../failover.ts";
@@ -63,7 +63,7 @@ export const embeddingsHandler: CapabilityHandler<"embeddings"> = {
         // Tokens are left only where every plugin takes them.
         const embeddings = await plugin.handlers.embeddings?.(pluginCall as Call<EmbeddingsRequest>);
         if (!Array.isArray(embeddings?.vectors) || embeddings.vectors.length !== getInputs(request).length) {
-          throw new UpstreamFault("bad_response", "The provider's answer does not have one vector for each input");
+          throw new UpstreamError("bad_response", "The provider's answer does not have one vector for each input");
         }
         const vectors = embeddings.vectors.map((vector) => encodeVector(vector, request.encoding_format === "base64"));
         return { ...embeddings, vectors };
@@ -91,7 +91,7 @@ function encodeVector(vector: unknown, asBase64: boolean): number[] | string {
   } catch {
     // Not base64, or not a whole number of floats.
   }
-  throw new UpstreamFault("bad_response", "The provider returned an invalid embedding");
+  throw new UpstreamError("bad_response", "The provider returned an invalid embedding");
 }
 
 /** An input: a text, or its tokens. */

@@ -6,7 +6,7 @@ import {
   type ChatStream,
   type ChatUsage,
   fromIterable,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { maySendAgain } from "../failover.ts";
 import { toChunks } from "../normalize/answer.ts";
@@ -41,7 +41,7 @@ export async function settleRequests<Answer>(
 }
 
 function mayBeSentAgain(failure: unknown): boolean {
-  return failure instanceof UpstreamFault && maySendAgain(failure, true);
+  return failure instanceof UpstreamError && maySendAgain(failure, true);
 }
 
 /** Asks `n` times for one choice each, and combines the answers into one completion. */
@@ -49,7 +49,7 @@ export async function fanOutCompletions(chat: Chat, call: Call<ChatRequest>): Pr
   const single = async (request: Call<ChatRequest>) => {
     const answer = (await chat(request)) as ChatCompletion;
     if (Array.isArray(answer?.choices) && answer.choices.length > 0) return answer;
-    throw new UpstreamFault("bad_response", "The provider's answer has no choices");
+    throw new UpstreamError("bad_response", "The provider's answer has no choices");
   };
   const answers = await settleRequests(splitChoices(call).map(single), call.warn);
   const choices = answers.flatMap((answer, index) =>

@@ -14,7 +14,7 @@ import {
   type ProviderPlugin,
   TokenUsage,
   toTokenMeters,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import type { ModelRun } from "../call.ts";
@@ -227,7 +227,7 @@ async function nextItem(
 ): Promise<PartialImage | GeneratedImages> {
   const next = await items?.next();
   if (next === undefined || next.done) {
-    throw new UpstreamFault("bad_response", "The provider's stream ended before the image was finished");
+    throw new UpstreamError("bad_response", "The provider's stream ended before the image was finished");
   }
   return "images" in next.value ? checkImages(next.value, wanted, capability) : next.value;
 }
@@ -294,7 +294,7 @@ function addTo(sum: Record<string, unknown>, part: Record<string, unknown>): voi
 
 function checkImages(answer: GeneratedImages, wanted: number, capability: "images" | "imageEdits"): GeneratedImages {
   if (!Array.isArray(answer?.images) || answer.images.length === 0) {
-    throw new UpstreamFault("bad_response", "The provider's answer has no image");
+    throw new UpstreamError("bad_response", "The provider's answer has no image");
   }
   const { usage, settings } = answer;
   const images = answer.images.slice(0, wanted);

@@ -5,7 +5,7 @@ import {
   type Model,
   type ModerationRequest,
   type Moderations,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { withFailover } from "../failover.ts";
 import { boundPrompt, chatForm, readPromptText } from "../normalize/prompt-bounds.ts";
@@ -35,7 +35,7 @@ export const moderationHandler: CapabilityHandler<"moderation"> = {
       async run(plugin, pluginCall): Promise<Moderations> {
         const moderations = await plugin.handlers.moderation?.(pluginCall);
         if (Array.isArray(moderations?.results) && moderations.results.length === wanted) return moderations;
-        throw new UpstreamFault("bad_response", "The provider's answer does not have one result for each input");
+        throw new UpstreamError("bad_response", "The provider's answer does not have one result for each input");
       },
     });
     usageMeter.produced = true;

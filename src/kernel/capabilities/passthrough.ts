@@ -6,7 +6,7 @@ import {
   type ProviderPlugin,
   type ServerEvent,
   toMeters,
-  UpstreamFault,
+  UpstreamError,
   type WirePart,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
@@ -66,8 +66,8 @@ export async function openPassthrough(
     return { passthrough, readUsage, stream: await begin(reader, (event) => hasBegun(event, format)) };
   }
   if (!isRecord(content)) throw badResponseError("The provider's answer is not an object");
-  const fault = format.faultOf(content);
-  if (fault !== undefined) throw fault;
+  const error = format.errorOf(content);
+  if (error !== undefined) throw error;
   if (!format.isAnswer(content))
     throw badResponseError(`The provider's answer is not one of the ${passthrough.format.protocol} protocol`);
   return { passthrough, readUsage, whole: content };
@@ -96,8 +96,8 @@ export async function sendPassthrough(
 function hasBegun(event: ServerEvent, format: PassthroughFormat): boolean {
   const part = readEvent(event, format)?.part;
   if (part === undefined) return false;
-  const fault = format.faultOf(part);
-  if (fault !== undefined) throw fault;
+  const error = format.errorOf(part);
+  if (error !== undefined) throw error;
   return !format.isPrelude(part.type);
 }
 
@@ -156,8 +156,8 @@ class PassthroughReader {
     const passthrough = this.#passthrough;
     const { format } = passthrough;
     this.#report(part);
-    const fault = format.faultOf(part);
-    if (fault !== undefined) throw fault;
+    const error = format.errorOf(part);
+    if (error !== undefined) throw error;
     this.#count(format.textOf(part));
     if (typeof part.sequence_number === "number") passthrough.sequence = part.sequence_number;
     const head = format.headOf(part);
@@ -211,7 +211,7 @@ class PassthroughReader {
     const { output } = usageMeter;
     output.sample.add(text);
     if (output.sample.length > charactersMax) {
-      throw new UpstreamFault("bad_response", "The provider's response exceeds the size limit", { isOfRequest: true });
+      throw new UpstreamError("bad_response", "The provider's response exceeds the size limit", { isOfRequest: true });
     }
   }
 
@@ -236,7 +236,7 @@ function readEvent(event: ServerEvent, format: PassthroughFormat): ReadEvent | u
   const data = event.data.trim();
   if (data === "" || data === "[DONE]") return undefined;
   const part = parseJson(data);
-  if (event.event === "raw") throw format.readFault(part ?? data);
+  if (event.event === "raw") throw format.readError(part ?? data);
   if (isRecord(part)) {
     const type = part.type ?? event.event;
     if (typeof type !== "string" || !/^[\w.]{1,100}$/.test(type))
@@ -251,6 +251,6 @@ function isIterable(value: unknown): value is AsyncIterable<ServerEvent> {
   return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }
 
-function badResponseError(message: string): UpstreamFault {
-  return new UpstreamFault("bad_response", message);
+function badResponseError(message: string): UpstreamError {
+  return new UpstreamError("bad_response", message);
 }

@@ -6,7 +6,7 @@ import {
   type RankedDocument,
   type Ranking,
   RerankRequest,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { withFailover } from "../failover.ts";
 import { boundText, getContextTokensMax, readText, tokensMax } from "../normalize/prompt-bounds.ts";
@@ -86,7 +86,7 @@ function toReported(usage: Ranking["usage"], model: Model): Meters | undefined {
   return isReportable(tokens) && tokens > 0 ? { inputToken: tokens } : undefined;
 }
 
-/** The most relevant first, at most as many as were asked for. @throws {UpstreamFault} For places that no document has. */
+/** The most relevant first, at most as many as were asked for. @throws {UpstreamError} For places that no document has. */
 function checkRanking(ranking: Ranking | undefined, { documents, top_n: wanted }: RerankRequest): Ranking {
   const results: unknown = ranking?.results;
   const seen = new Set<number>();
@@ -97,7 +97,7 @@ function checkRanking(ranking: Ranking | undefined, { documents, top_n: wanted }
     Number.isFinite(score) &&
     seen.size < seen.add(index).size;
   if (!Array.isArray(results) || results.length === 0 || !results.every(isNew)) {
-    throw new UpstreamFault("bad_response", "The provider's answer does not rank the documents of the request");
+    throw new UpstreamError("bad_response", "The provider's answer does not rank the documents of the request");
   }
   const sorted = results.toSorted((a, b) => b.relevance_score - a.relevance_score);
   return { results: sorted.slice(0, wanted ?? documents.length), usage: ranking?.usage };

@@ -9,7 +9,7 @@ import {
   type SpeechFormat,
   SpeechRequest,
   toTokenMeters,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { writeWavHead } from "../../lib/wav.ts";
 import {
@@ -117,7 +117,7 @@ export const speechHandler: CapabilityHandler<"speech"> = {
     const write = (bytes: Bytes) => {
       total += bytes.length;
       if (total > kernel.network.bounds.streamBytesMax)
-        throw new UpstreamFault("bad_response", "The provider's audio exceeds the size limit", { isOfRequest: true });
+        throw new UpstreamError("bad_response", "The provider's audio exceeds the size limit", { isOfRequest: true });
       return sink.write(bytes);
     };
     sink.open();

@@ -7,7 +7,7 @@ import {
   type Transcript,
   type TranscriptionRequest,
   toTokenMeters,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { readAudioLength } from "../audio/audio-length.ts";
 import { withFailover } from "../failover.ts";
@@ -80,7 +80,7 @@ const handler: CapabilityHandler<"transcription" | "translation"> = {
         if (unknownFields.length > 0) pluginCall.warn(`Left out ${unknownFields.join(", ")}`, unknownFields);
         const answer = await plugin.handlers[run.call.request.capability]?.(pluginCall);
         if (typeof answer?.text !== "string")
-          throw new UpstreamFault("bad_response", "The provider's answer has no text");
+          throw new UpstreamError("bad_response", "The provider's answer has no text");
         return answer;
       },
     });

@@ -16,7 +16,7 @@ import {
   type ToolCall,
   type ToolCallDelta,
   toMeters,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { countAudio, getAudio } from "./sound.ts";
@@ -185,14 +185,14 @@ export class StreamNormalizer {
   /**
    * The chunks to send for a chunk of the provider; none when it is empty or only reports usage.
    *
-   * @throws {UpstreamFault} When it is malformed. Only the fields that are used are checked.
+   * @throws {UpstreamError} When it is malformed. Only the fields that are used are checked.
    */
   push(raw: ChatChunk): ChatChunk[] {
     try {
       return this.#normalize(raw);
     } catch (cause) {
-      if (cause instanceof UpstreamFault) throw cause;
-      throw new UpstreamFault("bad_response", "A chunk of the provider's stream cannot be read", { cause });
+      if (cause instanceof UpstreamError) throw cause;
+      throw new UpstreamError("bad_response", "A chunk of the provider's stream cannot be read", { cause });
     }
   }
 
@@ -200,7 +200,7 @@ export class StreamNormalizer {
     if (raw.usage) this.#report(raw.usage);
     const { choices } = raw;
     if (!Array.isArray(choices))
-      throw new UpstreamFault("bad_response", "A chunk of the provider's stream has no choices");
+      throw new UpstreamError("bad_response", "A chunk of the provider's stream has no choices");
     for (const choice of choices) this.#normalizeChoice(choice);
     const chunks: ChatChunk[] = [];
     if (this.#before.length > 0) for (const choice of this.#before.splice(0)) chunks.push(this.#toChunk(raw, [choice]));
@@ -299,7 +299,7 @@ export class StreamNormalizer {
     output.sample.add(text);
     choice.length += text.length;
     if (output.sample.length > charactersMax) {
-      throw new UpstreamFault("bad_response", "The provider's response exceeds the size limit", { isOfRequest: true });
+      throw new UpstreamError("bad_response", "The provider's response exceeds the size limit", { isOfRequest: true });
     }
   }
 

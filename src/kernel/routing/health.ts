@@ -343,7 +343,7 @@ const pluginCircuitOptions: CircuitBreakerOptions = {
 const implausibleMs = 3_600_000;
 
 /**
- * The circuit breaker of a plugin's own code, for all of its routes. Only its own faults count (it threw, returned something
+ * The circuit breaker of a plugin's own code, for all of its routes. Only its own errors count (it threw, returned something
  * that is not an answer, did not end), not a provider that is down or an invalid request. As with a route, the odd requests
  * of one account pause it for that account alone. It is not probed by one call at a time: a call that its provider
  * refuses says nothing about it.

@@ -2,7 +2,7 @@
  * Requests of the gateway: headers, bodies that are read within their bounds, and one timer for all deadlines. A connection that
  * failed says whether the provider may have received the request, because what it received may be owed.
  */
-import { type HttpMethod, UpstreamFault } from "../../contract/index.ts";
+import { type HttpMethod, UpstreamError } from "../../contract/index.ts";
 
 /** A time at which a function is called, unless it was moved or cancelled before. */
 export interface Timeout {
@@ -83,7 +83,7 @@ const notConnected: Readonly<Record<string, string>> = {
 const certificateCode = /CERT|ALTNAME|UNABLE_TO|ISSUER|HOSTNAME_MISMATCH|INVALID_CA/;
 
 /** A connection to a provider that failed. */
-export class ConnectionError extends UpstreamFault {
+export class ConnectionError extends UpstreamError {
   /** Whether the provider may have received the request. */
   readonly wasSent: boolean;
   /** Whether the connection was closed before an answer began. */
@@ -245,7 +245,7 @@ export interface BodyLimits {
   /** Called when the provider is silent for longer; it aborts the request. */
   onIdle(): void;
   /** Converts a read error into the error to throw. */
-  toFault(error: unknown): Error;
+  toUpstreamError(error: unknown): Error;
 }
 
 /** What follows the part of an answer that is needed comes soon, or the connection is closed. */
@@ -269,10 +269,10 @@ export class BodyReader {
   /**
    * The next chunk; `undefined` at the end.
    *
-   * @throws {UpstreamFault} When the body breaks off, stalls or is too long.
+   * @throws {UpstreamError} When the body breaks off, stalls or is too long.
    */
   async read(): Promise<Bytes | undefined> {
-    const { now, idleMsMax, bytesMax, toFault, reserve } = this.#limits;
+    const { now, idleMsMax, bytesMax, toUpstreamError, reserve } = this.#limits;
     try {
       this.#timeout.atMs = now() + idleMsMax;
       const value = this.#reader === undefined ? undefined : (await this.#reader.read()).value;
@@ -289,7 +289,7 @@ export class BodyReader {
     } catch (error) {
       reserve?.(-this.#total);
       this.cancel();
-      throw toFault(error);
+      throw toUpstreamError(error);
     }
   }
 
@@ -330,7 +330,7 @@ export async function* readChunks(response: Response, limits: BodyLimits): Async
  * A whole body as text.
  *
  * @param onCut Gets what has come of a body that breaks off, stalls or is too long, and how many bytes it has at the least.
- * @throws {UpstreamFault} When it does.
+ * @throws {UpstreamError} When it does.
  */
 export async function readText(
   response: Response,
@@ -349,19 +349,19 @@ export async function readText(
     for await (const chunk of readChunks(response, limits)) chunks.push(chunk);
   } catch (error) {
     const bytes = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
-    onCut?.(chunks, error instanceof LongAnswerFault ? limits.bytesMax : bytes);
+    onCut?.(chunks, error instanceof LongAnswerError ? limits.bytesMax : bytes);
     throw error;
   }
   return new Blob(chunks).text();
 }
 
 /** Without a reader: most answers are short, and this takes half the time. */
-async function readWhole(response: Response, { timeouts, now, idleMsMax, onIdle, toFault }: BodyLimits) {
+async function readWhole(response: Response, { timeouts, now, idleMsMax, onIdle, toUpstreamError }: BodyLimits) {
   const timeout = timeouts.schedule(now() + idleMsMax, onIdle);
   try {
     return await response.text();
   } catch (error) {
-    throw toFault(error);
+    throw toUpstreamError(error);
   } finally {
     timeouts.cancel(timeout);
   }
@@ -396,9 +396,9 @@ function getDeclaredLength({ headers }: Response): number | undefined {
 }
 
 /** An answer that is longer than the gateway takes. Its size is the caller's choice, so it tells nothing of the route. */
-export class LongAnswerFault extends UpstreamFault {}
+export class LongAnswerError extends UpstreamError {}
 
-function responseTooLongError(bytesMax: number): UpstreamFault {
+function responseTooLongError(bytesMax: number): UpstreamError {
   const message = `The provider's answer is longer than ${bytesMax} bytes`;
-  return new LongAnswerFault("bad_response", message, { isOfRequest: true });
+  return new LongAnswerError("bad_response", message, { isOfRequest: true });
 }

@@ -1,6 +1,6 @@
 import { lookup } from "node:dns/promises";
 import { BlockList, isIP } from "node:net";
-import { getForm, type ProviderCredential, type ProviderPlugin, UpstreamFault } from "../../contract/index.ts";
+import { getForm, type ProviderCredential, type ProviderPlugin, UpstreamError } from "../../contract/index.ts";
 import type { Route } from "../routing/registry.ts";
 
 /** Where a credential's requests go: where the operator or the credential says, else where the plugin does. */
@@ -112,7 +112,7 @@ export class SsrfGuard {
    * Checks the host of a route's base URL.
    *
    * @returns `undefined` when it may be reached, or a promise of that when the name has to be looked up first.
-   * @throws {UpstreamFault} When it leads to a private address.
+   * @throws {UpstreamError} When it leads to a private address.
    */
   check({ baseUrl, isBaseUrlGiven }: Pick<Route, "baseUrl" | "isBaseUrlGiven">): Promise<void> | undefined {
     const base = this.#getBase(baseUrl);
@@ -123,7 +123,7 @@ export class SsrfGuard {
    * Checks a whole URL: it must be of the base URL's origin, or of a host that the plugin declares.
    *
    * @throws {TypeError} When it is neither.
-   * @throws {UpstreamFault} When the host leads to a private address.
+   * @throws {UpstreamError} When the host leads to a private address.
    */
   checkUrl(route: Route, text: string): Promise<void> | undefined {
     const url = URL.parse(text);
@@ -143,7 +143,7 @@ export class SsrfGuard {
    * Checks the address of a token endpoint, which the plugin declares or the operator has put into the credential.
    *
    * @throws {TypeError} When it is neither.
-   * @throws {UpstreamFault} When the host leads to a private address and is not itself one.
+   * @throws {UpstreamError} When the host leads to a private address and is not itself one.
    */
   checkTokenUrl(plugin: ProviderPlugin, credential: ProviderCredential, url: URL): Promise<void> | undefined {
     if (!isTokenHost(plugin, credential, url) || url.username !== "") {
@@ -197,11 +197,11 @@ export class SsrfGuard {
   }
 }
 
-function refusal(host: string): UpstreamFault {
+function refusal(host: string): UpstreamError {
   const message =
     "The provider's host leads to a private address and is not asked; the operator can write the address itself as " +
     "the base URL, or set <PLUGIN>_BASE_URL";
-  return new UpstreamFault("bad_response", message, { code: "private_address", cause: host });
+  return new UpstreamError("bad_response", message, { code: "private_address", cause: host });
 }
 
 function stripBrackets(hostname: string): string {

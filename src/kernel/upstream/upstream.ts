@@ -16,7 +16,7 @@ import {
   type TokenResponse,
   type Upstream,
   type UpstreamBytes,
-  UpstreamFault,
+  UpstreamError,
   type UpstreamRequestOptions,
 } from "../../contract/index.ts";
 import { EventStreamParser } from "../../lib/event-stream.ts";
@@ -35,7 +35,7 @@ import {
   ConnectionError,
   cancelBody,
   createHeaders,
-  LongAnswerFault,
+  LongAnswerError,
   readText,
   readTextStart,
 } from "./http-client.ts";
@@ -102,7 +102,7 @@ export class BoundUpstream implements Upstream {
     this.#signal = sender.signal;
   }
 
-  /** Whether a request was made for the provider, so that what fails from then on can be its fault. */
+  /** Whether a request was made for the provider, so that what fails from then on can be an error of it. */
   get wasAsked(): boolean {
     return this.#wasAsked;
   }
@@ -159,7 +159,7 @@ export class BoundUpstream implements Upstream {
     const isBinary = mediaType === eventStream;
     if (!isBinary && mediaType !== "" && mediaType !== "text/event-stream" && mediaType !== "application/json") {
       cancelBody(response);
-      throw new UpstreamFault("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
+      throw new UpstreamError("bad_response", `The provider answered ${mediaType} where an event stream was expected`);
     }
     return new UpstreamItems<ServerEvent>({
       body: new BodyReader(response, this.#limits(this.#network.bounds.streamBytesMax)),
@@ -208,7 +208,7 @@ export class BoundUpstream implements Upstream {
     const { method = "POST" } = init ?? {};
     const authorized = this.#authorize(method, target.baseUrl + target.path, body, init);
     const headers = authorized instanceof Promise ? await authorized : authorized;
-    if (this.#signal.aborted) throw this.#toFault(this.#signal.reason);
+    if (this.#signal.aborted) throw this.#toUpstreamError(this.#signal.reason);
     const { plugin } = route;
     const timeout = timeouts.schedule(now() + this.#silenceMsMax(bounds.firstByteMsMax), () => this.#timeout());
     this.#wasAsked = true;
@@ -221,10 +221,10 @@ export class BoundUpstream implements Upstream {
       response = await client.request({ ...target, method, headers, body, signal: this.#signal });
       this.#wasSent = true;
     } catch (error) {
-      const isUnsent = error instanceof UpstreamFault && !(error instanceof ConnectionError && error.wasSent);
+      const isUnsent = error instanceof UpstreamError && !(error instanceof ConnectionError && error.wasSent);
       if (!isUnsent) this.#wasSent = true;
       else this.#sender.onRefused(sent);
-      throw this.#toFault(error);
+      throw this.#toUpstreamError(error);
     } finally {
       timeouts.cancel(timeout);
     }
@@ -279,7 +279,7 @@ export class BoundUpstream implements Upstream {
     if (service === undefined) throw new TypeError("The credential does not choose a service of the machine");
     const address = this.#network.machine[service];
     if (address === undefined) {
-      throw new UpstreamFault(
+      throw new UpstreamError(
         "auth",
         `This machine has no service ${service} for credentials: its environment names none`,
       );
@@ -301,25 +301,25 @@ export class BoundUpstream implements Upstream {
       const text = await readTextStart(response, { ...this.#limits(tokenBytesMax), onIdle: () => undefined });
       return { status: response.status, headers: response.headers, body: text };
     } catch (cause) {
-      if (signal.aborted) throw new UpstreamFault("timeout", "The provider's token endpoint did not answer", { cause });
-      const reason = cause instanceof UpstreamFault ? cause.message : "the connection failed";
-      throw new UpstreamFault("bad_response", `The provider's token endpoint could not be asked. ${reason}`, { cause });
+      if (signal.aborted) throw new UpstreamError("timeout", "The provider's token endpoint did not answer", { cause });
+      const reason = cause instanceof UpstreamError ? cause.message : "the connection failed";
+      throw new UpstreamError("bad_response", `The provider's token endpoint could not be asked. ${reason}`, { cause });
     }
   }
 
-  async #readRefusal(response: Response): Promise<UpstreamFault> {
+  async #readRefusal(response: Response): Promise<UpstreamError> {
     const { status, headers } = response;
     if (status >= 300 && status < 400) {
       cancelBody(response);
       const message = `The provider answered with a redirect (${status}), which is not followed`;
-      return new UpstreamFault("bad_response", message, { status });
+      return new UpstreamError("bad_response", message, { status });
     }
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
-    const fault = this.#route.plugin.readFault({ status, headers, body });
+    const error = this.#route.plugin.readError({ status, headers, body });
     const said = readProviderMessage(body);
-    fault.providerMessage = said === undefined ? undefined : this.#route.keys.hide(said).slice(0, saidCharactersMax);
-    if (fault.kind === "auth" && this.#credential !== undefined) forgetKept(this.#credential);
-    return fault;
+    error.providerMessage = said === undefined ? undefined : this.#route.keys.hide(said).slice(0, saidCharactersMax);
+    if (error.kind === "auth" && this.#credential !== undefined) forgetKept(this.#credential);
+    return error;
   }
 
   async #readJson(response: Response, sent: SentRequest): Promise<unknown> {
@@ -333,17 +333,17 @@ export class BoundUpstream implements Upstream {
       return value;
     } catch (cause) {
       sent.readCut([Buffer.from(text)], text.length, true);
-      throw new UpstreamFault("bad_response", "The provider's answer is not JSON", { status: response.status, cause });
+      throw new UpstreamError("bad_response", "The provider's answer is not JSON", { status: response.status, cause });
     }
   }
 
-  /** @throws {LongAnswerFault} When there is no room: the provider has made the answer, so it is not asked again. */
+  /** @throws {LongAnswerError} When there is no room: the provider has made the answer, so it is not asked again. */
   #reserveAnswer(bytes: number): void {
     try {
       this.#sender.reserveAnswer(answerCopies * bytes);
     } catch (cause) {
       const message = "The gateway has no room in memory for so long an answer now; ask for less, or for a stream";
-      throw new LongAnswerFault("bad_response", message, { cause, isOfRequest: true });
+      throw new LongAnswerError("bad_response", message, { cause, isOfRequest: true });
     }
   }
 
@@ -355,7 +355,8 @@ export class BoundUpstream implements Upstream {
       idleMsMax: this.#silenceMsMax(bounds.idleMsMax),
       bytesMax,
       onIdle: () => this.#timeout(),
-      toFault: (error) => this.#toFault(error instanceof UpstreamFault ? error : new ConnectionError(error, true)),
+      toUpstreamError: (error) =>
+        this.#toUpstreamError(error instanceof UpstreamError ? error : new ConnectionError(error, true)),
     };
   }
 
@@ -370,12 +371,12 @@ export class BoundUpstream implements Upstream {
     this.#sender.onSilence();
   }
 
-  #toFault(error: unknown): Error {
+  #toUpstreamError(error: unknown): Error {
     if (this.#timedOut || this.#sender.cancelReason === "timeout") {
-      return new UpstreamFault("timeout", "The provider did not answer in the time allowed", { cause: error });
+      return new UpstreamError("timeout", "The provider did not answer in the time allowed", { cause: error });
     }
-    if (error instanceof UpstreamFault) return error;
-    return new UpstreamFault("bad_response", "The connection to the provider failed", { cause: error });
+    if (error instanceof UpstreamError) return error;
+    return new UpstreamError("bad_response", "The connection to the provider failed", { cause: error });
   }
 }
 

@@ -136,7 +136,7 @@ function registerCallMetrics(registry: Registry) {
     attempts: counter(
       "upstream_attempts_total",
       ["plugin", "outcome"],
-      "Attempts at providers, by outcome: answered or the kind of fault",
+      "Attempts at providers, by outcome: answered or the kind of error",
     ),
     upstreamDuration: histogram("upstream_duration_seconds", ["plugin"], {
       help: "From the start of an attempt to the provider's response or the first chunk of a stream",

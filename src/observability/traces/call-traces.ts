@@ -9,7 +9,7 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import { UpstreamFault } from "../../contract/index.ts";
+import { UpstreamError } from "../../contract/index.ts";
 import type { Attempt, Call, CallObserver } from "../../kernel/index.ts";
 import { attemptOutcome } from "../attempt-outcome.ts";
 import { callAttributes, operations, providerName } from "./span-attributes.ts";
@@ -38,7 +38,7 @@ export class CallTraces implements CallObserver {
   attempted(attempt: Attempt): void {
     const { call } = attempt.run;
     const { error } = attempt;
-    const status = error instanceof UpstreamFault ? error.status : undefined;
+    const status = error instanceof UpstreamError ? error.status : undefined;
     const traced: TracedAttempt = { attempt, endedMs: this.#now(), outcome: attemptOutcome(attempt), status };
     const known = this.#attempts.get(call);
     if (known === undefined) this.#attempts.set(call, [traced]);

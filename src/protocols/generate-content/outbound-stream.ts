@@ -9,7 +9,7 @@ import {
   GatewayError,
   getOwn,
   type ServerEvent,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { parseShape } from "../../lib/parse-shape.ts";
@@ -37,7 +37,7 @@ function toFinish({ reason = "OTHER", sentence: message, text, calls }: Generate
   if (calls > 0) return "tool_calls";
   if (text || reason === "STOP") return "stop";
   const why = message === undefined ? "" : `: ${message.slice(0, 300)}`;
-  throw new UpstreamFault("bad_response", `The model gave no answer (${reason})${why}`, {
+  throw new UpstreamError("bad_response", `The model gave no answer (${reason})${why}`, {
     code: reason,
     isOfRequest: true,
   });
@@ -109,11 +109,11 @@ function readEvent({ event, data }: ServerEvent): GenerateAnswer {
   const answer = parseJson(data);
   if (event === "raw") throw classifyError(answer ?? data);
   if (answer !== undefined) return answer as GenerateAnswer;
-  throw new UpstreamFault("bad_response", "A piece of the provider's stream is not JSON");
+  throw new UpstreamError("bad_response", "A piece of the provider's stream is not JSON");
 }
 
 const endedEarly = () =>
-  new UpstreamFault("bad_response", "The provider's stream ended before the answer was complete");
+  new UpstreamError("bad_response", "The provider's stream ended before the answer was complete");
 
 /** The parts of a candidate as deltas: neighbours of one kind together, a function call whole. Counts them in `given`. */
 function toDeltas(candidate: GeneratedCandidate, given: GeneratedSoFar, reading: CallReading): ChunkChoice["delta"][] {
@@ -170,7 +170,7 @@ export function readAnswerUsage(part: Record<string, unknown>, before?: AnswerUs
  * The answers of one call in their order, each of which is a whole answer with the next parts: the events of a stream, or
  * a single one.
  *
- * @throws {UpstreamFault} When one holds an error, is not JSON, or the last comes before the model has finished.
+ * @throws {UpstreamError} When one holds an error, is not JSON, or the last comes before the model has finished.
  */
 export class GenerateContentStream implements ChatStream<ServerEvent> {
   readonly events: ChatStream<ServerEvent>["events"];
@@ -232,7 +232,7 @@ export class GenerateContentStream implements ChatStream<ServerEvent> {
 export function fromCandidates(answer: GenerateAnswer, reading: CallReading): ChatCompletion {
   const stream = new GenerateContentStream([], reading);
   const chunks = stream.read(answer);
-  if (chunks.length === 0) throw new UpstreamFault("bad_response", "The provider's answer has no candidates");
+  if (chunks.length === 0) throw new UpstreamError("bad_response", "The provider's answer has no candidates");
   return toCompletion([...chunks, ...stream.finish()]);
 }
 
@@ -241,25 +241,25 @@ export interface GenerateContentReader {
   /**
    * An event of a stream, each of which is a whole answer with the next parts.
    *
-   * @throws {UpstreamFault} When it is an error, or not JSON.
+   * @throws {UpstreamError} When it is an error, or not JSON.
    */
   readEvent(event: ServerEvent): GenerateAnswer;
   /**
    * The candidates of an answer or of an event. A prompt that was refused has none, and sometimes no reason but a
    * sentence: it is read as a candidate that was filtered.
    *
-   * @throws {UpstreamFault} When it holds an error, or is not an answer at all.
+   * @throws {UpstreamError} When it holds an error, or is not an answer at all.
    */
   readCandidates(answer: unknown): GeneratedCandidate[];
-  /** @throws {UpstreamFault} `bad_response` when the model failed (a malformed function call, for one) and gave nothing. */
+  /** @throws {UpstreamError} `bad_response` when the model failed (a malformed function call, for one) and gave nothing. */
   toFinish(given: GeneratedSoFar): FinishReason;
   /**
    * @param param What was asked by.
-   * @throws {GatewayError} `invalid_request` when that, or what came of it, was blocked; a fault as `toFinish`.
+   * @throws {GatewayError} `invalid_request` when that, or what came of it, was blocked; an error as `toFinish`.
    */
   expectAllowed(candidate: GeneratedCandidate, hasOutput: boolean, param: string): void;
   /** A stream that stopped before a reason to end came. */
-  endedEarly(): UpstreamFault;
+  endedEarly(): UpstreamError;
   /**
    * The counts of an answer. Protobuf leaves zeros out, so a missing output is none when nothing was `given`, and otherwise
    * one that was not counted yet: then there is no usage to rely on.

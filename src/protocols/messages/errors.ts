@@ -1,5 +1,5 @@
-import { type ErrorCode, type GatewayError, type RefusedResponse, UpstreamFault } from "../../contract/index.ts";
-import { classifyFault } from "../upstream-errors.ts";
+import { type ErrorCode, type GatewayError, type RefusedResponse, UpstreamError } from "../../contract/index.ts";
+import { classifyRefusal } from "../upstream-errors.ts";
 import type { MessagesErrorBody } from "./schema.ts";
 
 interface ErrorRow {
@@ -45,7 +45,7 @@ export function toMessagesError(error: GatewayError, requestId: string): Message
   const { status, type } = isOverload(error) ? rows.unavailable : rows[error.code];
   const { code, publicCode } = error;
   // A provider's own code is in `code` alone: its details are not known.
-  const isOwn = !(error.cause instanceof UpstreamFault);
+  const isOwn = !(error.cause instanceof UpstreamError);
   const details = isOwn && publicCode !== code && { details: { error_code: publicCode } };
   const body = { type, message: toMessage(error), code: publicCode, ...details };
   return {
@@ -62,7 +62,7 @@ export function toMessagesError(error: GatewayError, requestId: string): Message
 
 /** A provider that failed is not overloaded: clients are told to wait only where that helps. */
 function isOverload({ cause }: GatewayError): boolean {
-  if (!(cause instanceof UpstreamFault) || cause.kind !== "overloaded") return false;
+  if (!(cause instanceof UpstreamError) || cause.kind !== "overloaded") return false;
   return cause.status === 503 || cause.status === 529;
 }
 
@@ -78,12 +78,12 @@ const otherParams = { metadata: "user", stop_sequences: "stop", system: "message
 const params = new Map([...sameParams.map((name): [string, string] => [name, name]), ...Object.entries(otherParams)]);
 
 /** Reads a refusal. The provider has no codes for what is wrong with a request, so that its sentence has to tell. */
-export function readFault(answer: RefusedResponse): UpstreamFault {
-  const fault = classifyFault(answer);
-  if (fault.kind !== "bad_request") return fault;
-  const { message, status } = fault;
+export function readError(answer: RefusedResponse): UpstreamError {
+  const error = classifyRefusal(answer);
+  if (error.kind !== "bad_request") return error;
+  const { message, status } = error;
   const field = message.includes("effort level") ? "thinking" : /^[a-z_]+(?=[.:])/.exec(message)?.[0];
   // "input length and `max_tokens` exceed context limit: 190000 + 64000 > 200000"
   const kind = message.includes("exceed context limit") ? "context_length" : "bad_request";
-  return new UpstreamFault(kind, message, { status, param: params.get(field ?? "") });
+  return new UpstreamError(kind, message, { status, param: params.get(field ?? "") });
 }

@@ -9,7 +9,7 @@ import {
   quoteValue,
   type ResponseFormat,
   type Tool,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { findForeignDetails, readClaudeBlocks, toClaudeDetail } from "../reasoning-details.ts";
@@ -700,11 +700,11 @@ export async function countInputTokens(
 /**
  * A chat answer as a message: reasoning, then text, then calls.
  *
- * @throws {UpstreamFault} `bad_response` when a call's arguments are not an object: no tool may run on others than the model wrote.
+ * @throws {UpstreamError} `bad_response` when a call's arguments are not an object: no tool may run on others than the model wrote.
  */
 export function toMessagesAnswer(completion: ChatCompletion, plan: MessagesPlan): MessagesAnswer {
   const [choice] = completion.choices;
-  if (choice === undefined) throw new UpstreamFault("bad_response", "The provider's answer has no choices");
+  if (choice === undefined) throw new UpstreamError("bad_response", "The provider's answer has no choices");
   const { message, finish_reason: finish } = choice;
   const content = toThoughts(completion, message, plan);
   if (message.content) content.push({ type: "text", text: message.content });
@@ -715,7 +715,7 @@ export function toMessagesAnswer(completion: ChatCompletion, plan: MessagesPlan)
     // The model ran out of tokens within the arguments.
     else if (finish !== "length") {
       const sentence = `The provider's answer calls ${called.name} with arguments that are not a JSON object`;
-      throw new UpstreamFault("bad_response", sentence);
+      throw new UpstreamError("bad_response", sentence);
     }
   }
   const { id, model, usage, service_tier: tier } = completion as ChatCompletion & { service_tier?: unknown };

@@ -8,7 +8,7 @@ import {
   type FinishReason,
   type ServerEvent,
   type ToolCall,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { parseShape } from "../../lib/parse-shape.ts";
@@ -27,14 +27,14 @@ function parse(data: string): StreamEvent {
   const event = parseJson(data);
   if (parseShape(event, eventShape)) return event;
   const why = event === undefined ? "not JSON" : "no object";
-  throw new UpstreamFault("bad_response", `The provider's stream holds an event that is ${why}`);
+  throw new UpstreamError("bad_response", `The provider's stream holds an event that is ${why}`);
 }
 
 /**
  * Translates a stream, in the order in which OpenAI sends its chunks. Blocks come one after the other, so that one is open at
  * a time. Where the stream breaks, a last chunk says what it has cost as far as that is known.
  *
- * @throws {UpstreamFault} When the stream carries an error, cannot be read, or ends before its message does.
+ * @throws {UpstreamError} When the stream carries an error, cannot be read, or ends before its message does.
  */
 export class MessagesOutboundStream implements ChatStream<ServerEvent> {
   readonly events: ChatStream<ServerEvent>["events"];
@@ -68,7 +68,7 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
 
   end(): ChatChunk[] {
     if (this.isComplete) return [];
-    throw new UpstreamFault("bad_response", "The provider's stream ended before the answer did");
+    throw new UpstreamError("bad_response", "The provider's stream ended before the answer did");
   }
 
   breakOff(): ChatChunk[] {
@@ -161,10 +161,10 @@ export class MessagesOutboundStream implements ChatStream<ServerEvent> {
   }
 }
 
-/** @throws {UpstreamFault} `bad_response` when the answer is not a message. */
+/** @throws {UpstreamError} `bad_response` when the answer is not a message. */
 export function fromMessage(answer: unknown, reading: Reading, nowMs: number): ChatCompletion {
   if (!parseShape(answer, messageShape) || answer.content === undefined) {
-    throw new UpstreamFault("bad_response", "The provider's answer is not a message");
+    throw new UpstreamError("bad_response", "The provider's answer is not a message");
   }
   const blocks = answer.content;
   const json = blocks.find(({ name }) => name !== undefined && name === reading.jsonTool);

@@ -25,7 +25,7 @@ import {
   type ToolDecision,
   withFunctionsAsTools,
 } from "../tools.ts";
-import { readFault } from "./errors.ts";
+import { readError } from "./errors.ts";
 import { fromMessage, MessagesOutboundStream, readUsage, toUsage } from "./outbound-stream.ts";
 import { messagesHandlers } from "./passthrough.ts";
 import type { Block, Reading, Turn, Warn } from "./schema.ts";
@@ -72,7 +72,7 @@ export function anthropic({ headers }: AnthropicOptions): Outbound {
     checks: { chat: precheckMultimodal((request, { model, warn }) => toMessages(request, model, warn)) },
     maxChoices: { chat: 1 },
     modelOptions,
-    readFault,
+    readError,
     readUsage,
   };
 }

@@ -257,13 +257,13 @@ export const messagesFormat: PassthroughFormat = {
       .length;
   },
   shortensPrompt: () => false,
-  readFault: (body) => classifyError(body),
+  readError: (body) => classifyError(body),
   outputLimit: "max_tokens",
   isPrelude: (type) => type === "message_start" || type === "ping",
   isLast: (type) => type === "message_stop",
   isAnswer: ({ content }) => Array.isArray(content),
   headOf: ({ message }) => (isRecord(message) ? message : undefined),
-  faultOf: (part) => (part.type === "error" || isRecord(part.error) ? classifyError(part) : undefined),
+  errorOf: (part) => (part.type === "error" || isRecord(part.error) ? classifyError(part) : undefined),
   textOf({ delta }) {
     if (!isRecord(delta)) return undefined;
     return delta.text ?? delta.thinking ?? delta.partial_json;

@@ -8,7 +8,7 @@ import {
   getOwn,
   mapChunks,
   type ServerEvent,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, mapChanged } from "../../lib/json.ts";
 import { withFunctionsAsTools } from "../tools.ts";
@@ -186,14 +186,14 @@ const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoni
 /**
  * A provider's completion in the uniform shape. Works on the object itself.
  *
- * @throws {UpstreamFault} When it is an error, or a choice has no message.
+ * @throws {UpstreamError} When it is an error, or a choice has no message.
  */
 export function toCompletion(answer: unknown, options: ChatOptions): ChatCompletion {
   if (!isRecord(answer)) throw classifyError(answer);
   if (answer.error !== undefined && answer.error !== null) throw classifyError(answer);
   const { choices } = answer;
   if (!Array.isArray(choices) || choices.length === 0 || !choices.every(hasMessage)) {
-    throw new UpstreamFault("bad_response", "The provider's answer has no choice with a message");
+    throw new UpstreamError("bad_response", "The provider's answer has no choice with a message");
   }
   findUsage(answer, options);
   dropFields(answer, options);
@@ -275,7 +275,7 @@ type Chunk = Record<string, unknown> & { choices: unknown[] };
 /**
  * A stream in chunks of the uniform shape. Works on the chunks themselves.
  *
- * @throws {UpstreamFault} When an event is an error or not a chunk, and `bad_response` when the stream ends before `[DONE]`
+ * @throws {UpstreamError} When an event is an error or not a chunk, and `bad_response` when the stream ends before `[DONE]`
  * and before a finish reason.
  */
 export class OpenaiStream implements ChatStream<ServerEvent> {
@@ -314,7 +314,7 @@ export class OpenaiStream implements ChatStream<ServerEvent> {
 
   end(): ChatChunk[] {
     if (this.isComplete || this.#hasFinished) return [];
-    throw new UpstreamFault("bad_response", "The provider's stream ended before its answer did");
+    throw new UpstreamError("bad_response", "The provider's stream ended before its answer did");
   }
 }
 
@@ -326,10 +326,10 @@ function readChunk({ event, data }: ServerEvent): Chunk | undefined {
     chunk = JSON.parse(data);
   } catch (cause) {
     if (event === "error") throw classifyError(data);
-    throw new UpstreamFault("bad_response", "The provider's stream has an event that is not JSON", { cause });
+    throw new UpstreamError("bad_response", "The provider's stream has an event that is not JSON", { cause });
   }
   if (event === "raw" && isRecord(chunk) && Array.isArray(chunk.choices)) {
-    throw new UpstreamFault("bad_response", "The provider sent a whole answer where a stream was asked for");
+    throw new UpstreamError("bad_response", "The provider sent a whole answer where a stream was asked for");
   }
   if (event === "error" || event === "raw") throw classifyError(chunk);
   if (!isRecord(chunk)) return undefined;

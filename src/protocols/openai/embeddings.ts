@@ -1,4 +1,4 @@
-import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamFault } from "../../contract/index.ts";
+import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamError } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { completeUsage } from "../usage.ts";
@@ -15,7 +15,7 @@ export function embeddingsHandler(options: EmbeddingsOptions) {
 /**
  * The vectors of an answer in input order, as floats or base64, as the provider sent them.
  *
- * @throws {UpstreamFault} When the answer is an error, or not a list of vectors.
+ * @throws {UpstreamError} When the answer is an error, or not a list of vectors.
  */
 export function toEmbeddings(answer: unknown): Embeddings {
   if (!isRecord(answer) || !Array.isArray(answer.data)) throw classifyError(answer);
@@ -26,7 +26,7 @@ export function toEmbeddings(answer: unknown): Embeddings {
     const vector = isRecord(row) ? row.embedding : undefined;
     const isVector = typeof vector === "string" || (Array.isArray(vector) && typeof vector[0] === "number");
     if (!isVector || index < 0 || index >= rows.length || vectors[index] !== undefined) {
-      throw new UpstreamFault("bad_response", `The provider's answer has no vector for input ${index}`);
+      throw new UpstreamError("bad_response", `The provider's answer has no vector for input ${index}`);
     }
     vectors[index] = vector;
   }

@@ -10,7 +10,7 @@ import {
   type PartialImage,
   type ServerEvent,
   type Upstream,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { toBase64 } from "../../lib/base64.ts";
 import { readDataUrl } from "../../lib/data-url.ts";
@@ -81,7 +81,7 @@ function nameOf({ name, type }: File, fallback: string): string {
 /**
  * The unfinished images of a stream as they come, then the finished one.
  *
- * @throws {UpstreamFault} When an event is an error or holds no image, or the stream ends early.
+ * @throws {UpstreamError} When an event is an error or holds no image, or the stream ends early.
  */
 async function* readStream(
   events: AsyncIterable<ServerEvent>,
@@ -104,7 +104,7 @@ async function* readStream(
 /**
  * The images of an answer.
  *
- * @throws {UpstreamFault} When the answer holds an error or an image in neither form.
+ * @throws {UpstreamError} When the answer holds an error or an image in neither form.
  */
 async function toImages(
   answer: unknown,
@@ -130,12 +130,12 @@ async function toImage(
   format: string | undefined,
   upstream: Pick<Call<ImagesRequest>["upstream"], "download">,
 ): Promise<GeneratedImage> {
-  if (!isRecord(item)) throw new UpstreamFault("bad_response", "The provider's answer contains no image");
+  if (!isRecord(item)) throw new UpstreamError("bad_response", "The provider's answer contains no image");
   const revisedPrompt = typeof item.revised_prompt === "string" ? item.revised_prompt : undefined;
   if (typeof item.b64_json === "string") {
     return { data: item.b64_json, mediaType: detectImageType(item.b64_json, format), revisedPrompt };
   }
-  if (typeof item.url !== "string") throw new UpstreamFault("bad_response", "The provider's answer contains no image");
+  if (typeof item.url !== "string") throw new UpstreamError("bad_response", "The provider's answer contains no image");
   const inline = readDataUrl(item.url);
   if (inline !== undefined) return { data: inline.base64, mediaType: inline.mediaType, revisedPrompt };
   const { bytes, mediaType } = await upstream.download(item.url);

@@ -3,7 +3,7 @@ import {
   type ModerationRequest,
   type ModerationResult,
   type Moderations,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
@@ -20,7 +20,7 @@ export function moderationHandler(defaults: RequestOptions) {
 /**
  * The results of an answer. Mistral's do not say whether an input is flagged: it is where a category applies.
  *
- * @throws {UpstreamFault} When the answer is an error, or a result has no categories.
+ * @throws {UpstreamError} When the answer is an error, or a result has no categories.
  */
 function toModerations(answer: unknown): Moderations {
   if (!isRecord(answer) || !Array.isArray(answer.results)) throw classifyError(answer);
@@ -37,7 +37,7 @@ function toResult(item: unknown, index: number): ModerationResult {
     category_applied_input_types: types,
   } = isRecord(item) ? item : {};
   if (!isRecord(categories) || !isRecord(scores)) {
-    throw new UpstreamFault("bad_response", `Result ${index} of the provider's answer has no categories`);
+    throw new UpstreamError("bad_response", `Result ${index} of the provider's answer has no categories`);
   }
   const applied = Object.fromEntries(Object.entries(categories).map(([name, applies]) => [name, applies === true]));
   return {

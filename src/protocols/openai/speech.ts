@@ -4,7 +4,7 @@ import {
   type ServerEvent,
   type Speech,
   type SpeechRequest,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { readBase64 } from "../../lib/base64.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
@@ -25,7 +25,7 @@ export function speechHandler(options: SpeechOptions) {
     if (events) return readEvents(await call.upstream.events("/audio/speech", { ...body, stream_format: "sse" }));
     const { mediaType, chunks } = await call.upstream.bytes("/audio/speech", body);
     if (!/^(audio\/|application\/octet-stream)/.test(mediaType)) {
-      throw new UpstreamFault("bad_response", `The provider answered speech with ${mediaType}`);
+      throw new UpstreamError("bad_response", `The provider answered speech with ${mediaType}`);
     }
     return { audio: fromIterable(chunks) };
   };
@@ -48,7 +48,7 @@ function readEvents(events: AsyncIterable<ServerEvent>): Speech {
       return [readBase64(event.audio)];
     },
     end() {
-      if (!isComplete) throw new UpstreamFault("bad_response", "The provider's speech ended before it was complete");
+      if (!isComplete) throw new UpstreamError("bad_response", "The provider's speech ended before it was complete");
       return [];
     },
     get isComplete() {

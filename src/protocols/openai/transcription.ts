@@ -3,7 +3,7 @@ import {
   type Transcript,
   type TranscriptionRequest,
   type TranscriptSegment,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
@@ -50,7 +50,7 @@ function toForm(call: Call<TranscriptionRequest>, options: TranscriptionOptions)
 /**
  * The transcript of an answer.
  *
- * @throws {UpstreamFault} When the answer holds an error or no text.
+ * @throws {UpstreamError} When the answer holds an error or no text.
  */
 export function toTranscript(answer: unknown): Transcript {
   if (!isRecord(answer) || typeof answer.text !== "string") throw classifyError(answer);
@@ -76,7 +76,7 @@ function toSeconds(value: unknown): number | undefined {
 
 function toSegment(segment: unknown, index: number): TranscriptSegment {
   if (!isRecord(segment))
-    throw new UpstreamFault("bad_response", `Segment ${index} of the provider's transcript is not an object`);
+    throw new UpstreamError("bad_response", `Segment ${index} of the provider's transcript is not an object`);
   const blank = { id: index, seek: 0, start: 0, end: 0, text: "", tokens: [], temperature: 0 };
   return { ...blank, avg_logprob: 0, compression_ratio: 0, no_speech_prob: 0, ...segment };
 }

@@ -3,7 +3,7 @@ import {
   type RankedDocument,
   type Ranking,
   type RerankRequest,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { type RequestOptions, resolveOptions, toBody } from "../openai/request.ts";
@@ -23,7 +23,7 @@ export function rerankHandler(defaults: RequestOptions) {
 /**
  * The ranking of an answer: its `results` or `data`, and its use by `meta.billed_units` or `usage`.
  *
- * @throws {UpstreamFault} When the answer is an error, or not a list of scores.
+ * @throws {UpstreamError} When the answer is an error, or not a list of scores.
  *
  * @example
  * toRanking({ results: [{ index: 1, relevance_score: 0.9 }], usage: { total_tokens: 12 } }).usage; // => { prompt_tokens: 12 }
@@ -34,7 +34,7 @@ export function toRanking(answer: unknown): Ranking {
   const results = list.map((item: unknown): RankedDocument => {
     const { index, relevance_score: score } = isRecord(item) ? item : {};
     if (typeof index === "number" && typeof score === "number") return { index, relevance_score: score };
-    throw new UpstreamFault("bad_response", "The provider's answer has a result without index or relevance_score");
+    throw new UpstreamError("bad_response", "The provider's answer has a result without index or relevance_score");
   });
   const usage = readRerankUsage(answer);
   return usage === undefined ? { results } : { results, usage };

@@ -7,7 +7,7 @@ import {
   type GatewayError,
   getOwn,
   type ToolCallDelta,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import type { Reasoning } from "../reasoning-envelope.ts";
@@ -58,7 +58,7 @@ export class ResponseStream {
   /**
    * The events of a chunk; a chunk with usage alone has none.
    *
-   * @throws {UpstreamFault} When the provider goes on with a tool call that was complete.
+   * @throws {UpstreamError} When the provider goes on with a tool call that was complete.
    */
   push({ choices, usage, service_tier: tier }: ChatChunk): ResponseEvent[] {
     this.#start();
@@ -178,7 +178,7 @@ export class ResponseStream {
       }
     } else if (piece !== "") {
       // Its item is closed: clients run a tool as soon as they have its item.
-      throw new UpstreamFault("bad_response", "The provider went on with a tool call that was complete");
+      throw new UpstreamError("bad_response", "The provider went on with a tool call that was complete");
     }
   }
 

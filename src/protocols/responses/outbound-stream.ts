@@ -7,7 +7,7 @@ import {
   type ServerEvent,
   type ToolCall,
   type ToolCallDelta,
-  UpstreamFault,
+  UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord, parseJson } from "../../lib/json.ts";
 import { toResponsesDetail } from "../reasoning-details.ts";
@@ -22,7 +22,7 @@ const textOf = (value: unknown) => (typeof value === "string" ? value : "");
 /**
  * A response as a chat answer.
  *
- * @throws {UpstreamFault} When it is an error, or no response.
+ * @throws {UpstreamError} When it is an error, or no response.
  */
 export function fromResponse(answer: unknown): ChatCompletion {
   const response = checkResponse(answer);
@@ -66,7 +66,7 @@ export function fromResponse(answer: unknown): ChatCompletion {
   };
 }
 
-/** @throws {UpstreamFault} When it is not a response, or one that failed. */
+/** @throws {UpstreamError} When it is not a response, or one that failed. */
 function checkResponse(value: unknown): Part {
   if (!isRecord(value) || !Array.isArray(value.output)) throw classifyError(value);
   if (value.status === "failed" || isRecord(value.error)) throw classifyResponseFailure({ error: value.error ?? {} });
@@ -102,7 +102,7 @@ function readEvent({ event, data }: ServerEvent): Part | undefined {
 /**
  * The events of a response as chunks.
  *
- * @throws {UpstreamFault} When one tells of a failure, and `bad_response` when the stream ends before the response does.
+ * @throws {UpstreamError} When one tells of a failure, and `bad_response` when the stream ends before the response does.
  */
 export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
   readonly events: ChatStream<ServerEvent>["events"];
@@ -141,7 +141,7 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
 
   end(): ChatChunk[] {
     if (this.isComplete) return [];
-    throw new UpstreamFault("bad_response", "The provider's stream ended before its answer did");
+    throw new UpstreamError("bad_response", "The provider's stream ended before its answer did");
   }
 
   /** What an event adds to the answer; `undefined` when it says nothing new. */
@@ -184,7 +184,7 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
   #continue(place: unknown, piece: ToolCallDelta) {
     const call = this.#calls.get(place);
     if (call === undefined) {
-      throw new UpstreamFault("bad_response", "The provider's stream has a piece of a call that it has not begun");
+      throw new UpstreamError("bad_response", "The provider's stream has a piece of a call that it has not begun");
     }
     call.hasText = true;
     return toDelta({ index: call.index, ...piece });

@@ -185,13 +185,13 @@ export const responsesFormat: PassthroughFormat = {
     return type === "response.output_item.done" && isWebSearch(item) ? 1 : 0;
   },
   shortensPrompt: ({ truncation }) => truncation === "auto",
-  readFault: (body) => classifyError(body),
+  readError: (body) => classifyError(body),
   outputLimit: "max_output_tokens",
   isPrelude: (type) => type === "response.created" || type === "response.in_progress" || type === "response.queued",
   isLast: (type) => type === "response.completed" || type === "response.incomplete",
   isAnswer: ({ output }) => Array.isArray(output),
   headOf: ({ response }) => (isRecord(response) ? response : undefined),
-  faultOf(part) {
+  errorOf(part) {
     if (part.type === "error") return classifyResponseFailure(part);
     const head = isRecord(part.response) ? part.response : part;
     const hasFailed = head.status === "failed" || isRecord(head.error);

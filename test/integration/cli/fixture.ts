@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { CliContext } from "../../../src/cli/index.ts";
 import { runCli } from "../../../src/cli/index.ts";
 import type { Model, ProviderPlugin } from "../../../src/contract/index.ts";
-import { UpstreamFault } from "../../../src/contract/index.ts";
+import { UpstreamError } from "../../../src/contract/index.ts";
 
 /** What a command line came to. */
 export interface Outcome {
@@ -84,6 +84,6 @@ export function makePlugin(name: string, models: readonly Model[]): ProviderPlug
     handlers: {},
     maxChoices: {},
     readUsage: () => undefined,
-    readFault: () => new UpstreamFault("bad_response", "No answer"),
+    readError: () => new UpstreamError("bad_response", "No answer"),
   };
 }

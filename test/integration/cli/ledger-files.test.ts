@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { getDatabaseFile } from "../../../src/config/index.ts";
 import { openStore } from "../../../src/db/index.ts";
-import { createBilling, creditWallet } from "../../../src/ledger/index.ts";
+import { creditWallet, ProcessLedger } from "../../../src/ledger/index.ts";
 import { rollUp } from "../../support/usage.ts";
 import { createAdmission, createSettlement } from "../ledger/admissions.ts";
 import { type Bench, makeBench, makePlugin, makeRow } from "./fixture.ts";
@@ -21,7 +21,7 @@ beforeAll(async () => {
   const store = await openStore({ file: getDatabaseFile(bench) });
   await creditWallet(store, { accountId, nanodollars: 1e9, note: "start" });
   let now = firstDay;
-  const ledger = createBilling({ store, now: () => now });
+  const ledger = new ProcessLedger({ store, now: () => now });
   const session = "session-1";
   const call = async (callId: string, premium: boolean, settlement: Parameters<typeof createSettlement>[1]) => {
     await ledger.admit(createAdmission({ callId, accountId, premium, model: "acme-1", openedAt: now, session }));
@@ -110,7 +110,7 @@ describe("ledger export", () => {
     const long = makeBench();
     const { id } = await long.json<{ id: string }>("account", "create", "--email", "ada@example.org");
     const store = await openStore({ file: getDatabaseFile(long) });
-    const ledger = createBilling({ store });
+    const ledger = new ProcessLedger({ store });
     const ids = Array.from({ length: 1201 }, (_, index) => `call_${String(index).padStart(5, "0")}`);
     const openedAt = (index: number) => firstDay + Math.floor(index / 700);
     await Promise.all(

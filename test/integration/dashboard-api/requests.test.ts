@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Handlers, UpstreamFault } from "../../../src/contract/index.ts";
+import { type Handlers, UpstreamError } from "../../../src/contract/index.ts";
 import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
@@ -17,7 +17,7 @@ const handlers: Handlers = {
     warn("seed is not known here", "seed");
     if (attempted.has(id)) return completionOf("Hello", { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 });
     attempted.add(id);
-    throw new UpstreamFault("overloaded", `Account org-7 with ${secretKey} waits`, { status: 503 });
+    throw new UpstreamError("overloaded", `Account org-7 with ${secretKey} waits`, { status: 503 });
   },
 };
 const plugin = createPlugin(handlers, { models: [{ ...chatModel, premium: false }] });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Handlers, UpstreamFault } from "../../../src/contract/index.ts";
+import { type Handlers, UpstreamError } from "../../../src/contract/index.ts";
 import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
@@ -8,7 +8,7 @@ import { chatModel, createPlugin } from "../../unit/kernel/support.ts";
 
 const handlers: Handlers = {
   chat: async ({ request }) => {
-    if (request.user === "unlucky") throw new UpstreamFault("bad_request", "No", { status: 400 });
+    if (request.user === "unlucky") throw new UpstreamError("bad_request", "No", { status: 400 });
     return completionOf("Hello", { prompt_tokens: 30, completion_tokens: 2, total_tokens: 32 });
   },
 };

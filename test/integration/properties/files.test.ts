@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { UpstreamFault } from "../../../src/contract/index.ts";
+import { UpstreamError } from "../../../src/contract/index.ts";
 import { readAudioLength } from "../../../src/kernel/audio/audio-length.ts";
 import { joinWav, readWav, wavMs, writeWav } from "../../../src/lib/wav.ts";
 import { readManifest } from "../../../src/providers/manifest.ts";
@@ -87,7 +87,7 @@ describe("sound", () => {
       fc.asyncProperty(fc.oneof(bytes, spoilt), async (given) => {
         for (const read of [() => readWav(given).pcm.length, () => joinWav([given, given]).length]) {
           const error = await thrownBy(() => expect(read()).toBeLessThanOrEqual(44 + 2 * given.length));
-          if (error !== undefined) expect(error).toBeInstanceOf(UpstreamFault);
+          if (error !== undefined) expect(error).toBeInstanceOf(UpstreamError);
         }
         const ms = wavMs(given);
         expect(ms === undefined || (Number.isFinite(ms) && ms >= 0)).toBe(true);

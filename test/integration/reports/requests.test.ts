@@ -2,10 +2,10 @@ import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
 import { callIdPrefix } from "../../../src/contract/index.ts";
 import {
-  type CallEnded,
-  type CallOpened,
+  type EndedCall,
   insertRefusals,
   nameNumber,
+  type OpenCall,
   pruneRefusals,
   type RefusalsTable,
   refusalsOfAccountMax,
@@ -21,7 +21,7 @@ const idAt = (name: string, openedAt: number) =>
 /** What {@link idAt} was given. */
 const nameOf = (id: string) => Buffer.from(id.slice(-20).replace(/^(00)+/, ""), "hex").toString();
 
-function callOf(name: string, openedAt: number, open: Partial<CallOpened> = {}, end: Partial<CallEnded> = {}) {
+function callOf(name: string, openedAt: number, open: Partial<OpenCall> = {}, end: Partial<EndedCall> = {}) {
   const opened = openOf(idAt(name, openedAt), { openedAt, ...open });
   return [opened, endOf(opened, { chargedNanodollars: 0, ...end })];
 }

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { UpstreamFault } from "../../../src/contract/index.ts";
+import { UpstreamError } from "../../../src/contract/index.ts";
 import { completionOf } from "../kernel/streams.ts";
 import { chatModel, createPlugin } from "../kernel/support.ts";
 import { helloPlugin, httpOf, messages } from "./support.ts";
 
-const down = createPlugin({ chat: () => Promise.reject(new UpstreamFault("overloaded", "Busy")) });
+const down = createPlugin({ chat: () => Promise.reject(new UpstreamError("overloaded", "Busy")) });
 const backup = createPlugin(
   { chat: async () => completionOf("Hello from the backup") },
   { name: "backup", models: [{ ...chatModel, priority: 200 }] },

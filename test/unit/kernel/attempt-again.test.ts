@@ -5,7 +5,7 @@ import {
   type ChatCompletion,
   type ChatRequest,
   fromIterable,
-  UpstreamFault,
+  UpstreamError,
 } from "../../../src/contract/index.ts";
 import { describeRoutes } from "../../../src/kernel/index.ts";
 import { failedBy, fetchOf, json, refused, settled, silence } from "./fake-fetch.ts";
@@ -151,7 +151,7 @@ describe("a route that goes on failing", () => {
 describe("a route that begins and then breaks off", () => {
   const piece = { choices: [{ index: 0, delta: { content: "Hello" } }] };
   test.each([
-    ["the provider", () => new UpstreamFault("bad_response", "The line is dead")],
+    ["the provider", () => new UpstreamError("bad_response", "The line is dead")],
     ["the plugin", () => new TypeError("x is undefined")],
   ])("by the fault of %s rests after five times", async (_, fault) => {
     const breaking = createPlugin({

@@ -2,7 +2,7 @@ import {
   fromIterable,
   type Handlers,
   type Model,
-  UpstreamFault,
+  UpstreamError,
   type VirtualModelRow,
 } from "../../../src/contract/index.ts";
 import { createVirtualModel } from "../../../src/kernel/index.ts";
@@ -11,7 +11,7 @@ import { type Bench, chatCall, chatModel, createBench, createPlugin } from "./su
 
 export type Chat = NonNullable<Handlers["chat"]>;
 
-export const unavailable: Chat = () => Promise.reject(new UpstreamFault("overloaded", "Busy", { status: 503 }));
+export const unavailable: Chat = () => Promise.reject(new UpstreamError("overloaded", "Busy", { status: 503 }));
 export const works: Chat = async ({ request, model }) => {
   if (request.stream !== true) return completionOf(`From ${model.id}`);
   return fromIterable(

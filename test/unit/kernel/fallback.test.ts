@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fromIterable, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
+import { fromIterable, GatewayError, UpstreamError } from "../../../src/contract/index.ts";
 import { bench, type Chat, listed, unavailable, works } from "./fallback-bench.ts";
 import { Sink, textChunk, textOf } from "./streams.ts";
 import { caller, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
@@ -36,10 +36,10 @@ describe("a list of models", () => {
   });
 
   test.each([
-    ["it is limited by its provider", new UpstreamFault("rate_limited", "Slow down", { status: 429 })],
-    ["its provider's account is empty", new UpstreamFault("insufficient_quota", "Pay", { status: 402 })],
-    ["its provider has it no more", new UpstreamFault("model_not_found", "Gone", { status: 404 })],
-    ["the prompt is too long for it", new UpstreamFault("context_length", "Too long", { status: 400 })],
+    ["it is limited by its provider", new UpstreamError("rate_limited", "Slow down", { status: 429 })],
+    ["its provider's account is empty", new UpstreamError("insufficient_quota", "Pay", { status: 402 })],
+    ["its provider has it no more", new UpstreamError("model_not_found", "Gone", { status: 404 })],
+    ["the prompt is too long for it", new UpstreamError("context_length", "Too long", { status: 400 })],
   ])("goes on when %s", async (_, fault) => {
     const { kernel } = bench({ a: () => Promise.reject(fault), b: works });
     expect((await runCall(kernel, listed(["a", "b"])))?.model).toBe("b");
@@ -65,8 +65,8 @@ describe("a list of models", () => {
   });
 
   test.each([
-    ["a request that the provider calls invalid", new UpstreamFault("bad_request", "Bad", { status: 400 })],
-    ["an answer that broke off, for which the provider bills", new UpstreamFault("bad_response", "Half an answer")],
+    ["a request that the provider calls invalid", new UpstreamError("bad_request", "Bad", { status: 400 })],
+    ["an answer that broke off, for which the provider bills", new UpstreamError("bad_response", "Half an answer")],
   ])("ends with %s", async (_, fault) => {
     const asked: string[] = [];
     const chat: Chat = async (call) => {
@@ -94,7 +94,7 @@ describe("a list of models", () => {
       fromIterable(
         (async function* () {
           yield textChunk("Half");
-          throw new UpstreamFault("overloaded", "Busy", { status: 503 });
+          throw new UpstreamError("overloaded", "Busy", { status: 503 });
         })(),
       );
     const { kernel, ledger } = bench({ a: broken, b: works });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { Call, ChatCompletion, ChatRequest } from "../../../src/contract/index.ts";
-import { GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
+import { GatewayError, UpstreamError } from "../../../src/contract/index.ts";
 import { KeyPool } from "../../../src/kernel/routing/health.ts";
 import { fetchOf, json, refused } from "./fake-fetch.ts";
 import { chatCall, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
@@ -39,7 +39,7 @@ describe("a key that a provider repeats", () => {
   });
 
   test.each([
-    ["fault", new UpstreamFault("bad_request", `Bad key ${key}`)],
+    ["fault", new UpstreamError("bad_request", `Bad key ${key}`)],
     ["refusal", new GatewayError("invalid_request", `Bad key ${key}`, { param: key, publicCode: key })],
     ["error", new Error(`Bad key ${key}`)],
   ])("in a plugin's own %s is not told either", async (_, thrown) => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatRequest, fromIterable, GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
+import { type ChatRequest, fromIterable, GatewayError, UpstreamError } from "../../../src/contract/index.ts";
 import { completionOf, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { caller, chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
@@ -75,7 +75,7 @@ describe("runCall", () => {
   });
 
   test("records a failed call under the plugin that failed last, with each attempt under its own", async () => {
-    const failing = () => Promise.reject(new UpstreamFault("overloaded", "Down", { status: 503 }));
+    const failing = () => Promise.reject(new UpstreamError("overloaded", "Down", { status: 503 }));
     const plugins = ["first", "second"].map((name, index) =>
       createPlugin({ chat: failing }, { name, models: [{ ...chatModel, priority: index }] }),
     );

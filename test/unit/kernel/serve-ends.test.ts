@@ -4,13 +4,13 @@ import {
   type ChatCompletion,
   fromIterable,
   GatewayError,
-  UpstreamFault,
+  UpstreamError,
 } from "../../../src/contract/index.ts";
 import { SentRequest } from "../../../src/kernel/upstream/upstream.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "./streams.ts";
 import { chatCall, chatModel, createBench, createPlugin, rejectionOf, runCall } from "./support.ts";
 
-const broken = new UpstreamFault("bad_response", "The line is dead");
+const broken = new UpstreamError("bad_response", "The line is dead");
 
 /** Serves one streamed call whose provider does these steps, and says how it ended. */
 async function stream(...steps: (ChatChunk | Error | "hang")[]) {
@@ -30,15 +30,15 @@ describe("whatever happens, a call is settled once", () => {
   test.each([
     ["the plugin throws", new TypeError("x is undefined"), "internal_error", 500],
     ["the plugin refuses", new GatewayError("invalid_request", "No such picture"), "invalid_request", 400],
-    ["the provider refuses the request", new UpstreamFault("bad_request", "Bad"), "invalid_request", 400],
-    ["the prompt is too long", new UpstreamFault("context_length", "Long"), "context_length_exceeded", 400],
-    ["the model is gone", new UpstreamFault("model_not_found", "Retired"), "model_not_found", 400],
-    ["our key is refused", new UpstreamFault("auth", "sk-123 is wrong"), "upstream_error", 500],
-    ["our account is used up", new UpstreamFault("insufficient_quota", "Pay"), "upstream_error", 500],
-    ["the provider limits us", new UpstreamFault("rate_limited", "Slow"), "rate_limit_exceeded", 429],
-    ["the request is too large", new UpstreamFault("request_too_large", "Less"), "request_too_large", 400],
-    ["the provider is overloaded", new UpstreamFault("overloaded", "Busy"), "upstream_error", 500],
-    ["the provider takes too long", new UpstreamFault("timeout", "Late"), "upstream_timeout", 500],
+    ["the provider refuses the request", new UpstreamError("bad_request", "Bad"), "invalid_request", 400],
+    ["the prompt is too long", new UpstreamError("context_length", "Long"), "context_length_exceeded", 400],
+    ["the model is gone", new UpstreamError("model_not_found", "Retired"), "model_not_found", 400],
+    ["our key is refused", new UpstreamError("auth", "sk-123 is wrong"), "upstream_error", 500],
+    ["our account is used up", new UpstreamError("insufficient_quota", "Pay"), "upstream_error", 500],
+    ["the provider limits us", new UpstreamError("rate_limited", "Slow"), "rate_limit_exceeded", 429],
+    ["the request is too large", new UpstreamError("request_too_large", "Less"), "request_too_large", 400],
+    ["the provider is overloaded", new UpstreamError("overloaded", "Busy"), "upstream_error", 500],
+    ["the provider takes too long", new UpstreamError("timeout", "Late"), "upstream_timeout", 500],
   ])("when %s before the first piece", async (_, failure, code, status) => {
     const { done, ledger, sink } = await stream(failure);
     const error = await rejectionOf(done);
@@ -71,7 +71,7 @@ describe("whatever happens, a call is settled once", () => {
     ["Send less", "This model's maximum context length is 8000 tokens. Send less"],
     ["This model's maximum context length is 7000 tokens.", "This model's maximum context length is 7000 tokens."],
   ])("when the prompt is too long, in the words that clients look for: %s", async (theirs, ours) => {
-    const { done } = await stream(new UpstreamFault("context_length", theirs));
+    const { done } = await stream(new UpstreamError("context_length", theirs));
     expect((await rejectionOf(done)).message).toBe(ours);
   });
 

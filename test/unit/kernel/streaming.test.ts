@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatChunk, type ChatStream, fromIterable, UpstreamFault } from "../../../src/contract/index.ts";
+import { type ChatChunk, type ChatStream, fromIterable, UpstreamError } from "../../../src/contract/index.ts";
 import { type BatchReader, begin, pump, StreamReader, toReader, withYielding } from "../../../src/kernel/streaming.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { textChunk } from "./streams.ts";
@@ -61,7 +61,7 @@ class Batches<Item> implements BatchReader<Item> {
   }
 }
 
-const broken = new UpstreamFault("bad_response", "The line is dead");
+const broken = new UpstreamError("bad_response", "The line is dead");
 const complete = "complete";
 
 /** Translates words into chunks; the word "bad" is refused, and an answer that is not complete too. */
@@ -70,7 +70,7 @@ function wordsOf(events: Batches<string>): ChatStream<string> {
     events: events as unknown as AsyncIterable<string>,
     isComplete: false,
     push(word: string): ChatChunk[] {
-      if (word === "bad") throw new UpstreamFault("bad_response", "A bad word");
+      if (word === "bad") throw new UpstreamError("bad_response", "A bad word");
       if (word === complete) stream.isComplete = true;
       return word === complete ? [] : [textChunk(word)];
     },
@@ -140,7 +140,7 @@ describe("the chunks of a handler's stream", () => {
     const events = Object.assign(new Batches<string>(["a", "b", "bad"]), {
       onTake: (word: string) => counted.push(word),
     });
-    const failure = new UpstreamFault("bad_response", "This chunk cannot be read");
+    const failure = new UpstreamError("bad_response", "This chunk cannot be read");
     const begun = begin(new StreamReader(wordsOf(events)), ({ choices }) => {
       if (choices[0]?.delta.content === "b") throw failure;
       return false;

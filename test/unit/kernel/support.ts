@@ -13,7 +13,7 @@ import {
   type Model,
   type ProviderPlugin,
   type Settlement,
-  UpstreamFault,
+  UpstreamError,
 } from "../../../src/contract/index.ts";
 import {
   type AnswerOf,
@@ -297,8 +297,8 @@ export async function rejectionOf(promise: Promise<unknown>): Promise<GatewayErr
 }
 
 /** What a promise was rejected with. @throws When it was not, or with something else than a fault. */
-export async function faultOf(promise: Promise<unknown>): Promise<UpstreamFault> {
+export async function upstreamErrorOf(promise: Promise<unknown>): Promise<UpstreamError> {
   const error = await errorOf(promise);
-  if (error instanceof UpstreamFault) return error;
-  throw new Error("Expected an UpstreamFault", { cause: error });
+  if (error instanceof UpstreamError) return error;
+  throw new Error("Expected an UpstreamError", { cause: error });
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { UpstreamFault } from "../../../src/contract/index.ts";
+import { UpstreamError } from "../../../src/contract/index.ts";
 import { parseShape } from "../../../src/lib/parse-shape.ts";
 
 const shape = {
@@ -22,7 +22,7 @@ test("what is not an object is none", () => {
 
 test("a list with something else in it is no part of an answer", () => {
   for (const member of [null, 0, [], "text"]) {
-    expect(() => parseShape({ said: { parts: [{}, member] } }, shape)).toThrow(UpstreamFault);
+    expect(() => parseShape({ said: { parts: [{}, member] } }, shape)).toThrow(UpstreamError);
   }
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
-import { type ChatChunk, UpstreamFault } from "../../../src/contract/index.ts";
+import { type ChatChunk, UpstreamError } from "../../../src/contract/index.ts";
 import { executeCall } from "../../../src/http/lifecycle/execute.ts";
 import { HttpCall } from "../../../src/http/lifecycle/http-call.ts";
 import { resolveModels } from "../../../src/http/lifecycle/routes.ts";
@@ -90,11 +90,11 @@ describe("CallMetrics", () => {
   });
 
   test("distinguish failures of a provider from those of a plugin, and count released calls", async () => {
-    const faults = [new UpstreamFault("overloaded", "Down"), new TypeError("Broken code")];
+    const faults = [new UpstreamError("overloaded", "Down"), new TypeError("Broken code")];
     const { lines, call } = observedGateway([
       createPlugin({
         async chat() {
-          throw faults.shift() ?? new UpstreamFault("bad_request", "Wrong");
+          throw faults.shift() ?? new UpstreamError("bad_request", "Wrong");
         },
       }),
     ]);

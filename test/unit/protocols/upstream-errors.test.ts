@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type FaultKind, UpstreamFault } from "../../../src/contract/index.ts";
-import { classifyError, classifyFault } from "../../../src/protocols/upstream-errors.ts";
+import { UpstreamError, type UpstreamErrorKind } from "../../../src/contract/index.ts";
+import { classifyError, classifyRefusal } from "../../../src/protocols/upstream-errors.ts";
 import golden from "../../fixtures/sdk/faults.json" with { type: "json" };
 import recorded from "../../fixtures/sdk/recorded-faults.json" with { type: "json" };
 import { recordingAt, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
@@ -14,10 +14,10 @@ interface Expected {
   retryAfterMs?: number;
 }
 
-function expectFault(fault: UpstreamFault, { kind, message, param, code, retryAfterMs }: Expected): void {
-  expect(fault).toBeInstanceOf(UpstreamFault);
+function expectFault(fault: UpstreamError, { kind, message, param, code, retryAfterMs }: Expected): void {
+  expect(fault).toBeInstanceOf(UpstreamError);
   expect({ kind: fault.kind, param: fault.param, code: fault.code, retryAfterMs: fault.retryAfterMs }).toEqual({
-    kind: kind as FaultKind,
+    kind: kind as UpstreamErrorKind,
     param,
     code,
     retryAfterMs,
@@ -25,11 +25,11 @@ function expectFault(fault: UpstreamFault, { kind, message, param, code, retryAf
   if (message !== undefined) expect(fault.message).toBe(message);
 }
 
-describe("classifyFault", () => {
+describe("classifyRefusal", () => {
   test.each(golden.map((row) => [row.name, row] as const))("reads %s", (_, row) => {
     const body = typeof row.body === "string" ? row.body : JSON.stringify(row.body);
     const headers = new Headers((row.headers ?? {}) as Record<string, string>);
-    const fault = classifyFault({ status: row.status, headers, body });
+    const fault = classifyRefusal({ status: row.status, headers, body });
     expectFault(fault, row as Expected);
     expect(fault.status).toBe(row.status);
   });
@@ -43,7 +43,7 @@ describe("classifyFault", () => {
   test.each(refusals.map(({ path }) => path))("reads the recorded %s", (path) => {
     const { status, headers, body } = recordingAt(path);
     const text = new TextDecoder().decode(body);
-    const fault = classifyFault({ status, headers: new Headers(headers), body: text });
+    const fault = classifyRefusal({ status, headers: new Headers(headers), body: text });
     const expected: Expected = recorded[path as keyof typeof recorded];
     expectFault(fault, expected);
     const theirs: string = JSON.parse(text).error.message;
@@ -60,16 +60,16 @@ describe("classifyFault", () => {
     );
     fc.assert(
       fc.property(fc.integer({ min: 200, max: 599 }), anything, (status, body) => {
-        const fault = classifyFault({ status, headers: new Headers(), body });
-        expect(fault).toBeInstanceOf(UpstreamFault);
-        const message = classifyFault({ status, headers: new Headers(), body: `${body} ${key}` }).message;
+        const fault = classifyRefusal({ status, headers: new Headers(), body });
+        expect(fault).toBeInstanceOf(UpstreamError);
+        const message = classifyRefusal({ status, headers: new Headers(), body: `${body} ${key}` }).message;
         expect(message).not.toContain(key);
       }),
     );
   });
 
   test("keeps at most 1000 characters of a sentence", () => {
-    const fault = classifyFault({ status: 400, headers: new Headers(), body: "x".repeat(60_000) });
+    const fault = classifyRefusal({ status: 400, headers: new Headers(), body: "x".repeat(60_000) });
     expect(fault.message.length).toBeLessThanOrEqual(1001);
   });
 });

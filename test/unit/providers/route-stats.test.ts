@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { GatewayError, UpstreamFault } from "../../../src/contract/index.ts";
+import { GatewayError, UpstreamError } from "../../../src/contract/index.ts";
 import { buildRegistry, type CancelReason, ConnectionError, type Route } from "../../../src/kernel/index.ts";
 import { RouteStats } from "../../../src/providers/route-stats.ts";
 import { helloPlugin } from "../http/support.ts";
@@ -29,7 +29,7 @@ function setup() {
 test("counts successes and failures by route and by key", () => {
   const { stats, route, attempt } = setup();
   attempt();
-  attempt(new UpstreamFault("rate_limited", "slow down, secret prompt", { status: 429 }));
+  attempt(new UpstreamError("rate_limited", "slow down, secret prompt", { status: 429 }));
   const expected = { calls: 2, errors: 1, lastError: { at: 5000, reason: "rate limited (status 429)" } };
   expect(stats.ofRoute(route)).toMatchObject(expected);
   expect(stats.ofKey(route, 1)).toMatchObject(expected);
@@ -37,8 +37,8 @@ test("counts successes and failures by route and by key", () => {
 });
 
 test.each([
-  ["the request's own fault", new UpstreamFault("bad_request", "no"), { calls: 1, errors: 0 }],
-  ["too long a prompt", new UpstreamFault("context_length", "no"), { calls: 1, errors: 0 }],
+  ["the request's own fault", new UpstreamError("bad_request", "no"), { calls: 1, errors: 0 }],
+  ["too long a prompt", new UpstreamError("context_length", "no"), { calls: 1, errors: 0 }],
   ["a connection that failed", new ConnectionError({ code: "ECONNREFUSED" }), { calls: 1, errors: 1 }],
   ["a plugin that throws", new TypeError("x"), { calls: 1, errors: 1 }],
   ["a refusal of the gateway", new GatewayError("invalid_request", "no"), { calls: 0, errors: 0 }],
@@ -50,7 +50,7 @@ test.each([
 
 test("a client that leaves counts against no route, and an answer that breaks off does", () => {
   const { stats, route, attempt } = setup();
-  attempt(new UpstreamFault("bad_response", "x"), "client_disconnected");
+  attempt(new UpstreamError("bad_response", "x"), "client_disconnected");
   expect(stats.ofRoute(route).calls).toBe(0);
   const run = attempt();
   run.error = new GatewayError("upstream_error", "The stream ended early");

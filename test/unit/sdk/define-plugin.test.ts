@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { contractVersion } from "../../../src/contract/index.ts";
-import { classifyFault } from "../../../src/protocols/upstream-errors.ts";
+import { classifyRefusal } from "../../../src/protocols/upstream-errors.ts";
 import { readUsage } from "../../../src/protocols/usage.ts";
 import { definePlugin, type PluginDefinition } from "../../../src/sdk/define-plugin.ts";
 import { PluginError } from "../../../src/sdk/errors.ts";
@@ -25,7 +25,7 @@ describe("definePlugin", () => {
       credential: "key",
       maxChoices: {},
       authorize: expect.any(Function),
-      readFault: classifyFault,
+      readError: classifyRefusal,
       readUsage,
     });
     expect(await headersOf(definePlugin(acme), "k")).toEqual({ authorization: "Bearer k" });
@@ -38,7 +38,7 @@ describe("definePlugin", () => {
       credential: "none" as const,
       maxChoices: { chat: 1, images: 4 },
       contractVersion,
-      readFault: classifyFault,
+      readError: classifyRefusal,
     };
     expect(definePlugin({ ...acme, ...given })).toMatchObject(given);
   });

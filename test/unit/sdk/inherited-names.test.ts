@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../src/contract/index.ts";
 import { openApiSubset, reduceSchema } from "../../../src/lib/json-schema.ts";
 import { toBody } from "../../../src/protocols/openai/request.ts";
-import { classifyError, classifyFault } from "../../../src/protocols/upstream-errors.ts";
+import { classifyError, classifyRefusal } from "../../../src/protocols/upstream-errors.ts";
 
 /** A table has none of these, though every object does. */
 const names = ["constructor", "valueOf", "toString", "hasOwnProperty", "__proto__"];
@@ -13,7 +13,7 @@ describe.each(names)("the word %s", (name) => {
     const error = { message: "Sorry", code: name, type: name };
     expect(classifyError({ error })).toMatchObject({ kind: "bad_response", message: "Sorry" });
     const refusal = { status: 400, headers: new Headers(), body: JSON.stringify({ error }) };
-    expect(classifyFault(refusal)).toMatchObject({ kind: "bad_request", code: name });
+    expect(classifyRefusal(refusal)).toMatchObject({ kind: "bad_request", code: name });
   });
 
   test("in a client's schema is a keyword like any other that is not known", () => {

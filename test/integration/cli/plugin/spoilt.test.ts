@@ -32,7 +32,7 @@ describe("a plugin", () => {
     expect(await lostBy("good", "chat", "chat")).toEqual([]);
   });
 
-  const end = 'throw new UpstreamFault("bad_response", "The provider\'s stream ended before its answer did");';
+  const end = 'throw new UpstreamError("bad_response", "The provider\'s stream ended before its answer did");';
   const check = 'if (!isRecord(answer) || typeof answer.why !== "string") throw classifyError(answer);';
   test.each([
     ["makes-usage-up", "return {};", "return { usage: { prompt_tokens: 1, completion_tokens: 1 } };", "not free"],
@@ -55,7 +55,7 @@ describe("a plugin", () => {
     [
       "shows-its-key",
       "maxChoices: { chat: 1 },",
-      'readFault: ({ body }) => new UpstreamFault("bad_response", body),',
+      'readError: ({ body }) => new UpstreamError("bad_response", body),',
       "refusals",
     ],
     ["asks-elsewhere", 'json("/generate"', 'json("/produce"', "a question is answered"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Call, type ChatChunk, type ChatRequest, UpstreamFault } from "../../../../src/contract/index.ts";
+import { type Call, type ChatChunk, type ChatRequest, UpstreamError } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { settled } from "../../kernel/fake-fetch.ts";
@@ -123,7 +123,7 @@ describe("a streamed chat", () => {
   });
 
   test("that fails before its first piece is an ordinary error answer", async () => {
-    const { post, ledger } = streaming(new UpstreamFault("rate_limited", "Slow", { retryAfterMs: 5000 }));
+    const { post, ledger } = streaming(new UpstreamError("rate_limited", "Slow", { retryAfterMs: 5000 }));
     const response = await post("chat/completions", streamed);
     await expectError(response, { status: 429, code: "rate_limit_exceeded" });
     expect(response.headers.get("retry-after")).toBe("5");
@@ -139,7 +139,7 @@ describe("a streamed chat", () => {
   });
 
   test("that fails later ends in an error event, without [DONE]", async () => {
-    const { post } = streaming(textChunk("Hello"), new UpstreamFault("bad_response", "The line is dead"));
+    const { post } = streaming(textChunk("Hello"), new UpstreamError("bad_response", "The line is dead"));
     const response = await post("chat/completions", streamed);
     const { events, done } = parseEvents(await response.text());
     expect([response.status, done]).toEqual([200, false]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Call, type ChatChunk, type ChatRequest, UpstreamFault } from "../../../../src/contract/index.ts";
+import { type Call, type ChatChunk, type ChatRequest, UpstreamError } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { completionOf, FakeStream, finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";
 import { createPlugin } from "../../kernel/support.ts";
@@ -56,7 +56,7 @@ describe("POST /completions", () => {
   });
 
   test("fails with the first prompt that fails, and asks no more", async () => {
-    const refusal = new UpstreamFault("bad_request", "No");
+    const refusal = new UpstreamError("bad_request", "No");
     const { post, asked, ledger } = gateway(completionOf("Hello"), refusal);
     await expectError(await post("completions", { ...ask, prompt: ["one", "two", "three"] }), { status: 400 });
     expect(asked.length).toBe(2);

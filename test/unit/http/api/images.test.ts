@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type GeneratedImage, UpstreamFault } from "../../../../src/contract/index.ts";
+import { type GeneratedImage, UpstreamError } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { chatModel, createPlugin } from "../../kernel/support.ts";
 import { httpOf } from "../support.ts";
@@ -95,7 +95,7 @@ describe("POST /images/generations", () => {
         {
           async images({ warn }) {
             warn("Left out", fields);
-            if (name === "a") throw new UpstreamFault("overloaded", "Busy", { status: 503 });
+            if (name === "a") throw new UpstreamError("overloaded", "Busy", { status: 503 });
             return { images: [asText] };
           },
         },

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatChunk, type ChatRequest, GatewayError, UpstreamFault } from "../../../../src/contract/index.ts";
+import { type ChatChunk, type ChatRequest, GatewayError, UpstreamError } from "../../../../src/contract/index.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { settled } from "../../kernel/fake-fetch.ts";
 import { completionOf, FakeStream, finishChunk, textChunk, usageChunk } from "../../kernel/streams.ts";
@@ -131,7 +131,7 @@ describe("a streamed message", () => {
   });
 
   test("that fails ends in an error event of the protocol", async () => {
-    const { post, ledger } = streaming(textChunk("Hello"), new UpstreamFault("bad_response", "The line is dead"));
+    const { post, ledger } = streaming(textChunk("Hello"), new UpstreamError("bad_response", "The line is dead"));
     const response = await post("messages", streamed);
     const text = await response.text();
     expect(response.status).toBe(200);
@@ -193,7 +193,7 @@ describe("a message that is refused", () => {
   });
 
   test("by the provider before its first event is an ordinary error answer", async () => {
-    const { post, ledger } = streaming(new UpstreamFault("rate_limited", "Slow", { retryAfterMs: 5000 }));
+    const { post, ledger } = streaming(new UpstreamError("rate_limited", "Slow", { retryAfterMs: 5000 }));
     const response = await post("messages", streamed);
     expect([response.status, response.headers.get("retry-after")]).toEqual([429, "5"]);
     expect(await response.json()).toMatchObject({ type: "error", error: { type: "rate_limit_error" } });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type ChatChunk, type ChatRequest, GatewayError, UpstreamFault } from "../../../../src/contract/index.ts";
+import { type ChatChunk, type ChatRequest, GatewayError, UpstreamError } from "../../../../src/contract/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
 import { parseEvents } from "../../../support/sse.ts";
 import { settled } from "../../kernel/fake-fetch.ts";
@@ -131,7 +131,7 @@ describe("a streamed response", () => {
   });
 
   test("that fails ends in response.failed", async () => {
-    const { post } = streaming(textChunk("Hello"), new UpstreamFault("bad_response", "The line is dead"));
+    const { post } = streaming(textChunk("Hello"), new UpstreamError("bad_response", "The line is dead"));
     const response = await post("responses", streamed);
     const { events } = parseEvents(await response.text());
     expect(response.status).toBe(200);
@@ -191,7 +191,7 @@ describe("a response that is refused", () => {
   });
 
   test("by the provider before its first event is an ordinary error answer", async () => {
-    const { post, ledger } = streaming(new UpstreamFault("rate_limited", "Slow", { retryAfterMs: 5000 }));
+    const { post, ledger } = streaming(new UpstreamError("rate_limited", "Slow", { retryAfterMs: 5000 }));
     const response = await post("responses", streamed);
     await expectError(response, { status: 429, code: "rate_limit_exceeded" });
     expect(response.headers.get("retry-after")).toBe("5");

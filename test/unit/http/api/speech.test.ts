@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Speech, UpstreamFault } from "../../../../src/contract/index.ts";
+import { type Speech, UpstreamError } from "../../../../src/contract/index.ts";
 import { writeWav } from "../../../../src/lib/wav.ts";
 import { errorOf } from "../../../support/error-of.ts";
 import { expectError } from "../../../support/expect-error.ts";
@@ -63,20 +63,20 @@ describe("POST /audio/speech", () => {
   });
 
   test("as events that break off end with an error event", async () => {
-    const { post } = gateway(new FakeStream(bytes("RIFF".padEnd(44)), new UpstreamFault("bad_response", "Dead")));
+    const { post } = gateway(new FakeStream(bytes("RIFF".padEnd(44)), new UpstreamError("bad_response", "Dead")));
     const text = await (await post("audio/speech", { ...order, stream_format: "sse" })).text();
     expect(text).toContain('data: {"error":{"message":"Dead"');
     expect(text).not.toContain("speech.audio.done");
   });
 
   test("that fails before its first byte is an ordinary error answer", async () => {
-    const { post } = gateway(new FakeStream(new UpstreamFault("overloaded", "Busy")));
+    const { post } = gateway(new FakeStream(new UpstreamError("overloaded", "Busy")));
     await expectError(await post("audio/speech", order), { status: 500, code: "upstream_error" });
   });
 
   test("that breaks later breaks the answer off: no file is handed out as if it were whole", async () => {
     const { post, ledger } = gateway(
-      new FakeStream(bytes("RIFF".padEnd(44)), new UpstreamFault("bad_response", "Dead")),
+      new FakeStream(bytes("RIFF".padEnd(44)), new UpstreamError("bad_response", "Dead")),
     );
     const response = await post("audio/speech", order);
     expect(await errorOf(response.bytes())).toBeInstanceOf(Error);

@@ -7,7 +7,7 @@ import {
   fromIterable,
   GatewayError,
   type Ledger,
-  UpstreamFault,
+  UpstreamError,
 } from "../../../../src/contract/index.ts";
 import { openStore } from "../../../../src/db/index.ts";
 import { expectError } from "../../../support/expect-error.ts";
@@ -123,7 +123,7 @@ test("a failure that costs nothing is not stored: the same request may be tried 
   let calls = 0;
   const plugin = createPlugin({
     async chat() {
-      if (calls++ === 0) throw new UpstreamFault("rate_limited", "Slow down");
+      if (calls++ === 0) throw new UpstreamError("rate_limited", "Slow down");
       return completionOf("Hello");
     },
   });
@@ -143,7 +143,7 @@ test("a refused request may be corrected under the same key", async () => {
 });
 
 test("a stream that fails after it was charged is replayed with its failure", async () => {
-  const source = new FakeStream<ChatChunk>(textChunk("Hello"), new UpstreamFault("bad_response", "The line is dead"));
+  const source = new FakeStream<ChatChunk>(textChunk("Hello"), new UpstreamError("bad_response", "The line is dead"));
   const { post, ledger } = httpOf([createPlugin({ chat: async () => source })], { store });
   const key = newKey();
   const text = await (await post("chat/completions", streamed, key)).text();

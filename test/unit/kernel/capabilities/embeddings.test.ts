@@ -7,7 +7,7 @@ import {
   type EmbeddingsRequest,
   embeddingTokensMax,
   type Model,
-  UpstreamFault,
+  UpstreamError,
 } from "../../../../src/contract/index.ts";
 import { floatsToBase64 } from "../../../../src/lib/base64.ts";
 import { callOf, chatModel, createBench, createPlugin, rejectionOf, runCall } from "../support.ts";
@@ -90,7 +90,7 @@ describe("embeddings", () => {
   });
 
   test("that fail are free", async () => {
-    const { done, ledger } = ask({}, new UpstreamFault("overloaded", "Busy"));
+    const { done, ledger } = ask({}, new UpstreamError("overloaded", "Busy"));
     await rejectionOf(done);
     expect(ledger.settlement.outcome).toBe("released");
   });

@@ -4,7 +4,7 @@ import {
   type ChatChunk,
   type ChatRequest,
   type ChatUsage,
-  UpstreamFault,
+  UpstreamError,
 } from "../../../../src/contract/index.ts";
 import { fanOutMax } from "../../../../src/kernel/capabilities/fan-out.ts";
 import { completionOf, FakeStream, finishChunk, Sink, textChunk, textOf, usageChunk } from "../streams.ts";
@@ -72,7 +72,7 @@ describe("several choices from a provider that makes one", () => {
 
   test("are fewer when one of them fails: the others are charged and given out", async () => {
     const { kernel, ledger } = single((index) => {
-      if (index === 1) throw new UpstreamFault("bad_request", "Not this one");
+      if (index === 1) throw new UpstreamError("bad_request", "Not this one");
       return completionOf("Hi", parts(0));
     });
     const answer = await runCall(kernel, chatCall({ n: 3 }));
@@ -85,7 +85,7 @@ describe("several choices from a provider that makes one", () => {
 
   test("fail when all of them fail, and nothing is charged", async () => {
     const { kernel, ledger } = single(() => {
-      throw new UpstreamFault("bad_request", "Not this one");
+      throw new UpstreamError("bad_request", "Not this one");
     });
     expect((await rejectionOf(runCall(kernel, chatCall({ n: 3 })))).message).toBe("Not this one");
     expect(ledger.settlement.outcome).toBe("released");
@@ -136,7 +136,7 @@ describe("several streams", () => {
   test("fail when one of them breaks, once the others have ended, and what was said is charged", async () => {
     const streams = [
       new FakeStream<ChatChunk>(textChunk("Hello"), finishChunk()),
-      new FakeStream<ChatChunk>(textChunk("Hello"), new UpstreamFault("bad_response", "The line is dead")),
+      new FakeStream<ChatChunk>(textChunk("Hello"), new UpstreamError("bad_response", "The line is dead")),
     ];
     const { kernel, ledger } = single((index) => streams[index]);
     const sink = new Sink<ChatChunk>();
@@ -148,8 +148,8 @@ describe("several streams", () => {
 
   test("are fewer when one cannot be opened or breaks before it begins", async () => {
     const { kernel, ledger } = single((index) => {
-      if (index === 0) throw new UpstreamFault("overloaded", "Busy");
-      if (index === 1) return new FakeStream<ChatChunk>(new UpstreamFault("bad_response", "The line is dead"));
+      if (index === 0) throw new UpstreamError("overloaded", "Busy");
+      if (index === 1) return new FakeStream<ChatChunk>(new UpstreamError("bad_response", "The line is dead"));
       return new FakeStream<ChatChunk>(...hello(index));
     });
     const sink = new Sink<ChatChunk>();
@@ -161,7 +161,7 @@ describe("several streams", () => {
 
   test("fail when none can be opened, and nothing is charged", async () => {
     const { kernel, ledger } = single(() => {
-      throw new UpstreamFault("overloaded", "Busy");
+      throw new UpstreamError("overloaded", "Busy");
     });
     await rejectionOf(runCall(kernel, chatCall({ n: 2, stream: true }, { sink: new Sink() })));
     expect(ledger.settlement.outcome).toBe("released");

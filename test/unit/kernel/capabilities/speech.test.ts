@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type Model, type Speech, type SpeechRequest, UpstreamFault } from "../../../../src/contract/index.ts";
+import { type Model, type Speech, type SpeechRequest, UpstreamError } from "../../../../src/contract/index.ts";
 import { splitText } from "../../../../src/kernel/capabilities/speech.ts";
 import { readWav, writeWav } from "../../../../src/lib/wav.ts";
 import { fetchOf, refused, settled, silence } from "../fake-fetch.ts";
@@ -75,7 +75,7 @@ describe("speech", () => {
     ["an empty file", bytes("")],
     ["an empty stream", new FakeStream<Bytes>()],
     ["a stream of something else", new FakeStream<Bytes>(bytes("<html>"))],
-    ["a stream that breaks at once", new FakeStream<Bytes>(new UpstreamFault("bad_response", "The line is dead"))],
+    ["a stream that breaks at once", new FakeStream<Bytes>(new UpstreamError("bad_response", "The line is dead"))],
   ])("that is %s fails before anything is sent, and is free", async (_, wav) => {
     const { done, ledger, sink } = ask({}, wav);
     expect((await rejectionOf(done)).code).toBe("upstream_error");
@@ -83,7 +83,7 @@ describe("speech", () => {
     expect(ledger.settlement.outcome).toBe("released");
   });
 
-  const broken = new UpstreamFault("bad_response", "Dead");
+  const broken = new UpstreamError("bad_response", "Dead");
   const second = new Uint8Array(32_000);
   const sized = wavBytes(10 * 32_000);
   const streamed = wavBytes(0);
@@ -241,7 +241,7 @@ describe("a text that is too long for the model", () => {
     const asked: SpeechRequest[] = [];
     const speech = async ({ request }: { request: SpeechRequest }) => {
       const index = asked.push(request) - 1;
-      if (index === failAt) throw new UpstreamFault("overloaded", "Busy");
+      if (index === failAt) throw new UpstreamError("overloaded", "Busy");
       const pcm = new Uint8Array(Buffer.from(request.input.padEnd(12)));
       const wav = writeWav({ pcm, sampleRate: index === rateAt ? 8000 : 16_000, channels: 1, bitsPerSample: 16 });
       return { audio: new FakeStream<Bytes>(wav.slice(0, 44), wav.slice(44)) } as unknown as Speech;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fromIterable, UpstreamFault } from "../../../../src/contract/index.ts";
+import { fromIterable, UpstreamError } from "../../../../src/contract/index.ts";
 import { describeRoutes } from "../../../../src/kernel/index.ts";
 import { fetchOf, json } from "../fake-fetch.ts";
 import { bench, type Chat, listed, works } from "../fallback-bench.ts";
@@ -82,7 +82,7 @@ describe("a plugin that fails behind its provider's answer", () => {
 });
 
 describe("an answer that a request alone made unusable", () => {
-  const fault = new UpstreamFault("bad_response", "The model gave no answer (OTHER)", { isOfRequest: true });
+  const fault = new UpstreamError("bad_response", "The model gave no answer (OTHER)", { isOfRequest: true });
 
   test.each<[string, boolean, Chat]>([
     ["before it began", false, () => Promise.reject(fault)],
@@ -106,7 +106,7 @@ describe("an answer that a request alone made unusable", () => {
   });
 
   test("leaves other failures of the provider counted", async () => {
-    const chat: Chat = () => Promise.reject(new UpstreamFault("bad_response", "Broken", { status: 500 }));
+    const chat: Chat = () => Promise.reject(new UpstreamError("bad_response", "Broken", { status: 500 }));
     const { kernel, log } = createBench([createPlugin({ chat })]);
     for (let turn = 0; turn < 8; turn++) await runCall(kernel, chatCall()).catch(() => completionOf(""));
     expect(log.lines.filter(({ event }) => event === "circuit_opened")).not.toEqual([]);

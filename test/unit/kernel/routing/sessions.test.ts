@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { UpstreamFault } from "../../../../src/contract/index.ts";
+import { UpstreamError } from "../../../../src/contract/index.ts";
 import { completionOf } from "../streams.ts";
 import { caller, chatCall, chatModel, createBench, createPlugin, runCall } from "../support.ts";
 
@@ -11,7 +11,7 @@ function gateway(rows: Record<string, object> = {}, broken: readonly string[] = 
     createPlugin(
       {
         async chat({ upstream }) {
-          if (broken.includes(name)) throw new UpstreamFault("overloaded", "Busy", { status: 503 });
+          if (broken.includes(name)) throw new UpstreamError("overloaded", "Busy", { status: 503 });
           return completionOf((await upstream.json<{ key: string }>("/chat", {})).key);
         },
       },

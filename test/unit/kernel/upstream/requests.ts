@@ -22,6 +22,6 @@ export const requestText = async (client: HttpClient, baseUrl: string, changes: 
 
 /** Limits for the reading of a body, wide unless told otherwise. */
 export function readLimitState(timeouts: TimeoutScheduler, bytesMax = Number.MAX_SAFE_INTEGER): BodyLimits {
-  const toFault = (error: unknown) => error as Error;
-  return { timeouts, now: monotonicNow, idleMsMax: 60_000, bytesMax, onIdle: () => undefined, toFault };
+  const toUpstreamError = (error: unknown) => error as Error;
+  return { timeouts, now: monotonicNow, idleMsMax: 60_000, bytesMax, onIdle: () => undefined, toUpstreamError };
 }

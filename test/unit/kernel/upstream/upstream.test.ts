@@ -6,7 +6,7 @@ import { HttpClient } from "../../../../src/kernel/upstream/http-client.ts";
 import type { UpstreamBounds } from "../../../../src/kernel/upstream/network.ts";
 import { BoundUpstream } from "../../../../src/kernel/upstream/upstream.ts";
 import { fetchOf, json, liveBody, refused, settled, silence } from "../fake-fetch.ts";
-import { attemptOf, createBench, createPlugin, faultOf } from "../support.ts";
+import { attemptOf, createBench, createPlugin, upstreamErrorOf } from "../support.ts";
 
 const plugin = createPlugin({ chat: () => Promise.reject(new Error("not asked")) });
 const route = createBench([plugin]).kernel.registry.byName("chat-1")?.routes[0] as Route;
@@ -59,7 +59,7 @@ describe("a request to a provider", () => {
 
   test.each([301, 302, 307, 308])("is broken by a redirect (%d)", async (status) => {
     const fetch = fetchOf(new Response(null, { status, headers: { location: "http://127.0.0.1/" } }));
-    const fault = await faultOf(upstreamOf(fetch).upstream.json("/chat", {}));
+    const fault = await upstreamErrorOf(upstreamOf(fetch).upstream.json("/chat", {}));
     expect([fault.kind, fault.status]).toEqual(["bad_response", status]);
     expect(fetch.asked).toHaveLength(1);
   });
@@ -69,9 +69,9 @@ describe("a request to a provider", () => {
       status: 400,
       headers: { "content-type": "text/plain" },
     });
-    expect((await faultOf(upstreamOf(fetchOf(long)).upstream.json("/chat", {}))).kind).toBe("bad_request");
+    expect((await upstreamErrorOf(upstreamOf(fetchOf(long)).upstream.json("/chat", {}))).kind).toBe("bad_request");
     const limited = refused(429, {}, { "retry-after": "3" });
-    const fault = await faultOf(upstreamOf(fetchOf(limited)).upstream.json("/chat", {}));
+    const fault = await upstreamErrorOf(upstreamOf(fetchOf(limited)).upstream.json("/chat", {}));
     expect([fault.kind, fault.retryAfterMs]).toEqual(["rate_limited", 3000]);
   });
 
@@ -82,7 +82,7 @@ describe("a request to a provider", () => {
       setImmediate(live.fail);
       return new Response(live.body, { status: 429 });
     });
-    expect((await faultOf(upstreamOf(cut).upstream.json("/chat", {}))).kind).toBe("rate_limited");
+    expect((await upstreamErrorOf(upstreamOf(cut).upstream.json("/chat", {}))).kind).toBe("rate_limited");
   });
 });
 
@@ -92,7 +92,7 @@ describe("a whole answer", () => {
     ["HTML", new Response("<html>")],
     ["half of it", new Response('{"choices":[')],
   ])("that is %s is broken", async (_, response) => {
-    const fault = await faultOf(upstreamOf(fetchOf(response)).upstream.json("/chat", {}));
+    const fault = await upstreamErrorOf(upstreamOf(fetchOf(response)).upstream.json("/chat", {}));
     expect([fault.kind, fault.message]).toEqual(["bad_response", "The provider's answer is not JSON"]);
   });
 
@@ -104,7 +104,7 @@ describe("a whole answer", () => {
   ])("%s is taken up to its bound and not beyond", async (_, respond) => {
     const bounds = { answerBytesMax: 100 };
     expect(await upstreamOf(fetchOf(respond(exact)), bounds).upstream.json<string>("/a", {})).toHaveLength(98);
-    const fault = await faultOf(upstreamOf(fetchOf(respond(` ${exact}`)), bounds).upstream.json("/a", {}));
+    const fault = await upstreamErrorOf(upstreamOf(fetchOf(respond(` ${exact}`)), bounds).upstream.json("/a", {}));
     expect(fault.message).toContain("longer than 100 bytes");
   });
 
@@ -115,7 +115,7 @@ describe("a whole answer", () => {
       setImmediate(live.fail);
       return new Response(live.body);
     });
-    expect((await faultOf(upstreamOf(cut).upstream.json("/chat", {}))).message).toContain("connection");
+    expect((await upstreamErrorOf(upstreamOf(cut).upstream.json("/chat", {}))).message).toContain("connection");
   });
 
   test("with characters split between pieces is read whole", async () => {
@@ -153,14 +153,14 @@ describe("a streamed answer", () => {
       live = liveBody(init);
       return new Response(live.body, { headers: { "content-type": "text/html" } });
     });
-    expect((await faultOf(upstreamOf(fetch).upstream.events("/a", {}))).message).toContain("text/html");
+    expect((await upstreamErrorOf(upstreamOf(fetch).upstream.events("/a", {}))).message).toContain("text/html");
     expect(live?.state.cancelled).toBe(true);
   });
 
   test("has a bound too", async () => {
     const fetch = fetchOf(new Response(streamOf("x".repeat(60), "x".repeat(60))));
     const { chunks } = await upstreamOf(fetch, { streamBytesMax: 100 }).upstream.bytes("/a", {});
-    expect((await faultOf(textOf(chunks))).message).toContain("longer than 100 bytes");
+    expect((await upstreamErrorOf(textOf(chunks))).message).toContain("longer than 100 bytes");
   });
 
   test("that is left early is cancelled at the provider, and leaves no deadline", async () => {
@@ -184,7 +184,7 @@ describe("silence", () => {
 
   test("before the head ends the attempt after the first deadline, not before, and leaves the call to another", async () => {
     const { upstream, clock, call, attempt } = upstreamOf(fetchOf(silence), bounds);
-    const asked = faultOf(upstream.json("/a", {}));
+    const asked = upstreamErrorOf(upstream.json("/a", {}));
     const { signal } = attempt;
     clock.pass(999);
     expect(signal.aborted).toBe(false);
@@ -209,7 +209,7 @@ describe("silence", () => {
     clock.pass(499);
     expect(call.cancelReason).toBeUndefined();
     clock.pass(1);
-    expect((await faultOf(reading)).kind).toBe("timeout");
+    expect((await upstreamErrorOf(reading)).kind).toBe("timeout");
   });
 
   test("shorter than the deadline is waited for, again and again", async () => {

@@ -1,13 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import anthropic from "../../../../plugins/anthropic/index.ts";
-import { readFault } from "../../../../src/protocols/messages/errors.ts";
+import { readError } from "../../../../src/protocols/messages/errors.ts";
 import { headersOf } from "../../../support/authorize.ts";
 import { recordingsMissing, recordingsOf } from "../../../support/recordings.ts";
 
 const body = (type: string, message: string) =>
   JSON.stringify({ type: "error", error: { type, message }, request_id: "r" });
 const fault = (status: number, text: string, headers: Record<string, string> = {}) => {
-  return readFault({ status, headers: new Headers(headers), body: text });
+  return readError({ status, headers: new Headers(headers), body: text });
 };
 
 const table: [number, string, string, string][] = [

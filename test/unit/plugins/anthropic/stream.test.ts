@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type ServerEvent, UpstreamFault } from "modelgate/plugin";
+import { type ServerEvent, UpstreamError } from "modelgate/plugin";
 import { fromMessage, MessagesOutboundStream } from "../../../../src/protocols/messages/outbound-stream.ts";
 
 import { drain, eventsFrom, plain } from "./support.ts";
@@ -98,7 +98,7 @@ test("a report without an output is none", async () => {
 test("what comes after the end is dropped, also a failure", async () => {
   async function* events(): AsyncGenerator<ServerEvent> {
     yield* eventsFrom([start, open, hello, ended, stop, hello]);
-    throw new UpstreamFault("bad_response", "The connection to the provider failed");
+    throw new UpstreamError("bad_response", "The connection to the provider failed");
   }
   const { chunks, error } = await drain(new MessagesOutboundStream(events(), plain));
   expect(error).toBeUndefined();
@@ -112,7 +112,7 @@ test.each([
   ["is an error of the server", '{"type":"error","error":{"type":"api_error","message":"Oops"}}', "overloaded"],
 ])("an event that %s ends it, after what the prompt has cost", async (_, data, kind) => {
   const { chunks, error } = await chunksOf(start, open, hello, data);
-  expect(error).toMatchObject({ name: "UpstreamFault", kind });
+  expect(error).toMatchObject({ name: "UpstreamError", kind });
   expect(chunks.at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 9, completion_tokens: 1 } });
 });
 
@@ -123,5 +123,5 @@ test("a stream that never began costs nothing", async () => {
 });
 
 test.each([[null], ["text"], [{}], [{ content: "text" }]])("the answer %p is not a message", (answer) => {
-  expect(() => fromMessage(answer as never, plain, 0)).toThrow(UpstreamFault);
+  expect(() => fromMessage(answer as never, plain, 0)).toThrow(UpstreamError);
 });

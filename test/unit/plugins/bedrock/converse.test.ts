@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { readFault } from "../../../../plugins/bedrock/errors.ts";
+import { readError } from "../../../../plugins/bedrock/errors.ts";
 import bedrock from "../../../../plugins/bedrock/index.ts";
 import { toConverse } from "../../../../plugins/bedrock/request.ts";
 import { fromConverse, readUsage } from "../../../../plugins/bedrock/response.ts";
@@ -318,7 +318,7 @@ describe("an answer of Converse", () => {
 
 describe("a refusal", () => {
   const fault = (status: number, type: string, message: string) =>
-    readFault({ status, headers: new Headers({ "x-amzn-errortype": type }), body: JSON.stringify({ message }) });
+    readError({ status, headers: new Headers({ "x-amzn-errortype": type }), body: JSON.stringify({ message }) });
 
   test.each<[number, string, string, string]>([
     [

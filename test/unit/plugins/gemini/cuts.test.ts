@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { UpstreamFault } from "modelgate/plugin";
+import { UpstreamError } from "modelgate/plugin";
 import { GenerateContentStream } from "../../../../src/protocols/generate-content/outbound-stream.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
@@ -13,7 +13,7 @@ describe.if(recordingsMissing === undefined)("a stream that is cut", () => {
     const { items, error } = await drain(
       new GenerateContentStream(eventsOf(body.subarray(0, Math.floor(body.length / 2))), counting()),
     );
-    expect(error).toBeInstanceOf(UpstreamFault);
+    expect(error).toBeInstanceOf(UpstreamError);
     expect(assemble(items).usage).toMatchObject({
       prompt_tokens: 44,
       completion_tokens_details: { reasoning_tokens: 902 },

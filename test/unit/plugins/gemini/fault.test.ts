@@ -14,7 +14,7 @@ interface Facts {
 
 const read = (error: Facts, wrap = (body: unknown) => body) => {
   const body = JSON.stringify(wrap({ error: { message: "Words", ...error } }));
-  return gemini.readFault({ status: error.code, headers: new Headers(), body });
+  return gemini.readError({ status: error.code, headers: new Headers(), body });
 };
 const reason = (name: string) => [{ "@type": "type.googleapis.com/google.rpc.ErrorInfo", reason: name }];
 const quota = (quotaId: string) => [
@@ -83,7 +83,7 @@ test.each([
 });
 
 test("reads what is not JSON by its status", () => {
-  expect(gemini.readFault({ status: 502, headers: new Headers(), body: "<html></html>" }).kind).toBe("overloaded");
+  expect(gemini.readError({ status: 502, headers: new Headers(), body: "<html></html>" }).kind).toBe("overloaded");
 });
 
 const kinds: Record<string, string> = {
@@ -100,7 +100,7 @@ const errors = recordingsOf("gemini").filter(({ capability }) => capability === 
 test.each(errors.map((recording) => [recording.path, recording] as const))(
   "reads %s",
   (path, { status, headers, body }) => {
-    const fault = gemini.readFault({ status, headers: new Headers(headers), body: new TextDecoder().decode(body) });
+    const fault = gemini.readError({ status, headers: new Headers(headers), body: new TextDecoder().decode(body) });
     const name = path.replace(/^.*\/|\.json$/g, "");
     expect(fault.kind).toBe(kinds[name] as never);
     if (name.endsWith("retryinfo")) expect(fault.retryAfterMs).toBe(48_000);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type ChatChunk, type ChatCompletion, UpstreamFault } from "modelgate/plugin";
+import { type ChatChunk, type ChatCompletion, UpstreamError } from "modelgate/plugin";
 import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/outbound-stream.ts";
 import type { GenerateAnswer } from "../../../../src/protocols/generate-content/schema.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
@@ -33,7 +33,7 @@ test.each(goldenCases<AnswerCase>("answers"))("an answer: %s", (_, { answer, fir
   }
   expect(sent(completion?.choices ?? null)).toEqual(choices ?? null);
   expect(completion?.usage).toEqual(usage as never);
-  expect(error instanceof UpstreamFault ? { kind: error.kind, message: error.message } : error).toEqual(fault);
+  expect(error instanceof UpstreamError ? { kind: error.kind, message: error.message } : error).toEqual(fault);
 });
 
 test.each(goldenCases<StreamCase>("streams"))("a stream: %s", async (_, { text, firstOnly, chunks, fault }) => {

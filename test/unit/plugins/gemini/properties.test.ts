@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Message, UpstreamFault } from "modelgate/plugin";
+import { type Message, UpstreamError } from "modelgate/plugin";
 import { LruMap } from "../../../../src/lib/lru-map.ts";
 import { toContents } from "../../../../src/protocols/generate-content/outbound.ts";
 import { fromCandidates, GenerateContentStream } from "../../../../src/protocols/generate-content/outbound-stream.ts";
@@ -113,10 +113,10 @@ test("any JSON at all is an answer or a fault", async () => {
       try {
         fromCandidates(answer as GenerateAnswer, counting());
       } catch (error) {
-        expect(error).toBeInstanceOf(UpstreamFault);
+        expect(error).toBeInstanceOf(UpstreamError);
       }
       const { error } = await drain(new GenerateContentStream(eventsOf([answer]), counting()));
-      if (error !== undefined) expect(error).toBeInstanceOf(UpstreamFault);
+      if (error !== undefined) expect(error).toBeInstanceOf(UpstreamError);
     }),
     { numRuns: 1000 },
   );

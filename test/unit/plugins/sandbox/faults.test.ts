@@ -34,7 +34,7 @@ describe("a fault", () => {
     ["[[fault:garbage]]", { kind: "bad_response" }],
     ["[[fault:break=3]]", { kind: "bad_response" }],
   ])("%s refuses an answer", async (prompt, fault) => {
-    const refusal = expect.objectContaining({ name: "UpstreamFault", ...fault });
+    const refusal = expect.objectContaining({ name: "UpstreamError", ...fault });
     expect(await errorOf(ask({ prompt }))).toEqual(refusal);
   });
 
@@ -45,7 +45,7 @@ describe("a fault", () => {
   ])("%s ends a stream after %d chunks", async (prompt, chunks, fault) => {
     const { items, error } = await askStream({ prompt });
     expect(items).toHaveLength(chunks);
-    expect(error).toMatchObject({ name: "UpstreamFault", ...fault });
+    expect(error).toMatchObject({ name: "UpstreamError", ...fault });
   });
 
   test("a refused stream is refused before it begins", async () => {

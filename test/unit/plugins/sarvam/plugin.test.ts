@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import sarvam from "../../../../plugins/sarvam/index.ts";
-import type { FaultKind } from "../../../../src/contract/index.ts";
+import type { UpstreamErrorKind } from "../../../../src/contract/index.ts";
 import { headersOf } from "../../../support/authorize.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
 
 const refused = (status: number, body: unknown) =>
-  sarvam.readFault({ status, headers: new Headers(), body: JSON.stringify(body) });
+  sarvam.readError({ status, headers: new Headers(), body: JSON.stringify(body) });
 
 describe("the sarvam plugin", () => {
   test("speaks to its host alone and shows its key in Sarvam's own header", async () => {
@@ -29,7 +29,7 @@ describe("the sarvam plugin", () => {
 });
 
 describe("a refusal of sarvam", () => {
-  test.each<[number, string, FaultKind]>([
+  test.each<[number, string, UpstreamErrorKind]>([
     [400, "invalid_request_error", "bad_request"],
     [413, "invalid_request_error", "bad_request"],
     [422, "unprocessable_entity_error", "bad_request"],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type SpeechRequest, UpstreamFault } from "modelgate/plugin";
+import { type SpeechRequest, UpstreamError } from "modelgate/plugin";
 import { speech, toWav } from "../../../../plugins/sarvam/speech.ts";
 import type { GatewayError } from "../../../../src/contract/index.ts";
 import { toBase64 } from "../../../../src/lib/base64.ts";
@@ -119,7 +119,7 @@ describe("sarvam's sound", () => {
       },
     ],
   ])("is a broken answer when it %s", (_, answer) => {
-    expect(() => toWav(answer)).toThrow(UpstreamFault);
+    expect(() => toWav(answer)).toThrow(UpstreamError);
   });
 
   test.skipIf(recordingsMissing !== undefined)(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type TranscriptionRequest, UpstreamFault } from "modelgate/plugin";
+import { type TranscriptionRequest, UpstreamError } from "modelgate/plugin";
 import { toTranscript, transcription } from "../../../../plugins/sarvam/transcription.ts";
 import type { GatewayError } from "../../../../src/contract/index.ts";
 import { recordingAt, recordingsMissing } from "../../../support/recordings.ts";
@@ -114,7 +114,7 @@ describe("sarvam's transcript", () => {
   });
 
   test.each([[null], ["text"], [{}], [{ transcript: null }]])("is broken when the answer is %j", (broken) => {
-    expect(() => toTranscript(broken, {})).toThrow(UpstreamFault);
+    expect(() => toTranscript(broken, {})).toThrow(UpstreamError);
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "@sinclair/typebox/value";
-import { type ChatCompletion, UpstreamFault } from "../../../../src/contract/index.ts";
+import { type ChatCompletion, UpstreamError } from "../../../../src/contract/index.ts";
 import { toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
 import { MessagesAnswer } from "../../../../src/protocols/messages/schema.ts";
 import { envelope, planOf, refusalOf } from "./support.ts";
@@ -112,7 +112,7 @@ describe("a message", () => {
 
   test.each(["[1]", "nothing", '{"a":'])("is not made of arguments that are not an object: %s", (text) => {
     const error = refusalOf(() => answerOf(completionOf({ tool_calls: [call(text)] })));
-    expect(error).toBeInstanceOf(UpstreamFault);
+    expect(error).toBeInstanceOf(UpstreamError);
     expect(error).toMatchObject({ kind: "bad_response" });
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type ErrorCode, errorTable, GatewayError, UpstreamFault } from "../../../../src/contract/index.ts";
+import { type ErrorCode, errorTable, GatewayError, UpstreamError } from "../../../../src/contract/index.ts";
 import { toNamedEvent } from "../../../../src/protocols/inbound.ts";
 import { toMessagesError } from "../../../../src/protocols/messages/errors.ts";
 
@@ -47,14 +47,14 @@ describe("an error in Anthropic's envelope", () => {
   });
 
   test("tells an overloaded provider from a broken one", () => {
-    const cause = new UpstreamFault("overloaded", "Overloaded", { status: 529 });
+    const cause = new UpstreamError("overloaded", "Overloaded", { status: 529 });
     expect(toMessagesError(new GatewayError("upstream_error", "Overloaded", { cause }), "1").status).toBe(529);
   });
 
   test("has a provider's message unchanged, with its code", () => {
     const error = new GatewayError("invalid_request", "messages.1: bad", {
       publicCode: "bad_turn",
-      cause: new UpstreamFault("bad_request", "messages.1: bad"),
+      cause: new UpstreamError("bad_request", "messages.1: bad"),
     });
     expect(toMessagesError(error, "1").body.error).toEqual({
       type: "invalid_request_error",

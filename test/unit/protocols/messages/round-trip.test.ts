@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type ServerEvent, UpstreamFault } from "modelgate/plugin";
+import { type ServerEvent, UpstreamError } from "modelgate/plugin";
 import { StreamNormalizer } from "../../../../src/kernel/normalize/answer.ts";
 import { UsageMeter } from "../../../../src/kernel/normalize/usage.ts";
 import { toMessagesAnswer } from "../../../../src/protocols/messages/inbound.ts";
@@ -91,6 +91,6 @@ function accumulateRecorded(events: readonly MessagesEvent[]): MessagesAnswer {
 
 function meter(): UsageMeter {
   return new UsageMeter(async () => {
-    throw new UpstreamFault("bad_response", "The recording reports its usage");
+    throw new UpstreamError("bad_response", "The recording reports its usage");
   });
 }

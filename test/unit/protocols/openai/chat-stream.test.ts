@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { UpstreamFault } from "../../../../src/contract/index.ts";
+import { UpstreamError } from "../../../../src/contract/index.ts";
 import { OpenaiStream } from "../../../../src/protocols/openai/chat.ts";
 import type { ChatOptions } from "../../../../src/protocols/openai/request.ts";
 import { drain, eventsOf } from "../../sdk/fake-call.ts";
@@ -31,7 +31,7 @@ describe("OpenaiStream", () => {
     ["within a chunk", chunk({ content: "a" }).slice(0, -9)],
   ])("is broken when the stream ends %s", async (_, text) => {
     const { error } = await read(text);
-    expect(error).toBeInstanceOf(UpstreamFault);
+    expect(error).toBeInstanceOf(UpstreamError);
     expect(error).toMatchObject({ kind: "bad_response" });
   });
 
@@ -70,7 +70,7 @@ describe("OpenaiStream", () => {
     ],
   ])("throws %s", async (_, text, fault) => {
     const { error } = await read(text);
-    expect(error).toBeInstanceOf(UpstreamFault);
+    expect(error).toBeInstanceOf(UpstreamError);
     expect(error).toMatchObject(fault);
   });
 

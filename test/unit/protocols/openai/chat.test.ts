@@ -86,7 +86,7 @@ describe("openai", () => {
     ["an array", []],
   ])("is broken by an answer with %s", async (_, json) => {
     const { call } = fakeCall(request, { json });
-    const refusal = expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" });
+    const refusal = expect.objectContaining({ name: "UpstreamError", kind: "bad_response" });
     expect(await errorOf(openai({ chat: {} }).chat?.(call))).toEqual(refusal);
   });
 

@@ -42,7 +42,7 @@ describe("embed", () => {
     ["a text", "<html>"],
   ])("refuses an answer with %s", (_, answer) => {
     expect(() => toEmbeddings(answer)).toThrow(
-      expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" }),
+      expect.objectContaining({ name: "UpstreamError", kind: "bad_response" }),
     );
   });
 

@@ -66,7 +66,7 @@ describe("image", () => {
     ["what is not a picture", { data: [7] }],
   ])("refuses an answer with %s", async (_, answer) => {
     const { call } = fakeCall(request, { json: answer });
-    const refusal = expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" });
+    const refusal = expect.objectContaining({ name: "UpstreamError", kind: "bad_response" });
     expect(await errorOf(openai({ images: {} }).images?.(call))).toEqual(refusal);
   });
 
@@ -138,6 +138,6 @@ describe("an image edit", () => {
     const events = [{ event: "error", data: JSON.stringify({ type: "error", error: { message: "No" } }) }];
     const { call } = fakeCall({ ...edit, partial_images: 1 } as ImageEditsRequest, { events });
     const stream = (await openai({ imageEdits: { partialImages: true } }).imageEdits?.(call)) as ImageStream;
-    expect(await errorOf(Array.fromAsync(stream))).toMatchObject({ name: "UpstreamFault" });
+    expect(await errorOf(Array.fromAsync(stream))).toMatchObject({ name: "UpstreamError" });
   });
 });

@@ -29,6 +29,6 @@ describe("a moderation in OpenAI's dialect", () => {
     ["an error", { error: { message: "No" } }],
     ["a result without categories", { results: [{ flagged: true }] }],
   ])("is a fault with %s", async (_, json) => {
-    expect(await errorOf(moderate(json).answer)).toMatchObject({ name: "UpstreamFault" });
+    expect(await errorOf(moderate(json).answer)).toMatchObject({ name: "UpstreamError" });
   });
 });

@@ -118,7 +118,7 @@ describe("transcribe", () => {
     ["odd segments", { text: "Hi", segments: [1] }],
   ])("refuses an answer with %s", (_, answer) => {
     expect(() => toTranscript(answer)).toThrow(
-      expect.objectContaining({ name: "UpstreamFault", kind: "bad_response" }),
+      expect.objectContaining({ name: "UpstreamError", kind: "bad_response" }),
     );
   });
 

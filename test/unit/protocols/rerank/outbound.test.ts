@@ -33,6 +33,6 @@ describe("a ranking", () => {
     ["an error", { message: "No" }],
     ["a result without a score", { results: [{ index: 0 }] }],
   ])("is a fault with %s", async (_, answer) => {
-    expect(await errorOf(Promise.resolve().then(() => toRanking(answer)))).toMatchObject({ name: "UpstreamFault" });
+    expect(await errorOf(Promise.resolve().then(() => toRanking(answer)))).toMatchObject({ name: "UpstreamError" });
   });
 });

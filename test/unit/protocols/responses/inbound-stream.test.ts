@@ -6,7 +6,7 @@ import {
   type ChatCompletion,
   type ChunkChoice,
   GatewayError,
-  UpstreamFault,
+  UpstreamError,
 } from "../../../../src/contract/index.ts";
 import { formatEvents } from "../../../../src/protocols/inbound.ts";
 import { type ResponseEvent, ResponseStream, toResponse } from "../../../../src/protocols/responses/inbound-stream.ts";
@@ -237,7 +237,7 @@ describe("a stream", () => {
     const stream = new ResponseStream(planFor({ tools }), head);
     stream.push(callChunk(0, "call_0", "{}"));
     stream.push(callChunk(1, "call_1", "{"));
-    expect(() => stream.push(callChunk(0, undefined, "}"))).toThrow(UpstreamFault);
+    expect(() => stream.push(callChunk(0, undefined, "}"))).toThrow(UpstreamError);
   });
 
   const callsOf = (events: ResponseEvent[]) =>

@@ -28,7 +28,7 @@ const junk: readonly [name: string, sent: Sent][] = [
 ];
 
 /** How the plugin takes a provider that fails, tried with one fixture of a capability. */
-export function faultChecks(plugin: ProviderPlugin, fixture: Fixture): Check[] {
+export function errorChecks(plugin: ProviderPlugin, fixture: Fixture): Check[] {
   const { capability = "chat", request } = fixture;
   const kind = request.stream === true ? "stream" : "whole answer";
   return [
@@ -46,10 +46,10 @@ async function tryStatuses(plugin: ProviderPlugin, fixture: Fixture): Promise<Fi
     if (misbehaviour !== undefined) return misbehaviour;
     if (error === undefined || !codes.includes(error.code)) {
       const wrong = `after status ${status} the caller is told ${error?.code ?? "nothing"}, not ${codes.join(" or ")}`;
-      return { wrong, fix: "let readFault fall back on classifyFault(answer)" };
+      return { wrong, fix: "let readError fall back on classifyRefusal(answer)" };
     }
     if (status === 429 && error.retryAfterMs !== 7000) {
-      return { wrong: "retry-after is lost", fix: "give readFault's fault retryAfterMs(answer.headers)" };
+      return { wrong: "retry-after is lost", fix: "give readError's error retryAfterMs(answer.headers)" };
     }
   }
   return undefined;
