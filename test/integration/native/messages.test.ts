@@ -129,13 +129,13 @@ describe("POST /messages with a Claude model", () => {
 
   test("leaves out what has no price, and says so", async () => {
     const { ask, seen } = await start(() => Response.json(message));
-    const search = { type: "web_search_20250305", name: "web_search" };
+    const execution = { type: "code_execution_20250825", name: "code_execution" };
     const own = { name: "look", input_schema: { type: "object" } };
     const bash = { type: "bash_20250124", name: "bash" };
     const body = {
       ...asked,
-      tools: [search, own, bash],
-      tool_choice: { type: "tool", name: "web_search" },
+      tools: [execution, own, bash],
+      tool_choice: { type: "tool", name: "code_execution" },
       service_tier: "auto",
       speed: "fast",
       mcp_servers: [{ type: "url", url: "https://mcp.example", name: "x" }],

@@ -118,12 +118,12 @@ describe("POST /responses with a GPT model", () => {
     const { ask, seen } = await start(() => Response.json(answer));
     const own = { type: "function", name: "look", parameters: {} };
     const space = { type: "namespace", name: "ns", tools: [own, { type: "mcp", server_label: "x" }] };
-    const extra = { type: "additional_tools", tools: [{ type: "web_search" }, own] };
+    const extra = { type: "additional_tools", tools: [{ type: "file_search" }, own] };
     const body = {
       ...simple,
       input: [{ role: "user", content: "Hi" }, extra],
-      tools: [own, { type: "web_search" }, space, { type: "shell", environment: { type: "container_auto" } }],
-      tool_choice: { type: "web_search" },
+      tools: [own, { type: "file_search" }, space, { type: "shell", environment: { type: "container_auto" } }],
+      tool_choice: { type: "file_search" },
       service_tier: "priority",
     };
     const response = await ask("/responses", body);
