@@ -119,7 +119,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     kernel.log.warn("usage_implausible", {
       call: call.id,
       model: model.id,
-      route: run.plugin,
+      plugin: run.plugin,
       reported: usageMeter.implausible,
       charged: meters,
     });
@@ -130,7 +130,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   await kernel.ledger.settle({
     callId: run.ledgerId,
     outcome: source === "none" ? "released" : "settled",
-    route: run.plugin,
+    plugin: run.plugin,
     meters,
     usageSource: source,
     costNanodollars: run.costNanodollars,
@@ -148,7 +148,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
 
 /** An attempt that failed, as the request log shows it. */
 export interface FailedAttempt {
-  readonly route: string;
+  readonly plugin: string;
   readonly duration_ms: number;
   /** The kind of an upstream error, or the code of the gateway's own error. */
   readonly error: string;
@@ -208,7 +208,7 @@ function describeFailure({ route, error, startedMs, endedMs = startedMs }: Attem
   const isUpstream = error instanceof UpstreamError;
   const isKnown = isUpstream || error instanceof GatewayError;
   return {
-    route: route.plugin.name,
+    plugin: route.plugin.name,
     duration_ms: Math.round(endedMs - startedMs),
     error: isUpstream ? error.kind : error instanceof GatewayError ? error.code : "plugin_failed",
     status: isUpstream ? error.status : undefined,

@@ -269,6 +269,24 @@ export function dropPaidTools(
   warn(`Left out the tools ${names}: ${reason}`, "tools");
 }
 
+/** Changes tools of a body that is passed through, wherever it can bring them, and a choice of one. */
+export function changeTools(
+  body: Record<string, unknown>,
+  change: (tool: Record<string, unknown>) => Record<string, unknown>,
+): void {
+  const changeOne = (given: unknown): unknown => (isRecord(given) ? change(changeHolder(given)) : given);
+  const changeHolder = (holder: Record<string, unknown>): Record<string, unknown> => {
+    if (!Array.isArray(holder.tools)) return holder;
+    const tools = mapChanged(holder.tools, changeOne);
+    return tools === holder.tools ? holder : { ...holder, tools };
+  };
+  Object.assign(body, changeHolder(body));
+  if (Array.isArray(body.input)) {
+    body.input = mapChanged(body.input, (item) => (isRecord(item) ? changeHolder(item) : item));
+  }
+  if (isRecord(body.tool_choice)) body.tool_choice = changeOne(body.tool_choice);
+}
+
 /** A copy of a body without some of its tools, because the caller cannot pay for the least that they can cost. */
 export function withoutTools(
   body: Record<string, unknown>,

@@ -19,7 +19,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { countAudio, getAudio } from "./sound.ts";
+import { countAudio, getAudio } from "./chat-audio.ts";
 import type { ChoiceOutput, UsageMeter } from "./usage.ts";
 
 /** A tool call as it may come from outside: of a function, or of a custom tool. */

@@ -73,7 +73,7 @@ export async function makeCall({ ledger }: Pick<Node, "ledger">): Promise<number
 }
 
 /** Waits until something holds. @throws When it does not within `msMax`. */
-export async function until(holds: () => boolean | Promise<boolean>, msMax = 5000): Promise<void> {
+export async function until(holds: () => boolean | Promise<boolean>, msMax = 60_000): Promise<void> {
   const deadline = Date.now() + msMax;
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`Still not so after ${msMax} ms: ${holds}`);
