@@ -163,6 +163,29 @@ export async function readBudgetOf({ db }: Pick<Store, "db">, accountId: string,
   return toBudget(row);
 }
 
+function runningPeriod({ period }: SubjectBudget, now: number): number {
+  return period === "lifetime" ? 0 : startOfPeriod(now, period);
+}
+
+/** What is spent in their running period of budgets of one subject, by the id of the budget; those of each are left out. */
+export async function readSpentOfBudgets(
+  { db }: Pick<Store, "db">,
+  budgets: readonly SubjectBudget[],
+  now: number,
+): Promise<ReadonlyMap<string, number>> {
+  const ofOne = budgets.filter(({ subject, name }) => subject === "account" || name !== undefined);
+  if (ofOne.length === 0) return new Map();
+  const ids = ofOne.map(({ id }) => id);
+  const rows = await db
+    .selectFrom("budget_usage")
+    .select(["budget_id", "period_start", "spent_nanodollars"])
+    .where("budget_id", "in", ids)
+    .execute();
+  const spentOf = (budget: SubjectBudget) =>
+    rows.find((row) => row.budget_id === budget.id && row.period_start === runningPeriod(budget, now));
+  return new Map(ofOne.map((budget) => [budget.id, spentOf(budget)?.spent_nanodollars ?? 0]));
+}
+
 /** Who has spent the most of a budget in its running period. */
 export async function readSpentBySubject(
   { db }: Pick<Store, "db">,
@@ -173,7 +196,7 @@ export async function readSpentBySubject(
     .selectFrom("budget_usage")
     .select(["name", "spent_nanodollars"])
     .where("budget_id", "=", budget.id)
-    .where("period_start", "=", budget.period === "lifetime" ? 0 : startOfPeriod(now, budget.period))
+    .where("period_start", "=", runningPeriod(budget, now))
     .orderBy("spent_nanodollars", "desc")
     .orderBy("name")
     .limit(limit)

@@ -34,6 +34,7 @@ export {
   listBudgets,
   readBudgetOf,
   readSpentBySubject,
+  readSpentOfBudgets,
   type StoredBudget,
 } from "./budgets.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";

@@ -8,6 +8,7 @@ testOverPostgres([
   "integration/ledger/quota",
   "integration/ledger/budget",
   "integration/ledger/budget-periods",
+  "integration/ledger/subject-budgets",
   "integration/ledger/limit-errors",
   "integration/ledger/fallback-funds",
   "integration/ledger/verify",
