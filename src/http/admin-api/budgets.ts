@@ -14,7 +14,7 @@ import {
 import { budgetPeriods, budgetSubjects, formatUsd } from "../../contract/index.ts";
 import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
 import { responses } from "../api/openapi.ts";
-import { readBudget } from "../dashboard-api/read-fields.ts";
+import { idOfModel, readBudget } from "../dashboard-api/read-fields.ts";
 import { toIso } from "../dashboard-api/serializers.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
@@ -112,7 +112,7 @@ export function budgetsController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           const { id: accountId } = await readProject(deps, params.project_id);
-          const target = { ...toTarget(body), limitNanodollars: readBudget(body.budget_usd) };
+          const target = { ...toTarget(deps, body), limitNanodollars: readBudget(body.budget_usd) };
           const { raise } = readBudgetChanges(body);
           return await answer(
             await createBudget(store, { by: admin, accountId, ...target, raise: raise ?? undefined }, now()),
@@ -187,11 +187,12 @@ export function budgetsController(deps: HttpDeps, api: AdminApi) {
     );
 }
 
-/** What a budget counts. */
-export function toTarget(body: Pick<Static<typeof NewBudget>, keyof typeof budgetTarget>) {
+/** What a budget counts. A model may have any of its names. */
+export function toTarget({ kernel }: HttpDeps, body: Pick<Static<typeof NewBudget>, keyof typeof budgetTarget>) {
+  const name = body.name ?? undefined;
   return {
     subject: body.subject,
-    name: body.name ?? undefined,
+    name: body.subject === "model" && name !== undefined ? idOfModel(kernel, name) : name,
     keyId: body.api_key_id ?? undefined,
     period: body.budget_period,
   };
@@ -203,11 +204,10 @@ export function readBudgetChanges(body: Static<typeof BudgetChange>): BudgetChan
   if ((raiseUsd == null) !== (until == null)) {
     throw invalid("raise_until", "raise_usd and raise_until are given or left out together");
   }
-  const raise =
-    raiseUsd == null || until == null
-      ? raiseUsd
-      : { nanodollars: readBudget(raiseUsd, "raise_usd"), until: until * 1000 };
-  return { limitNanodollars: usd === undefined ? undefined : readBudget(usd), raise };
+  const isRaise = raiseUsd != null && until != null;
+  const raise = isRaise ? { nanodollars: readBudget(raiseUsd, "raise_usd"), until: until * 1000 } : undefined;
+  const ended = raiseUsd === null ? null : undefined;
+  return { limitNanodollars: usd === undefined ? undefined : readBudget(usd), raise: raise ?? ended };
 }
 
 /** Writes budgets with what is spent of them. */
