@@ -77,5 +77,5 @@ function formatSum(amounts: (number | null)[]): string {
 export function CallCost({ call: { premium, quota_tokens, charged_usd } }: { call: CallRow }) {
   if (premium) return charged_usd === null ? "–" : <Usd value={charged_usd} />;
   if (quota_tokens === null) return "–";
-  return <span title="Charged to the free quota">{formatCount(quota_tokens)} free</span>;
+  return <span title="Charged to the free quota">{formatCount(quota_tokens)} free tokens</span>;
 }

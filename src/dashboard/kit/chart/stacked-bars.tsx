@@ -174,7 +174,7 @@ function createOptions(
         space: 44,
         grid: { stroke: colour("--line"), width: 1 },
         // No fractional labels for whole numbers, such as half a request.
-        values: (_plot, at) => at.map((value) => (isWhole && value % 1 !== 0 ? "" : format(value))),
+        values: (_plot, at) => trimDecimals(at.map((value) => (isWhole && value % 1 !== 0 ? "" : format(value)))),
       },
     ],
     series: [
@@ -199,6 +199,14 @@ function createOptions(
       ],
     },
   };
+}
+
+/** Without the zeros with which all decimals end, such as `$2` in place of `$2.0000`, but never with one decimal of cents. */
+function trimDecimals(labels: readonly string[]): string[] {
+  const decimals = labels.map((label) => /^[^.]*\.(\d*?)0*$/.exec(label)?.[1]?.length ?? 0);
+  const most = Math.max(0, ...decimals);
+  const kept = most === 1 ? 2 : most;
+  return labels.map((label) => label.replace(/\.(\d+)$/, (_all, digits: string) => (kept === 0 ? "" : `.${digits.slice(0, kept)}`)));
 }
 
 /** The allowed distances between axis labels, in bars. */
