@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["b614eb81cf40b5deacbfe9360e26bcf9e0612fee3001458ff3f1056100ff929e"],
-  postgres: ["ecf94e3f17c46f1e71a4a38e17dc5ed8f8934d82a7afecdfee9207a7bff24644"],
+  postgres: ["6c316f816ee1ba124e3a7c30f4e496ae2f2cdb632b1f4f748f33b72c8b10d506"],
 };
 
 describe("migrations", () => {
