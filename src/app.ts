@@ -25,7 +25,7 @@ import { createStoredResponses, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/deps.ts";
 import { MemoryAccountant } from "./http/memory/call-memory.ts";
 import { createHttp } from "./http/server.ts";
-import { SseHeartbeat } from "./http/sse/heartbeat.ts";
+import { SseHeartbeat } from "./http/sse/stream.bun.ts";
 import {
   createPublicRequest,
   fetchDocument,
@@ -37,7 +37,7 @@ import {
   type UpstreamBounds,
 } from "./kernel/index.ts";
 import { openBunNetwork } from "./kernel/upstream/bun-network.bun.ts";
-import { type Billing, createPruner, openBilling, readOverdrawn, remoteCalls } from "./ledger/index.ts";
+import { createPruner, openLedger, type ProcessLedger, readOverdrawn, remoteCalls } from "./ledger/index.ts";
 import type { Observability } from "./observability/index.ts";
 import { OperatorCatalogueEditor, type PluginSnapshot, Providers, readHealth } from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
@@ -50,7 +50,7 @@ const pruneCallsMs = 250;
 const recoverMs = 5000;
 const saveLastUsedMs = 3000;
 
-/** What the gateway is built from; tests pass in parts of their own. */
+/** Parts that the gateway is built from; tests pass in their own. */
 export interface AppOptions {
   readonly config: Config;
   readonly store: Store;
@@ -83,7 +83,7 @@ export interface AppOptions {
 export interface App {
   readonly http: ReturnType<typeof createHttp>;
   readonly accounts: Accounts;
-  readonly ledger: Billing;
+  readonly ledger: ProcessLedger;
   readonly contentLog: ContentLog;
   readonly kernel: Kernel;
   readonly loadShedder: LoadShedder;
@@ -111,7 +111,7 @@ export async function createApp(options: AppOptions): Promise<App> {
   const observer = providers.observe(observability?.calls);
   const { onCommit } = observability ?? {};
   const rollup = new UsageRollup({ store, retentionDays: config.callRetentionDays, now, log });
-  const { ledger, degraded } = await openBilling(config, { ...options, onCommit, onEnded: rollup.add });
+  const { ledger, degraded } = await openLedger(config, { ...options, onCommit, onEnded: rollup.add });
   const recovered = await ledger.recover();
   if (recovered.released > 0) log.warn("calls_recovered", { ...recovered });
   const { contentLog, close: closeContentLog } = await openContentLog({ ...options, now });

@@ -1,5 +1,6 @@
+import { type RawBuilder, sql } from "kysely";
 import { meterNames, meterTable } from "../contract/index.ts";
-import type { CallEnded, CallOpened } from "./ledger-write.ts";
+import type { EndedCall, OpenCall } from "./ledger-write.ts";
 
 type Value = string | number | null;
 
@@ -19,7 +20,7 @@ type Columns<Of> = Readonly<Record<string, CallColumn<Of>>>;
  * The columns that a hold is written with, beside its id. Both engines write calls by these maps, and the functions of PostgreSQL are made
  * from them.
  */
-export const openColumns: Columns<CallOpened> = {
+export const openColumns: Columns<OpenCall> = {
   account_id: { type: "name", isRequired: true, read: (open) => open.accountId },
   key_id: { type: "name", isRequired: true, read: (open) => open.keyId },
   model: { type: "name", isRequired: true, read: (open) => open.model },
@@ -38,11 +39,11 @@ export const openColumns: Columns<CallOpened> = {
 export const extensionColumns = ["quota_day", "period_start", "hold_nanodollars", "hold_tokens"] as const;
 
 /** The columns that the end of a call is written with, beside its id. */
-export const callColumns: Columns<CallEnded> = {
+export const callColumns: Columns<EndedCall> = {
   ...Object.fromEntries(
     Object.entries(openColumns).map(([name, column]) => [
       name,
-      { ...column, read: ({ open }: CallEnded) => column.read(open) },
+      { ...column, read: ({ open }: EndedCall) => column.read(open) },
     ]),
   ),
   state: { type: "name", isRequired: true, read: (end) => end.state },
@@ -50,14 +51,14 @@ export const callColumns: Columns<CallEnded> = {
   ...Object.fromEntries(
     meterNames.map((name) => [
       meterTable[name].column,
-      { type: "bigint", read: ({ meters }: CallEnded) => meters[name] ?? null },
+      { type: "bigint", read: ({ meters }: EndedCall) => meters[name] ?? null },
     ]),
   ),
   usage_source: { type: "name", read: (end) => end.usageSource },
   cost_nanodollars: { type: "bigint", read: (end) => end.costNanodollars },
   charged_nanodollars: { type: "bigint", read: (end) => end.chargedNanodollars },
   quota_tokens: { type: "bigint", read: (end) => end.quotaTokens },
-  route: { type: "name", read: (end) => end.route },
+  plugin: { type: "name", read: (end) => end.plugin },
   status: { type: "integer", read: (end) => end.status },
   error_code: { type: "name", read: (end) => end.errorCode },
   first_byte_ms: { type: "bigint", read: (end) => end.firstByteMs },
@@ -76,4 +77,15 @@ export function* namesIn<Of>(columns: Columns<Of>, record: Of): Generator<string
     const value = read(record);
     if (value !== null) yield value as string;
   }
+}
+
+/** The columns that `open_call_rows` and `call_rows` share. */
+const shared = sql.raw(["id", "node_id", ...Object.keys(openColumns)].join(", "));
+
+/** Inserts calls that were open until now as abandoned; `source` has rows of `open_call_rows`. */
+export function insertAbandoned(source: RawBuilder<unknown>, at: number): RawBuilder<unknown> {
+  // `where true` keeps SQLite from reading the conflict clause as a join's.
+  return sql`insert into call_rows (${shared}, state, settled_at)
+    select ${shared}, (select id from names where name = 'abandoned'), ${sql.lit(at)} from ${source} where true
+    on conflict (id) do nothing`;
 }

@@ -1,4 +1,4 @@
-import { lockName } from "./lock-name.ts";
+import { lockName } from "./locks.ts";
 import type { Store } from "./store.ts";
 
 /** The content of one call, encrypted. */

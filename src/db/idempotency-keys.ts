@@ -1,6 +1,6 @@
 import { type Kysely, type SqlBool, sql, type Transaction } from "kysely";
 import { toCallKey } from "./call-key.ts";
-import { lockName } from "./lock-name.ts";
+import { lockName } from "./locks.ts";
 import type { Database } from "./schema.ts";
 
 /** How long a repeated request gets the answer of the first. */

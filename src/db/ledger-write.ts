@@ -1,7 +1,23 @@
 import type { Capability, Meters, UsageSource } from "../contract/index.ts";
 
-/** A hold to be written: the row of an open call. */
-export interface CallOpened {
+/** What a call holds while it runs: of a wallet, and of the budget of its key, or of the free quota of a day. */
+export interface HoldAmounts {
+  /** Days since 1970; `null` for a premium call. */
+  readonly quotaDay: number | null;
+  /** The period whose budget of the key pays, as its first day since 1970; `null` without one. */
+  readonly periodStart: number | null;
+  readonly holdNanodollars: number;
+  readonly holdTokens: number;
+}
+
+/** A hold that was decided about, and how large it could have been. */
+export interface GrantedHold extends HoldAmounts {
+  /** All that is there for it, of wallet and budget or of the quota; of a shared store that of the wallet, whatever a budget says. */
+  readonly available: number;
+}
+
+/** A call that runs, with its hold: the row of an open call. */
+export interface OpenCall extends HoldAmounts {
   readonly kind: "open";
   readonly callId: string;
   readonly accountId: string;
@@ -10,12 +26,6 @@ export interface CallOpened {
   readonly capability: Capability;
   readonly premium: boolean;
   readonly openedAt: number;
-  /** Days since 1970; `null` for a premium call. */
-  readonly quotaDay: number | null;
-  /** The period whose budget of the key pays, as its first day since 1970; `null` without one. */
-  readonly periodStart: number | null;
-  readonly holdNanodollars: number;
-  readonly holdTokens: number;
   readonly priceVersion: string | null;
   /** The client's own name of its session. */
   readonly session?: string | undefined;
@@ -39,10 +49,7 @@ export interface CallOpened {
 
 /** The decision of a shared store about a hold: what it grants and has written, or what does not suffice. */
 export type HoldDecision =
-  | (Pick<CallOpened, "quotaDay" | "periodStart" | "holdNanodollars" | "holdTokens"> & {
-      /** What is there of the wallet, whatever a budget says, or of the quota, with this hold. */
-      readonly available: number;
-    })
+  | GrantedHold
   | { readonly refused: "balance"; readonly balanceNanodollars: number; readonly heldNanodollars: number }
   | {
       readonly refused: "budget";
@@ -57,10 +64,10 @@ export type HoldDecision =
  * The end of a call: its row written, its charge entered, wallet, quota and roll-ups moved. A call that has already
  * ended is left as it is, so writing one twice is harmless.
  */
-export interface CallEnded {
+export interface EndedCall {
   readonly kind: "end";
   /** With its hold as it was last extended. */
-  readonly open: CallOpened;
+  readonly open: OpenCall;
   /** It was refused and is written only if its hold was, of which that is unknown. */
   readonly unmade?: true | undefined;
   readonly state: "settled" | "released";
@@ -71,7 +78,7 @@ export interface CallEnded {
   readonly costNanodollars: number | null;
   readonly chargedNanodollars: number;
   readonly quotaTokens: number;
-  readonly route: string | null;
+  readonly plugin: string | null;
   readonly status: number;
   readonly errorCode: string | null;
   readonly firstByteMs: number | null;
@@ -85,10 +92,10 @@ export interface CallEnded {
 }
 
 /** A raised hold of an open call, as an embedded store writes it; a shared one decides by {@link Store.extendHold}. */
-export interface CallExtended {
+export interface ExtendedHold {
   readonly kind: "extend";
-  readonly open: CallOpened;
+  readonly open: OpenCall;
 }
 
 /** One write to the ledger. */
-export type LedgerWrite = CallOpened | CallExtended | CallEnded;
+export type LedgerWrite = OpenCall | ExtendedHold | EndedCall;

@@ -1,9 +1,9 @@
 import { type Kysely, sql } from "kysely";
 import { StoreError } from "./errors.ts";
+import { lockSchema } from "./locks.ts";
 import { migrations } from "./migrations/index.ts";
 import { type Engine, hashOf, type Migration, statementsOf } from "./migrations/migration.ts";
 import type { Database } from "./schema.ts";
-import type { Store } from "./store.ts";
 
 /**
  * Brings the schema to the newest version, forward only. Processes that start at once are safe: a transaction takes a
@@ -25,22 +25,6 @@ export async function migrate(db: Kysely<Database>, engine: Engine, now: () => n
         .execute();
     }
   });
-}
-
-/**
- * Runs work in one process at a time. An embedded store needs no lock: only one process serves from it.
- */
-export function withMigrationLock<T>({ db, shared }: Pick<Store, "db" | "shared">, work: () => Promise<T>): Promise<T> {
-  if (!shared) return work();
-  return db.transaction().execute(async (transaction) => {
-    await lockSchema(transaction);
-    return work();
-  });
-}
-
-/** Held until the transaction ends. */
-async function lockSchema(db: Kysely<Database>): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended('modelgate ' || current_schema(), 0))`.execute(db);
 }
 
 function createVersions(db: Kysely<Database>): Promise<void> {

@@ -3,7 +3,7 @@ import type { AccountBalance, BudgetQuery } from "./account-balance.ts";
 import type { Blobs } from "./blobs.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import type { KeyRecord } from "./key-query.ts";
-import type { CallOpened, HoldDecision, LedgerWrite } from "./ledger-write.ts";
+import type { HoldDecision, LedgerWrite, OpenCall } from "./ledger-write.ts";
 import type { Database } from "./schema.ts";
 import type { UsageRow, UsageStep } from "./usage.ts";
 
@@ -44,7 +44,7 @@ export interface Store {
   writeLedger(
     batch: readonly LedgerWrite[],
     onCommitted?: () => void,
-  ): Promise<ReadonlyMap<CallOpened, HoldDecision> | undefined>;
+  ): Promise<ReadonlyMap<OpenCall, HoldDecision> | undefined>;
   /**
    * Adds sums of usage in one transaction, with the step of the roll-up that they are. False, and nothing written, where its
    * progress is not what it was before the step. It is not synced: what a power failure takes is counted again.
@@ -54,7 +54,7 @@ export interface Store {
    * Raises the hold of an open call in a shared store to what `open` asks, or to what is left if that is no less than the
    * minimum of its `guard`; without a guard it is only written. A call that has ended is left as it is.
    */
-  extendHold?(open: CallOpened): Promise<HoldDecision>;
+  extendHold?(open: OpenCall): Promise<HoldDecision>;
   /**
    * Reads the written balance and quota of an account: synchronously in the embedded store, else after all writes that
    * were requested before and none that come later. `budgetQuery` also reads the budget of one key.

@@ -1,14 +1,14 @@
 import { setImmediate, setTimeout } from "node:timers";
 import {
-  type CallEnded,
-  type CallOpened,
+  type EndedCall,
   type HoldDecision,
   isConstraintError,
   isOutcomeUnknown,
   type LedgerWrite,
+  type OpenCall,
   type Store,
 } from "../db/index.ts";
-import { unsentCallEnd } from "./call-record.ts";
+import { unsentEnd } from "./holds.ts";
 
 /** A batch of this many writes gains nothing by waiting. */
 const writesEnough = 64;
@@ -22,7 +22,7 @@ interface BatchResult {
   /** The writes that failed, and why. */
   readonly failures: ReadonlyMap<LedgerWrite, unknown>;
   /** Decisions of the store about holds. */
-  readonly decisions: ReadonlyMap<CallOpened, HoldDecision>;
+  readonly decisions: ReadonlyMap<OpenCall, HoldDecision>;
 }
 
 const none: BatchResult = { failures: new Map(), decisions: new Map() };
@@ -36,7 +36,7 @@ interface Batch<Write extends LedgerWrite> {
 }
 
 /** What a hold is written by. */
-type HoldWrite = Exclude<LedgerWrite, CallEnded>;
+type HoldWrite = Exclude<LedgerWrite, EndedCall>;
 
 /**
  * Group commit: what is queued in one turn of the event loop is written as one transaction. Holds are written as soon as
@@ -46,11 +46,11 @@ type HoldWrite = Exclude<LedgerWrite, CallEnded>;
  */
 export class CommitQueue {
   readonly #store: Store;
-  readonly #onEndWritten: (end: CallEnded, wasRetried: boolean) => void;
+  readonly #onEndWritten: (end: EndedCall, wasRetried: boolean) => void;
   readonly #onCommit: OnCommit | undefined;
-  readonly #unwritten = new Set<CallEnded>();
+  readonly #unwritten = new Set<EndedCall>();
   #holds: Batch<HoldWrite> | undefined;
-  #ends: Batch<CallEnded> | undefined;
+  #ends: Batch<EndedCall> | undefined;
   /** Transactions under way: at most one that may have ends, and one of holds beside it. */
   readonly #underWay = new Set<Promise<void>>();
   #isWriting = false;
@@ -65,7 +65,7 @@ export class CommitQueue {
    * `onEndWritten` is called in the same turn in which the write is known to stand; `wasRetried` when an earlier try
    * failed, which may have been written all the same.
    */
-  constructor(store: Store, onEndWritten: (end: CallEnded, wasRetried: boolean) => void, onCommit?: OnCommit) {
+  constructor(store: Store, onEndWritten: (end: EndedCall, wasRetried: boolean) => void, onCommit?: OnCommit) {
     this.#store = store;
     this.#onEndWritten = onEndWritten;
     this.#onCommit = onCommit;
@@ -77,7 +77,7 @@ export class CommitQueue {
   }
 
   /** Ends of calls that could not be written so far. */
-  get unwritten(): ReadonlySet<CallEnded> {
+  get unwritten(): ReadonlySet<EndedCall> {
     return this.#unwritten;
   }
 
@@ -183,8 +183,8 @@ export class CommitQueue {
    * A disk that is nearly full may take this end and not those that wait, so that only a batch with all of them shows that it
    * is well again. A write that the schema refuses is no sign of the disk.
    */
-  #isStillFailing(ends: readonly CallEnded[], outcome: BatchOutcome): boolean {
-    const isRefused = (end: CallEnded) => outcome?.failures.has(end) && !isConstraintError(outcome.failures.get(end));
+  #isStillFailing(ends: readonly EndedCall[], outcome: BatchOutcome): boolean {
+    const isRefused = (end: EndedCall) => outcome?.failures.has(end) && !isConstraintError(outcome.failures.get(end));
     return ends.some(isRefused) || (this.#isFailing && !this.#unwritten.isSubsetOf(new Set(ends)));
   }
 
@@ -207,7 +207,7 @@ export class CommitQueue {
     for (const write of holds.writes) {
       // The end of the call carries an extension too.
       if (write.kind === "open" && isOutcomeUnknown(outcome.failures.get(write))) {
-        this.#unwritten.add(unsentCallEnd(write));
+        this.#unwritten.add(unsentEnd(write));
       }
     }
   }
@@ -242,7 +242,7 @@ export class CommitQueue {
       }
     }
     const failures = new Map<LedgerWrite, unknown>();
-    const decisions = new Map<CallOpened, HoldDecision>();
+    const decisions = new Map<OpenCall, HoldDecision>();
     for (const write of writes) {
       const outcome = await this.#write([write]);
       for (const [failed, error] of (outcome ?? none).failures) failures.set(failed, error);

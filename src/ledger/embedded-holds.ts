@@ -1,59 +1,38 @@
 import {
+  type AccountBudget,
   type AdmissionRequest,
+  type BudgetPeriod,
+  type BudgetState,
   type Caller,
   GatewayError,
   type LimitsUsage,
   type QuotaState,
   type WalletState,
 } from "../contract/index.ts";
-import type { CallEnded, CallOpened, EmbeddedStore } from "../db/index.ts";
-import type { AccountState } from "./account-state.ts";
-import { AccountStates } from "./account-states.ts";
-import { getBudgetLimit, type Held, type Taken, toCallOpened } from "./call-record.ts";
+import {
+  type AccountBalance,
+  type BudgetBalance,
+  dayOf,
+  type EmbeddedStore,
+  type EndedCall,
+  endOfPeriod,
+  type GrantedHold,
+  type HoldAmounts,
+  type OpenCall,
+  startOfDay,
+  startOfPeriod,
+} from "../db/index.ts";
 import type { CommitQueue } from "./commit-queue.ts";
-import type { BudgetsAsked } from "./key-state.ts";
-import { billingUnavailable } from "./limit-errors.ts";
-
-/** The holds of calls on wallets, budgets and free quotas: one implementation for each database. */
-export interface CallHolds {
-  /**
-   * Takes a call's hold and writes it. `quota` is its hold on the free quota if Redis has already decided that.
-   *
-   * @throws {GatewayError} Naming what does not suffice, or `unavailable` when it could not be written.
-   */
-  open(admission: AdmissionRequest, quota: Taken | undefined, now: number): Promise<AdmittedCall>;
-  /** Replaces the hold of a running call by what its admission now asks; otherwise the same. */
-  extend(
-    open: CallOpened,
-    admission: AdmissionRequest,
-    quota: Held | undefined,
-    now: number,
-  ): CallOpened | Promise<CallOpened>;
-  /** A call has ended, and its end is about to be written. */
-  charge(end: CallEnded): void;
-  /** The end is written; `wasRetried` when an earlier try failed, which may have been written all the same. */
-  written(end: CallEnded, wasRetried: boolean): void;
-  wallet(accountId: string, now: number): Promise<WalletState>;
-  quota(caller: Pick<Caller, "accountId" | "freeTokensPerDay">, now: number): Promise<QuotaState>;
-  /** Budgets of a caller's key and account; absent where there is none. */
-  budgets(caller: Caller, now: number): Promise<Pick<LimitsUsage, "budget" | "accountBudget">>;
-}
-
-/** A call that was admitted, and how much its hold could have been. */
-export interface AdmittedCall {
-  readonly open: CallOpened;
-  readonly available: number;
-}
-
-/** The error for a hold that could not be written. */
-export function holdNotWritten(cause: unknown): Error {
-  return billingUnavailable("The call could not be recorded, so it was not made; try again", cause);
-}
-
-/** The error for an account that could not be read. */
-export function accountNotRead(cause: unknown): Error {
-  return billingUnavailable("The account could not be read; try again", cause);
-}
+import {
+  type AdmittedCall,
+  accountNotRead,
+  type CallHolds,
+  getBudgetLimit,
+  holdNotWritten,
+  toOpenCall,
+} from "./holds.ts";
+import { IdleMap } from "./idle-map.ts";
+import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
 
 /** Holds in an embedded store. Only this process writes calls, so it decides about holds in memory. */
 export class EmbeddedHolds implements CallHolds {
@@ -66,10 +45,10 @@ export class EmbeddedHolds implements CallHolds {
   }
 
   /** Runs without a pause until the write, so no other call comes in between. */
-  async open(admission: AdmissionRequest, _quota: Taken | undefined, now: number): Promise<AdmittedCall> {
+  async open(admission: AdmissionRequest, _quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
     const { account, taken } = this.#take(admission, now);
     const { available, ...held } = taken;
-    const open = toCallOpened(admission, held);
+    const open = toOpenCall(admission, held);
     const outcome = await this.#queue.add(open);
     if (!outcome?.failures.has(open)) return { open, available };
     account.release(open);
@@ -80,18 +59,18 @@ export class EmbeddedHolds implements CallHolds {
    * Decided in memory and written with the next batch, for which nothing waits: a call that a crash ends pays nothing, so
    * its row only tells how much its provider may bill, and the end of a call writes its last hold again.
    */
-  extend(open: CallOpened, admission: AdmissionRequest, _quota: Held | undefined, now: number): CallOpened {
+  extend(open: OpenCall, admission: AdmissionRequest, _quota: HoldAmounts | undefined, now: number): OpenCall {
     const { available: _, ...held } = this.#getPayer(admission, now).extend(open, admission, now);
-    const extended: CallOpened = { ...open, ...held };
+    const extended: OpenCall = { ...open, ...held };
     void this.#queue.add({ kind: "extend", open: extended });
     return extended;
   }
 
-  charge(end: CallEnded): void {
+  charge(end: EndedCall): void {
     this.#accounts.find(end.open.accountId)?.charge(end.open, end);
   }
 
-  written(end: CallEnded, wasRetried: boolean): void {
+  written(end: EndedCall, wasRetried: boolean): void {
     const account = this.#accounts.find(end.open.accountId);
     account?.written(end);
     // The account may have been read with this charge in the meantime, which would count it twice.
@@ -117,7 +96,7 @@ export class EmbeddedHolds implements CallHolds {
   }
 
   /** Another process, such as the command line, may have credited the account since it was read: a refusal reads it again. */
-  #take(admission: AdmissionRequest, now: number): { account: AccountState; taken: Taken } {
+  #take(admission: AdmissionRequest, now: number): { account: AccountState; taken: GrantedHold } {
     const account = this.#getPayer(admission, now);
     try {
       return { account, taken: account.take(admission, now) };
@@ -136,11 +115,400 @@ export class EmbeddedHolds implements CallHolds {
     return this.#getAccount(accountId, now, { key, account: premium ? accountBudget?.period : undefined });
   }
 
-  #getAccount(accountId: string, now: number, requested?: BudgetsAsked): AccountState {
+  #getAccount(accountId: string, now: number, requested?: BudgetsRequested): AccountState {
     try {
       return this.#accounts.get(accountId, now, this.#queue.writing, requested);
     } catch (error) {
       throw accountNotRead(error);
     }
+  }
+}
+
+/** The accounts in memory: read from the store at first use, forgotten when idle and others need the room. */
+class AccountStates {
+  readonly #store: EmbeddedStore;
+  readonly #states: IdleMap<AccountState>;
+
+  constructor(store: EmbeddedStore, accountsMax: number) {
+    this.#store = store;
+    this.#states = new IdleMap(accountsMax, () => new AccountState());
+  }
+
+  /** The account of a call that runs. */
+  find(accountId: string): AccountState | undefined {
+    return this.#states.get(accountId);
+  }
+
+  /**
+   * The account as it stands now. While a write is under way it cannot be told whether the store's figures have it
+   * already, so that they are read at the next occasion. `asked` are the budgets that are to be known too.
+   */
+  get(accountId: string, now: number, isWriting: boolean, { key, account }: BudgetsRequested = {}): AccountState {
+    const state = this.#get(accountId, now, isWriting, key);
+    if (account === undefined) return state;
+    const since = startOfPeriod(now, account);
+    state.refreshSpent(since, this.#store.revision, () => this.#store.readSpent(accountId, since));
+    return state;
+  }
+
+  #get(accountId: string, now: number, isWriting: boolean, key: BudgetsRequested["key"]): AccountState {
+    const state = this.#states.get(accountId);
+    if (state === undefined) return this.#read(accountId, now, key);
+    const { revision } = this.#store;
+    const isKnown = state.revision === revision && dayOf(now) <= state.day;
+    if (isKnown && (key === undefined || state.knowsBudget(key, revision, now))) return state;
+    if (!isWriting) return this.#read(accountId, now, key);
+    state.turnTo(dayOf(now));
+    if (key !== undefined) this.#turnBudget(state, accountId, key, now);
+    return state;
+  }
+
+  #read(accountId: string, now: number, key: BudgetsRequested["key"]): AccountState {
+    const { revision } = this.#store;
+    const budgetQuery = key && { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) };
+    const balance = this.#store.readBalance(accountId, budgetQuery);
+    const state = this.#states.getOrMake(accountId, now);
+    state.refresh(balance, dayOf(now));
+    state.revision = revision;
+    if (key !== undefined && balance.budget !== undefined) {
+      state.refreshBudget(key, balance.budget, { revision, now });
+    }
+    return state;
+  }
+
+  /** A budget that was never read is read also in the middle of a write: nothing of it can be on its way. */
+  #turnBudget(state: AccountState, accountId: string, key: NonNullable<BudgetsRequested["key"]>, now: number): void {
+    if (state.turnBudget(key, now)) return;
+    const { revision } = this.#store;
+    const query = { keyId: key.keyId, periodStart: startOfPeriod(now, key.period) };
+    const { budget } = this.#store.readBalance(accountId, query);
+    if (budget !== undefined) state.refreshBudget(key, budget, { revision, now });
+  }
+}
+
+/** Keys per account above which idle ones are evicted. */
+const keysMax = 1000;
+
+/**
+ * Wallet, budgets and free quota of one account of an embedded store, in memory: what is written, what is held, and what
+ * is charged but not yet written. Each method runs in one go, which is what makes admission atomic.
+ */
+class AccountState {
+  #balance = 0;
+  #held = 0;
+  /** Never goes back, so that a clock that does mints no quota. */
+  #day = 0;
+  #usedTokens = 0;
+  #heldTokens = 0;
+  #unwritten = 0;
+  #unwrittenTokens = 0;
+  #openCalls = 0;
+  /** Keys that have a budget; undefined until the first is seen. */
+  #keys: IdleMap<KeyState> | undefined;
+  /** Charged for premium calls that began since a day; absent until an account's budget asks for it. */
+  #spent: Spent | undefined;
+  /** The store's revision that was last read; absent before the first. */
+  revision: number | undefined;
+
+  get day(): number {
+    return this.#day;
+  }
+
+  /** Takes over the written figures and keeps what is not written yet. */
+  refresh(balance: AccountBalance, today: number): void {
+    this.#balance = balance.balanceNanodollars - this.#unwritten;
+    this.turnTo(balance.quotaDay === undefined ? today : Math.max(today, balance.quotaDay));
+    this.#usedTokens = this.#unwrittenTokens + (balance.quotaDay === this.#day ? balance.usedTokens : 0);
+  }
+
+  /** Begins a new day's quota; holds and unwritten draws of an older day no longer count. */
+  turnTo(day: number): void {
+    if (day <= this.#day) return;
+    this.#day = day;
+    this.#usedTokens = 0;
+    this.#heldTokens = 0;
+    this.#unwrittenTokens = 0;
+  }
+
+  /**
+   * Takes a call's hold, or nothing.
+   *
+   * @throws {GatewayError} Naming what does not suffice.
+   */
+  take(admission: AdmissionRequest, now: number): GrantedHold {
+    const held = admission.premium ? this.#holdMoney(admission, now) : this.#holdQuota(admission, now);
+    this.#openCalls += 1;
+    return held;
+  }
+
+  /**
+   * Takes a larger hold in place of that of a running call, or leaves it as it is. After midnight all of it is of the new
+   * day or period, whose quota or budget then pays.
+   *
+   * @throws {GatewayError} Naming what does not suffice.
+   */
+  extend(open: OpenCall, admission: AdmissionRequest, now: number): GrantedHold {
+    const key = this.#budgetOf(open);
+    this.release(open);
+    try {
+      return this.take(admission, now);
+    } catch (error) {
+      this.#addHold(open, 1);
+      this.#openCalls += 1;
+      key?.restore(open);
+      throw error;
+    }
+  }
+
+  /** Gives back all that {@link take} took, as if the call had never come. */
+  release(open: OpenCall): void {
+    this.#addHold(open, -1);
+    this.#openCalls -= 1;
+    this.#budgetOf(open)?.release(open);
+  }
+
+  /** Turns a hold into a charge that is still to be written. */
+  charge(open: OpenCall, { chargedNanodollars: nanodollars, quotaTokens }: EndedCall): void {
+    this.#budgetOf(open)?.charge(open, nanodollars);
+    this.#addHold(open, -1);
+    this.#balance -= nanodollars;
+    this.#unwritten += nanodollars;
+    if (this.#spent !== undefined && dayOf(open.openedAt) >= this.#spent.since) this.#spent.nanodollars += nanodollars;
+    if (open.quotaDay !== this.#day) return;
+    this.#usedTokens += quotaTokens;
+    this.#unwrittenTokens += quotaTokens;
+  }
+
+  /** The charge of a call is written. */
+  written({ open, chargedNanodollars, quotaTokens }: EndedCall): void {
+    this.#budgetOf(open)?.written(open.periodStart, chargedNanodollars);
+    this.#unwritten -= chargedNanodollars;
+    if (open.quotaDay === this.#day) this.#unwrittenTokens -= quotaTokens;
+    this.#openCalls -= 1;
+  }
+
+  /** Makes the account and the key be read again, because it is uncertain whether the call was written. */
+  invalidate(open: OpenCall): void {
+    this.revision = undefined;
+    if (this.#spent !== undefined) this.#spent.revision = undefined;
+    const key = this.#budgetOf(open);
+    if (key !== undefined) key.revision = undefined;
+  }
+
+  /** Whether the budget of a key as it is known holds for this moment. */
+  knowsBudget({ keyId, period }: NonNullable<BudgetsRequested["key"]>, revision: number, now: number): boolean {
+    return this.#keys?.get(keyId)?.knowsBudget(revision, now, period) === true;
+  }
+
+  /** Begins a new period for a key; `false` when nothing is known of its budget. */
+  turnBudget({ keyId, period }: NonNullable<BudgetsRequested["key"]>, now: number): boolean {
+    const key = this.#keys?.get(keyId);
+    if (key?.revision === undefined) return false;
+    key.turnTo(startOfPeriod(now, period), period);
+    return true;
+  }
+
+  /** Takes over what is written of a key's budget. */
+  refreshBudget(
+    { keyId, period }: NonNullable<BudgetsRequested["key"]>,
+    balance: BudgetBalance,
+    at: { revision: number; now: number },
+  ): void {
+    const key = this.#keyOf(keyId, at.now);
+    key.refresh(balance, startOfPeriod(at.now, period), period);
+    key.revision = at.revision;
+  }
+
+  /**
+   * Makes known what is spent since a day. What is charged and not written may be written while it is read: then it counts
+   * twice, and is read again at the next occasion.
+   */
+  refreshSpent(since: number, revision: number, read: () => number): void {
+    if (this.#spent?.since === since && this.#spent.revision === revision) return;
+    const isSettled = this.#unwritten === 0;
+    this.#spent = { since, nanodollars: read() + this.#unwritten, revision: isSettled ? revision : undefined };
+  }
+
+  /** Whether forgetting this account loses nothing. */
+  isIdle(): boolean {
+    return this.#openCalls === 0;
+  }
+
+  wallet(): WalletState {
+    return { balanceNanodollars: this.#balance, heldNanodollars: this.#held };
+  }
+
+  quota(limitTokens: number): QuotaState {
+    const resetsAt = startOfDay(this.#day + 1);
+    return { limitTokens, usedTokens: this.#usedTokens, heldTokens: this.#heldTokens, resetsAt };
+  }
+
+  budget(keyId: string, limitNanodollars: number, now: number): BudgetState {
+    return this.#keyOf(keyId, now).budget(limitNanodollars);
+  }
+
+  /** The budget of the account, whose spending {@link refreshSpent} has made known. */
+  accountBudget({ limitNanodollars, period }: AccountBudget): BudgetState {
+    const { since, nanodollars } = this.#spent as Spent;
+    const resetsAt = endOfPeriod(since, period);
+    return { limitNanodollars, spentNanodollars: nanodollars, heldNanodollars: this.#held, resetsAt };
+  }
+
+  #keyOf(keyId: string, now: number): KeyState {
+    this.#keys ??= new IdleMap(keysMax, () => new KeyState());
+    return this.#keys.getOrMake(keyId, now);
+  }
+
+  /** That of a call that draws on one. */
+  #budgetOf({ periodStart, keyId }: OpenCall): KeyState | undefined {
+    return periodStart === null ? undefined : this.#keys?.get(keyId);
+  }
+
+  #holdMoney(admission: AdmissionRequest, now: number): GrantedHold {
+    const available = this.#balance - this.#held;
+    const limit = getBudgetLimit(admission);
+    const key = limit === undefined ? undefined : this.#keyOf(admission.caller.keyId, now);
+    const inBudget = key === undefined || limit === undefined ? available : key.available(limit);
+    const ofAccount = admission.caller.accountBudget && this.accountBudget(admission.caller.accountBudget);
+    const inAccount = ofAccount === undefined ? available : toLeft(ofAccount);
+    const left = Math.min(available, inBudget, inAccount);
+    // What costs nothing is admitted also where nothing is left.
+    const isFree = admission.holdNanodollars === 0;
+    const holdNanodollars = isFree ? 0 : Math.min(left, admission.holdNanodollars);
+    if (!isFree && (left <= 0 || holdNanodollars < admission.minNanodollars)) {
+      const isScarce = (part: number) => part <= 0 || part < available;
+      if (key !== undefined && limit !== undefined && isScarce(inBudget) && (!ofAccount || inBudget <= inAccount)) {
+        throw budgetExceeded(admission, key.budget(limit), now);
+      }
+      if (ofAccount !== undefined && isScarce(inAccount)) throw budgetExceeded(admission, ofAccount, now, "account");
+      throw balanceExceeded(admission, this.wallet());
+    }
+    this.#held += holdNanodollars;
+    const periodStart = key === undefined ? null : key.take(holdNanodollars);
+    return { quotaDay: null, holdNanodollars, holdTokens: 0, periodStart, available: Math.max(left, holdNanodollars) };
+  }
+
+  #holdQuota(admission: AdmissionRequest, now: number): GrantedHold {
+    const limit = admission.caller.freeTokensPerDay;
+    const held = this.#heldTokens;
+    const available = limit - this.#usedTokens - held;
+    const holdTokens = Math.min(available, admission.holdTokens);
+    if (available <= 0 || holdTokens < admission.minTokens) throw quotaExceeded(admission, this.quota(limit), now);
+    this.#heldTokens += holdTokens;
+    return { quotaDay: this.#day, holdNanodollars: 0, holdTokens, periodStart: null, available };
+  }
+
+  #addHold(held: HoldAmounts, sign: 1 | -1): void {
+    this.#held += sign * held.holdNanodollars;
+    if (held.quotaDay === this.#day) this.#heldTokens += sign * held.holdTokens;
+  }
+}
+
+/** What is neither spent nor held of a budget. */
+function toLeft({ limitNanodollars, spentNanodollars, heldNanodollars }: BudgetState): number {
+  return limitNanodollars - spentNanodollars - heldNanodollars;
+}
+
+/** The budgets that a call draws on: that of its key and that of its account. */
+interface BudgetsRequested {
+  readonly key?: { readonly keyId: string; readonly period: BudgetPeriod } | undefined;
+  readonly account?: BudgetPeriod | undefined;
+}
+
+/** What is charged for premium calls of an account that began since a day. */
+interface Spent {
+  readonly since: number;
+  nanodollars: number;
+  revision: number | undefined;
+}
+
+/** What a key with a budget has spent and holds of it, in memory. A period is named by its first day. */
+class KeyState {
+  /** Never goes back, so that a clock that does mints no budget. */
+  #periodStart = 0;
+  #period: BudgetPeriod = "month";
+  #resetsAt = 0;
+  #spent = 0;
+  #held = 0;
+  #unwritten = 0;
+  #openCalls = 0;
+  /** The store's revision at which the budget was last read; absent before the first time. */
+  revision: number | undefined;
+
+  /** Whether the budget as it is known holds for this moment. */
+  knowsBudget(revision: number, now: number, period: BudgetPeriod): boolean {
+    return this.revision === revision && now < this.#resetsAt && period === this.#period;
+  }
+
+  /** Takes over the written figures and keeps what is not written yet. */
+  refresh(balance: BudgetBalance, thisPeriod: number, period: BudgetPeriod): void {
+    this.turnTo(balance.periodStart === undefined ? thisPeriod : Math.max(thisPeriod, balance.periodStart), period);
+    this.#spent = this.#unwritten + (balance.periodStart === this.#periodStart ? balance.spentNanodollars : 0);
+  }
+
+  /** Begins a new period's budget; holds and unwritten charges of an older one no longer count. */
+  turnTo(periodStart: number, period: BudgetPeriod): void {
+    this.#period = period;
+    this.#resetsAt = endOfPeriod(Math.max(periodStart, this.#periodStart), period);
+    if (periodStart <= this.#periodStart) return;
+    this.#periodStart = periodStart;
+    this.#spent = 0;
+    this.#held = 0;
+    this.#unwritten = 0;
+  }
+
+  /** The part of the budget that is neither spent nor held. */
+  available(budgetNanodollars: number): number {
+    return budgetNanodollars - this.#spent - this.#held;
+  }
+
+  /** Holds for a call; returns the period whose budget pays. */
+  take(holdNanodollars: number): number {
+    this.#openCalls += 1;
+    this.#held += holdNanodollars;
+    return this.#periodStart;
+  }
+
+  /** Gives back what {@link take} took, as if the call had never come. */
+  release(held: HoldAmounts): void {
+    this.#removeHold(held);
+    this.#openCalls -= 1;
+  }
+
+  /** Takes back a {@link release}. */
+  restore({ periodStart, holdNanodollars }: HoldAmounts): void {
+    if (periodStart === this.#periodStart) this.#held += holdNanodollars;
+    this.#openCalls += 1;
+  }
+
+  /** Turns a hold into a charge that is still to be written. */
+  charge(held: HoldAmounts, nanodollars: number): void {
+    this.#removeHold(held);
+    if (held.periodStart !== this.#periodStart) return;
+    this.#spent += nanodollars;
+    this.#unwritten += nanodollars;
+  }
+
+  /** The charge of a call is written. */
+  written(periodStart: number | null, nanodollars: number): void {
+    if (periodStart === this.#periodStart) this.#unwritten -= nanodollars;
+    this.#openCalls -= 1;
+  }
+
+  isIdle(): boolean {
+    return this.#openCalls === 0;
+  }
+
+  budget(limitNanodollars: number): BudgetState {
+    return {
+      limitNanodollars,
+      spentNanodollars: this.#spent,
+      heldNanodollars: this.#held,
+      resetsAt: this.#resetsAt,
+    };
+  }
+
+  #removeHold({ periodStart, holdNanodollars }: HoldAmounts): void {
+    if (periodStart === this.#periodStart) this.#held -= holdNanodollars;
   }
 }

@@ -85,8 +85,13 @@ export function balanceExceeded({ model, minNanodollars }: Least, wallet: Wallet
   );
 }
 
-export function billingUnavailable(what: string, cause?: unknown): GatewayError {
+export function ledgerUnavailable(what: string, cause?: unknown): GatewayError {
   return new GatewayError("unavailable", what, { retryAfterMs: unavailableRetryMs, cause });
+}
+
+/** Redis cannot be used at all; the message says what to do. */
+export class RedisRefused extends Error {
+  override readonly name = "RedisRefused";
 }
 
 function seconds(ms: number): string {

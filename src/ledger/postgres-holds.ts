@@ -9,17 +9,25 @@ import type {
 } from "../contract/index.ts";
 import {
   type AccountBalance,
-  type CallOpened,
   dayOf,
   endOfPeriod,
+  type GrantedHold,
+  type HoldAmounts,
   type HoldDecision,
+  type OpenCall,
   type Store,
   startOfDay,
   startOfPeriod,
 } from "../db/index.ts";
-import { getBudgetLimit, type Held, type Taken, toCallOpened } from "./call-record.ts";
 import type { CommitQueue } from "./commit-queue.ts";
-import { type AdmittedCall, accountNotRead, type CallHolds, holdNotWritten } from "./embedded-holds.ts";
+import {
+  type AdmittedCall,
+  accountNotRead,
+  type CallHolds,
+  getBudgetLimit,
+  holdNotWritten,
+  toOpenCall,
+} from "./holds.ts";
 import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
 
 /**
@@ -35,8 +43,8 @@ export class PostgresHolds implements CallHolds {
     this.#queue = queue;
   }
 
-  async open(admission: AdmissionRequest, quota: Taken | undefined, now: number): Promise<AdmittedCall> {
-    const requested = quota === undefined ? undecidedHold(admission, now) : toCallOpened(admission, quota);
+  async open(admission: AdmissionRequest, quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
+    const requested = quota === undefined ? undecidedHold(admission, now) : toOpenCall(admission, quota);
     const [outcome, left] = await Promise.all([this.#queue.add(requested), this.#leftOfBudget(admission, now)]);
     if (outcome?.failures.has(requested)) throw holdNotWritten(outcome.failures.get(requested));
     if (quota !== undefined) return { open: requested, available: quota.available };
@@ -49,11 +57,11 @@ export class PostgresHolds implements CallHolds {
   }
 
   async extend(
-    open: CallOpened,
+    open: OpenCall,
     admission: AdmissionRequest,
-    quota: Held | undefined,
+    quota: HoldAmounts | undefined,
     now: number,
-  ): Promise<CallOpened> {
+  ): Promise<OpenCall> {
     const requested = quota === undefined ? undecidedHold(admission, now) : { ...open, ...quota };
     const decision = await this.#store.extendHold?.(requested).catch((error) => {
       throw holdNotWritten(error);
@@ -140,7 +148,7 @@ export class PostgresHolds implements CallHolds {
 }
 
 /** A requested hold for the store to decide about; day and period are the earliest that may pay. */
-function undecidedHold(admission: AdmissionRequest, now: number): CallOpened {
+function undecidedHold(admission: AdmissionRequest, now: number): OpenCall {
   const { premium, holdNanodollars, minNanodollars, holdTokens, minTokens, caller } = admission;
   const budgetLimit = getBudgetLimit(admission);
   const wanted = {
@@ -149,7 +157,7 @@ function undecidedHold(admission: AdmissionRequest, now: number): CallOpened {
     holdTokens: premium ? 0 : holdTokens,
     periodStart: budgetLimit === undefined ? null : startOfPeriod(now, caller.keyLimits?.budgetPeriod),
   };
-  return toCallOpened(admission, wanted, {
+  return toOpenCall(admission, wanted, {
     quotaLimit: caller.freeTokensPerDay,
     budgetLimit,
     ...(premium &&

@@ -3,7 +3,7 @@ import { isSeen, type Store } from "../db/index.ts";
 import { withTimeout } from "./with-timeout.ts";
 
 /** A call that another process runs. */
-export interface OpenCall {
+export interface RemoteCall {
   readonly id: string;
   readonly account_id: string;
   readonly key_id: string;
@@ -18,7 +18,7 @@ export interface RemoteCalls {
   /** Number of all calls. */
   readonly count: number;
   /** The longest running first, at most {@link remoteCallsMax}. */
-  readonly calls: readonly OpenCall[];
+  readonly calls: readonly RemoteCall[];
 }
 
 /** More than anyone reads; the count tells of the rest. */

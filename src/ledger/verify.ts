@@ -1,8 +1,7 @@
-import { sql } from "kysely";
+import { type RawBuilder, sql } from "kysely";
 import { meterColumns } from "../contract/index.ts";
 import { isUncounted, type Store } from "../db/index.ts";
-import { compareSums, type SumsQuery } from "./compare-sums.ts";
-import { openingComparisons } from "./verify-opening-balances.ts";
+import { openingSums } from "./prune-calls.ts";
 
 /** The result of {@link verifyLedger}. */
 export interface Verification {
@@ -198,4 +197,168 @@ async function count({ db }: Store): Promise<Verification["counts"]> {
   const [counts] = rows;
   if (counts === undefined) throw new Error("Cannot count the ledger: the engine answered nothing");
   return { ...counts };
+}
+
+interface Comparison {
+  labels: ComparisonLabels;
+  written: SumsQuery;
+  found: SumsQuery;
+}
+
+const ofPruned = "calls and pruned calls sum to";
+const subject = sql`opening_balances.account_id || ' before day ' || before_day as subject`;
+const openingColumns = ["requests", "failures", ...openingSums];
+const refsOf = (table: string) => openingColumns.map((column) => sql.ref(`${table}.${column}`));
+const sumsOf = (table: string) =>
+  sql.join(
+    openingColumns.map((column) => sql`coalesce(sum(${sql.ref(`${table}.${column}`)}), 0) as ${sql.ref(column)}`),
+  );
+
+/** Calls that are left from before the opening's day, in the columns of the opening. */
+const leftOver = sql.join([
+  sql`case when state = 'settled' then 1 else 0 end`,
+  sql`case when state = 'released' then 1 else 0 end`,
+  ...openingSums.map((column) => sql`coalesce(calls.${sql.ref(column)}, 0)`),
+]);
+
+/** Usage, quota and charges of days, and budgets, from before an account's opening are compared with it, as sums. */
+const openingComparisons: readonly Comparison[] = [
+  {
+    labels: { what: "Usage of", found: ofPruned },
+    written: {
+      columns: openingColumns,
+      from: sql`select ${subject}, ${sumsOf("usage")} from usage
+        join opening_balances on opening_balances.account_id = usage.account_id
+        where hours = 24 and kind = 'call' and hour < before_day * ${hoursOfDay}
+        group by opening_balances.account_id, before_day`,
+    },
+    found: {
+      columns: openingColumns,
+      from: sql`select ${subject}, ${sql.join(refsOf("opening_balances"))} from opening_balances
+        union all select ${subject}, ${leftOver} from calls
+        join opening_balances on opening_balances.account_id = calls.account_id
+        where opened_at < before_day * ${dayMs} and state <> 'abandoned' and not (${isUncounted})`,
+    },
+  },
+  {
+    labels: { what: "Quota of", found: ofPruned },
+    written: {
+      columns: ["used_tokens"],
+      from: sql`select ${subject}, used_tokens from daily_quota_usage
+        join opening_balances on opening_balances.account_id = daily_quota_usage.account_id where day < before_day`,
+    },
+    found: {
+      columns: ["used_tokens"],
+      from: sql`select ${subject}, quota_tokens as used_tokens from opening_balances
+        union all select ${subject}, coalesce(calls.quota_tokens, 0) from calls
+        join opening_balances on opening_balances.account_id = calls.account_id where quota_day < before_day`,
+    },
+  },
+  {
+    labels: { what: "Budgets of the keys of", found: ofPruned },
+    written: {
+      columns: ["spent_nanodollars"],
+      from: sql`select ${subject}, spent_nanodollars from key_budget_usage
+        join opening_balances on opening_balances.account_id = key_budget_usage.account_id where period_start < before_day`,
+    },
+    found: {
+      columns: ["spent_nanodollars"],
+      from: sql`select ${subject}, opening_balances.budget_nanodollars as spent_nanodollars from opening_balances
+        union all select ${subject}, coalesce(calls.charged_nanodollars, 0) from calls
+        join opening_balances on opening_balances.account_id = calls.account_id where period_start < before_day`,
+    },
+  },
+  {
+    labels: { what: "Charges of", found: ofPruned },
+    written: {
+      columns: ["charged_nanodollars"],
+      from: sql`select ${subject}, daily_charges.charged_nanodollars from daily_charges
+        join opening_balances on opening_balances.account_id = daily_charges.account_id where day < before_day`,
+    },
+    found: {
+      columns: ["charged_nanodollars"],
+      from: sql`select ${subject}, opening_balances.charged_nanodollars from opening_balances
+        union all select ${subject}, coalesce(calls.charged_nanodollars, 0) from calls
+        join opening_balances on opening_balances.account_id = calls.account_id where opened_at < before_day * ${dayMs}`,
+    },
+  },
+];
+
+/** A query of a text column `subject` and the named columns of whole numbers. */
+interface SumsQuery {
+  columns: readonly string[];
+  from: RawBuilder<unknown>;
+  /** The calls that are summed up, as `subject` and `id`; absent where a subject is a call itself. */
+  calls?: RawBuilder<unknown>;
+}
+
+/** The words of a difference: `Wallet of acc_1: balance_nanodollars is 88, entries sum to 87`. */
+interface ComparisonLabels {
+  what: string;
+  found: string;
+}
+
+/** Bounds what a ruined database can print. */
+const differencesMax = 1000;
+/** Limit of the subjects whose calls are looked up, and of the calls that are named for each. */
+const subjectsMax = 20;
+const callsMax = 10;
+
+/**
+ * Compares two queries by subject; one that only one of them has counts as 0 in the other. One statement, without an
+ * outer join, so that every engine runs it in one pass over each.
+ */
+async function compareSums(
+  store: Store,
+  labels: ComparisonLabels,
+  written: SumsQuery,
+  found: SumsQuery,
+): Promise<string[]> {
+  const { columns } = written;
+  const sums = columns.flatMap((column) => [`w_${column}`, `f_${column}`]);
+  const zero = sql`0`;
+  // A union matches columns by their place, so both sides list written before found.
+  const side = (query: SumsQuery, isWritten: boolean) =>
+    sql`select subject, ${sql.join(
+      columns.flatMap((column) => [
+        sql`${isWritten ? sql.ref(column) : zero} as ${sql.ref(`w_${column}`)}`,
+        sql`${isWritten ? zero : sql.ref(column)} as ${sql.ref(`f_${column}`)}`,
+      ]),
+    )} from (${query.from}) as side`;
+  const { rows } = await sql<Record<string, number | string>>`
+    select subject, ${sql.join(sums.map((sum) => sql`sum(${sql.ref(sum)}) as ${sql.ref(sum)}`))}
+    from (${side(written, true)} union all ${side(found, false)}) as sides
+    group by subject
+    having ${sql.join(
+      columns.map((column) => sql`sum(${sql.ref(`w_${column}`)}) <> sum(${sql.ref(`f_${column}`)})`),
+      sql` or `,
+    )}
+    order by subject limit ${sql.lit(differencesMax)}`.execute(store.db);
+  const named = await findCalls(store, found, rows.slice(0, subjectsMax));
+  return rows.flatMap((row) =>
+    columns
+      .filter((column) => row[`w_${column}`] !== row[`f_${column}`])
+      .map((column) => {
+        const sums = `${column} is ${row[`w_${column}`]}, ${labels.found} ${row[`f_${column}`]}`;
+        return `${labels.what} ${row.subject}: ${sums}${named.get(row.subject) ?? ""}`;
+      }),
+  );
+}
+
+/** The newest calls of which the subjects are sums, in words: where to look first. */
+async function findCalls(
+  store: Store,
+  { calls }: SumsQuery,
+  rows: readonly Record<string, unknown>[],
+): Promise<Map<unknown, string>> {
+  const named = new Map<unknown, string>();
+  if (calls === undefined) return named;
+  for (const { subject } of rows) {
+    const { rows: ids } = await sql<{ id: string }>`select id from (${calls}) as summed where subject = ${subject}
+      order by id desc limit ${sql.lit(callsMax + 1)}`.execute(store.db);
+    if (ids.length === 0) continue;
+    const list = ids.slice(0, callsMax).map(({ id }) => id);
+    named.set(subject, ` (calls ${list.join(", ")}${ids.length > callsMax ? " and more" : ""})`);
+  }
+  return named;
 }

@@ -15,18 +15,18 @@ const states = ["id", "state", "opened_at"] as const;
 const columns = [
   ...[...states, "key_id", "model", "capability", "premium"],
   ...[...usageColumns, "usage_source", "cost_nanodollars", "charged_nanodollars", "quota_tokens"],
-  ...["route", "status", "error_code", "first_byte_ms", "duration_ms"],
+  ...["plugin", "status", "error_code", "first_byte_ms", "duration_ms"],
   ...["endpoint", "requests"],
 ] as const;
 
-type EndedCall = Selectable<Database["calls"]>;
+type CallRow = Selectable<Database["calls"]>;
 type Refusal = Selectable<Database["refusals"]>;
 /** Columns that a request may lack that was refused before it became a call. */
 type Lacking = "state" | "model" | "capability" | "premium";
 
 /** One of {@link readRecentCalls}. Of a call that runs most is null. A refused request has no `state`. */
-export type RecentCall = Pick<EndedCall, Exclude<(typeof columns)[number] & keyof EndedCall, Lacking>> &
-  Pick<{ [Name in keyof EndedCall]: EndedCall[Name] | null }, Exclude<Lacking, "state">> & {
+export type RecentCall = Pick<CallRow, Exclude<(typeof columns)[number] & keyof CallRow, Lacking>> &
+  Pick<{ [Name in keyof CallRow]: CallRow[Name] | null }, Exclude<Lacking, "state">> & {
     state: CallState | null;
     endpoint: Refusal["endpoint"] | null;
     requests: number | null;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AdmissionRequest, Settlement } from "../../src/contract/index.ts";
 import { openStore } from "../../src/db/index.ts";
-import { type Billing, createBilling, creditWallet, openRedisLimits } from "../../src/ledger/index.ts";
+import { creditWallet, openRedisLimits, ProcessLedger } from "../../src/ledger/index.ts";
 
 /**
  * Prints what admit and settle cost together, CPU and wall µs a call, by concurrency, until all of it stands in the
@@ -17,7 +17,7 @@ const url = words.find((word) => /^postgres/.test(word));
 const folder = mkdtempSync(join(tmpdir(), "modelgate-bench-"));
 const store = await openStore(url === undefined ? { file: join(folder, "bench.db") } : { url });
 const limits = redisUrl === undefined ? undefined : await openRedisLimits({ store, url: redisUrl });
-const ledger = createBilling({ store, limits });
+const ledger = new ProcessLedger({ store, limits });
 
 let made = 0;
 for (const accounts of [1, 100]) {
@@ -60,7 +60,7 @@ async function fund(accountId: string): Promise<void> {
 
 async function round(concurrency: number, calls: number, ids: string[], premium: boolean): Promise<void> {
   let left = calls;
-  const worker = async (books: Billing) => {
+  const worker = async (books: ProcessLedger) => {
     while (left-- > 0) await one(books, ids, premium);
   };
   await Promise.all(Array.from({ length: concurrency }, () => worker(ledger)));
@@ -68,7 +68,7 @@ async function round(concurrency: number, calls: number, ids: string[], premium:
   await store.db.selectFrom("calls").select("id").limit(1).execute();
 }
 
-async function one(books: Billing, ids: string[], premium: boolean): Promise<void> {
+async function one(books: ProcessLedger, ids: string[], premium: boolean): Promise<void> {
   const callId = `req_${Date.now().toString(36)}${(made++).toString(36).padStart(6, "0")}0123456789`;
   await books.admit(createAdmission(callId, ids[made % ids.length] as string, premium));
   await books.settle(createSettlement(callId));
@@ -96,7 +96,7 @@ function createSettlement(callId: string): Settlement {
   return {
     callId,
     outcome: "settled",
-    route: "openai",
+    plugin: "openai",
     meters: { inputToken: 120, outputToken: 80 },
     usageSource: "reported",
     costNanodollars: 44_000,

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { callIdPrefix } from "../../src/contract/index.ts";
-import { type CallEnded, type CallOpened, openStore } from "../../src/db/index.ts";
+import { type EndedCall, type OpenCall, openStore } from "../../src/db/index.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-store-"));
 const file = join(folder, "modelgate.db");
@@ -15,10 +15,10 @@ const store = await openStore({ file, synchronous: "normal" });
 const from = Date.now();
 let made = 0;
 
-function createCall(accounts: number): { open: CallOpened; end: CallEnded } {
+function createCall(accounts: number): { open: OpenCall; end: EndedCall } {
   made += 1;
   const accountId = `0f8fad5b-d9cb-469f-a165-${String((made * 7919) % accounts).padStart(12, "0")}`;
-  const open: CallOpened = {
+  const open: OpenCall = {
     kind: "open",
     callId: `${callIdPrefix(from + made)}${crypto.randomUUID().replaceAll("-", "").slice(0, 20)}`,
     accountId,
@@ -33,7 +33,7 @@ function createCall(accounts: number): { open: CallOpened; end: CallEnded } {
     priceVersion: "2026-11-01",
     periodStart: null,
   };
-  const end: CallEnded = {
+  const end: EndedCall = {
     kind: "end",
     open,
     state: "settled",
@@ -43,7 +43,7 @@ function createCall(accounts: number): { open: CallOpened; end: CallEnded } {
     costNanodollars: 46_000,
     chargedNanodollars: 46_000,
     quotaTokens: 0,
-    route: "openai",
+    plugin: "openai",
     status: 200,
     errorCode: null,
     firstByteMs: 180,
@@ -54,7 +54,7 @@ function createCall(accounts: number): { open: CallOpened; end: CallEnded } {
 
 /** Returns CPU µs a call. */
 async function measure(size: number, accounts: number, calls: number): Promise<number> {
-  let ends: CallEnded[] = [];
+  let ends: EndedCall[] = [];
   const before = process.cpuUsage();
   for (let written = 0; written < calls; written += size) {
     const batch = Array.from({ length: size }, () => createCall(accounts));

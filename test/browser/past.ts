@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { createAccounts, createVoucher } from "../../src/accounts/index.ts";
 import { compilePrice, costNanodollars, type Meters, makeCallId } from "../../src/contract/index.ts";
-import { type CallOpened, openStore, type Store } from "../../src/db/index.ts";
+import { type OpenCall, openStore, type Store } from "../../src/db/index.ts";
 import { creditWallet } from "../../src/ledger/index.ts";
 import { ownerEmail } from "../support/gateway.ts";
 import { randomBelow } from "../support/random.ts";
@@ -70,7 +70,7 @@ async function writeCalls(store: Store, accountId: string, keys: readonly string
 function createCall(who: { accountId: string; keyId: string }, openedAt: number, random: () => number) {
   const model = modelOf(calledModels[Math.floor(random() * calledModels.length)] as string);
   const { premium, price } = model;
-  const open: CallOpened = {
+  const open: OpenCall = {
     kind: "open",
     callId: makeCallId(openedAt),
     ...who,
@@ -104,7 +104,7 @@ function createCall(who: { accountId: string; keyId: string }, openedAt: number,
       costNanodollars: failed ? null : (costs ?? null),
       chargedNanodollars: premium && !failed ? (costs ?? 0) : 0,
       quotaTokens: premium || failed ? 0 : (meters.inputToken ?? 0) + (meters.outputToken ?? 0),
-      route: model.ownedBy,
+      plugin: model.ownedBy,
       status: failed ? 500 : 200,
       errorCode: failed ? "upstream_timeout" : null,
       tag: premium ? "support bot" : undefined,

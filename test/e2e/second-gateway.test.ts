@@ -7,7 +7,7 @@ import { commandLine, hookMsMax, startGateway } from "../support/gateway.ts";
 /** Starts a gateway on a home that another may have; it is expected to end by itself. */
 async function serveOn(home: string) {
   const env = { PATH: process.env.PATH ?? "", HOME: home, MODELGATE_HOME: home, PORT: "0", LOG_LEVEL: "warn" };
-  const child = Bun.spawn([...commandLine(), "serve"], { env, stdout: "ignore", stderr: "pipe", timeout: 20_000 });
+  const child = Bun.spawn([...commandLine(), "serve"], { env, stdout: "ignore", stderr: "pipe", timeout: 120_000 });
   const [stderr, code] = await Promise.all([new Response(child.stderr).text(), child.exited]);
   return { code, stderr };
 }

@@ -14,7 +14,7 @@ export interface Kept {
 const restMs = 5000;
 /** Longer than an idle connection to a provider is kept; more calls at once have left more of them. */
 const restMsMax = 75_000;
-const lookMsMax = 20_000;
+const lookMsMax = 60_000;
 /** The allocator gives pages back a moment after a collection, when it is asked for others. */
 const purgeMs = 1500;
 const looks = 3;

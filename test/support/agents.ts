@@ -32,7 +32,7 @@ export interface Agents {
   run(agent: AgentName, question: string, options: AgentOptions): Promise<AgentRun>;
 }
 
-export const turnMsMax = 60_000;
+export const turnMsMax = 120_000;
 
 const codexConfig = (origin: string, model: string) => `model = "${model}"
 model_provider = "modelgate"
@@ -70,7 +70,7 @@ export async function prepareAgents(): Promise<Agents> {
           env: { MODELGATE_KEY: key },
         },
         claude: {
-          command: [claude, "-p", question, "--allowedTools", "Bash,Write,Edit,Read"],
+          command: [claude, "-p", question, "--allowedTools", "Bash,Write,Edit,Read,WebSearch"],
           env: {
             ANTHROPIC_BASE_URL: origin,
             ANTHROPIC_AUTH_TOKEN: key,

@@ -26,7 +26,7 @@ export interface CallRow {
   charged_nanodollars: number | null;
   quota_tokens: number | null;
   price_version: string | null;
-  route: string | null;
+  plugin: string | null;
   status: number | null;
   first_byte_ms: number | null;
   duration_ms: number | null;
@@ -74,7 +74,7 @@ export function openCliStore(home: string): LedgerView {
       if (row === undefined) throw new Error(`No call ${id} in the ledger (status ${response.status})`);
       return row;
     },
-    async untilSettled(msMax = 10_000) {
+    async untilSettled(msMax = 60_000) {
       const deadline = Date.now() + msMax;
       while (counts().open > 0) {
         if (Date.now() > deadline) throw new Error(`${counts().open} calls are still open after ${msMax} ms`);

@@ -28,7 +28,7 @@ export function readScrape(text: string): MetricLine[] {
 
 /** Where a gateway says that its metrics are; it says so a moment after it is ready. @throws After ten seconds. */
 export async function metricsOf(gateway: { stdout(): string }): Promise<string> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 60_000;
   while (Date.now() < deadline) {
     const address = /Metrics +(http:\S+)/.exec(gateway.stdout())?.[1];
     if (address !== undefined) return address;

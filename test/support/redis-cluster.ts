@@ -10,7 +10,7 @@ export interface TestCluster {
 }
 
 const slots = 16_384;
-const formMsMax = 20_000;
+const formMsMax = 60_000;
 
 /** Starts one on loopback ports, with nothing on disk but what the nodes know of each other. */
 export async function startCluster(count = 3): Promise<TestCluster> {

@@ -26,7 +26,7 @@ export const redisVariable = "MODELGATE_TEST_REDIS";
 /** The server's program; `null` when this machine has none. */
 export const redisProgram = process.env[redisVariable] ?? Bun.which("redis-server") ?? Bun.which("valkey-server");
 
-const startMsMax = 10_000;
+const startMsMax = 60_000;
 /** The server ends with this process, however that ends. */
 const untilDeath = Bun.which("setpriv") === null ? [] : ["setpriv", "--pdeathsig", "KILL"];
 

@@ -1,13 +1,21 @@
 import { closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { Kysely } from "kysely";
+import { Kysely, sql } from "kysely";
+import type { AccountBalance, BudgetQuery } from "../account-balance.ts";
+import { createBlobs } from "../blobs.ts";
+import { insertAbandoned } from "../call-columns.ts";
+import { fromCallKey } from "../call-key.ts";
 import { StoreError } from "../errors.ts";
+import { createIdempotencyKeys } from "../idempotency-keys.ts";
+import { type KeyRecord, keyQuery } from "../key-query.ts";
+import type { LedgerWrite } from "../ledger-write.ts";
 import { migrate } from "../migrate.ts";
 import type { Database } from "../schema.ts";
-import type { Store, Synchronous } from "../store.ts";
+import { type AbandonedCall, readSetting, type Store, type Synchronous } from "../store.ts";
+import { prepareUsageWriter } from "../usage.ts";
 import { KyselyConnection, PlannedOnceDialect } from "./kysely-connection.ts";
 import { LogFile } from "./log-file.ts";
-import { createSqliteStore } from "./sqlite-store.ts";
+import { prepareLedgerStatements, writeBatch } from "./write-batch.ts";
 
 /** A start may wait for another process's migration. */
 const startWaitMs = 10_000;
@@ -105,4 +113,176 @@ function createPrivate(file: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
+}
+
+/** What an embedded store is made of. */
+interface Parts {
+  /** Takes the lock of the process that serves; undefined when another process has it. */
+  readonly takeLock: () => { release(): void } | undefined;
+  readonly database: DatabaseSync;
+  readonly connection: KyselyConnection;
+  readonly db: Kysely<Database>;
+  readonly now: () => number;
+  /** Absent: SQLite syncs each commit, or none. */
+  readonly log?: LogFile | undefined;
+}
+
+/** The embedded store over an open database whose schema is up to date. */
+function createSqliteStore({ database, connection, db, now, takeLock, log }: Parts): Store {
+  const statements = prepareLedgerStatements(database);
+  const writeUsage = prepareUsageWriter(database);
+  const dataVersion = database.prepare("pragma data_version");
+  const readVersion = () => (dataVersion.get() as { data_version: number }).data_version;
+  let version = readVersion();
+  let revision = 0;
+  let lock: { release(): void } | undefined;
+  const bumpRevision = () => {
+    revision += 1;
+  };
+  const keyListeners: ((keyId: string) => void)[] = [];
+  return {
+    db,
+    shared: false,
+    nodeId: null,
+    blobs: createBlobs(db, now),
+    idempotencyKeys: createIdempotencyKeys({ db, now }),
+    get revision() {
+      return revision;
+    },
+    async writeLedger(batch: readonly LedgerWrite[], onCommitted?: () => void) {
+      // Between the end of one transaction of Kysely's and this turn the next may have begun.
+      while (database.isOpen && database.isTransaction) await connection.free();
+      if (log === undefined) {
+        writeBatch(database, statements, batch);
+        return undefined;
+      }
+      log.leaveUnsynced(() => writeBatch(database, statements, batch));
+      if (batch.some(({ kind }) => kind === "end")) {
+        onCommitted?.();
+        await log.sync(batch.length === 1);
+      }
+      return undefined;
+    },
+    async addUsage(rows, step) {
+      while (database.isOpen && database.isTransaction) await connection.free();
+      let isWritten = false;
+      const write = () => {
+        isWritten = writeUsage(rows, step);
+      };
+      if (log === undefined) write();
+      else log.leaveUnsynced(write);
+      return isWritten;
+    },
+    abandonCalls: (at) => abandonAll(db, at),
+    async change(work, keyId) {
+      try {
+        return await db.transaction().execute(work);
+      } finally {
+        // Also when it failed: an account that was read meanwhile shows what was rolled back.
+        if (keyId === undefined) bumpRevision();
+        else for (const listener of keyListeners) listener(keyId);
+      }
+    },
+    onKeyChange: (listener) => void keyListeners.push(listener),
+    async ask(query) {
+      return (await db.executeQuery(query)).rows;
+    },
+    readBalance: prepareBalanceReader(database),
+    readSpent: prepareSpentReader(database),
+    readKey: prepareKeyReader(db, database),
+    readForeignKey: prepareKeyReader(db, database, "foreign_hash"),
+    bumpRevision,
+    pollExternalChange() {
+      if (!database.isOpen) return false;
+      const found = readVersion();
+      if (found === version) return false;
+      version = found;
+      revision += 1;
+      return true;
+    },
+    setting: (name, make) => readSetting(db, name, make),
+    lockForServing() {
+      lock ??= takeLock();
+      return lock !== undefined;
+    },
+    async close() {
+      await connection.free();
+      await log?.close();
+      connection.close();
+      lock?.release();
+      lock = undefined;
+    },
+  };
+}
+
+/** One process alone writes calls, so at its start every open one is a dead process's. */
+function abandonAll(db: Kysely<Database>, now: number): Promise<AbandonedCall[]> {
+  return db.transaction().execute(async (transaction) => {
+    await insertAbandoned(sql`open_call_rows`, now).execute(transaction);
+    const gone = await transaction
+      .deleteFrom("open_call_rows")
+      .returning(["id", "hold_nanodollars", "hold_tokens"])
+      .execute();
+    return gone.map((call) => ({ ...call, id: fromCallKey(call.id) }));
+  });
+}
+
+interface Row {
+  balance: number | null;
+  day: number | null;
+  used: number | null;
+  period_start?: number | null;
+  spent?: number | null;
+}
+
+/**
+ * Prepares the look-up of an account's money and quota. It is one statement, so that all it says is of one moment. Why
+ * its parameters are `+?`: see `PlannedOnceDialect`.
+ */
+function prepareBalanceReader(
+  database: DatabaseSync,
+): (accountId: string, budgetQuery?: BudgetQuery) => AccountBalance {
+  const latest = `from daily_quota_usage where account_id = +?1 order by day desc limit 1`;
+  const ofAccount = `select
+    (select balance_nanodollars from wallets where account_id = +?1) as balance,
+    (select day ${latest}) as day, (select used_tokens ${latest}) as used`;
+  const latestPeriod = `from key_budget_usage where account_id = +?1 and key_id = +?2 and period_start >= +?3
+      order by period_start desc limit 1`;
+  const plain = database.prepare(ofAccount);
+  const withBudget = database.prepare(
+    `${ofAccount}, (select period_start ${latestPeriod}) as period_start, (select spent_nanodollars ${latestPeriod}) as spent`,
+  );
+  return (accountId, budgetQuery) => {
+    const row =
+      budgetQuery === undefined
+        ? plain.get(accountId)
+        : withBudget.get(accountId, budgetQuery.keyId, budgetQuery.periodStart);
+    const { balance, day, used, period_start: periodStart, spent } = row as unknown as Row;
+    return {
+      balanceNanodollars: balance === null ? 0 : balance,
+      quotaDay: day === null ? undefined : day,
+      usedTokens: used === null ? 0 : used,
+      ...(budgetQuery !== undefined && {
+        budget: { periodStart: periodStart ?? undefined, spentNanodollars: spent ?? 0, othersNanodollars: 0 },
+      }),
+    };
+  };
+}
+
+/** Prepares the look-up of what an account's calls cost that began since a day. */
+function prepareSpentReader(database: DatabaseSync): (accountId: string, sinceDay: number) => number {
+  const statement = database.prepare(
+    "select coalesce(sum(charged_nanodollars), 0) as spent from daily_charges where account_id = +?1 and day >= +?2",
+  );
+  return (accountId, sinceDay) => (statement.get(accountId, sinceDay) as unknown as { spent: number }).spent;
+}
+
+/** Compiles the look-up once and returns the reader. */
+function prepareKeyReader(
+  db: Kysely<Database>,
+  database: DatabaseSync,
+  column?: "foreign_hash",
+): (value: string) => KeyRecord | undefined {
+  const statement = database.prepare(keyQuery(db, column).compile().sql);
+  return (value) => statement.get(value) as KeyRecord | undefined;
 }

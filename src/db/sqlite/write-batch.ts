@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 import { type CallColumn, callColumns, extensionColumns, openColumns } from "../call-columns.ts";
 import { toCallKey } from "../call-key.ts";
-import type { CallEnded, CallOpened, LedgerWrite } from "../ledger-write.ts";
+import type { EndedCall, LedgerWrite, OpenCall } from "../ledger-write.ts";
 import { type NameNumbers, SqliteNames } from "../names.ts";
 
 const dayMs = 86_400_000;
@@ -59,19 +59,19 @@ export function writeBatch(database: DatabaseSync, statements: LedgerStatements,
   }
 }
 
-function openCall({ openCall: insertOpen, names }: LedgerStatements, open: CallOpened): void {
+function openCall({ openCall: insertOpen, names }: LedgerStatements, open: OpenCall): void {
   insertOpen.run(toCallKey(open.callId), ...openValues(open, names));
 }
 
 /** Returns whether the call was still to be ended. */
-function writeEnd({ closeCall, endCall, names }: LedgerStatements, end: CallEnded): boolean {
+function writeEnd({ closeCall, endCall, names }: LedgerStatements, end: EndedCall): boolean {
   const key = toCallKey(end.open.callId);
   const wasOpen = closeCall.run(key).changes > 0;
   if (end.unmade && !wasOpen) return false;
   return endCall.run(key, ...endValues(end, names)).changes > 0;
 }
 
-function extendCall({ extendCall: update, names }: LedgerStatements, open: CallOpened): void {
+function extendCall({ extendCall: update, names }: LedgerStatements, open: OpenCall): void {
   update.run(...extensionValues(open, names), toCallKey(open.callId));
 }
 
@@ -83,7 +83,7 @@ class BatchTotals {
   readonly #quotas = new Map<string, [string, number, number]>();
   readonly #budgets = new Map<string, [string, string, number, number]>();
 
-  add(end: CallEnded, names: NameNumbers): void {
+  add(end: EndedCall, names: NameNumbers): void {
     const { open, chargedNanodollars, quotaTokens } = end;
     const { accountId, keyId, quotaDay, periodStart } = open;
     if (chargedNanodollars !== 0) {

@@ -1,7 +1,7 @@
 import { emailsOf } from "../../accounts/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import type { Call } from "../../kernel/index.ts";
-import { type OpenCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
+import { type RemoteCall, type RemoteCalls, remoteCallsMax } from "../../ledger/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { warnThrottled } from "../lifecycle/store-timeout.ts";
 import { toIso } from "./serializers.ts";
@@ -74,14 +74,14 @@ function toRunningCallJson({ request, run, attempts }: Call, now: number) {
     capability,
     stream: sink !== undefined,
     model: run?.model ?? null,
-    route: run?.plugin ?? null,
+    plugin: run?.plugin ?? null,
     attempts,
     first_byte_ms: run?.firstByteMs ?? null,
     held_usd: run?.hold === undefined ? null : formatUsd(run.hold.heldNanodollars),
   };
 }
 
-function toRemoteCallJson(call: OpenCall, now: number) {
+function toRemoteCallJson(call: RemoteCall, now: number) {
   return {
     id: call.id,
     elsewhere: true,
@@ -93,7 +93,7 @@ function toRemoteCallJson(call: OpenCall, now: number) {
     capability: call.capability,
     stream: null,
     model: call.model,
-    route: null,
+    plugin: null,
     attempts: null,
     first_byte_ms: null,
     held_usd: formatUsd(call.hold_nanodollars),

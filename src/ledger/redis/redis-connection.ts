@@ -1,7 +1,7 @@
 import { clearTimeout, setTimeout } from "node:timers";
 import { Cluster, Redis, type RedisOptions } from "ioredis";
+import { RedisRefused } from "../limit-errors.ts";
 import { withTimeout } from "../with-timeout.ts";
-import { RedisRefused } from "./redis-limits-options.ts";
 import { admitScript, extendScript, formatScript, renewScript, settleScript } from "./scripts.ts";
 
 /** The format of what we keep; a newer one gets another number. */

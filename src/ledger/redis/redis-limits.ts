@@ -1,19 +1,41 @@
 import { clearInterval, setInterval } from "node:timers";
 import { type AdmissionRequest, type Caller, GatewayError, type LimitState } from "../../contract/index.ts";
-import type { CallEnded, CallOpened, Store } from "../../db/index.ts";
-import { type LimitReservation, ProcessLimits, type RunningCalls } from "../call-limits.ts";
-import { additionalTokens, type Held } from "../call-record.ts";
-import { accountNotRead } from "../embedded-holds.ts";
-import { RedisConnection } from "./redis-connection.ts";
-import type { RedisLimits, RedisLimitsOptions } from "./redis-limits-options.ts";
+import { type EndedCall, type HoldAmounts, type OpenCall, type Store, startOfDay } from "../../db/index.ts";
+import { accountNotRead, additionalTokens } from "../holds.ts";
+import { callsExceeded, quotaExceeded, requestsExceeded, tokensExceeded } from "../limit-errors.ts";
 import {
-  readBacklogs,
-  toAddedArguments,
-  toAdmitArguments,
-  toExtendArguments,
-  toHeld,
-  toLimitError,
-} from "./script-arguments.ts";
+  type Backlogs,
+  type CallLimits,
+  type LimitReservation,
+  ProcessLimits,
+  type RunningCalls,
+  toBacklogs,
+} from "../limits.ts";
+import { RedisConnection } from "./redis-connection.ts";
+
+/** Options of {@link openRedisLimits}. */
+export interface RedisLimitsOptions {
+  /** That the nodes share; SQL's sums of what quotas were drawn are the truth. */
+  store: Store;
+  /** `redis://user:password@host:port/number`, or `rediss:` for TLS; nodes of a cluster by comma. */
+  url: string;
+  /** Milliseconds since 1970; absent: the clock of Redis for what is kept there, the system's for the rest. */
+  now?: (() => number) | undefined;
+  /** Milliseconds after which a call that its node no longer renews stops counting; default 30 000. */
+  leaseMs?: number;
+  /** How long one answer of Redis may take; default 80. */
+  answerMsMax?: number;
+  /** Accounts kept in memory, for while Redis is away; default 20 000. */
+  accountsMax?: number;
+  /** Called when Redis goes down or comes back. */
+  report?: (event: string, fields: Record<string, unknown>) => void;
+}
+
+/** Limits that several nodes share. */
+export interface RedisLimits extends CallLimits {
+  /** Sentences about what is worse than it should be while calls are served; empty when all is well. */
+  problems(): string[];
+}
 
 const leaseMsDefault = 30_000;
 /** Keeps the whole call overhead below a quarter of a second. */
@@ -46,7 +68,7 @@ class RedisCallLimits implements RedisLimits {
   readonly #connection: RedisConnection;
   /** All calls of this node are counted here too. */
   readonly #localLimits: ProcessLimits;
-  readonly #running = new Map<string, CallOpened>();
+  readonly #running = new Map<string, OpenCall>();
   /** SQL's sums of accounts that are being read. */
   readonly #loading = new Map<string, Promise<string[]>>();
   readonly #timer: NodeJS.Timeout;
@@ -102,11 +124,11 @@ class RedisCallLimits implements RedisLimits {
     this.#localLimits.check(caller, now);
   }
 
-  opened(open: CallOpened): void {
+  opened(open: OpenCall): void {
     this.#running.set(open.callId, open);
   }
 
-  extend(admission: AdmissionRequest, moreTokens: number, now: number): undefined | Promise<Held | undefined> {
+  extend(admission: AdmissionRequest, moreTokens: number, now: number): undefined | Promise<HoldAmounts | undefined> {
     this.#localLimits.extend(admission, moreTokens, now);
     if (!this.#connection.isHealthy) return undefined;
     const extended = this.#extendShared(admission, moreTokens, now);
@@ -119,7 +141,7 @@ class RedisCallLimits implements RedisLimits {
     await this.#settle(admission, ["-1", "0"], [-1, -admission.limitTokens]);
   }
 
-  async end(admission: AdmissionRequest, end: CallEnded, now: number): Promise<void> {
+  async end(admission: AdmissionRequest, end: EndedCall, now: number): Promise<void> {
     const { callId, quotaDay } = end.open;
     this.#running.delete(callId);
     this.#localLimits.end(admission, end, now);
@@ -167,17 +189,17 @@ class RedisCallLimits implements RedisLimits {
     const ofKey = { requestsMs: keyRequestsMs, tokensMs: keyTokensMs };
     const limits = this.#localLimits.countAdmitted(admission, { requestsMs, tokensMs }, ofKey, now);
     if (admission.premium) return { limits };
-    return { limits, quota: { ...toHeld(hold, day), available } };
+    return { limits, quota: { ...toQuotaHold(hold, day), available } };
   }
 
   /** Undefined if Redis cannot decide. */
-  async #extendShared(admission: AdmissionRequest, moreTokens: number, now: number): Promise<Held | undefined> {
+  async #extendShared(admission: AdmissionRequest, moreTokens: number, now: number): Promise<HoldAmounts | undefined> {
     const key = this.#keyOf(admission.caller.accountId);
     const args = [this.#time(), ...toExtendArguments(admission, moreTokens)];
     const answer = await this.#connection.run("extend", key, args).catch(() => ["unknown"]);
     if (answer[0] === "unknown") return undefined;
     if (answer[0] !== "ok") throw toLimitError(answer, admission, now);
-    return toHeld(Number(answer[1]), Number(answer[2]));
+    return toQuotaHold(Number(answer[1]), Number(answer[2]));
   }
 
   /** The latest day whose quota was drawn on, and how much; those who want the same meanwhile get the same answer. */
@@ -209,7 +231,7 @@ class RedisCallLimits implements RedisLimits {
 
   /** Renews all running calls of this node. */
   async #renew(): Promise<void> {
-    const renewals: { accountId: string; calls: CallOpened[] }[] = [];
+    const renewals: { accountId: string; calls: OpenCall[] }[] = [];
     for (const [accountId, calls] of Map.groupBy(this.#running.values(), (open) => open.accountId)) {
       for (let at = 0; at < calls.length; at += callsPerRenewal) {
         renewals.push({ accountId, calls: calls.slice(at, at + callsPerRenewal) });
@@ -220,7 +242,7 @@ class RedisCallLimits implements RedisLimits {
     }
   }
 
-  async #renewCalls({ accountId, calls }: { accountId: string; calls: CallOpened[] }): Promise<void> {
+  async #renewCalls({ accountId, calls }: { accountId: string; calls: OpenCall[] }): Promise<void> {
     // Some may have ended since.
     const running = calls.filter(({ callId }) => this.#running.has(callId));
     const args = running.flatMap(({ callId, keyId, quotaDay, holdTokens }) => {
@@ -244,4 +266,83 @@ class RedisCallLimits implements RedisLimits {
   #keyOf(accountId: string): string {
     return `${this.#prefix}{${accountId}}`;
   }
+}
+
+/** The arguments of `admit` after the time. */
+function toAdmitArguments(admission: AdmissionRequest, leaseMs: number): string[] {
+  const { limits, keyLimits, keyId } = admission.caller;
+  const ofAccount = toBacklogs(1, admission.limitTokens, limits);
+  const ofKey = toBacklogs(1, admission.limitTokens, keyLimits ?? {});
+  return [
+    ...[admission.callId, String(leaseMs), keyId],
+    ...[ofAccount.requestsMs, ofAccount.tokensMs, limits.concurrentCalls].map(toArgument),
+    ...[ofKey.requestsMs, ofKey.tokensMs, keyLimits?.concurrentCalls].map(toArgument),
+    ...toQuotaArguments(admission),
+  ];
+}
+
+/** The arguments of `extend` after the time. */
+function toExtendArguments(admission: AdmissionRequest, moreTokens: number): string[] {
+  const { limits, keyLimits, keyId } = admission.caller;
+  return [
+    ...[admission.callId, toArgument(toBacklogs(0, moreTokens, limits).tokensMs)],
+    ...[keyId, toArgument(toBacklogs(0, moreTokens, keyLimits ?? {}).tokensMs)],
+    ...toQuotaArguments(admission),
+  ];
+}
+
+/** What `settle` adds to the rate limits of the account and of the key. */
+function toAddedArguments({ caller }: AdmissionRequest, requests: number, tokens: number): string[] {
+  const ofAccount = toBacklogs(requests, tokens, caller.limits);
+  const ofKey = toBacklogs(requests, tokens, caller.keyLimits ?? {});
+  return [
+    ...[ofAccount.requestsMs, ofAccount.tokensMs].map(toArgument),
+    caller.keyId,
+    ...[ofKey.requestsMs, ofKey.tokensMs].map(toArgument),
+  ];
+}
+
+/** What a call draws from the free quota; empty for a premium call. */
+function toQuotaArguments({ premium, holdTokens, minTokens, caller }: AdmissionRequest): string[] {
+  return premium ? ["", "", ""] : [holdTokens, minTokens, caller.freeTokensPerDay].map(toArgument);
+}
+
+function toArgument(value: number | undefined): string {
+  return value === undefined ? "" : String(value);
+}
+
+function toQuotaHold(holdTokens: number, quotaDay: number): HoldAmounts {
+  return { quotaDay, holdNanodollars: 0, holdTokens, periodStart: null };
+}
+
+/** Why the script refused a call, as the caller is told. */
+function toLimitError([limit, ...words]: string[], admission: AdmissionRequest, now: number): Error {
+  const { limits, keyLimits, freeTokensPerDay } = admission.caller;
+  const owner = words[0] === "key" ? "key" : "account";
+  const bounds = owner === "key" ? (keyLimits ?? limits) : limits;
+  const waitMs = Number(words[1]);
+  switch (limit) {
+    case "requests":
+      return requestsExceeded(bounds.requestsPerMinute as number, waitMs, owner);
+    case "tokens": {
+      const tokens = { limit: bounds.tokensPerMinute as number, limitTokens: admission.limitTokens };
+      return tokensExceeded(tokens, waitMs, owner);
+    }
+    case "calls":
+      return callsExceeded(bounds.concurrentCalls as number, owner);
+    case "quota": {
+      const [usedTokens, heldTokens, day] = words.map(Number) as [number, number, number];
+      const quota = { limitTokens: freeTokensPerDay, usedTokens, heldTokens, resetsAt: startOfDay(day + 1) };
+      return quotaExceeded(admission, quota, now);
+    }
+    default:
+      return new Error(`Redis answered ${limit} to an admission`);
+  }
+}
+
+/** What a field `rate` has left by now; where Redis's clock differs from this one's it is off by as much. */
+function readBacklogs(field: string | null | undefined, now: number): Backlogs {
+  const [requestsMs, tokensMs, drainedAt] = (field ?? "0 0 0").split(" ").map(Number) as [number, number, number];
+  const elapsedMs = Math.max(0, now - drainedAt);
+  return { requestsMs: Math.max(0, requestsMs - elapsedMs), tokensMs: Math.max(0, tokensMs - elapsedMs) };
 }

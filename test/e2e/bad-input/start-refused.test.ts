@@ -65,7 +65,7 @@ describe("a gateway is not started, with one sentence and exit code 2, and nothi
       expect(peopleIn(home)).toBe(0);
       expect(await queryPostgres(url, "select id from accounts union all select id from keys")).toEqual([]);
     },
-    40_000,
+    120_000,
   );
 
   test("on a database of a newer schema", async () => {
@@ -80,7 +80,7 @@ describe("a gateway is not started, with one sentence and exit code 2, and nothi
     expect(stderr).not.toContain("\n");
     expect(peopleIn(home)).toBe(0);
     database.close();
-  }, 40_000);
+  }, 120_000);
 
   test.each([
     ["DATABASE_URL", "mysql://ada:hunter2@127.0.0.1/db", "Cannot use DATABASE_URL"],
@@ -96,6 +96,6 @@ describe("a gateway is not started, with one sentence and exit code 2, and nothi
       expect(stderr).not.toContain("\n");
       expect(stderr).not.toContain("hunter2");
     },
-    40_000,
+    120_000,
   );
 });

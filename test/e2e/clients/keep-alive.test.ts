@@ -81,7 +81,7 @@ describe("comments in a stream while the provider thinks", () => {
 });
 
 async function output(command: string[]): Promise<string> {
-  const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe", timeout: 60_000 });
+  const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe", timeout: 120_000 });
   const [said, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   if ((await child.exited) !== 0) throw new Error(`${command[0]} failed: ${complaint.slice(-1000)}`);
   return said;

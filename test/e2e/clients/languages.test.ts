@@ -132,7 +132,7 @@ describe.each(programs)("$client", ({ client, folder, tool, isSlow, build, comma
 
 /** What a program found: it prints one JSON object. */
 async function run(command: string[]): Promise<Record<string, unknown>> {
-  const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe", timeout: 60_000 });
+  const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe", timeout: 120_000 });
   const [text, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
   if (text === "") throw new Error(`The program failed: ${complaint.slice(-1500)}`);
   return JSON.parse(text) as Record<string, unknown>;

@@ -19,7 +19,7 @@ describe("Python's clients of Responses and Messages", () => {
     if (missing !== undefined) return console.log(`Skipped: ${packages.join(", ")}: ${missing}`);
     const { origin, key } = shared.gateway;
     const command = [python.command as string, join(import.meta.dir, "protocols.py"), origin, key, "famA-4o-mini"];
-    const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe", timeout: 60_000 });
+    const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe", timeout: 120_000 });
     const [text, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
     if (text === "") throw new Error(`The script failed: ${complaint.slice(-1500)}`);
     found = JSON.parse(text) as Record<string, unknown>;
@@ -38,7 +38,7 @@ describe("Python's clients of Responses and Messages", () => {
     return async (...options) => {
       const env = { PATH: process.env.PATH ?? "", HOME: home, LLM_USER_PATH: home };
       const command = [join(bin, "llm"), "--no-log", ...options];
-      const child = Bun.spawn(command, { env, stdin: "ignore", stdout: "pipe", stderr: "pipe", timeout: 30_000 });
+      const child = Bun.spawn(command, { env, stdin: "ignore", stdout: "pipe", stderr: "pipe", timeout: 120_000 });
       return (await new Response(child.stdout).text()) + (await new Response(child.stderr).text());
     };
   }

@@ -48,7 +48,7 @@ describe.skipIf(recordingsMissing !== undefined)("the official client for Python
     const file = join(gateway.home, "steps.json");
     await Bun.write(file, JSON.stringify(steps));
     const command = [python.command, join(import.meta.dir, "replay.py"), gateway.baseUrl, gateway.key, file];
-    const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe", timeout: 60_000 });
+    const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe", timeout: 120_000 });
     const [text, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
     if (text === "") throw new Error(`The script failed: ${complaint.slice(-1500)}`);
     for (const [place, found] of (JSON.parse(text) as Heard[]).entries()) heard.set(plans[place] as Plan, found);

@@ -25,7 +25,7 @@ describe("the official openai client for Python", () => {
     const voice = catalogueRow("famT/v1-english").voices?.[0] as string;
     const script = join(import.meta.dir, "script.py");
     const command = [python.command as string, script, baseUrl, key, wav, voice];
-    const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe", timeout: 60_000 });
+    const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe", timeout: 120_000 });
     const [text, complaint] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
     if (text === "") throw new Error(`The script failed: ${complaint.slice(-1500)}`);
     found = JSON.parse(text) as Record<string, unknown>;

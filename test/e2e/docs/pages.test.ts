@@ -74,7 +74,7 @@ describe("the commands of the documentation", () => {
   });
 
   test("run test and bench files that exist", () => {
-    const form = /\bbun (?:test )?(?:--timeout \d+ )?(test\/[\w./-]*\w)/g;
+    const form = /\bbun (?:test )?(?:--isolate )?(test\/[\w./-]*\w)/g;
     const files = pages.flatMap((path) => [...readPage(path).matchAll(form)].map(([, file]) => file as string));
     expect(files.length).toBeGreaterThan(8);
     expect(files.filter((file) => !existsSync(join(root, file)))).toEqual([]);

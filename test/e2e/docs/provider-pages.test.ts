@@ -46,7 +46,7 @@ describe("the pages on providers, followed word for word", () => {
 
   /** What became of plugins, once the running gateway has loaded all of them. */
   async function statusOf(...names: string[]): Promise<string[]> {
-    const deadline = Date.now() + 10_000;
+    const deadline = Date.now() + 60_000;
     while (true) {
       const list = await shell.gateway.cli<{ name: string; status: string }[]>("plugin", "list");
       const statuses = names.flatMap((name) =>

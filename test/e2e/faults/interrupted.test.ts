@@ -114,9 +114,9 @@ async function readAll(response: Response | undefined, onPiece: () => void): Pro
 }
 
 async function until(holds: () => boolean): Promise<void> {
-  const deadline = Date.now() + 10_000;
+  const deadline = Date.now() + 60_000;
   while (!holds()) {
-    if (Date.now() > deadline) throw new Error(`Still not so after ten seconds: ${holds}`);
+    if (Date.now() > deadline) throw new Error(`Still not so after a minute: ${holds}`);
     await Bun.sleep(2);
   }
 }
@@ -192,7 +192,7 @@ describe.each(models)("%s", (model) => {
         expect(premium === 1 ? charged_nanodollars : quota_tokens).toBeGreaterThan(0);
       }
     },
-    20_000,
+    120_000,
   );
 });
 

@@ -12,10 +12,9 @@ import {
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
 import { type SlowProxy, startSlowProxy } from "../../support/slow-proxy.ts";
 
-/** What a call may hang for a store's sake, and what a busy machine may add to that. */
-const hangMsMax = 250;
-const slackMs = 1250;
-const untilMsMax = 30_000;
+/** Who hangs does so for as long as the fault lasts. A busy machine may be late by seconds. */
+const hangMsMax = 10_000;
+const untilMsMax = 60_000;
 const testMsMax = 120_000;
 const served: [number, null] = [200, null];
 
@@ -213,14 +212,14 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("a gateway
       await strike();
       const { told, worstMs } = await waves();
       const isSo =
-        worstMs < hangMsMax + slackMs &&
+        worstMs < hangMsMax &&
         Bun.deepEquals(
           told,
           told.map(() => expected),
         );
       if (!isSo && triesLeft > 1) continue;
       expect(told).toEqual(told.map(() => expected));
-      expect(worstMs).toBeLessThan(hangMsMax + slackMs);
+      expect(worstMs).toBeLessThan(hangMsMax);
       return;
     }
   }

@@ -14,7 +14,7 @@ export interface Clients {
 /** Of the calls, one in two is a stream and one in three draws on the free quota. */
 const models = ["famA-4.1", "famA-4.1", "famA-4.1-nano"];
 const pauseMs = 10;
-const answerMsMax = 20_000;
+const answerMsMax = 60_000;
 
 let numbers = 0;
 

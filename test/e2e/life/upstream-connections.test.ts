@@ -61,7 +61,7 @@ test("600 calls are with their provider at once", async () => {
   for (const socket of waiting) socket.write(answer);
   await until(() => statuses.length === 600);
   expect(new Set(statuses)).toEqual(new Set(["HTTP/1.1 200 OK"]));
-}, 90_000);
+}, 120_000);
 
 const whyNot = existsSync("/proc/self/environ") ? undefined : "the environment of a process is read from Linux's /proc";
 if (whyNot !== undefined) console.log(`Skipped, the limit of fetch: ${whyNot}`);

@@ -12,7 +12,7 @@ const model = "famA-4.1";
 const nanodollarsPerToken = 8000;
 /** What a stream holds of output at first. */
 const firstPart = 4096;
-const untilMsMax = 20_000;
+const untilMsMax = 60_000;
 
 /** How many chunks the provider sends before it waits for the test. */
 const chunksBeforeWait = 3;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Caller } from "../../../src/contract/index.ts";
 import type { HttpDeps } from "../../../src/http/deps.ts";
-import { type OpenCall, remoteCallsMax } from "../../../src/ledger/index.ts";
+import { type RemoteCall, remoteCallsMax } from "../../../src/ledger/index.ts";
 import { dashboardHttp } from "../../unit/http/dashboard-http.ts";
 import { newCall } from "../../unit/kernel/support.ts";
 
@@ -19,7 +19,7 @@ async function liveFixture(remoteCalls: HttpDeps["remoteCalls"]) {
     const caller = { accountId, keyId: "key_1" };
     deps.loadShedder.startCall(newCall({ id, openedAt: clock.now() - runningMs, caller: caller as Caller }));
   };
-  const openOf = (id: string, runningMs: number): OpenCall => ({
+  const openOf = (id: string, runningMs: number): RemoteCall => ({
     ...{ id, account_id: accountId, key_id: "key_2", model: "model-2", capability: "speech" },
     ...{ opened_at: clock.now() - runningMs, hold_nanodollars: 2_500_000 },
   });
@@ -29,7 +29,7 @@ async function liveFixture(remoteCalls: HttpDeps["remoteCalls"]) {
 
 describe("live calls of several processes", () => {
   test("are one list, longest running first, with null for unknown fields", async () => {
-    const told = { count: 0, calls: [] as OpenCall[] };
+    const told = { count: 0, calls: [] as RemoteCall[] };
     const { run, openOf, live } = await liveFixture(async () => told);
     run("short", 100);
     run("long", 3000);
@@ -44,14 +44,14 @@ describe("live calls of several processes", () => {
     ]);
     expect(data[1]).toMatchObject({
       ...{ running_ms: 2000, email: "admin@example.org", key_id: "key_2", model: "model-2", capability: "speech" },
-      ...{ held_usd: "0.0025", stream: null, route: null, attempts: null, first_byte_ms: null },
+      ...{ held_usd: "0.0025", stream: null, plugin: null, attempts: null, first_byte_ms: null },
     });
     expect(data[3].running_ms).toBe(0);
   });
 
   test("are listed up to 200 and counted beyond", async () => {
     const others = remoteCallsMax - 1;
-    const told = { count: others, calls: [] as OpenCall[] };
+    const told = { count: others, calls: [] as RemoteCall[] };
     const { run, openOf, live } = await liveFixture(async () => told);
     told.calls = Array.from({ length: others }, (_, index) => openOf(`there_${index}`, 1000));
     run("here", 2000);

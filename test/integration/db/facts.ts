@@ -1,7 +1,7 @@
-import type { CallEnded, CallOpened } from "../../../src/db/index.ts";
+import type { EndedCall, OpenCall } from "../../../src/db/index.ts";
 
 /** A hold of 15 nanodollars. */
-export function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
+export function openOf(callId: string, fields: Partial<OpenCall> = {}): OpenCall {
   return {
     kind: "open",
     callId,
@@ -21,7 +21,7 @@ export function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOp
 }
 
 /** A charge of 10 nanodollars. */
-export function endOf(open: CallOpened, fields: Partial<CallEnded> = {}): CallEnded {
+export function endOf(open: OpenCall, fields: Partial<EndedCall> = {}): EndedCall {
   return {
     kind: "end",
     open,
@@ -32,7 +32,7 @@ export function endOf(open: CallOpened, fields: Partial<CallEnded> = {}): CallEn
     costNanodollars: 10,
     chargedNanodollars: 10,
     quotaTokens: 0,
-    route: "openai",
+    plugin: "openai",
     status: 200,
     errorCode: null,
     firstByteMs: 11,
@@ -42,7 +42,7 @@ export function endOf(open: CallOpened, fields: Partial<CallEnded> = {}): CallEn
 }
 
 /** A call that was opened and charged. */
-export function chargeOf(callId: string): [CallOpened, CallEnded] {
+export function chargeOf(callId: string): [OpenCall, EndedCall] {
   const open = openOf(callId);
   return [open, endOf(open)];
 }

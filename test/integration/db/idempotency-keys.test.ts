@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { sql } from "kysely";
+import { insertAbandoned } from "../../../src/db/call-columns.ts";
 import { createIdempotencyKeys, type KeyedRequest, moveWallet, type Store } from "../../../src/db/index.ts";
-import { insertAbandoned } from "../../../src/db/open-calls.ts";
-import { createBilling } from "../../../src/ledger/index.ts";
+import { ProcessLedger } from "../../../src/ledger/index.ts";
 import { createAdmission, createSettlement } from "../ledger/admissions.ts";
 import { engine, temporaryStore } from "./temporary-store.ts";
 
@@ -88,7 +88,7 @@ test("newer answers of an account take the room of its older ones, which are not
 
 test("the request of a dead process runs anew, once, unless its call was charged", async () => {
   const store = await temporaryStore();
-  const ledger = createBilling({ store });
+  const ledger = new ProcessLedger({ store });
   const dead = deadProcess(store);
   await store.change((db) => moveWallet(db, "acc_1", 1000));
   const open = createAdmission({ openedAt: Date.now() });
@@ -118,7 +118,7 @@ test("the request of a dead process runs anew, once, unless its call was charged
 
 test("an answer that could not be stored is not run again by its own process", async () => {
   const store = await temporaryStore();
-  const ledger = createBilling({ store });
+  const ledger = new ProcessLedger({ store });
   await store.change((db) => moveWallet(db, "acc_1", 1000));
   const admission = createAdmission({ openedAt: Date.now() });
   const request = requestOf(admission.callId);

@@ -27,5 +27,5 @@ test.each([
     expect(written).toBe(says ?? "b");
     await store.close();
   },
-  20_000,
+  120_000,
 );

@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
-import { type CallEnded, type CallOpened, isConstraintError, type Store } from "../../../src/db/index.ts";
-import { insertAbandoned } from "../../../src/db/open-calls.ts";
+import { insertAbandoned } from "../../../src/db/call-columns.ts";
+import { type EndedCall, isConstraintError, type OpenCall, type Store } from "../../../src/db/index.ts";
 import { engine, temporaryStore } from "./temporary-store.ts";
 
 const hourMs = 3_600_000;
 
-function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
+function openOf(callId: string, fields: Partial<OpenCall> = {}): OpenCall {
   return {
     kind: "open",
     callId,
@@ -25,7 +25,7 @@ function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
   };
 }
 
-function endOf(open: CallOpened, fields: Partial<CallEnded> = {}): CallEnded {
+function endOf(open: OpenCall, fields: Partial<EndedCall> = {}): EndedCall {
   return {
     kind: "end",
     open,
@@ -36,7 +36,7 @@ function endOf(open: CallOpened, fields: Partial<CallEnded> = {}): CallEnded {
     costNanodollars: 13,
     chargedNanodollars: 13,
     quotaTokens: 0,
-    route: "openai",
+    plugin: "openai",
     status: 200,
     errorCode: null,
     firstByteMs: 11,
@@ -132,7 +132,7 @@ describe("writeLedger", () => {
         charged_nanodollars: 13,
         quota_tokens: 0,
         price_version: "v1",
-        route: "openai",
+        plugin: "openai",
         status: 200,
         error_code: "upstream_error",
         first_byte_ms: 11,
@@ -173,7 +173,7 @@ describe("writeLedger", () => {
 
   test("adds a charge to the day on which its call began, by account", async () => {
     const store = await temporaryStore();
-    const at = (callId: string, hour: number, fields: Partial<CallOpened> = {}) =>
+    const at = (callId: string, hour: number, fields: Partial<OpenCall> = {}) =>
       openOf(callId, { ...fields, openedAt: hour * hourMs });
     const opens = [at("c1", 22), at("c2", 23), at("c3", 23, { accountId: "acc_2" }), at("c4", 24)];
     await store.writeLedger(opens);
@@ -181,8 +181,8 @@ describe("writeLedger", () => {
     const late = [at("c5", 22), at("c6", 20)];
     await store.writeLedger([
       ...late,
-      endOf(late[0] as CallOpened),
-      endOf(late[1] as CallOpened, { state: "released", chargedNanodollars: 0 }),
+      endOf(late[0] as OpenCall),
+      endOf(late[1] as OpenCall, { state: "released", chargedNanodollars: 0 }),
     ]);
     const days = (await rowsOf(store, "daily_charges")).map((row) => Object.values(row).join(" "));
     expect(days.sort()).toEqual(["acc_1 0 39", "acc_1 1 13", "acc_2 0 13"]);

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Store } from "../../../src/db/index.ts";
-import { createBilling, verifyLedger } from "../../../src/ledger/index.ts";
+import { ProcessLedger, verifyLedger } from "../../../src/ledger/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { addAccount, createAdmission, createSettlement, statesOf } from "./fixture.ts";
 
@@ -26,7 +26,7 @@ async function untilSyncs(disk: { syncs: number }, syncs: number): Promise<void>
 test("while a charge waits for the disk, holds are written at once and the next charges wait for the next sync", async () => {
   const store = await temporaryStore();
   const { disk, slow } = onSlowDisk(store);
-  const ledger = createBilling({ store: slow });
+  const ledger = new ProcessLedger({ store: slow });
   await addAccount(store, "acc_1", 100);
   const calls = Array.from({ length: 4 }, () => createAdmission());
   const [first, second, third, fourth] = calls.map(({ callId }) => callId) as [string, string, string, string];

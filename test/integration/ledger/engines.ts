@@ -1,10 +1,10 @@
 import { afterAll, beforeAll } from "bun:test";
-import { type Billing, type BillingOptions, createBilling, openRedisLimits } from "../../../src/ledger/index.ts";
+import { type LedgerOptions, openRedisLimits, ProcessLedger } from "../../../src/ledger/index.ts";
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
 import { engine } from "../db/temporary-store.ts";
 
 /** Makes a ledger over a store. */
-export type MakeLedger = (options: BillingOptions) => Promise<Billing>;
+export type MakeLedger = (options: LedgerOptions) => Promise<ProcessLedger>;
 
 /** The clock of a test leaps over days, in which nobody renews what runs. */
 const leaseMs = 60 * 86_400_000;
@@ -20,7 +20,7 @@ export type EngineName = "local" | "redis";
  */
 export function useEngines(): Record<EngineName, MakeLedger> {
   let redis: TestRedis | undefined;
-  const ledgers: Billing[] = [];
+  const ledgers: ProcessLedger[] = [];
   const faults: unknown[] = [];
   beforeAll(async () => {
     if (withRedis) redis = await startRedis();
@@ -32,7 +32,7 @@ export function useEngines(): Record<EngineName, MakeLedger> {
   });
   useRedisServers();
   return {
-    local: async (options) => createBilling(options),
+    local: async (options) => new ProcessLedger(options),
     async redis({ store, now }) {
       const { url } = redis as TestRedis;
       const report = (event: string, { error }: Record<string, unknown>) => {
@@ -40,7 +40,7 @@ export function useEngines(): Record<EngineName, MakeLedger> {
       };
       // What is asked is what is let in and not how soon: a busy machine is no reason to fail.
       const limits = await openRedisLimits({ store, url, now, leaseMs, answerMsMax: 10_000, report });
-      const ledger = createBilling({ store, limits, ...(now && { now }) });
+      const ledger = new ProcessLedger({ store, limits, ...(now && { now }) });
       ledgers.push(ledger);
       return ledger;
     },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { GatewayError } from "../../../src/contract/index.ts";
 import type { Store } from "../../../src/db/index.ts";
-import { createBilling, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
+import { ProcessLedger, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { readOnlyDisk } from "./disks.ts";
 import { addAccount, createAdmission, createSettlement, ledgerFixture } from "./fixture.ts";
@@ -83,7 +83,7 @@ test("a disk that takes the ends of some calls admits no more until it has taken
     if (isFull && hasLarge) return Promise.reject(new Error("database or disk is full"));
     return store.writeLedger(batch, onCommitted);
   };
-  const ledger = createBilling({ store: Object.create(store, { writeLedger: { value: writeLedger } }) as Store });
+  const ledger = new ProcessLedger({ store: Object.create(store, { writeLedger: { value: writeLedger } }) as Store });
   for (const admission of [large, small]) await ledger.admit(admission);
   await ledger.settle(createSettlement(large.callId));
   await ledger.settle(createSettlement(small.callId));
@@ -99,7 +99,7 @@ test("a call whose id another running call has takes no other call of its batch 
   const { store, ledger } = await ledgerFixture();
   await addAccount(store, "acc_1", 100);
   const taken = createAdmission();
-  await createBilling({ store }).admit(taken);
+  await new ProcessLedger({ store }).admit(taken);
   const others = [createAdmission(), createAdmission()];
   const outcomes = await Promise.allSettled([taken, ...others].map((admission) => ledger.admit(admission)));
   expect(outcomes.map((outcome) => outcome.status)).toEqual(["rejected", "fulfilled", "fulfilled"]);
@@ -125,7 +125,7 @@ test("an account that cannot be read is 503 and not a refusal of money", async (
 
 test("accounts beyond the bound are forgotten when idle, and kept while they hold or are limited", async () => {
   const { store, clock } = await ledgerFixture();
-  const ledger = createBilling({ store, now: () => clock.time, accountsMax: 2 });
+  const ledger = new ProcessLedger({ store, now: () => clock.time, accountsMax: 2 });
   await addAccount(store, "acc_1", 100);
   const busy = createAdmission();
   await ledger.admit(busy);

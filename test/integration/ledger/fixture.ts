@@ -1,5 +1,5 @@
 import type { CallState, Store } from "../../../src/db/index.ts";
-import { type Billing, createBilling, creditWallet } from "../../../src/ledger/index.ts";
+import { creditWallet, ProcessLedger } from "../../../src/ledger/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { newYear } from "./admissions.ts";
 import type { MakeLedger } from "./engines.ts";
@@ -16,7 +16,7 @@ export interface Clock {
 /** A store with a ledger over it, both on the same clock. */
 export interface BillingFixture {
   store: Store;
-  ledger: Billing;
+  ledger: ProcessLedger;
   clock: Clock;
 }
 
@@ -24,7 +24,7 @@ export async function ledgerFixture(file?: string, make?: MakeLedger): Promise<B
   const clock: Clock = { time: newYear };
   const store = await temporaryStore(file, () => clock.time);
   const options = { store, now: () => clock.time };
-  return { store, clock, ledger: make === undefined ? createBilling(options) : await make(options) };
+  return { store, clock, ledger: make === undefined ? new ProcessLedger(options) : await make(options) };
 }
 
 /** An account with a wallet of this many nanodollars. */

@@ -1,13 +1,13 @@
 import { writeSync } from "node:fs";
 import { openStore } from "../../../src/db/index.ts";
-import { createBilling } from "../../../src/ledger/index.ts";
+import { ProcessLedger } from "../../../src/ledger/index.ts";
 import { storeOptions } from "../db/store-options.ts";
 import { createAdmission, createSettlement } from "./admissions.ts";
 
 /** A process that makes calls, 16 at once, until it is killed, and says the id of each whose charge was promised written. */
 const [place, round] = process.argv.slice(2) as [string, string];
 const store = await openStore(storeOptions(place));
-const ledger = createBilling({ store });
+const ledger = new ProcessLedger({ store });
 await ledger.recover();
 
 let made = 0;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { LedgerWrite, Store } from "../../../src/db/index.ts";
-import { createBilling, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
+import { ProcessLedger, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 import { addAccount, createAdmission, createSettlement } from "./fixture.ts";
 
@@ -18,7 +18,7 @@ function losingOneAnswer(store: Store): Store {
 
 test("a charge whose answer was lost stands once, also where the account was read anew before the next try", async () => {
   const store = await temporaryStore();
-  const ledger = createBilling({ store: losingOneAnswer(store) });
+  const ledger = new ProcessLedger({ store: losingOneAnswer(store) });
   await addAccount(store, "acc_1", 100);
   const admission = createAdmission();
   await ledger.admit(admission);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
-import { createBilling, creditWallet, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
+import { creditWallet, ProcessLedger, readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 import { addAccount, createAdmission, createSettlement, ledgerFixture } from "./fixture.ts";
 
@@ -21,7 +21,7 @@ describe("recover", () => {
     await dead.ledger.admit(createAdmission({ callId: "c" }));
     await dead.ledger.settle(createSettlement("c"));
     const store = await temporaryStore(file);
-    const ledger = createBilling({ store, now: () => 77 });
+    const ledger = new ProcessLedger({ store, now: () => 77 });
     expect((await readWalletState(store, "acc_1")).heldNanodollars).toBe(30);
     expect(await ledger.recover()).toEqual({
       released: 2,
@@ -43,7 +43,7 @@ describe("recover", () => {
     const admission = createAdmission();
     await alive.ledger.admit(admission);
     const store = await temporaryStore(file);
-    await createBilling({ store }).recover();
+    await new ProcessLedger({ store }).recover();
     await alive.ledger.settle(createSettlement(admission.callId));
     await alive.ledger.settle(createSettlement(admission.callId));
     expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 90, heldNanodollars: 0 });
@@ -97,7 +97,7 @@ test("killed with -9 under load, five times over, the ledger holds every charge 
     await reading;
     for (const line of text.split("\n").slice(0, -1)) told.add(line);
     const store = await temporaryStore(file);
-    const ledger = createBilling({ store });
+    const ledger = new ProcessLedger({ store });
     await ledger.recover();
     const settled = await store.db.selectFrom("calls").select("id").where("state", "=", "settled").execute();
     const written = new Set(settled.map((call) => call.id));

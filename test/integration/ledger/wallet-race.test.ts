@@ -2,10 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { GatewayError } from "../../../src/contract/index.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
 import {
-  type Billing,
-  createBilling,
   creditWallet,
   openRedisLimits,
+  ProcessLedger,
   readWalletState,
   verifyLedger,
 } from "../../../src/ledger/index.ts";
@@ -40,18 +39,18 @@ const places: Place[] = [
 if (!hasPostgres) console.warn(`The wallet's race is not run on PostgreSQL: ${whyNoPostgres}`);
 
 interface Let {
-  ledger: Billing;
+  ledger: ProcessLedger;
   callId: string;
   heldNanodollars: number;
 }
 
 /** Admits by all clients at once; what is let in, and why the rest is not. */
-async function admitAll(ledgers: Billing[], accountId: string, then?: (call: Let) => Promise<void>) {
+async function admitAll(ledgers: ProcessLedger[], accountId: string, then?: (call: Let) => Promise<void>) {
   const refusals: string[] = [];
   const letIn: Let[] = [];
   await Promise.all(
     Array.from({ length: clients }, async (_, index) => {
-      const ledger = ledgers[index % ledgers.length] as Billing;
+      const ledger = ledgers[index % ledgers.length] as ProcessLedger;
       const admission = createAdmission({ accountId, holdNanodollars: hold, openedAt: Date.now() });
       try {
         const { heldNanodollars } = await ledger.admit(admission);
@@ -69,7 +68,7 @@ async function admitAll(ledgers: Billing[], accountId: string, then?: (call: Let
 
 describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, redis }) => {
   const stores: Store[] = [];
-  const ledgers: Billing[] = [];
+  const ledgers: ProcessLedger[] = [];
   useRedisServers();
   beforeAll(async () => {
     const url = postgres ? await newDatabase() : undefined;
@@ -81,7 +80,7 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
       stores.push(store);
       const limits =
         server === undefined ? undefined : await openRedisLimits({ store, url: server.url, answerMsMax: 10_000 });
-      ledgers.push(createBilling({ store, limits }));
+      ledgers.push(new ProcessLedger({ store, limits }));
     }
   }, 120_000);
   afterAll(async () => {

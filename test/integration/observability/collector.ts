@@ -58,7 +58,7 @@ export function startCollector() {
     requests,
     /** Waits until so many spans have come. @throws After ten seconds. */
     async until(count: number): Promise<CollectedSpan[]> {
-      const deadline = Date.now() + 10_000;
+      const deadline = Date.now() + 60_000;
       while (spans.length < count) {
         if (Date.now() > deadline) throw new Error(`${spans.length} spans came, not ${count}`);
         await Bun.sleep(20);

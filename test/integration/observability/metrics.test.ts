@@ -123,7 +123,7 @@ test(
       const body = { ...chat, model: "famA-4.1", messages: [{ role: "user", content: "Hello [[fault:delay=1500]]" }] };
       const answer = gateway.post("/chat/completions", body);
       const running = { capability: "chat" };
-      const deadline = Date.now() + 5_000;
+      const deadline = Date.now() + 60_000;
       let lines = await read();
       while (sampleOf(lines, "modelgate_held_usd") === 0 && Date.now() < deadline) lines = await read();
       expect(sampleOf(lines, "modelgate_held_usd")).toBeGreaterThan(0);

@@ -16,7 +16,7 @@ test.skipIf(whyNoPostgres !== undefined || redisProgram === null)(
     const gateway = await startGateway({ env });
     try {
       const read = async (each: number) => {
-        const deadline = Date.now() + 15_000;
+        const deadline = Date.now() + 60_000;
         for (;;) {
           const scrape = await fetch(`http://127.0.0.1:${each}/metrics`).catch(() => undefined);
           if (scrape?.ok) return readScrape(await scrape.text());

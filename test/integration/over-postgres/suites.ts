@@ -13,7 +13,7 @@ export function testOverPostgres(suites: readonly string[]): void {
     "what holds over SQLite holds over PostgreSQL",
     async () => {
       const files = suites.map((suite) => `./test/${suite}.test.ts`);
-      const child = Bun.spawn([process.execPath, "test", ...files], {
+      const child = Bun.spawn([process.execPath, "test", "--timeout=120000", ...files], {
         cwd: join(import.meta.dir, "../../.."),
         env: { ...process.env, MODELGATE_TEST_STORE: "postgres" },
         stdout: "pipe",

@@ -186,10 +186,10 @@ describe("Bedrock", () => {
       price,
     };
     addRows(node, "bedrock", [row]);
-    await until(async () => (await ask("ours")).status === 200, 10_000);
+    await until(async () => (await ask("ours")).status === 200);
     expect(cloud.asked[0]?.path).toBe(`/model/${encodeURIComponent(upstreamId)}/converse`);
     addRows(node, "bedrock", [{ ...row, options: { cachePoint: true } }]);
-    await until(async () => node.lines.some((line) => line.includes("did you mean cachePoints?")), 10_000);
+    await until(async () => node.lines.some((line) => line.includes("did you mean cachePoints?")));
     expect((await ask("ours")).status).toBe(200);
   });
 
@@ -351,7 +351,7 @@ describe("Azure", () => {
       },
     });
     addRows(node, "azure", [{ id: "azure/gpt-4.1", upstreamId: "not-deployed" }]);
-    await until(async () => JSON.parse((await ask("azure/gpt-4.1")).text).error?.code === "model_not_found", 10_000);
+    await until(async () => JSON.parse((await ask("azure/gpt-4.1")).text).error?.code === "model_not_found");
   });
 
   test("lacks its address until a resource or a base URL is given", async () => {

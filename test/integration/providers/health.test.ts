@@ -141,7 +141,7 @@ test("two gateways see the attempts of both", async () => {
   await send("POST", "/acme/keys", { key });
   upstream.answer.status = 500;
   await call(here.origin, admin.key);
-  await until(async () => (await readHealth(there, admin.cookie).catch(() => undefined))?.state === "failing", 30_000);
+  await until(async () => (await readHealth(there, admin.cookie).catch(() => undefined))?.state === "failing");
 });
 
 /** A provider that has some models, lists them or not, and knows a key. */

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
 import { callIdPrefix } from "../../../src/contract/index.ts";
-import type { CallEnded, CallOpened, Store } from "../../../src/db/index.ts";
-import { insertAbandoned } from "../../../src/db/open-calls.ts";
+import { insertAbandoned } from "../../../src/db/call-columns.ts";
+import type { EndedCall, OpenCall, Store } from "../../../src/db/index.ts";
 import { verifyLedger } from "../../../src/ledger/index.ts";
 import {
   readFigures,
@@ -24,7 +24,7 @@ const firstHour = start / hourMs;
 
 let calls = 0;
 
-function endedCall(openedAt: number, open: Partial<CallOpened> = {}, end: Partial<CallEnded> = {}): CallEnded {
+function endedCall(openedAt: number, open: Partial<OpenCall> = {}, end: Partial<EndedCall> = {}): EndedCall {
   calls += 1;
   const opened = openOf(`${callIdPrefix(openedAt)}${String(calls).padStart(16, "0")}`, { openedAt, ...open });
   return endOf(opened, { settledAt: openedAt + 100, ...end });
@@ -34,7 +34,7 @@ interface Process {
   readonly rollup: UsageRollup;
   readonly warnings: unknown[][];
   /** Writes the ends of calls, and tells of them. */
-  end(...ends: CallEnded[]): Promise<void>;
+  end(...ends: EndedCall[]): Promise<void>;
 }
 
 /** A process that serves, by a clock that stands at `clock.at`. */
@@ -52,7 +52,7 @@ function startProcess(store: Store, clock: { at: number } = { at: start }): Proc
   };
 }
 
-function write(store: Store, ends: readonly CallEnded[]) {
+function write(store: Store, ends: readonly EndedCall[]) {
   return store.writeLedger(ends.flatMap((end) => [end.open, end]));
 }
 
@@ -92,7 +92,7 @@ describe("statistics", () => {
     const { rollup, end } = startProcess(store);
     await end(
       endedCall(start, { session: "s1" }, { tag: "nightly", firstByteMs: 100, durationMs: 1000 }),
-      endedCall(start + hourMs, { keyId: "key2", model: "model-2" }, { route: "groq", firstByteMs: null }),
+      endedCall(start + hourMs, { keyId: "key2", model: "model-2" }, { plugin: "groq", firstByteMs: null }),
       endedCall(
         start + dayMs,
         { accountId: "acc_2", keyId: "key3" },

@@ -236,7 +236,7 @@ describe("a secret", () => {
       env: all,
       stdout: "pipe",
       stderr: "pipe",
-      timeout: 60_000,
+      timeout: 120_000,
     });
     const [stdout, stderr] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()]);
     return { stdout, stderr, code: await child.exited };

@@ -47,6 +47,6 @@ describe("a path traversal", () => {
       expect(readdirSync(shared.gateway.home).sort()).toEqual(before);
       expect(existsSync(join(shared.gateway.home, "../climbed"))).toBe(false);
     },
-    20_000,
+    120_000,
   );
 });

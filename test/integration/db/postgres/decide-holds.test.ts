@@ -1,11 +1,11 @@
 import { expect } from "bun:test";
-import type { CallOpened, Store } from "../../../../src/db/index.ts";
+import type { OpenCall, Store } from "../../../../src/db/index.ts";
 import { moveWallet } from "../../../../src/db/index.ts";
 import { node, postgresTest } from "./fixture.ts";
 
 const guard = { quotaLimit: 100, minHold: 20 };
 
-function openOf(callId: string, fields: Partial<CallOpened> = {}): CallOpened {
+function openOf(callId: string, fields: Partial<OpenCall> = {}): OpenCall {
   return {
     kind: "open",
     callId,

@@ -25,7 +25,7 @@ export async function node(url?: string, options: Partial<StoreOptions> = {}): P
 }
 
 /** Asks again until it is so. @throws When it is not after `msMax`. */
-export async function until(what: string, isSo: () => boolean | Promise<boolean>, msMax = 20_000): Promise<void> {
+export async function until(what: string, isSo: () => boolean | Promise<boolean>, msMax = 60_000): Promise<void> {
   const deadline = Date.now() + msMax;
   while (!(await isSo())) {
     if (Date.now() > deadline) throw new Error(`After ${msMax} ms it is still not so: ${what}`);

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { sql } from "kysely";
 import type { Store } from "../../../../src/db/index.ts";
-import { createBilling, remoteCalls, remoteCallsMax } from "../../../../src/ledger/index.ts";
+import { ProcessLedger, remoteCalls, remoteCallsMax } from "../../../../src/ledger/index.ts";
 import { node, postgresTest, until } from "../../db/postgres/fixture.ts";
 import { addAccount, createAdmission, createSettlement, newYear, statesOf } from "../fixture.ts";
 
@@ -10,7 +10,7 @@ async function twoNodes() {
   const { store, url } = await node();
   const other = (await node(url)).store;
   await addAccount(store, "acc_1", 1e6);
-  const [here, there] = [store, other].map((it) => createBilling({ store: it, now: () => newYear }));
+  const [here, there] = [store, other].map((it) => new ProcessLedger({ store: it, now: () => newYear }));
   if (here === undefined || there === undefined) throw new Error("There are no two ledgers");
   const heartbeat = () => setSeen(store, 60_000);
   await heartbeat();

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { openStore, type Store } from "../../../../src/db/index.ts";
-import { type Billing, createBilling, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
+import { ProcessLedger, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { rounds, timeoutMs } from "../../../support/long.ts";
 import { newDatabase, queryPostgres, startPostgres } from "../../../support/postgres.ts";
 import { node, postgresTest, until } from "../../db/postgres/fixture.ts";
@@ -16,7 +16,7 @@ function keepAlive(store: Store): () => void {
 }
 
 /** Looks for dead nodes again and again, and returns the ids of the calls that were ended. */
-async function recoverFor(ms: number, ledgers: Billing[]): Promise<string[]> {
+async function recoverFor(ms: number, ledgers: ProcessLedger[]): Promise<string[]> {
   const ended: string[] = [];
   for (const end = Date.now() + ms; Date.now() < end; await Bun.sleep(50)) {
     for (const ledger of ledgers) {
@@ -56,7 +56,7 @@ postgresTest(
   async () => {
     const { store, url } = await node(undefined, { deadAfterMs });
     const { store: silent } = await node(url);
-    const ledgers = [store, silent].map((it) => createBilling({ store: it })) as [Billing, Billing];
+    const ledgers = [store, silent].map((it) => new ProcessLedger({ store: it })) as [ProcessLedger, ProcessLedger];
     await addAccount(store, "acc_1", 100);
     await ledgers[1].admit(createAdmission({ callId: "of the silent" }));
     await say(url, "gone");
@@ -87,7 +87,7 @@ postgresTest(
     const server = await startPostgres();
     const url = await newDatabase(server);
     const store = await openStore({ url, deadAfterMs });
-    const ledger = createBilling({ store });
+    const ledger = new ProcessLedger({ store });
     try {
       await addAccount(store, "acc_1", 100);
       await say(url, "other");
@@ -118,7 +118,7 @@ postgresTest(
     const server = await startPostgres();
     const url = await newDatabase(server);
     const stores = [await openStore({ url, deadAfterMs }), await openStore({ url, deadAfterMs })] as [Store, Store];
-    const ledgers = stores.map((store) => createBilling({ store })) as [Billing, Billing];
+    const ledgers = stores.map((store) => new ProcessLedger({ store })) as [ProcessLedger, ProcessLedger];
     const stops = stores.map(keepAlive);
     try {
       const [here, there] = ledgers;

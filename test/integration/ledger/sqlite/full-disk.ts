@@ -1,5 +1,5 @@
 import { openStore } from "../../../../src/db/index.ts";
-import { createBilling } from "../../../../src/ledger/index.ts";
+import { ProcessLedger } from "../../../../src/ledger/index.ts";
 import { createAdmission, createSettlement } from "../admissions.ts";
 
 /**
@@ -8,7 +8,7 @@ import { createAdmission, createSettlement } from "../admissions.ts";
  */
 process.on("SIGXFSZ", () => undefined);
 const store = await openStore({ file: process.argv[2] as string });
-const ledger = createBilling({ store });
+const ledger = new ProcessLedger({ store });
 const outcomes: Record<string, number> = {};
 const count = (outcome: string) => {
   outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;

@@ -10,18 +10,26 @@ import type {
   Settlement,
   WalletState,
 } from "../contract/index.ts";
-import { type CallEnded, type CallOpened, isEmbedded, type Store } from "../db/index.ts";
-import { type CallLimits, type LimitReservation, narrowerCalls, ProcessLimits } from "./call-limits.ts";
-import { assertEnded, toCallEnded, unsentCallEnd, validateAdmission } from "./call-record.ts";
+import { type EndedCall, isEmbedded, type OpenCall, type Store } from "../db/index.ts";
 import { CommitQueue, type OnCommit } from "./commit-queue.ts";
-import { type AdmittedCall, type CallHolds, EmbeddedHolds, holdNotWritten } from "./embedded-holds.ts";
-import { billingUnavailable } from "./limit-errors.ts";
+import { EmbeddedHolds } from "./embedded-holds.ts";
+import {
+  type AdmittedCall,
+  assertEnded,
+  type CallHolds,
+  holdNotWritten,
+  toEndedCall,
+  toOpenCall,
+  unsentEnd,
+  validateAdmission,
+} from "./holds.ts";
+import { ledgerUnavailable } from "./limit-errors.ts";
+import { type CallLimits, type LimitReservation, narrowerCalls, ProcessLimits } from "./limits.ts";
 import { PostgresHolds } from "./postgres-holds.ts";
-import { type Recovery, recoverCalls } from "./recover-calls.ts";
-import { rateLimitOnlyAdmission } from "./request-only.ts";
+import type { RedisLimits, RedisLimitsOptions } from "./redis/redis-limits.ts";
 
-/** Options of {@link createBilling}. */
-export interface BillingOptions {
+/** Options of {@link ProcessLedger}. */
+export interface LedgerOptions {
   store: Store;
   /** Milliseconds since 1970; default the system's clock. */
   now?: () => number;
@@ -31,29 +39,7 @@ export interface BillingOptions {
   limits?: CallLimits | undefined;
   onCommit?: OnCommit | undefined;
   /** Told of each call's end once it is written. */
-  onEnded?: ((end: CallEnded) => void) | undefined;
-}
-
-/** The ledger of one process over its store. */
-export interface Billing extends Ledger {
-  /**
-   * Ends the calls that dead processes left open: before the first call is admitted, and over a shared store now and
-   * then.
-   */
-  recover(): Promise<Recovery>;
-  /**
-   * Picks up credits made by another process, and at once tries again what could not be written. For a timer of the
-   * owner.
-   *
-   * @returns How many ends of calls are still not written.
-   */
-  sync(): Promise<number>;
-  /**
-   * Admits no more calls and writes all that is queued.
-   *
-   * @throws {Error} When ends of calls cannot be written; the next start finds these calls open and recovers them.
-   */
-  close(): Promise<void>;
+  onEnded?: ((end: EndedCall) => void) | undefined;
 }
 
 const accountsMaxDefault = 20_000;
@@ -62,39 +48,33 @@ const accountsMaxDefault = 20_000;
 interface RunningCall {
   /** With its hold as it was last extended. */
   admission: AdmissionRequest;
-  open: CallOpened | undefined;
+  open: OpenCall | undefined;
   /** Extensions that are under way, one after another. */
   extending: Promise<void> | undefined;
-  end: CallEnded | undefined;
+  end: EndedCall | undefined;
   /** Resolves when the limits know of the end. */
   limitsUpdated: Promise<void> | void;
 }
 
-type OpenCall = RunningCall & { open: CallOpened };
-
-function toHeldAmounts({ holdNanodollars, holdTokens }: CallOpened) {
+function toHeldAmounts({ holdNanodollars, holdTokens }: OpenCall) {
   return { heldNanodollars: holdNanodollars, heldTokens: holdTokens };
 }
 
 /**
- * Makes the ledger over a store: limits count a call in, then the store's hold is taken and written. Over an embedded
- * store both are in this process; a shared store decides about each hold itself.
+ * The ledger of one process over its store: limits count a call in, then the store's hold is taken and written. Over an
+ * embedded store both are in this process; a shared store decides about each hold itself.
  */
-export function createBilling(options: BillingOptions): Billing {
-  return new StoreBilling(options);
-}
-
-class StoreBilling implements Billing {
+export class ProcessLedger implements Ledger {
   readonly #store: Store;
   readonly #now: () => number;
   readonly #limits: CallLimits;
   readonly #holds: CallHolds;
   readonly #queue: CommitQueue;
   readonly #calls = new Map<string, RunningCall>();
-  readonly #onEnded: BillingOptions["onEnded"];
+  readonly #onEnded: LedgerOptions["onEnded"];
   #closed = false;
 
-  constructor({ store, now = Date.now, accountsMax = accountsMaxDefault, limits, onCommit, onEnded }: BillingOptions) {
+  constructor({ store, now = Date.now, accountsMax = accountsMaxDefault, limits, onCommit, onEnded }: LedgerOptions) {
     this.#store = store;
     this.#onEnded = onEnded;
     this.#now = now;
@@ -107,7 +87,7 @@ class StoreBilling implements Billing {
 
   async admit(admission: AdmissionRequest): Promise<Hold> {
     const { callId } = admission;
-    if (this.#closed) throw billingUnavailable("The gateway is shutting down; try again");
+    if (this.#closed) throw ledgerUnavailable("The gateway is shutting down; try again");
     validateAdmission(admission);
     if (this.#calls.has(callId)) throw new Error(`Cannot admit call ${callId}: it is already running`);
     const call: RunningCall = {
@@ -143,7 +123,7 @@ class StoreBilling implements Billing {
     const { promise, resolve } = Promise.withResolvers<void>();
     call.extending = promise;
     try {
-      return toHeldAmounts(await this.#extend(call as OpenCall, extension));
+      return toHeldAmounts(await this.#extend(call as RunningCall & { open: OpenCall }, extension));
     } finally {
       call.extending = undefined;
       resolve();
@@ -155,7 +135,7 @@ class StoreBilling implements Billing {
     if (call?.extending !== undefined) await call.extending;
     if (call?.open === undefined) return assertEnded(this.#store, settlement.callId);
     if (call.end === undefined) {
-      call.end = toCallEnded(call.open, settlement, this.#now());
+      call.end = toEndedCall(call.open, settlement, this.#now());
       this.#holds.charge(call.end);
     }
     // What could not be written is kept and tried again, and the call stands open in the store until then: the charge is sure,
@@ -167,7 +147,7 @@ class StoreBilling implements Billing {
   async countRequest(callId: string, caller: Caller): Promise<LimitState> {
     const { admission, open } = rateLimitOnlyAdmission(callId, caller, this.#now());
     const { limits } = await this.#limits.take(admission, this.#now());
-    await this.#limits.end(admission, unsentCallEnd(open), this.#now());
+    await this.#limits.end(admission, unsentEnd(open), this.#now());
     return limits;
   }
 
@@ -195,18 +175,33 @@ class StoreBilling implements Billing {
     return { calls: narrowerCalls(caller, running), ...budgets };
   }
 
+  /**
+   * Ends the calls that dead processes left open: before the first call is admitted, and over a shared store now and
+   * then.
+   */
   recover(): Promise<Recovery> {
     if (this.#calls.size > 0 && !this.#store.shared)
       throw new Error("Cannot recover: calls of this process are already running");
     return recoverCalls(this.#store, this.#now());
   }
 
+  /**
+   * Picks up credits made by another process, and at once tries again what could not be written. For a timer of the
+   * owner.
+   *
+   * @returns How many ends of calls are still not written.
+   */
   async sync(): Promise<number> {
     this.#store.pollExternalChange();
     if (this.#queue.unwritten.size > 0) await this.#queue.flush();
     return this.#queue.unwritten.size;
   }
 
+  /**
+   * Admits no more calls and writes all that is queued.
+   *
+   * @throws {Error} When ends of calls cannot be written; the next start finds these calls open and recovers them.
+   */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#queue.flush();
@@ -228,7 +223,7 @@ class StoreBilling implements Billing {
   }
 
   /** Over an embedded store it has happened when this returns its promise. */
-  async #extend(call: OpenCall, extension: Extension): Promise<CallOpened> {
+  async #extend(call: RunningCall & { open: OpenCall }, extension: Extension): Promise<OpenCall> {
     const now = this.#now();
     const moreTokens = Math.max(0, extension.limitTokens - call.admission.limitTokens);
     call.admission = { ...call.admission, ...extension, limitTokens: call.admission.limitTokens + moreTokens };
@@ -240,7 +235,7 @@ class StoreBilling implements Billing {
     return call.open;
   }
 
-  #endWritten(end: CallEnded, wasRetried: boolean): void {
+  #endWritten(end: EndedCall, wasRetried: boolean): void {
     const { callId } = end.open;
     const call = this.#calls.get(callId);
     if (call?.end !== end) return;
@@ -249,4 +244,99 @@ class StoreBilling implements Billing {
     this.#onEnded?.(end);
     call.limitsUpdated = this.#limits.end(call.admission, end, this.#now());
   }
+}
+
+/** A ledger, and sentences about what is worse with it than it should be while calls are served. */
+interface OpenedLedger {
+  ledger: ProcessLedger;
+  degraded(): string[];
+}
+
+interface OpenLedgerOptions {
+  store: Store;
+  log: { warn(event: string, fields: Record<string, unknown>): void };
+  now?: (() => number) | undefined;
+  onCommit?: OnCommit | undefined;
+  onEnded?: LedgerOptions["onEnded"];
+}
+
+/**
+ * The ledger of this process; with REDIS_URL its limits are those of all nodes together.
+ *
+ * @throws {RedisRefused} When that Redis cannot be used at all.
+ */
+export async function openLedger(
+  { redisUrl }: { redisUrl?: string | undefined },
+  { store, log, now, onCommit, onEnded }: OpenLedgerOptions,
+): Promise<OpenedLedger> {
+  const options: LedgerOptions = { store, ...(now && { now }), onCommit, onEnded };
+  if (redisUrl === undefined) return { ledger: new ProcessLedger(options), degraded: () => [] };
+  const report = (event: string, fields: Record<string, unknown>) => log.warn(event, fields);
+  const limits = await openRedisLimits({ store, now, url: redisUrl, report });
+  return { ledger: new ProcessLedger({ ...options, limits }), degraded: () => limits.problems() };
+}
+
+/**
+ * Opens the limits that nodes share over Redis. The client, some 10 MB of memory, is loaded only where there is one. A
+ * Redis that cannot be reached is tried again in the background; until then each node keeps limits alone.
+ *
+ * @throws {RedisRefused} When Redis holds something else, or refuses its user.
+ */
+export async function openRedisLimits(options: RedisLimitsOptions): Promise<RedisLimits> {
+  const { connectRedisLimits } = await import("./redis/redis-limits.ts");
+  return connectRedisLimits(options);
+}
+
+/** What was found open at the start and how it was ended. */
+export interface Recovery {
+  /** Calls ended without a charge. */
+  released: number;
+  /** What these calls held: the most that their providers may bill for them. */
+  heldNanodollars: number;
+  heldTokens: number;
+  /** Their ids, the first hundred. */
+  callIds: string[];
+}
+
+/** Limit of {@link Recovery.callIds}. */
+const idsMax = 100;
+
+/**
+ * Ends the calls that a dead process left open. The policy: such a call becomes `abandoned` and pays nothing. Its
+ * caller never got the last byte, because that waits for the charge, and the usage is unknown. The operator bears at most
+ * `heldNanodollars`, which is logged, and finds the calls by their state.
+ * Should the process live after all, its settle still charges the call, once.
+ */
+async function recoverCalls(store: Store, now: number): Promise<Recovery> {
+  const calls = await store.abandonCalls(now);
+  return {
+    released: calls.length,
+    heldNanodollars: calls.reduce((sum, call) => sum + call.hold_nanodollars, 0),
+    heldTokens: calls.reduce((sum, call) => sum + call.hold_tokens, 0),
+    callIds: calls.slice(0, idsMax).map((call) => call.id),
+  };
+}
+
+/** A request that draws on the limit of requests alone: it holds nothing and counts as no concurrent call. */
+function rateLimitOnlyAdmission(callId: string, { limits, keyLimits, ...caller }: Caller, openedAt: number) {
+  const admission: AdmissionRequest = {
+    callId,
+    caller: {
+      ...caller,
+      limits: { ...limits, concurrentCalls: undefined },
+      keyLimits: keyLimits && { ...keyLimits, concurrentCalls: undefined },
+    },
+    model: "",
+    capability: "chat",
+    premium: true,
+    holdNanodollars: 0,
+    minNanodollars: 0,
+    holdTokens: 0,
+    minTokens: 0,
+    limitTokens: 0,
+    priceVersion: undefined,
+    openedAt,
+  };
+  const open = toOpenCall(admission, { quotaDay: null, holdNanodollars: 0, holdTokens: 0, periodStart: null });
+  return { admission, open };
 }

@@ -1,13 +1,63 @@
-import { type AdmissionRequest, isAmount, meterNames, type Settlement, sumTokens } from "../contract/index.ts";
-import { type CallEnded, type CallOpened, type Store, toCallKey } from "../db/index.ts";
+import {
+  type AdmissionRequest,
+  type Caller,
+  isAmount,
+  type LimitsUsage,
+  meterNames,
+  type QuotaState,
+  type Settlement,
+  sumTokens,
+  type WalletState,
+} from "../contract/index.ts";
+import {
+  type EndedCall,
+  type GrantedHold,
+  type HoldAmounts,
+  type OpenCall,
+  type Store,
+  toCallKey,
+} from "../db/index.ts";
+import { ledgerUnavailable } from "./limit-errors.ts";
 
-/** What a call holds while it runs. */
-export type Held = Pick<CallOpened, "quotaDay" | "holdNanodollars" | "holdTokens" | "periodStart">;
+/** The holds of calls on wallets, budgets and free quotas: one implementation for each database. */
+export interface CallHolds {
+  /**
+   * Takes a call's hold and writes it. `quota` is its hold on the free quota if Redis has already decided that.
+   *
+   * @throws {GatewayError} Naming what does not suffice, or `unavailable` when it could not be written.
+   */
+  open(admission: AdmissionRequest, quota: GrantedHold | undefined, now: number): Promise<AdmittedCall>;
+  /** Replaces the hold of a running call by what its admission now asks; otherwise the same. */
+  extend(
+    open: OpenCall,
+    admission: AdmissionRequest,
+    quota: HoldAmounts | undefined,
+    now: number,
+  ): OpenCall | Promise<OpenCall>;
+  /** A call has ended, and its end is about to be written. */
+  charge(end: EndedCall): void;
+  /** The end is written; `wasRetried` when an earlier try failed, which may have been written all the same. */
+  written(end: EndedCall, wasRetried: boolean): void;
+  wallet(accountId: string, now: number): Promise<WalletState>;
+  quota(caller: Pick<Caller, "accountId" | "freeTokensPerDay">, now: number): Promise<QuotaState>;
+  /** Budgets of a caller's key and account; absent where there is none. */
+  budgets(caller: Caller, now: number): Promise<Pick<LimitsUsage, "budget" | "accountBudget">>;
+}
 
-/** A hold, and how large it could have been. */
-export interface Taken extends Held {
-  /** All that was there for it, of wallet and budget or of the quota. */
+/** A call that was admitted, and how much its hold could have been. */
+export interface AdmittedCall {
+  readonly open: OpenCall;
   readonly available: number;
+}
+
+/** The error for a hold that could not be written. */
+export function holdNotWritten(cause: unknown): Error {
+  return ledgerUnavailable("The call could not be recorded, so it was not made; try again", cause);
+}
+
+/** The error for an account that could not be read. */
+export function accountNotRead(cause: unknown): Error {
+  return ledgerUnavailable("The account could not be read; try again", cause);
 }
 
 /** The budget of the key that pays for a call; undefined without one. */
@@ -25,7 +75,7 @@ export function validateAdmission(admission: AdmissionRequest): void {
 }
 
 /** Creates the record of an admitted call, or with `guard` of one that the store decides about. */
-export function toCallOpened(admission: AdmissionRequest, held: Held, guard?: CallOpened["guard"]): CallOpened {
+export function toOpenCall(admission: AdmissionRequest, held: HoldAmounts, guard?: OpenCall["guard"]): OpenCall {
   return {
     kind: "open",
     callId: admission.callId,
@@ -51,7 +101,7 @@ export function toCallOpened(admission: AdmissionRequest, held: Held, guard?: Ca
  *
  * @throws {RangeError} When a figure is not a whole number from 0 to 2^53 − 1: a negative one would mint money.
  */
-export function toCallEnded(open: CallOpened, settlement: Settlement, settledAt: number): CallEnded {
+export function toEndedCall(open: OpenCall, settlement: Settlement, settledAt: number): EndedCall {
   const { costNanodollars: cost, outcome } = settlement;
   checkAmounts(settlement);
   const settled = outcome === "settled";
@@ -66,7 +116,7 @@ export function toCallEnded(open: CallOpened, settlement: Settlement, settledAt:
     costNanodollars: cost === undefined ? null : cost,
     chargedNanodollars: settled && open.premium ? charge : 0,
     quotaTokens: settled && !open.premium ? settlement.quotaTokens : 0,
-    route: settlement.route ?? null,
+    plugin: settlement.plugin ?? null,
     status: settlement.status,
     errorCode: settlement.errorCode ?? null,
     firstByteMs: settlement.firstByteMs === undefined ? null : Math.round(settlement.firstByteMs),
@@ -82,7 +132,7 @@ export function toCallEnded(open: CallOpened, settlement: Settlement, settledAt:
  * The end of a call that was refused because it is unknown whether its hold was written. Without it a written hold would
  * stay until this process ends.
  */
-export function unsentCallEnd(open: CallOpened): CallEnded {
+export function unsentEnd(open: OpenCall): EndedCall {
   return {
     kind: "end",
     open,
@@ -94,7 +144,7 @@ export function unsentCallEnd(open: CallOpened): CallEnded {
     costNanodollars: null,
     chargedNanodollars: 0,
     quotaTokens: 0,
-    route: null,
+    plugin: null,
     status: 503,
     errorCode: "unavailable",
     firstByteMs: null,
@@ -106,7 +156,7 @@ export function unsentCallEnd(open: CallOpened): CallEnded {
  * Tokens of an ended call, by their weights, beyond those that were counted against the minute when it was admitted; negative
  * if it used fewer, and 0 if it was not metered in tokens.
  */
-export function additionalTokens({ limitTokens }: AdmissionRequest, { state, meters }: CallEnded): number {
+export function additionalTokens({ limitTokens }: AdmissionRequest, { state, meters }: EndedCall): number {
   if (state !== "settled") return -limitTokens;
   const tokens = sumTokens(meters);
   return tokens === undefined ? 0 : tokens - limitTokens;
