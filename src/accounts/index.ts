@@ -38,7 +38,7 @@ export {
   type StoredBudget,
 } from "./budgets.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
-export { acceptInvitation } from "./invitations.ts";
+export { acceptInvitation, readAccountInvitation } from "./invitations.ts";
 export { checkKeyFields } from "./key-fields.ts";
 export {
   type ApiKey,

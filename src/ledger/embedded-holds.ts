@@ -452,8 +452,10 @@ class AccountState {
     const inAccount = ofAccount === undefined ? available : toLeft(ofAccount);
     const ofSubject = scarcest === undefined ? available : scarcest.left;
     const left = Math.min(available, inBudget, inAccount, ofSubject);
-    const holdNanodollars = Math.min(left, admission.holdNanodollars);
-    if (left <= 0 || holdNanodollars < admission.minNanodollars) {
+    // What costs nothing is admitted also where nothing is left.
+    const isFree = admission.holdNanodollars === 0;
+    const holdNanodollars = isFree ? 0 : Math.min(left, admission.holdNanodollars);
+    if (!isFree && (left <= 0 || holdNanodollars < admission.minNanodollars)) {
       const isScarce = (part: number) => part <= 0 || part < available;
       if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= left) {
         throw subjectBudgetExceeded(admission, scarcest, now);
@@ -466,7 +468,7 @@ class AccountState {
     }
     this.#held += holdNanodollars;
     const periodStart = key === undefined ? null : key.take(holdNanodollars);
-    return { quotaDay: null, holdNanodollars, holdTokens: 0, periodStart, available: left };
+    return { quotaDay: null, holdNanodollars, holdTokens: 0, periodStart, available: Math.max(left, holdNanodollars) };
   }
 
   #holdQuota(admission: AdmissionRequest, now: number): GrantedHold {
