@@ -19,7 +19,7 @@ export interface AccountBudget {
   readonly period: BudgetPeriod;
 }
 
-/** Of whose calls a budget counts the cost. */
+/** The subjects whose calls a budget can count. */
 export const budgetSubjects = ["account", "key", "end_user", "tag", "session", "model"] as const;
 
 export type BudgetSubject = (typeof budgetSubjects)[number];

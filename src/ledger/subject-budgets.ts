@@ -124,7 +124,7 @@ export class SubjectCounters {
     for (const counter of this.#of(draws)) counter.spent += nanodollars;
   }
 
-  /** Of a call that was counted in. */
+  /** The scarcest budget of a call that was counted in. */
   findScarcest(draws: readonly BudgetDraw[]): ScarcestBudget {
     const all = draws.map((draw) => {
       const { spent, held } = this.#counters.get(draw.text) as SubjectCounter;
