@@ -7,7 +7,6 @@ import {
   type Capability,
   costNanodollars,
   GatewayError,
-  type MeterName,
   type Meters,
   outputMeters,
   promptMeters,
@@ -81,22 +80,15 @@ function boundReport(run: ModelRun, meters: Meters): Meters | undefined {
   const outputMax = (sumOutputTokens(upper) ?? 0) * limitMargin.share + limitMargin.tokens;
   // A limit that the provider was not sent bounds nothing.
   const isLimited = run.call.request.capability === "chat" && !limitNames.some((name) => run.ignored.has(name));
-  const isOver: [readonly MeterName[], boolean][] = [
-    [promptMeters, sumPromptTokens(meters) > Math.max(context, sumPromptTokens(upper))],
-    [
-      outputMeters,
-      (sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit)) ||
-        (meters.audioMs ?? 0) > Math.max(upper.audioMs ?? 0, model.audioMsMax ?? audioMsDefault),
-    ],
-  ];
-  if (!isOver.some(([, over]) => over)) return undefined;
+  const isPromptOver = sumPromptTokens(meters) > Math.max(context, sumPromptTokens(upper));
+  const isOutputOver =
+    (sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit)) ||
+    (meters.audioMs ?? 0) > Math.max(upper.audioMs ?? 0, model.audioMsMax ?? audioMsDefault);
+  if (!isPromptOver && !isOutputOver) return undefined;
   const bounded: Meters = { ...meters };
-  for (const [names, over] of isOver) {
-    if (!over) continue;
-    for (const name of names) {
-      delete bounded[name];
-      if (upper[name] !== undefined) bounded[name] = upper[name];
-    }
+  for (const name of [...(isPromptOver ? promptMeters : []), ...(isOutputOver ? outputMeters : [])]) {
+    delete bounded[name];
+    if (upper[name] !== undefined) bounded[name] = upper[name];
   }
   return bounded;
 }
@@ -187,7 +179,8 @@ function formatCallDetail({
 }: ModelRun): string | undefined {
   const { warnings } = call;
   const { caller } = call.request;
-  const failedAttempts = attempts.filter(({ endedMs }) => endedMs !== undefined).map(describeFailure);
+  const failedAttempts: FailedAttempt[] = [];
+  for (const attempt of attempts) if (attempt.endedMs !== undefined) failedAttempts.push(describeFailure(attempt));
   const detail: CallDetail = {
     stream: sink === undefined ? undefined : true,
     finish: finishReasons?.length ? finishReasons : undefined,

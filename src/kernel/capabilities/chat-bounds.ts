@@ -21,7 +21,7 @@ import {
 import { getOutputMeter } from "../normalize/sound.ts";
 import { countTokens } from "../normalize/tokenizer.ts";
 import { UsageMeter } from "../normalize/usage.ts";
-import { type ModelEntry, orderRoutes, type Route } from "../routing/registry.ts";
+import { type ModelEntry, orderRoutes } from "../routing/registry.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { BoundUpstream } from "../upstream/upstream.ts";
 import { needsFanOut } from "./fan-out.ts";
@@ -54,12 +54,15 @@ export const chatBounds: Pick<
     const bounds = boundPrompts(run);
     run.isOpenEnded = bounds.some(({ isOpenEnded }) => isOpenEnded);
     run.keepsHour = bounds.some(({ keepsHour }) => keepsHour);
-    const most = (meter: "inputToken" | "audioInputToken") =>
-      Math.min(counted, Math.max(...bounds.map(({ meters }) => meters[meter] ?? 0)));
-    const audioInputToken = most("audioInputToken");
+    let [sent, audioInputToken] = [0, 0];
+    for (const { meters } of bounds) {
+      sent = Math.max(sent, meters.inputToken ?? 0);
+      audioInputToken = Math.max(audioInputToken, meters.audioInputToken ?? 0);
+    }
+    sent = Math.min(counted, sent);
+    audioInputToken = Math.min(counted, audioInputToken);
     const searches = run.passthrough?.searchLimitOf(modelEntry) ?? 0;
     setSearches(run, searches);
-    const sent = most("inputToken");
     run.sentTokensMax = sent;
     // What a search finds stands in the prompt that is read next, so that only the context bounds it.
     run.isOpenEnded ||= searches > 0;
@@ -185,8 +188,9 @@ export async function estimateUnseen(run: ModelRun<"chat">): Promise<number> {
 }
 
 /** How many times the prompt is paid for. */
-export function promptCopiesMax(request: ChatRequest, { routes }: ModelEntry): number {
-  return routes.some((route) => needsFanOut(route, request)) ? (request.n as number) : 1;
+export function promptCopiesMax({ n }: Pick<ChatRequest, "n">, { routes }: ModelEntry): number {
+  if (!n || n === 1) return 1;
+  return routes.some((route) => needsFanOut(route, { n })) ? n : 1;
 }
 
 /** Bounds of the same request with other limits. A long prompt is counted once: its tokens are taken from the upper bound. */
@@ -206,7 +210,7 @@ function createLowerBounds(run: ModelRun<"chat">, upper: Meters) {
         [outputMeter]: n * Math.min(most, outputTokens),
       };
     }
-    const copies = promptCopiesMax({ ...request, n }, modelEntry);
+    const copies = promptCopiesMax({ n }, modelEntry);
     return {
       inputToken: (copies * sentTokens) / copiesMax,
       ...(audioInputToken > 0 && { audioInputToken: (copies * audioInputToken) / copiesMax }),
@@ -244,14 +248,9 @@ const samplingFields: readonly string[] = [
   "typical_p",
   "verbosity",
 ];
-/** Those, and fields that say how a model thinks within the limit. */
-const steeringFields: ReadonlySet<string> = new Set([
-  ...samplingFields,
-  "chat_template_kwargs",
-  "reasoning",
-  "thinking",
-]);
 const plainFields: ReadonlySet<string> = new Set([...Object.keys(ChatRequest.properties), ...samplingFields]);
+/** Those, and fields that say how a model thinks within the limit. */
+const knownFields: ReadonlySet<string> = new Set([...plainFields, "chat_template_kwargs", "reasoning", "thinking"]);
 
 /**
  * Whether a request may ask for reasoning, which may not be shown: by its effort, by a field that this API does not know, or
@@ -261,7 +260,8 @@ function mayReason({ request, passthrough }: ModelRun<"chat">): boolean {
   const { reasoning_effort: effort } = request;
   if (effort && effort !== "none") return true;
   if (effort !== "none" && passthrough?.format.reasoningOf(passthrough.body)) return true;
-  return Object.entries(request).some(([name, value]) => value != null && !plainFields.has(name));
+  for (const name in request) if (!plainFields.has(name) && request[name as keyof ChatRequest] != null) return true;
+  return false;
 }
 
 /**
@@ -269,10 +269,14 @@ function mayReason({ request, passthrough }: ModelRun<"chat">): boolean {
  * do `n_predict`: then the limit that is known bounds nothing.
  */
 function mayLengthen(request: ChatRequest): boolean {
+  for (const name in request) if (!knownFields.has(name)) return hasUnknownNumber(request);
+  return false;
+}
+
+function hasUnknownNumber(request: ChatRequest): boolean {
   let lengthens = lengthening.get(request);
   if (lengthens === undefined) {
-    const isKnown = (name: string) => Object.hasOwn(ChatRequest.properties, name) || steeringFields.has(name);
-    lengthens = Object.entries(request).some(([name, value]) => !isKnown(name) && hasNumber(value));
+    lengthens = Object.entries(request).some(([name, value]) => !knownFields.has(name) && hasNumber(value));
     lengthening.set(request, lengthens);
   }
   return lengthens;
@@ -294,8 +298,8 @@ function hasNumber(value: unknown): boolean {
 
 /** Both names of the output limit mean one value: the smaller one, or a provider could follow the other. */
 export function withOneOutputLimit(request: ChatRequest): ChatRequest {
+  if (!request.max_tokens || !request.max_completion_tokens) return request;
   const { max_tokens, max_completion_tokens, ...rest } = request;
-  if (!max_tokens || !max_completion_tokens) return request;
   return { ...rest, max_completion_tokens: Math.min(max_tokens, max_completion_tokens) };
 }
 
@@ -320,10 +324,13 @@ function nameOfLimit({ max_completion_tokens }: ChatRequest) {
  * does not say that it sends it.
  */
 function mayExceed(request: ChatRequest, { routes }: ModelEntry): boolean {
+  if (mayLengthen(request)) return true;
   const name = nameOfLimit(request);
-  const isOmitted = ({ plugin, model }: Route) =>
-    model.omit?.includes(name) === true || plugin.handlers.chat?.omits?.(model).includes(name) !== false;
-  return mayLengthen(request) || routes.some(isOmitted);
+  for (const { plugin, model } of routes) {
+    if (model.omit?.includes(name) === true) return true;
+    if (plugin.handlers.chat?.omits?.(model).includes(name) !== false) return true;
+  }
+  return false;
 }
 
 export function getOutputTokensMax(request: ChatRequest, modelEntry: ModelEntry): number {

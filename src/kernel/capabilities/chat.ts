@@ -11,6 +11,7 @@ import {
   type ContentPart,
   GatewayError,
   isEnded,
+  type Message,
   type Meters,
   type Model,
   type ProviderPlugin,
@@ -118,7 +119,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const { n } = request;
     checkCustomTools(request, routes);
     checkFeatures(kernel, run);
-    if (n && n > fanOutMax && routes.some((route) => needsFanOut(route, request))) {
+    if (n && n > fanOutMax && promptCopiesMax(request, run.modelEntry) > 1) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
     }
     const wanted = getOutputTokens(request);
@@ -289,6 +290,7 @@ type Feature = NonNullable<Model["features"]>[number];
 
 /** What a request asks of a model beside text, and where it does. */
 type Needs = ReadonlyMap<Feature, string>;
+const noNeeds: Needs = new Map();
 
 /** What a model lacks, as a sentence goes on. */
 const lacks: Readonly<Record<Feature, string>> = {
@@ -319,8 +321,8 @@ function checkFeatures({ registry }: Kernel, run: ModelRun<"chat">): void {
   checkOutputLimit(run);
   const { request, modelEntry, passthrough } = run;
   const { model } = modelEntry;
-  const needs: Needs = model.features === undefined || passthrough?.untranslatable ? new Map() : findNeeds(request);
-  const missing = [...needs].find(([feature]) => !hasFeature(model, feature));
+  const needs = model.features === undefined || passthrough?.untranslatable ? noNeeds : findNeeds(request);
+  const missing = needs.size === 0 ? undefined : [...needs].find(([feature]) => !hasFeature(model, feature));
   // The provider shortens such a prompt itself.
   const isShortened = passthrough?.format.shortensPrompt(passthrough.body) === true;
   const tokensMin = isShortened ? 0 : countWords(request, model.contextTokens);
@@ -362,7 +364,8 @@ function findNeeds({ messages, tools, functions, response_format: format }: Chat
   if (tools?.length) needs.set("tools", "tools");
   else if (functions?.length) needs.set("tools", "functions");
   if (format?.type === "json_schema") needs.set("json_schema", "response_format");
-  for (const [index, { content }] of messages.entries()) {
+  for (let index = 0; index < messages.length; index++) {
+    const { content } = messages[index] as Message;
     if (!Array.isArray(content)) continue;
     for (const [part, value] of content.entries()) {
       const feature = toFeature(value);
@@ -388,10 +391,13 @@ function toFeature(part: ContentPart): Feature | undefined {
  */
 function countWords({ messages }: ChatRequest, tokensMax: number | undefined): number {
   if (tokensMax === undefined) return 0;
-  const texts = messages.flatMap(({ content }) =>
-    typeof content === "string" ? content : (content ?? []).flatMap((part) => (part.type === "text" ? part.text : [])),
-  );
-  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  const texts: string[] = [];
+  for (const { content } of messages) {
+    if (typeof content === "string") texts.push(content);
+    else for (const part of content ?? []) if (part.type === "text") texts.push(part.text);
+  }
+  let length = 0;
+  for (const text of texts) length += text.length;
   if (length < wordCharsMean * tokensMax) return 0;
   const countedMax = countedWordChars * tokensMax;
   let [words, counted] = [0, 0];

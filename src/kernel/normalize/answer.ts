@@ -40,11 +40,10 @@ export function checkCustomTools(request: ChatRequest, routes: readonly { plugin
   if (routes.every(({ plugin }) => plugin.takes?.includes("customTools"))) return;
   const { tools, tool_choice: choice, messages } = request;
   if (typeof choice === "object") refuseCustom(choice, "tool_choice");
-  for (const [index, tool] of Object.entries(tools ?? [])) refuseCustom(tool, `tools[${index}]`);
-  for (const [index, { tool_calls: calls }] of messages.entries()) {
-    for (const [position, call] of (calls ?? []).entries())
-      refuseCustom(call, `messages[${index}].tool_calls[${position}]`);
-  }
+  tools?.forEach((tool, index) => refuseCustom(tool, `tools[${index}]`));
+  messages.forEach(({ tool_calls: calls }, index) => {
+    calls?.forEach((call, position) => refuseCustom(call, `messages[${index}].tool_calls[${position}]`));
+  });
 }
 
 function refuseCustom(member: object | null, place: string): void {
