@@ -181,6 +181,7 @@ export class Call<C extends Capability = Capability> {
 
   /** The models that were tried in vain before the present one, and why. */
   get failures(): { model: string; code: ErrorCode }[] {
+    if (this.runs.length < 2) return [];
     return this.runs.slice(0, -1).flatMap(({ model, error }) => (error ? { model, code: error.code } : []));
   }
 

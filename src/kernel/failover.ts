@@ -52,16 +52,10 @@ export async function withFailover<Request, Answer>(
   const { id, startedMs } = call.request;
   const { accountId } = run.caller;
   const owner = ownerOf(call.request);
-  const random =
-    owner === undefined ? (kernel.random ?? Math.random) : (route: Route) => affinity(owner, route.plugin.name);
-  // Only some plugins of the model may support a further endpoint.
-  const { capability } = call.request;
-  const isFurther = capabilityForms[capability].also !== undefined;
-  const able = run.modelEntry.routes.filter((route) => !isFurther || canServe(route, capability));
-  const routes = orderRoutes(able, now(), random, accountId);
-  const { beginMsMax } = network.bounds;
-  const longestMs = Math.max(...routes.map(({ model }) => (model.timeoutSeconds ?? 0) * 1000));
-  call.setDeadline(network.timeouts, startedMs + Math.max(beginMsMax, longestMs));
+  const routes = chooseRoutes(kernel, run, owner);
+  let { beginMsMax: longestMs } = network.bounds;
+  for (const { model } of routes) longestMs = Math.max(longestMs, (model.timeoutSeconds ?? 0) * 1000);
+  call.setDeadline(network.timeouts, startedMs + longestMs);
   let last: unknown;
   for (const route of routes) {
     // Created by the first failure: most calls need none.
@@ -128,6 +122,19 @@ export async function withFailover<Request, Answer>(
     }
   }
   throw last;
+}
+
+/** The routes that may serve the call, in the order in which they are tried. */
+function chooseRoutes(kernel: Kernel, run: ModelRun, owner: string | undefined): readonly Route[] {
+  const { routes } = run.modelEntry;
+  const { capability } = run.call.request;
+  // Only some plugins of the model may support a further endpoint.
+  const isFurther = capabilityForms[capability].also !== undefined;
+  const able = isFurther ? routes.filter((route) => canServe(route, capability)) : routes;
+  if (able.length === 1) return able;
+  const random =
+    owner === undefined ? (kernel.random ?? Math.random) : (route: Route) => affinity(owner, route.plugin.name);
+  return orderRoutes(able, kernel.now(), random, run.caller.accountId);
 }
 
 /**
