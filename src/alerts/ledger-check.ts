@@ -1,6 +1,6 @@
 import type { Store } from "../db/index.ts";
+import { tryAcquireLease } from "./leases.ts";
 import type { SharedState } from "./rules.ts";
-import { tryAcquireLease } from "./turns.ts";
 
 /** The differences that a verification of the ledger finds, one sentence each. */
 export type VerifyLedger = () => Promise<readonly string[]>;

@@ -124,8 +124,8 @@ export interface Settlement {
   callId: string;
   /** `released`: nothing came out, nothing is charged. */
   outcome: "settled" | "released";
-  /** `plugin` that answered, absent when none did. */
-  route: string | undefined;
+  /** The plugin that answered; absent when none did. */
+  plugin: string | undefined;
   meters: Meters;
   usageSource: UsageSource;
   /** List price of the meters; absent when the model has no known price. Charged to the wallet of a premium call. */

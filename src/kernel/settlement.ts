@@ -13,11 +13,12 @@ import {
   sumOutputTokens,
   sumPromptTokens,
   UpstreamError,
+  type UsageSource,
 } from "../contract/index.ts";
 import type { Attempt, ModelRun } from "./call.ts";
 import { priceOfRun } from "./call.ts";
 import { contextTokensDefault, getContextTokensMax } from "./normalize/prompt-bounds.ts";
-import { addMeters, type Count, type ServedUsage, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
+import { addMeters, type ServedUsage, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const messageCharactersMax = 500;
@@ -98,10 +99,13 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   const { call, usageMeter } = run;
   const { capability, startedMs, protocol, clientRequestId, tag } = call.request;
   const { model } = run.modelEntry;
-  const { meters: counted, source } = await usageMeter.count().catch((error): Count => {
+  let { reported: counted = {} } = usageMeter;
+  let source: UsageSource = usageMeter.reported === undefined ? "none" : "reported";
+  try {
+    ({ meters: counted, source } = await usageMeter.count());
+  } catch (error) {
     kernel.log.error("estimate_failed", { call: call.id, error });
-    return { meters: usageMeter.reported ?? {}, source: usageMeter.reported === undefined ? "none" : "reported" };
-  });
+  }
   // What a request itself costs is owed for each that was not refused.
   const isByRequest = model.price?.call !== undefined && source !== "none";
   const meters = isByRequest ? { ...counted, call: Math.max(1, run.sent.size) } : counted;
@@ -111,7 +115,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     kernel.log.warn("usage_implausible", {
       call: call.id,
       model: model.id,
-      route: run.plugin,
+      plugin: run.plugin,
       reported: usageMeter.implausible,
       charged: meters,
     });
@@ -122,7 +126,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   await kernel.ledger.settle({
     callId: run.ledgerId,
     outcome: source === "none" ? "released" : "settled",
-    route: run.plugin,
+    plugin: run.plugin,
     meters,
     usageSource: source,
     costNanodollars: run.costNanodollars,
@@ -140,7 +144,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
 
 /** An attempt that failed, as the request log shows it. */
 export interface FailedAttempt {
-  readonly route: string;
+  readonly plugin: string;
   readonly duration_ms: number;
   /** The kind of an upstream error, or the code of the gateway's own error. */
   readonly error: string;
@@ -201,7 +205,7 @@ function describeFailure({ route, error, startedMs, endedMs = startedMs }: Attem
   const isUpstream = error instanceof UpstreamError;
   const isKnown = isUpstream || error instanceof GatewayError;
   return {
-    route: route.plugin.name,
+    plugin: route.plugin.name,
     duration_ms: Math.round(endedMs - startedMs),
     error: isUpstream ? error.kind : error instanceof GatewayError ? error.code : "plugin_failed",
     status: isUpstream ? error.status : undefined,

@@ -19,7 +19,7 @@ const columns = [
     "model",
     "capability",
     "protocol",
-    "route",
+    "plugin",
   ],
   ...["session", "tag", "client_request_id", "requests"],
   ...usageColumns,

@@ -95,7 +95,7 @@ export function recordEnd(deps: HttpDeps, call: Call, httpRequest: Request): voi
     protocol: request.protocol,
     session: request.session,
     model: run?.model,
-    route: run?.plugin,
+    plugin: run?.plugin,
     status: call.status,
     state,
     error: call.errorCode,

@@ -88,7 +88,7 @@ export async function sendPassthrough(
   if (kernel.observer !== undefined && reader.finishReason !== undefined) run.finishReasons = [reader.finishReason];
   const { source } = await run.usageMeter.count();
   if (source === "estimated")
-    kernel.log.warn("usage_estimated", { call: run.call.id, model: run.model, route: run.plugin });
+    kernel.log.warn("usage_estimated", { call: run.call.id, model: run.model, plugin: run.plugin });
   return undefined;
 }
 

@@ -24,7 +24,7 @@ import { boundText, readText, tokensMax } from "../normalize/prompt-bounds.ts";
 import { countPieces } from "../normalize/tokenizer.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler } from "../types.ts";
-import { usualTokensPerSecond } from "./chat-bounds.ts";
+import { usualTokensPerSecond } from "./chat.ts";
 
 type Bytes = Uint8Array<ArrayBuffer>;
 

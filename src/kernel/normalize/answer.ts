@@ -19,7 +19,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { countAudio, getAudio } from "./sound.ts";
+import { countAudio, getAudio } from "./chat-audio.ts";
 import type { ChoiceOutput, UsageMeter } from "./usage.ts";
 
 /** A tool call as it may come from outside: of a function, or of a custom tool. */
@@ -40,10 +40,15 @@ export function checkCustomTools(request: ChatRequest, routes: readonly { plugin
   if (routes.every(({ plugin }) => plugin.takes?.includes("customTools"))) return;
   const { tools, tool_choice: choice, messages } = request;
   if (typeof choice === "object") refuseCustom(choice, "tool_choice");
-  tools?.forEach((tool, index) => refuseCustom(tool, `tools[${index}]`));
-  messages.forEach(({ tool_calls: calls }, index) => {
-    calls?.forEach((call, position) => refuseCustom(call, `messages[${index}].tool_calls[${position}]`));
-  });
+  refuseCustomIn(tools, "tools");
+  for (let index = 0; index < messages.length; index++) {
+    const calls = messages[index]?.tool_calls;
+    if (calls) refuseCustomIn(calls, `messages[${index}].tool_calls`);
+  }
+}
+
+function refuseCustomIn(list: readonly object[] = [], place: string): void {
+  for (let index = 0; index < list.length; index++) refuseCustom(list[index] as object, `${place}[${index}]`);
 }
 
 function refuseCustom(member: object | null, place: string): void {

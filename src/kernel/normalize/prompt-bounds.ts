@@ -21,7 +21,7 @@ import {
 import { decodePercent } from "../../lib/data-url.ts";
 import { isRecord } from "../../lib/json.ts";
 import { SchemaBudget, unfoldSchema } from "../../lib/json-schema.ts";
-import { audioTokensMax, hasAudioPrice, type InputAudio } from "./sound.ts";
+import { audioTokensMax, hasAudioPrice, type InputAudio } from "./chat-audio.ts";
 
 /** The most tokens that one image can cost where the row of the model does not say. */
 const imageTokensDefault = 10_000;

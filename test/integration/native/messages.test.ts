@@ -80,7 +80,7 @@ describe("POST /messages with a Claude model", () => {
     expect(seen[0]?.headers.authorization).toBeUndefined();
     expect(gateway.ledger.callOf(response)).toMatchObject({
       state: "settled",
-      route: "anthropic",
+      plugin: "anthropic",
       usage_source: "reported",
       input_tokens: 7,
       cache_read_tokens: 200,
@@ -176,7 +176,7 @@ describe("POST /messages with a Claude model", () => {
     expect(got.filter(({ type }) => type === "message_start").length).toBe(1);
     expect(got.at(-1)).toEqual({ type: "message_stop" });
     expect(JSON.stringify(got)).toContain("From the backup");
-    expect(gateway.ledger.callOf(response)).toMatchObject({ route: "backup", input_tokens: 11, output_tokens: 4 });
+    expect(gateway.ledger.callOf(response)).toMatchObject({ plugin: "backup", input_tokens: 11, output_tokens: 4 });
   });
 
   test("does not ask a route of chat for what chat cannot say", async () => {

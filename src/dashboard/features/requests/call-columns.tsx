@@ -11,7 +11,7 @@ type CallRow = Pick<
   | "state"
   | "status"
   | "error_code"
-  | "route"
+  | "plugin"
   | "first_byte_ms"
   | "duration_ms"
   | "premium"
@@ -28,7 +28,7 @@ export const callColumns: readonly Column<CallRow>[] = [
   { name: "First byte", className: "end wide-only", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
   { name: "Duration", className: "end wide-only", cell: ({ duration_ms }) => formatMs(duration_ms) },
   { name: "Cost", className: "end", cell: (call) => <CallCost call={call} /> },
-  { name: "Provider", className: "wide-only", cell: ({ route }) => route ?? "–" },
+  { name: "Provider", className: "wide-only", cell: ({ plugin }) => plugin ?? "–" },
   {
     name: "Time",
     className: "end tight",

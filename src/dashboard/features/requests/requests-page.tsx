@@ -83,7 +83,7 @@ function Pages({ pages, isAdmin, isLoading, isFiltered, onMore, onShow, onClear 
               <Button onClick={onClear}>Clear filters</Button>
             </div>
           ) : (
-            <p>Requests with your API keys are listed here, with their status, tokens, cost and route.</p>
+            <p>Requests with your API keys are listed here, with their status, tokens, cost and provider.</p>
           )}
         </Empty>
       )}
