@@ -43,7 +43,9 @@ export function dashboardApi(deps: HttpDeps, inbounds: readonly ClientFormat[]) 
     .use(publicController(deps));
 }
 
-/** What everybody does with the account in which they work. In groups, because one chain of all is too deep for the compiler. */
+/**
+ * Controllers of the account in which a person works. In groups, because one chain of all is too deep for the compiler.
+ */
 function accountControllers(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
   return new Elysia()
     .use(meController(deps))
@@ -61,7 +63,7 @@ function accountControllers(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
     .use(alertsController(deps));
 }
 
-/** What owners, administrators and viewers do with the gateway. */
+/** Controllers for owners, administrators and viewers of the gateway. */
 function gatewayControllers(deps: HttpDeps) {
   return new Elysia()
     .use(homeController(deps))
@@ -105,7 +107,7 @@ function publicController(deps: HttpDeps) {
     );
 }
 
-/** What the sign-in page shows of the gateway. */
+/** Facts of the gateway that the sign-in page shows. */
 function toGatewayJson({ version, snapshot, config, payments }: HttpDeps) {
   return {
     version,

@@ -47,7 +47,8 @@ export function checkCustomTools(request: ChatRequest, routes: readonly { plugin
   }
 }
 
-function refuseCustomIn(list: readonly object[] = [], place: string): void {
+function refuseCustomIn(list: readonly object[] | null | undefined, place: string): void {
+  if (!list) return;
   for (let index = 0; index < list.length; index++) refuseCustom(list[index] as object, `${place}[${index}]`);
 }
 
@@ -57,7 +58,7 @@ function refuseCustom(member: object | null, place: string): void {
   throw new GatewayError("invalid_request", message, { param: `${place}.type` });
 }
 
-/** What every chunk of an answer carries. */
+/** Fields of every chunk of an answer. */
 export interface AnswerHead {
   /** `chatcmpl-…` */
   id: string;
@@ -176,7 +177,7 @@ export class StreamNormalizer {
   readonly #choices: ChoiceState[] = [];
   /** The last usable report. */
   usage: ChatUsage | undefined;
-  /** What is to be sent before and after the current chunk; mostly empty. */
+  /** Chunks to send before and after the current one; mostly empty. */
   readonly #before: ChunkChoice[] = [];
   readonly #after: ChunkChoice[] = [];
 
