@@ -25,7 +25,7 @@ import { createStoredResponses, type Store } from "./db/index.ts";
 import type { StaticAssets } from "./http/deps.ts";
 import { MemoryAccountant } from "./http/memory/call-memory.ts";
 import { createHttp } from "./http/server.ts";
-import { SseHeartbeat } from "./http/sse/heartbeat.ts";
+import { SseHeartbeat } from "./http/sse/stream.bun.ts";
 import {
   createPublicRequest,
   fetchDocument,
@@ -50,7 +50,7 @@ const pruneCallsMs = 250;
 const recoverMs = 5000;
 const saveLastUsedMs = 3000;
 
-/** What the gateway is built from; tests pass in parts of their own. */
+/** Parts that the gateway is built from; tests pass in their own. */
 export interface AppOptions {
   readonly config: Config;
   readonly store: Store;

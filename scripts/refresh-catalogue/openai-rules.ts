@@ -129,7 +129,10 @@ function openaiChatFacts(id: string, listed: Listed): Facts {
     ? ["prompt_cache_retention", "prompt_cache_options"]
     : [];
   if (listed.supports_reasoning !== true) {
-    return { contextTokens, price, omit: ["reasoning_effort", "verbosity", ...keeping] };
+    // The list has the rates of the search's preview, by another name of these models.
+    const webSearch = id.startsWith("gpt-4o-20") ? toRate(0.01, 1000) : undefined;
+    const searching = webSearch === undefined || price === undefined ? price : { ...price, webSearch };
+    return { contextTokens, price: searching, omit: ["reasoning_effort", "verbosity", ...keeping] };
   }
   const isFirst = /^(gpt-5(-mini|-nano)?(-20|$)|o\d)/.test(id);
   const isPro = /^gpt-5.*-pro/.test(id);

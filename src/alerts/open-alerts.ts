@@ -2,13 +2,13 @@ import type { Config } from "../config/index.ts";
 import type { Kernel } from "../kernel/index.ts";
 import type { ProviderHealth } from "../providers/index.ts";
 import { createDelivery, type DeliveryDeps } from "./deliver.ts";
+import { tryAcquireLease } from "./leases.ts";
 import { checkLedger, type VerifyLedger } from "./ledger-check.ts";
 import { checkMetricRules, listMetricRules, type Measure } from "./metric-rules.ts";
 import { readNodeState, readSharedState } from "./read-state.ts";
 import { type OwnedFinding, recordFindings, roundMs } from "./record-findings.ts";
 import { checkNode, checkShared, type Finding } from "./rules.ts";
 import { gatewayOwner, readRules, toThresholds } from "./settings.ts";
-import { tryAcquireLease } from "./turns.ts";
 
 const deliverMs = 5000;
 /** A turn is shorter than a round, so that a timer that is a little early does not miss it. */
@@ -34,7 +34,7 @@ export function createAlerts(deps: AlertsDeps) {
   const { deliverDue } = createDelivery(deps);
   return {
     deliverDue,
-    /** What this node sees for itself, and, if it is its turn, what all share. */
+    /** Checks this node's own state and, if it holds the lease, the shared state. */
     async evaluate(): Promise<void> {
       const at = now();
       const findings: OwnedFinding[] = [];

@@ -1,5 +1,5 @@
 import type { Transaction } from "kysely";
-import { addName, nameNumber } from "./call-key.ts";
+import { addName, nameNumber } from "./names.ts";
 import type { Database } from "./schema.ts";
 
 /** What is written of an account's money and quota. */

@@ -1,6 +1,3 @@
-import { type Kysely, type RawBuilder, sql } from "kysely";
-import type { Database } from "./schema.ts";
-
 /**
  * Ids of calls in the database are bytes: 16 of an id that the gateway made (`req_` and 32 hexadecimal digits, of which the
  * first 12 are its time), followed by what stands behind it in the row of a fallback, such as `-2`. Any other text is kept
@@ -40,17 +37,3 @@ export const callIdText = {
     `case when ${column} < '\\x20' then 'req_' || encode(substr(${column}, 1, 16), 'hex') ||
     convert_from(substr(${column}, 17), 'UTF8') else convert_from(${column}, 'UTF8') end`,
 } as const;
-
-/** The number of a name that calls repeat, for a query; no row has one that is unknown. */
-export function nameNumber(name: string): RawBuilder<number> {
-  return sql`(select id from names where name = ${name})`;
-}
-
-/** Gives a name its number if it has none yet. */
-export async function addName(db: Kysely<Database>, name: string): Promise<void> {
-  await db
-    .insertInto("names")
-    .values({ name })
-    .onConflict((conflict) => conflict.column("name").doNothing())
-    .execute();
-}

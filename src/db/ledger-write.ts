@@ -78,7 +78,7 @@ export interface EndedCall {
   readonly costNanodollars: number | null;
   readonly chargedNanodollars: number;
   readonly quotaTokens: number;
-  readonly route: string | null;
+  readonly plugin: string | null;
   readonly status: number;
   readonly errorCode: string | null;
   readonly firstByteMs: number | null;

@@ -1,5 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { OrderedConnection } from "./postgres/ordered-connection.ts";
+import type { Database } from "./schema.ts";
 
 /** More than a gateway is asked for at a time; beyond it the cache begins anew. */
 const cachedMax = 200_000;
@@ -94,4 +96,18 @@ export class PostgresNames implements NameNumbers {
     for (const { id, name } of rows) this.#numbers.set(name, id);
     return rows.length;
   }
+}
+
+/** The number of a name that calls repeat, for a query; no row has one that is unknown. */
+export function nameNumber(name: string): RawBuilder<number> {
+  return sql`(select id from names where name = ${name})`;
+}
+
+/** Gives a name its number if it has none yet. */
+export async function addName(db: Kysely<Database>, name: string): Promise<void> {
+  await db
+    .insertInto("names")
+    .values({ name })
+    .onConflict((conflict) => conflict.column("name").doNothing())
+    .execute();
 }

@@ -176,7 +176,7 @@ interface CallsTable extends OpenCallsTable, Record<MeterColumn, number | null> 
   charged_nanodollars: number | null;
   /** Drawn from the free quota. */
   quota_tokens: number | null;
-  route: string | null;
+  plugin: string | null;
   status: number | null;
   error_code: string | null;
   error_no: number | null;
@@ -206,7 +206,7 @@ type NamedColumn =
   | "node_id"
   | "state"
   | "usage_source"
-  | "route"
+  | "plugin"
   | "error_code"
   | "protocol";
 

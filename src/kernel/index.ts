@@ -13,7 +13,7 @@ export {
   type SinkOf,
   type StreamSink,
 } from "./call.ts";
-export { countPassthrough } from "./capabilities/chat-bounds.ts";
+export { countPassthrough } from "./capabilities/chat.ts";
 export { chooseSpeechFormat } from "./capabilities/speech.ts";
 export { countTokens } from "./normalize/tokenizer.ts";
 export { LoadShedder } from "./overload.ts";

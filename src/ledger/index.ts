@@ -1,5 +1,4 @@
 export type { OnCommit } from "./commit-queue.ts";
-export { giveDemoCredit, takeDemoCredit } from "./demo-credit.ts";
 export { type LedgerOptions, openLedger, openRedisLimits, ProcessLedger, type Recovery } from "./ledger.ts";
 export { RedisRefused } from "./limit-errors.ts";
 export { createPruner, nextAccount, type PrunerOptions } from "./prune-calls.ts";
@@ -10,8 +9,10 @@ export {
   type Credit,
   type CreditResult,
   creditWallet,
+  giveDemoCredit,
   type Overdrawn,
   readOverdrawn,
   readWalletState,
+  takeDemoCredit,
 } from "./wallet.ts";
 export { withTimeout } from "./with-timeout.ts";

@@ -189,7 +189,7 @@ export interface Backlogs {
  * minute to a backlog, which drains in real time. The backlog is measured in time instead of units, so that callers with
  * different limits can share it.
  */
-export class RateLimit {
+class RateLimit {
   #requestsMs = 0;
   #tokensMs = 0;
   #drainedAt = 0;

@@ -16,7 +16,7 @@ const allowedToolsParam = "tool_choice.allowed_tools.tools";
 /** So many of the tools an error names. */
 const namedMax = 128;
 
-/** What `tool_choice` comes to, in all its forms. */
+/** Decision of `tool_choice` in all its forms. */
 export interface ToolDecision {
   mode: "none" | "auto" | "required";
   /** The functions that may be called, when not all may: the one that is named, or those of `allowed_tools`. */
@@ -217,7 +217,7 @@ function toLegacyChoice(choice: ChunkChoice, called: Set<number>): void {
   }
 }
 
-/** What a choice of tools may be beside a tool's own type, in the protocols that have tools of the provider. */
+/** Values of a choice of tools beside a tool's own type, in the protocols that have tools of the provider. */
 const choiceTypes: ReadonlySet<unknown> = new Set(["allowed_tools", "auto", "any", "none", "tool"]);
 
 /**
@@ -267,6 +267,24 @@ export function dropPaidTools(
   const types = dropped.map(({ type }) => (typeof type === "string" ? type : JSON.stringify(type)).slice(0, 64));
   const names = [...new Set(types)].join(", ");
   warn(`Left out the tools ${names}: ${reason}`, "tools");
+}
+
+/** Changes tools of a body that is passed through, wherever it can bring them, and a choice of one. */
+export function changeTools(
+  body: Record<string, unknown>,
+  change: (tool: Record<string, unknown>) => Record<string, unknown>,
+): void {
+  const changeOne = (given: unknown): unknown => (isRecord(given) ? change(changeHolder(given)) : given);
+  const changeHolder = (holder: Record<string, unknown>): Record<string, unknown> => {
+    if (!Array.isArray(holder.tools)) return holder;
+    const tools = mapChanged(holder.tools, changeOne);
+    return tools === holder.tools ? holder : { ...holder, tools };
+  };
+  Object.assign(body, changeHolder(body));
+  if (Array.isArray(body.input)) {
+    body.input = mapChanged(body.input, (item) => (isRecord(item) ? changeHolder(item) : item));
+  }
+  if (isRecord(body.tool_choice)) body.tool_choice = changeOne(body.tool_choice);
 }
 
 /** A copy of a body without some of its tools, because the caller cannot pay for the least that they can cost. */

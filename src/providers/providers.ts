@@ -5,11 +5,10 @@ import type { Store } from "../db/index.ts";
 import { type CallObserver, type Log, monotonicNow, type Network } from "../kernel/index.ts";
 import { checkCredential, providerActions } from "./actions.ts";
 import { checkManifest } from "./check-manifest.ts";
-import { HealthLog } from "./health.ts";
+import { HealthLog, RouteStats } from "./health.ts";
 import type { PluginManager, PluginSnapshot } from "./plugin-manager.ts";
 import { syncProviderFiles } from "./provider-files.ts";
 import { ProviderSettings } from "./provider-settings.ts";
-import { RouteStats } from "./route-stats.ts";
 import { type ConnectionTest, type TestResult, testConnection } from "./test-connection.ts";
 import { watchFolders } from "./watch-folders.ts";
 
@@ -41,7 +40,7 @@ export class Providers {
   readonly actions: ReturnType<typeof providerActions>;
   /** Counts attempts; set by {@link observe}. */
   stats: RouteStats;
-  /** What happened to the attempts and tests of each provider and key. */
+  /** Outcomes of the attempts and tests of each provider and key. */
   readonly health: HealthLog;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
@@ -250,7 +249,7 @@ export class Providers {
       this.#syncFiles();
       await this.reload();
     } catch (error) {
-      // What was read before stays; the next tick tries again.
+      // The settings read before stay; the next tick tries again.
       this.#seenRevision = -1;
       log.warn("plugin_reload_failed", { error });
     }

@@ -1,6 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
 import { PluginError } from "../sdk/errors.ts";
-import { findJsonError } from "./json-errors.ts";
 
 /** The largest file that is read as part of a plugin or a catalogue, in bytes. */
 const fileBytesMax = 8 * 1024 * 1024;
@@ -47,4 +46,80 @@ export function parseJson(text: string): unknown {
     const place = error === undefined ? String(cause) : `line ${error.line}, column ${error.column}: ${error.reason}`;
     throw new PluginError(`${place}; fix the JSON there`, { cause });
   }
+}
+
+/** Where a text stops being JSON, in lines and columns from 1, and what was found there. */
+export interface JsonError {
+  line: number;
+  column: number;
+  reason: string;
+}
+
+/**
+ * Finds the first place where a text that `JSON.parse` refused is wrong: the platform's own message has no place.
+ *
+ * @returns `undefined` when the text is JSON.
+ */
+export function findJsonError(text: string): JsonError | undefined {
+  const at = findInvalid(text);
+  if (at === undefined) return undefined;
+  const before = text.slice(0, at).split("\n");
+  const found = at >= text.length ? "the end of the file" : JSON.stringify(text.charAt(at));
+  return { line: before.length, column: (before.at(-1) as string).length + 1, reason: `${found} was not expected` };
+}
+
+const space = /[ \t\r\n]*/y;
+const word = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null/y;
+const plain = /[^"\\\n\r\t]*/y;
+const escaped = /\\(?:["\\/bfnrt]|u[\da-fA-F]{4})/y;
+
+/** Reads without recursion, so that no depth of brackets ends the process. */
+function findInvalid(text: string): number | undefined {
+  /** The closing brackets that are due. */
+  const closing: string[] = [];
+  let next: "value" | "key" | "colon" | "end" = "value";
+  let mayClose = false;
+  let at = 0;
+  while (true) {
+    at = skip(space, text, at) as number;
+    const [char, inner] = [text.charAt(at), closing.at(-1)];
+    if (char === "") return next === "end" && inner === undefined ? undefined : at;
+    if (mayClose && char === inner) {
+      closing.pop();
+      next = "end";
+    } else if (next === "end" && char === "," && inner !== undefined) {
+      next = inner === "}" ? "key" : "value";
+      mayClose = false;
+    } else if (next === "colon" && char === ":") next = "value";
+    else if (next === "value" && (char === "{" || char === "[")) {
+      closing.push(char === "{" ? "}" : "]");
+      next = char === "{" ? "key" : "value";
+      mayClose = true;
+    } else {
+      const isKey = next === "key" && char === '"';
+      const end = isKey || next === "value" ? (char === '"' ? skipString(text, at) : skip(word, text, at)) : undefined;
+      if (end === undefined) return at;
+      mayClose = next === "value";
+      next = next === "key" ? "colon" : "end";
+      at = end - 1;
+    }
+    at++;
+  }
+}
+
+/** Skips a string piece by piece: one pattern for the whole string fails on a long text. */
+function skipString(text: string, start: number): number | undefined {
+  let at: number | undefined = start + 1;
+  while (at !== undefined) {
+    const end = skip(plain, text, at) as number;
+    if (text.charAt(end) === '"') return end + 1;
+    at = skip(escaped, text, end);
+  }
+  return undefined;
+}
+
+/** @returns Where the match ends; `undefined` without a match here. */
+function skip(pattern: RegExp, text: string, at: number): number | undefined {
+  pattern.lastIndex = at;
+  return pattern.test(text) ? pattern.lastIndex : undefined;
 }

@@ -47,7 +47,7 @@ async function measureLatest({ db }: Store, { filter, minutes, now }: MeasureQue
       ...equals("account_id", accountId),
       ...equals("key_id", keyId),
       ...equals("model", model),
-      ...equals("route", plugin),
+      ...equals("plugin", plugin),
     ],
     sql` and `,
   );

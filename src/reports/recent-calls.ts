@@ -15,7 +15,7 @@ const states = ["id", "state", "opened_at"] as const;
 const columns = [
   ...[...states, "key_id", "model", "capability", "premium"],
   ...[...usageColumns, "usage_source", "cost_nanodollars", "charged_nanodollars", "quota_tokens"],
-  ...["route", "status", "error_code", "first_byte_ms", "duration_ms"],
+  ...["plugin", "status", "error_code", "first_byte_ms", "duration_ms"],
   ...["endpoint", "requests"],
 ] as const;
 

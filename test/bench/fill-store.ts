@@ -78,7 +78,7 @@ const numberOf = (name: string) => `(select id from names where name = ${name})`
 export function insertCalls({ id, account, at }: { id: string; account: string; at: string }): string {
   return `insert into call_rows (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at, quota_day,
     hold_nanodollars, hold_tokens, input_tokens, output_tokens, usage_source, cost_nanodollars, charged_nanodollars,
-    quota_tokens, price_version, route, status, duration_ms)
+    quota_tokens, price_version, plugin, status, duration_ms)
     select ${id}, ${numberOf(account)}, ${numberOf(account)}, ${numberOf("'famA-4.1-nano'")}, ${numberOf("'chat'")}, 0,
     ${numberOf("'settled'")}, ${at}, ${at} + 900, (${at}) / ${day}, 0, 900, 350, 120, ${numberOf("'reported'")}, 83000, 0,
     470, ${numberOf("'v1'")}, ${numberOf("'openai'")}, 200, 900`;

@@ -96,7 +96,7 @@ function createSettlement(callId: string): Settlement {
   return {
     callId,
     outcome: "settled",
-    route: "openai",
+    plugin: "openai",
     meters: { inputToken: 120, outputToken: 80 },
     usageSource: "reported",
     costNanodollars: 44_000,

@@ -56,7 +56,7 @@ function insertCalls(engine: "sqlite" | "postgres", calls: number, numbers: stri
   const status = "case when n % 50 = 7 then 500 else 200 end";
   return `insert into call_rows (id, account_id, key_id, model, capability, premium, state, opened_at, settled_at,
     quota_day, hold_nanodollars, hold_tokens, input_tokens, output_tokens, usage_source, cost_nanodollars,
-    charged_nanodollars, quota_tokens, price_version, route, status, error_code, duration_ms, session, protocol,
+    charged_nanodollars, quota_tokens, price_version, plugin, status, error_code, duration_ms, session, protocol,
     client_request_id, detail, tag)
     select ${idOf[engine](at)}, ${numberOf(`'acc_' || (n % ${accounts})`)}, ${numberOf(`'key_' || (n % ${accounts * 4})`)},
     ${numberOf("case when n <= 20 then 'rare' else 'famA-4o-mini' end")}, ${numberOf("'chat'")}, 0, ${numberOf("'settled'")},
@@ -122,7 +122,7 @@ const filters: readonly [string, RequestFilter][] = [
   ["failed, of one account", { status: "failed", accountId: "acc_7" }],
   ["failed, of an account without failures", { status: "failed", accountId: "acc_8" }],
   ["status 403, which there is none of", { status: { from: 403, to: 403 } }],
-  ["a plugin and a protocol", { route: "groq", protocol: "messages" }],
+  ["a plugin and a protocol", { plugin: "groq", protocol: "messages" }],
   ["a rare model", { model: "rare" }],
   ["a rare model of one account", { model: "rare", accountId: "acc_7" }],
   ["a client's id", { text: "mine-102" }],

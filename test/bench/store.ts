@@ -43,7 +43,7 @@ function createCall(accounts: number): { open: OpenCall; end: EndedCall } {
     costNanodollars: 46_000,
     chargedNanodollars: 46_000,
     quotaTokens: 0,
-    route: "openai",
+    plugin: "openai",
     status: 200,
     errorCode: null,
     firstByteMs: 180,

@@ -151,7 +151,7 @@ describe.skipIf(!hasChromium)("an administrator", () => {
         await page.route("**/api/admin/live", async (route) => {
           const response = await route.fetch();
           const { data } = await response.json();
-          const unknown = { stream: null, route: null, attempts: null, first_byte_ms: null };
+          const unknown = { stream: null, plugin: null, attempts: null, first_byte_ms: null };
           const theirs = { ...data[0], id: "req_there", elsewhere: true, ...unknown };
           const all = isComplete ? [theirs, ...data] : data;
           await route.fulfill({ response, json: { count: all.length, complete: isComplete, data: all } });

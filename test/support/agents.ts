@@ -70,7 +70,7 @@ export async function prepareAgents(): Promise<Agents> {
           env: { MODELGATE_KEY: key },
         },
         claude: {
-          command: [claude, "-p", question, "--allowedTools", "Bash,Write,Edit,Read"],
+          command: [claude, "-p", question, "--allowedTools", "Bash,Write,Edit,Read,WebSearch"],
           env: {
             ANTHROPIC_BASE_URL: origin,
             ANTHROPIC_AUTH_TOKEN: key,

@@ -26,7 +26,7 @@ export interface CallRow {
   charged_nanodollars: number | null;
   quota_tokens: number | null;
   price_version: string | null;
-  route: string | null;
+  plugin: string | null;
   status: number | null;
   first_byte_ms: number | null;
   duration_ms: number | null;

@@ -5,6 +5,8 @@ export interface RecordedCall {
   headers: Record<string, string>;
   text: string;
   status: number | undefined;
+  /** `x-request-id` of the answer. */
+  requestId: string | undefined;
 }
 
 /** Stands before a gateway and keeps what a client asks of it. */
@@ -34,6 +36,7 @@ export function startRecorder(target: string): Recorder {
         headers,
         text,
         status: undefined,
+        requestId: undefined,
       };
       calls.push(call);
       recorder.onCall?.(calls.filter(({ method }) => method === "POST").length);
@@ -42,6 +45,7 @@ export function startRecorder(target: string): Recorder {
       const padded = method === "POST" ? call.text + " ".repeat(recorder.padding) : null;
       const answer = await fetch(target + call.path, { method, headers: kept, body: padded });
       call.status = answer.status;
+      call.requestId = answer.headers.get("x-request-id") ?? undefined;
       return answer;
     },
   });

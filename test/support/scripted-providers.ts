@@ -20,8 +20,8 @@ export interface ScriptedProviders {
   env: Record<string, string>;
   /** The tool that the model calls on a question; absent: it answers in text. */
   plan: ToolPlan | undefined;
-  /** What is answered instead of the script while it is set. */
-  fault: ((request: ScriptedRequest) => Response | Promise<Response>) | undefined;
+  /** What is answered instead of the script while it is set, where it answers at all. */
+  fault: ((request: ScriptedRequest) => Response | Promise<Response> | undefined) | undefined;
   /** All requests for answers so far. */
   readonly seen: ScriptedRequest[];
   stop(): Promise<void>;

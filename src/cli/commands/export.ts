@@ -106,7 +106,7 @@ async function formatCalls(calls: readonly WrittenCall[], format: Format): Promi
     whole("seq"),
     ...(["id", "account", "key", "model", "capability"] as const).map(text),
     { name: "premium", type: "BOOLEAN" as const, data: texts.map(({ premium }) => premium) },
-    ...(["route", "state", "usage_source"] as const).map(text),
+    ...(["plugin", "state", "usage_source"] as const).map(text),
     ...(["cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const).map(whole),
     ...(["price_version", "session", "tag", "client_request_id"] as const).map(text),
     whole("status"),

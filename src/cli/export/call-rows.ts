@@ -11,7 +11,7 @@ export function toFields(call: WrittenCall) {
     model: call.model,
     capability: call.capability,
     premium: call.premium === 1,
-    route: call.route,
+    plugin: call.plugin,
     state: call.state,
     usage_source: call.usage_source,
     cost_nanodollars: call.cost_nanodollars,

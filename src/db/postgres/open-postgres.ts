@@ -10,10 +10,9 @@ import { readSetting, type Store } from "../store.ts";
 import { addSharedUsage } from "../usage.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
-import { extendHold } from "./extend-hold.ts";
 import { connectionOptions, OrderedConnection, type OrderedConnectionOptions, shownUrl } from "./ordered-connection.ts";
 import { ask, createKeyReader, readBalance, readSpent } from "./readers.ts";
-import { writeBatch } from "./write-batch.ts";
+import { extendHold, writeBatch } from "./write-batch.ts";
 
 /** Keeps the whole call overhead below a quarter of a second. */
 const timeoutMsDefault = 200;

@@ -103,8 +103,8 @@ async function readRuns({ store, kernel }: HttpDeps, { id, account_id: accountId
     if (run === undefined && place > 1) break;
     if (run !== undefined) runs.push(run);
   }
-  return runs.map(({ model, route, status, state, error_code, duration_ms, ...run }) => ({
-    ...{ id: run.id, model: model && (nameOfModel(kernel, model) ?? model), plugin: route, status },
+  return runs.map(({ model, plugin, status, state, error_code, duration_ms, ...run }) => ({
+    ...{ id: run.id, model: model && (nameOfModel(kernel, model) ?? model), plugin, status },
     ...{ state: state ?? "refused", error_code, duration_ms },
   }));
 }
@@ -118,7 +118,7 @@ async function readFilter(
   deps: HttpDeps,
   { user, query, inbounds }: { user: SessionUser; query: Static<typeof Filter>; inbounds: readonly ClientFormat[] },
 ): Promise<RequestFilter> {
-  const { key: keyId, plugin: route, protocol, session, tag, status } = query;
+  const { key: keyId, plugin, protocol, session, tag, status } = query;
   const protocols = inbounds.map((inbound) => inbound.protocol);
   if (protocol !== undefined && !protocols.includes(protocol)) {
     const message = `protocol is ${quoteValue(protocol)}, expected one of ${protocols.join(", ")}`;
@@ -128,7 +128,7 @@ async function readFilter(
   return {
     ...readSpan(query),
     accountId: await readAccount(deps, user, query),
-    ...{ keyId, model, route, protocol, session, tag },
+    ...{ keyId, model, plugin, protocol, session, tag },
     status: status === undefined ? undefined : toStatusFilter(status),
     errorCode: query.error,
     durationMsMin: query.duration === undefined ? undefined : Number(query.duration),

@@ -19,7 +19,7 @@ import {
   UpstreamError,
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
-import { countAudio, getAudio } from "./sound.ts";
+import { countAudio, getAudio } from "./chat-audio.ts";
 import type { ChoiceOutput, UsageMeter } from "./usage.ts";
 
 /** A tool call as it may come from outside: of a function, or of a custom tool. */
@@ -53,7 +53,7 @@ function refuseCustom(member: object | null, place: string): void {
   throw new GatewayError("invalid_request", message, { param: `${place}.type` });
 }
 
-/** What every chunk of an answer carries. */
+/** Fields of every chunk of an answer. */
 export interface AnswerHead {
   /** `chatcmpl-…` */
   id: string;
@@ -172,7 +172,7 @@ export class StreamNormalizer {
   readonly #choices: ChoiceState[] = [];
   /** The last usable report. */
   usage: ChatUsage | undefined;
-  /** What is to be sent before and after the current chunk; mostly empty. */
+  /** Chunks to send before and after the current one; mostly empty. */
   readonly #before: ChunkChoice[] = [];
   readonly #after: ChunkChoice[] = [];
 

@@ -10,7 +10,7 @@ import {
 } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { type ResponsesOptions, resolveOptions, toBody } from "../openai/request.ts";
-import { dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
+import { changeTools, dropPaidTools, hasOnly, listTools, withoutTools } from "../tools.ts";
 import { classifyError, classifyResponseFailure } from "../upstream-errors.ts";
 import { ResponsesRequest } from "./schema.ts";
 
@@ -23,6 +23,7 @@ const freeTools = new Set(
 );
 /** The search of the web that OpenAI runs, by its present name and the dated ones of before. */
 const webTool = /^web_search(?:_preview)?(?:_\d[\d_]*)?$/;
+const webToolPreview = /^web_search_preview/;
 /** The fields of a request to compact. */
 const compactFields = new Set("model input instructions prompt_cache_key prompt_cache_retention".split(" "));
 const encryptedThoughts = "reasoning.encrypted_content";
@@ -74,6 +75,7 @@ function toResponsesBody(
   }
   const include = Array.isArray(body.include) ? body.include : [];
   if (model.reasoning === true && !include.includes(encryptedThoughts)) body.include = [...include, encryptedThoughts];
+  changeTools(body, toPresentSearch);
   const isCovered = (tool: Record<string, unknown>) =>
     isWebTool(tool)
       ? model.price?.webSearch !== undefined
@@ -89,6 +91,16 @@ function isFree({ type, environment }: Record<string, unknown>): boolean {
 
 function isWebTool({ type }: Record<string, unknown>): boolean {
   return typeof type === "string" && webTool.test(type);
+}
+
+/**
+ * The search by its present name. Under the name of its preview it costs $25 for 1,000 on models that do not reason, and $10
+ * on all others. https://developers.openai.com/api/docs/pricing
+ */
+function toPresentSearch(tool: Record<string, unknown>): Record<string, unknown> {
+  if (typeof tool.type !== "string" || !webToolPreview.test(tool.type)) return tool;
+  const { search_content_types: _, ...present } = tool;
+  return { ...present, type: "web_search" };
 }
 
 /** Whether an item of an answer is a search: to open a page that was found, or to look in it, is not charged. */
@@ -122,7 +134,7 @@ export function readResponsesUsage(part: Record<string, unknown>): ChatUsage | u
   };
 }
 
-/** What the kernel has to know of the Responses protocol to pass its bodies and events through. */
+/** The Responses protocol as the kernel passes its bodies and events through. */
 export const responsesFormat: PassthroughFormat = {
   protocol: "responses",
   countHandler: "countResponsesTokens",

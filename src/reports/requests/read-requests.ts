@@ -100,10 +100,10 @@ export async function readRefusalReasons(
 }
 
 /** Those that may have what is asked for. */
-function toTables({ status, route, protocol, tag, ...filter }: RequestFilter): LogTable[] {
+function toTables({ status, plugin, protocol, tag, ...filter }: RequestFilter): LogTable[] {
   const { errorCode: error_code, durationMsMin: duration_ms, costNanodollarsMin: cost_nanodollars } = filter;
   const figures = { error_code, duration_ms, cost_nanodollars };
-  const requested = { route, protocol, tag, ...figures, status: isOfTable(status) ? undefined : status };
+  const requested = { plugin, protocol, tag, ...figures, status: isOfTable(status) ? undefined : status };
   const columns = Object.entries(requested).flatMap(([column, value]) => (value === undefined ? [] : [column]));
   const tables: LogTable[] =
     status === "running" ? ["open_calls"] : status === "refused" ? ["refusals"] : ["open_calls", "calls", "refusals"];

@@ -10,13 +10,13 @@ const common = [
   ...["client_request_id", "status", "error_code", "duration_ms"],
 ] as const;
 const listed = [
-  ...["state", "premium", "route", "first_byte_ms", "usage_source"],
+  ...["state", "premium", "plugin", "first_byte_ms", "usage_source"],
   ...usageColumns,
-  ...["cost_nanodollars", "charged_nanodollars", "quota_tokens"],
+  ...["cost_nanodollars", "charged_nanodollars", "quota_tokens", "detail"],
 ] as const;
 const detailed = [
   ...["settled_at", "hold_nanodollars", "hold_tokens", "call_units"],
-  ...["price_version", "node_id", "detail"],
+  ...["price_version", "node_id"],
 ] as const;
 const ofRefusals = ["endpoint", "requests"] as const;
 const detailOfRefusals = ["message"] as const;
@@ -87,7 +87,7 @@ export function isOf(table: LogTable, owner: "account" | "key", id: string): Raw
 }
 
 /** What a filter looks at row by row. */
-const filtered = ["opened_at", "session", "tag", "status", "model", "protocol", "route", "client_request_id"];
+const filtered = ["opened_at", "session", "tag", "status", "model", "protocol", "plugin", "client_request_id"];
 
 /** The columns that conditions of a filter ask for. */
 export function filterColumns(table: LogTable): RawBuilder<unknown> {

@@ -9,7 +9,7 @@ export interface RequestFilter {
   readonly keyId?: string | undefined;
   readonly model?: string | undefined;
   /** The plugin that answered. */
-  readonly route?: string | undefined;
+  readonly plugin?: string | undefined;
   readonly protocol?: string | undefined;
   readonly session?: string | undefined;
   readonly tag?: string | undefined;
@@ -57,7 +57,7 @@ export function toConditions(
     ...[ofSession, tagged, failed, key, account].flat().filter((condition) => !found.includes(condition)),
     ...equals("model", filter.model),
     ...equals("protocol", filter.protocol),
-    ...equals("route", filter.route),
+    ...equals("plugin", filter.plugin),
     ...equals("error_code", filter.errorCode),
     ...(filter.durationMsMin === undefined ? [] : [sql`duration_ms >= ${filter.durationMsMin}`]),
     ...(filter.costNanodollarsMin === undefined ? [] : [sql`cost_nanodollars >= ${filter.costNanodollarsMin}`]),

@@ -1,6 +1,9 @@
 import { describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../../package.json" with { type: "json" };
+import { packChart } from "../../../scripts/pack-image.ts";
 import { readConfig, variables } from "../../../src/config/index.ts";
 
 const chart = join(import.meta.dir, "../../../deploy/helm/modelgate");
@@ -17,6 +20,23 @@ test("the chart sets nothing that the gateway does not read", async () => {
   expect(named.length).toBeGreaterThan(4);
   expect([...named, ...Object.keys(settings)].filter((name) => !variables.includes(name))).toEqual([]);
   expect(() => readConfig(settings)).not.toThrow();
+});
+
+test("the packed chart is the folder's files, and equal each time", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "modelgate-chart-"));
+  try {
+    const name = packChart(folder, version);
+    expect(name).toBe(`modelgate-${version}.tgz`);
+    const bytes = await Bun.file(join(folder, name)).bytes();
+    packChart(folder, version);
+    expect(await Bun.file(join(folder, name)).bytes()).toEqual(bytes);
+    const packed = await new Bun.Archive(bytes).files();
+    const files = Array.from(new Bun.Glob("**/*").scanSync({ cwd: chart }), (path) => `modelgate/${path}`);
+    expect([...packed.keys()].sort()).toEqual(files.sort());
+    expect(await packed.get("modelgate/Chart.yaml")?.text()).toBe(await Bun.file(join(chart, "Chart.yaml")).text());
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 });
 
 const helm = Bun.which("helm");

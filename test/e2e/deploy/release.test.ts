@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { dependencies } from "../../../package.json" with { type: "json" };
+import { dependencies, version } from "../../../package.json" with { type: "json" };
 import { releaseTargets } from "../../../scripts/build.bun.ts";
 
 const root = join(import.meta.dir, "../../..");
@@ -32,7 +32,7 @@ if (!isLong) console.warn("The binaries of all machines are not built: this is f
 const magic: Readonly<Record<string, string>> = { linux: "7f454c46", darwin: "cffaedfe", windows: "4d5a" };
 
 test.skipIf(!isLong)(
-  "a release has a binary for each machine, a bill of materials, and their sums",
+  "a release has a binary for each machine, a chart, an image, a bill of materials, and their sums",
   async () => {
     const folder = mkdtempSync(join(tmpdir(), "modelgate-release-"));
     try {
@@ -42,14 +42,16 @@ test.skipIf(!isLong)(
       expect(sums.map((line) => line.split("  ")[1])).toEqual([
         ...releaseTargets.map(({ name }) => `modelgate-${name}`),
         "modelgate.cdx.json",
+        `modelgate-${version}.tgz`,
+        ...(process.platform === "linux" ? [`modelgate-${version}-linux-${process.arch}.oci.tar`] : []),
         "provenance.intoto.json",
       ]);
       for (const line of sums) {
         const [sum, name = ""] = line.split("  ");
         const bytes = await Bun.file(join(folder, name)).bytes();
         expect(new Bun.CryptoHasher("sha256").update(bytes).digest("hex")).toBe(sum as string);
-        const system = name.split("-")[1];
-        if (system !== undefined) expect(bytes.subarray(0, 4).toHex()).toStartWith(magic[system] as string);
+        const system = releaseTargets.some((target) => name === `modelgate-${target.name}`) && name.split("-")[1];
+        if (system) expect(bytes.subarray(0, 4).toHex()).toStartWith(magic[system] as string);
       }
     } finally {
       rmSync(folder, { recursive: true, force: true });

@@ -64,7 +64,7 @@ describe.each(Object.keys(protocols))("tokens read from a cache by %s", (protoco
         const row = shared.ledger.callOf(response);
         const { cache_read_tokens, cache_write_tokens, input_tokens, output_tokens } = row;
         expect([cache_read_tokens ?? 0, cache_write_tokens ?? 0, input_tokens, output_tokens]).toEqual(counts);
-        expect(row).toMatchObject({ state: "settled", usage_source: "reported", route: provider });
+        expect(row).toMatchObject({ state: "settled", usage_source: "reported", plugin: provider });
       }
     },
   );

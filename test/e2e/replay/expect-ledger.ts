@@ -3,9 +3,9 @@ import { type CatalogueRow, costOf, sum } from "../../support/catalogue.ts";
 import type { CallRow } from "../../support/ledger-view.ts";
 import type { SaidUsage } from "../../support/said.ts";
 
-/** What the ledger must say of a call that was answered: state, route and the exact cost of what was used. */
-export function expectSettled(call: CallRow, row: CatalogueRow, route: string): void {
-  expect(call).toMatchObject({ model: row.id, capability: row.capability, state: "settled", status: 200, route });
+/** What the ledger must say of a call that was answered: state, plugin and the exact cost of what was used. */
+export function expectSettled(call: CallRow, row: CatalogueRow, plugin: string): void {
+  expect(call).toMatchObject({ model: row.id, capability: row.capability, state: "settled", status: 200, plugin });
   expectCost(call, row);
 }
 

@@ -65,7 +65,7 @@ describe.skipIf(recordingsMissing !== undefined)("a recorded image of OpenAI", (
     expect(gateway.ledger.callOf(response)).toMatchObject({
       images: 1,
       charged_nanodollars: 46_000_000,
-      route: "openai",
+      plugin: "openai",
     });
   });
 });
@@ -94,7 +94,7 @@ describe.skipIf(recordingsMissing !== undefined)("recorded images of Gemini", ()
       faults: [],
     });
     expect(answer.data.map(({ b64_json }) => b64_json)).toEqual(pictures.slice(0, 1));
-    expect(ledger.callOf(response)).toMatchObject({ images: 1, cost_nanodollars: 46_000_000, route: "gemini" });
+    expect(ledger.callOf(response)).toMatchObject({ images: 1, cost_nanodollars: 46_000_000, plugin: "gemini" });
   });
 });
 

@@ -59,7 +59,7 @@ describe.skipIf(!canShare)("live calls of two gateways on PostgreSQL and Redis",
         expect(there.data).toMatchObject([
           {
             ...{ id, account, key_id, held_usd, elsewhere: true, model: "famA-4.1", email: ownerEmail },
-            ...{ stream: null, attempts: null, route: null, first_byte_ms: null },
+            ...{ stream: null, attempts: null, plugin: null, first_byte_ms: null },
           },
         ]);
         calls.push(stream(first));

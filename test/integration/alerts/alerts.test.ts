@@ -187,9 +187,9 @@ describe("an alert", () => {
     await addMetricRule(store, { ...rule, name: "Slow", metric: "duration_p95", threshold: 900, minutes: 60 }, 4);
     const off = { ...rule, name: "Quiet", metric: "calls", comparison: "below", threshold: 100, minutes: 60 } as const;
     const { id } = await addMetricRule(store, { ...off, isEnabled: false }, 5);
-    const end = async (status: number, route: string) => {
+    const end = async (status: number, plugin: string) => {
       const open = openOf(makeCallId(clock.now), { accountId, openedAt: clock.now });
-      const told = { status, route, costNanodollars: 2 * usd, durationMs: 1000 };
+      const told = { status, plugin, costNanodollars: 2 * usd, durationMs: 1000 };
       await store.writeLedger([open, { ...endOf(open, { chargedNanodollars: 0 }), ...told }]);
     };
     for (const status of [200, 200, 500]) await end(status, "other");

@@ -25,19 +25,19 @@ beforeAll(async () => {
   const session = "session-1";
   const call = async (callId: string, premium: boolean, settlement: Parameters<typeof createSettlement>[1]) => {
     await ledger.admit(createAdmission({ callId, accountId, premium, model: "acme-1", openedAt: now, session }));
-    await ledger.settle(createSettlement(callId, { route: "acme", ...settlement }));
+    await ledger.settle(createSettlement(callId, { plugin: "acme", ...settlement }));
   };
   await call("c1", true, { meters: { inputToken: 7, outputToken: 5 }, costNanodollars: 1200 });
   await call("c2", false, { meters: { inputToken: 3 }, costNanodollars: undefined });
   now += dayMs;
-  await call("c3", true, { meters: { inputToken: 10 }, route: "other", costNanodollars: 40 });
+  await call("c3", true, { meters: { inputToken: 10 }, plugin: "other", costNanodollars: 40 });
   await call("c4", true, {
     outcome: "released",
     meters: {},
     costNanodollars: 0,
     usageSource: "none",
     errorCode: 'a "b", c',
-    route: undefined,
+    plugin: undefined,
   });
   await ledger.close();
   await store.close();
@@ -62,7 +62,7 @@ describe("ledger export", () => {
       model: "acme-1",
       capability: "chat",
       premium: true,
-      route: "acme",
+      plugin: "acme",
       state: "settled",
       usage: { input_tokens: 7, output_tokens: 5 },
       usage_source: "reported",
@@ -79,13 +79,13 @@ describe("ledger export", () => {
       duration_ms: 5,
     });
     expect(lines[1]).toMatchObject({ cost_nanodollars: null, usage: { input_tokens: 3 } });
-    expect(lines[3]).toMatchObject({ state: "released", usage: {}, route: null });
+    expect(lines[3]).toMatchObject({ state: "released", usage: {}, plugin: null });
   });
 
   test("writes CSV with empty cells for the unknown, and quotes where they are needed", async () => {
     const { stdout } = await bench.run("ledger", "export", ...span, "--format", "csv");
     const [header, first, second, , fourth] = stdout.split("\n");
-    expect(header).toStartWith("id,account,key,model,capability,premium,route,state,usage_source,cost_nanodollars,");
+    expect(header).toStartWith("id,account,key,model,capability,premium,plugin,state,usage_source,cost_nanodollars,");
     expect(header).toEndWith(
       "input_tokens,audio_input_tokens,image_input_tokens,cache_read_tokens,audio_cache_read_tokens,cache_write_tokens,cache_write_1h_tokens,output_tokens,audio_output_tokens,image_output_tokens,images,audio_ms,characters,search_units,web_searches",
     );

@@ -44,7 +44,7 @@ describe("live calls of several processes", () => {
     ]);
     expect(data[1]).toMatchObject({
       ...{ running_ms: 2000, email: "admin@example.org", key_id: "key_2", model: "model-2", capability: "speech" },
-      ...{ held_usd: "0.0025", stream: null, route: null, attempts: null, first_byte_ms: null },
+      ...{ held_usd: "0.0025", stream: null, plugin: null, attempts: null, first_byte_ms: null },
     });
     expect(data[3].running_ms).toBe(0);
   });

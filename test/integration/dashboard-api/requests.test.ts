@@ -96,7 +96,7 @@ describe("the request log", () => {
       error: null,
       stream: false,
     });
-    const attempt = { route: "acme", error: "overloaded", status: 503 };
+    const attempt = { plugin: "acme", error: "overloaded", status: 503 };
     expect(detail.failed_attempts).toEqual([{ ...attempt, duration_ms: expect.any(Number), message: null }]);
     const ofAdmin = await (await get("admin", `/${id}`)).json();
     expect(ofAdmin.email).toBe("member@example.org");

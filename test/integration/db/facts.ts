@@ -32,7 +32,7 @@ export function endOf(open: OpenCall, fields: Partial<EndedCall> = {}): EndedCal
     costNanodollars: 10,
     chargedNanodollars: 10,
     quotaTokens: 0,
-    route: "openai",
+    plugin: "openai",
     status: 200,
     errorCode: null,
     firstByteMs: 11,

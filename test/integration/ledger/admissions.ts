@@ -58,7 +58,7 @@ export function createSettlement(callId: string, fields: Partial<Settlement> = {
   return {
     callId,
     outcome: "settled",
-    route: "openai",
+    plugin: "openai",
     meters: { inputToken: 1 },
     usageSource: "reported",
     costNanodollars: 10,

@@ -80,7 +80,7 @@ describe("POST /messages with a Claude model", () => {
     expect(seen[0]?.headers.authorization).toBeUndefined();
     expect(gateway.ledger.callOf(response)).toMatchObject({
       state: "settled",
-      route: "anthropic",
+      plugin: "anthropic",
       usage_source: "reported",
       input_tokens: 7,
       cache_read_tokens: 200,
@@ -129,13 +129,13 @@ describe("POST /messages with a Claude model", () => {
 
   test("leaves out what has no price, and says so", async () => {
     const { ask, seen } = await start(() => Response.json(message));
-    const search = { type: "web_search_20250305", name: "web_search" };
+    const execution = { type: "code_execution_20250825", name: "code_execution" };
     const own = { name: "look", input_schema: { type: "object" } };
     const bash = { type: "bash_20250124", name: "bash" };
     const body = {
       ...asked,
-      tools: [search, own, bash],
-      tool_choice: { type: "tool", name: "web_search" },
+      tools: [execution, own, bash],
+      tool_choice: { type: "tool", name: "code_execution" },
       service_tier: "auto",
       speed: "fast",
       mcp_servers: [{ type: "url", url: "https://mcp.example", name: "x" }],
@@ -176,7 +176,7 @@ describe("POST /messages with a Claude model", () => {
     expect(got.filter(({ type }) => type === "message_start").length).toBe(1);
     expect(got.at(-1)).toEqual({ type: "message_stop" });
     expect(JSON.stringify(got)).toContain("From the backup");
-    expect(gateway.ledger.callOf(response)).toMatchObject({ route: "backup", input_tokens: 11, output_tokens: 4 });
+    expect(gateway.ledger.callOf(response)).toMatchObject({ plugin: "backup", input_tokens: 11, output_tokens: 4 });
   });
 
   test("does not ask a route of chat for what chat cannot say", async () => {

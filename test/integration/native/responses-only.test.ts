@@ -58,7 +58,7 @@ async function start(): Promise<NativeBench> {
 const messages = [{ role: "user", content: "Hi" }];
 const charge: Partial<CallRow> = {
   state: "settled",
-  route: "openai",
+  plugin: "openai",
   usage_source: "reported",
   output_tokens: 40,
   cost_nanodollars: 300 * 30_000 + 40 * 180_000,

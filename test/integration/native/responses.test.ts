@@ -79,7 +79,7 @@ describe("POST /responses with a GPT model", () => {
     expect(seen[0]?.headers.authorization).toBe("Bearer sk-upstream-openai");
     expect(gateway.ledger.callOf(response)).toMatchObject({
       state: "settled",
-      route: "openai",
+      plugin: "openai",
       usage_source: "reported",
       input_tokens: 44,
       cache_read_tokens: 256,
@@ -118,12 +118,12 @@ describe("POST /responses with a GPT model", () => {
     const { ask, seen } = await start(() => Response.json(answer));
     const own = { type: "function", name: "look", parameters: {} };
     const space = { type: "namespace", name: "ns", tools: [own, { type: "mcp", server_label: "x" }] };
-    const extra = { type: "additional_tools", tools: [{ type: "web_search" }, own] };
+    const extra = { type: "additional_tools", tools: [{ type: "file_search" }, own] };
     const body = {
       ...simple,
       input: [{ role: "user", content: "Hi" }, extra],
-      tools: [own, { type: "web_search" }, space, { type: "shell", environment: { type: "container_auto" } }],
-      tool_choice: { type: "web_search" },
+      tools: [own, { type: "file_search" }, space, { type: "shell", environment: { type: "container_auto" } }],
+      tool_choice: { type: "file_search" },
       service_tier: "priority",
     };
     const response = await ask("/responses", body);
@@ -174,7 +174,7 @@ describe("POST /responses with a GPT model", () => {
     expect(seen.map(({ path }) => path)).toEqual(["/openai/responses", "/backup/chat/completions"]);
     expect(got.filter(({ type }) => type === "response.created").length).toBe(1);
     expect(got.at(-1)).toMatchObject({ type: "response.completed", response: { model: gpt } });
-    expect(gateway.ledger.callOf(response)).toMatchObject({ route: "backup", input_tokens: 11, output_tokens: 4 });
+    expect(gateway.ledger.callOf(response)).toMatchObject({ plugin: "backup", input_tokens: 11, output_tokens: 4 });
   });
 
   test.each([false, true])("falls back from a translated route to a native one (stream: %p)", async (stream) => {

@@ -143,11 +143,17 @@ describe("a search of the web on POST /messages", () => {
   });
 
   test("goes to no route that would answer from memory", async () => {
-    const { ask, seen } = await start(({ path }) =>
-      path.startsWith("/backup") ? chatReply({ path, headers: {}, text: "", body: {} }) : Response.json(message),
+    const { ask, seen } = await start(
+      ({ path }) =>
+        path.startsWith("/backup")
+          ? chatReply({ path, headers: {}, text: "", body: {} })
+          : Response.json({ type: "error", error: { type: "overloaded_error", message: "Busy" } }, { status: 529 }),
+      { backup: "last" },
     );
     const response = await ask("/messages", { ...body, model: claude, tools: [search] });
-    expect([response.status, seen.length]).toEqual([400, 0]);
+    expect(response.status).toBeGreaterThanOrEqual(500);
+    expect(seen.filter(({ path }) => path.startsWith("/backup"))).toEqual([]);
+    expect((await ask("/messages", { ...body, model: claude, tools: [look] })).status).toBe(200);
   });
 });
 
@@ -185,6 +191,19 @@ describe("a search of the web on POST /responses", () => {
     });
     await ask("/responses", { ...request, tools, max_tool_calls: 3 });
     expect(seen[1]?.body.max_tool_calls).toBe(3);
+  });
+
+  test("has its present name at the provider, because the preview of it costs more on some models", async () => {
+    const { ask, seen } = await start(() => Response.json(answer));
+    const preview = { type: "web_search_preview", search_context_size: "low", search_content_types: ["text"] };
+    const choice = { type: "web_search_preview_2025_03_11" };
+    const response = await ask("/responses", { ...request, tools: [tools[0], preview], tool_choice: choice });
+    expect([response.status, response.headers.get("x-modelgate-ignored")]).toEqual([200, null]);
+    expect(seen[0]?.body).toMatchObject({
+      tools: [tools[0], { type: "web_search", search_context_size: "low" }],
+      tool_choice: { type: "web_search" },
+    });
+    expect(seen[0]?.text).not.toContain("search_content_types");
   });
 
   test("counts the searches of the answer where the provider reports no number", async () => {

@@ -58,7 +58,7 @@ async function logOf(): Promise<Store> {
   const failed = { status: 500, errorCode: "upstream_error" };
   await store.writeLedger([
     ...callOf("c1", 10, { session: "s-1" }, { clientRequestId: "mine-1", protocol: "messages", tag: "t-1" }),
-    ...callOf("c2", 20, { keyId: "key2", model: "model-2" }, { route: "groq", protocol: "chat" }),
+    ...callOf("c2", 20, { keyId: "key2", model: "model-2" }, { plugin: "groq", protocol: "chat" }),
     ...callOf("c3", 30, {}, failed),
     openOf(idAt("c4", 40), { openedAt: 40 }),
     ...callOf("d1", 45, { accountId: "acc_2", keyId: "key3" }, failed),
@@ -78,7 +78,7 @@ describe("the request log", () => {
     expect(await idsOf(store, { accountId: "acc_1" })).toEqual(["c5", "c4", "c3", "r1", "c2", "c1"]);
     expect(await idsOf(store, { accountId: "acc_2" })).toEqual(["r2", "d1"]);
     const { requests } = await readRequests(store, { accountId: "acc_2" }, { limit: 1 });
-    expect(requests[0]).toMatchObject({ state: null, status: 403, requests: 1, input_tokens: null, route: null });
+    expect(requests[0]).toMatchObject({ state: null, status: 403, requests: 1, input_tokens: null, plugin: null });
   });
 
   test.each<[string, RequestFilter, string[]]>([
@@ -87,7 +87,7 @@ describe("the request log", () => {
     ["a key of another account", { keyId: "key3", accountId: "acc_1" }, []],
     ["a model", { model: "model-2" }, ["c2"]],
     ["a model that was asked for in vain", { model: "model-9" }, ["r1"]],
-    ["a plugin", { route: "groq" }, ["c2"]],
+    ["a plugin", { plugin: "groq" }, ["c2"]],
     ["a protocol", { protocol: "messages" }, ["c1"]],
     ["a session", { session: "s-1" }, ["c5", "r1", "c1"]],
     ["a tag", { tag: "t-1" }, ["c1"]],

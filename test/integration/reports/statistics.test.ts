@@ -92,7 +92,7 @@ describe("statistics", () => {
     const { rollup, end } = startProcess(store);
     await end(
       endedCall(start, { session: "s1" }, { tag: "nightly", firstByteMs: 100, durationMs: 1000 }),
-      endedCall(start + hourMs, { keyId: "key2", model: "model-2" }, { route: "groq", firstByteMs: null }),
+      endedCall(start + hourMs, { keyId: "key2", model: "model-2" }, { plugin: "groq", firstByteMs: null }),
       endedCall(
         start + dayMs,
         { accountId: "acc_2", keyId: "key3" },

@@ -15,7 +15,7 @@ test("an answer says who gave it, after how many tries", async () => {
   const response = await post("chat/completions", { model: "chat-1", messages });
   expect(response.headers.get("x-modelgate-route")).toBe("backup");
   expect(response.headers.get("x-modelgate-attempts")).toBe("2");
-  expect(ledger.settlement.route).toBe("backup");
+  expect(ledger.settlement.plugin).toBe("backup");
 });
 
 test("an answer at the first try says so too", async () => {

@@ -31,7 +31,7 @@ describe("the only route", () => {
     await runCall(kernel, call);
     expect(call.attempts).toBe(2);
     expect(pauses).toEqual([200]);
-    expect(ledger.settlement).toMatchObject({ route: "acme", outcome: "settled", usageSource: "reported" });
+    expect(ledger.settlement).toMatchObject({ plugin: "acme", outcome: "settled", usageSource: "reported" });
   });
 
   test("is not tried a third time", async () => {

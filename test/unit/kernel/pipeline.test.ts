@@ -83,9 +83,9 @@ describe("runCall", () => {
     const call = chatCall();
     await rejectionOf(runCall(kernel, call));
     expect([call.run?.plugin, call.run?.answeredBy]).toEqual(["second", undefined]);
-    expect(ledger.settlement).toMatchObject({ route: "second", status: 500, errorCode: "upstream_error" });
+    expect(ledger.settlement).toMatchObject({ plugin: "second", status: 500, errorCode: "upstream_error" });
     const { attempts } = JSON.parse(ledger.settlement.detail ?? "{}");
-    expect(attempts.map(({ route }: { route: string }) => route)).toEqual(["first", "second"]);
+    expect(attempts.map(({ plugin }: { plugin: string }) => plugin)).toEqual(["first", "second"]);
   });
 
   test("releases the hold when the provider fails", async () => {
@@ -183,7 +183,7 @@ describe("runCall", () => {
     const call = chatCall();
     clock.nowMs += 40;
     await runCall(kernel, call);
-    expect(ledger.settlement).toMatchObject({ route: "acme", costNanodollars: 140_000, quotaTokens: 0 });
+    expect(ledger.settlement).toMatchObject({ plugin: "acme", costNanodollars: 140_000, quotaTokens: 0 });
     expect(ledger.settlement).toMatchObject({ firstByteMs: 40, durationMs: 40 });
     expect([call.run?.model, call.run?.answeredBy, call.attempts]).toEqual(["chat-1", "acme", 1]);
   });

@@ -152,7 +152,7 @@ test("n answers of a provider that makes them at once pay the prompt once, whate
   const atOnce = createPlugin({ chat }, { name: "at-once", models: [{ ...chatModel, priority: 1 }] });
   const { kernel, ledger } = createBench([atOnce, createPlugin({ chat }, { maxChoices: { chat: 1 } })]);
   await runCall(kernel, chatCall({ n: 3 }));
-  expect(ledger.settlement).toMatchObject({ route: "at-once", meters: { inputToken: estimatedInput } });
+  expect(ledger.settlement).toMatchObject({ plugin: "at-once", meters: { inputToken: estimatedInput } });
 });
 
 async function* stream(steps: (ChatChunk | Error)[]): AsyncGenerator<ChatChunk> {

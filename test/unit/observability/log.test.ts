@@ -13,7 +13,7 @@ function logOf(level: LogLevel, format?: LineFormat) {
 
 test("writes one JSON line per event with time and level", () => {
   const { log, lines } = logOf("info");
-  log.info("call", { status: 200, route: undefined });
+  log.info("call", { status: 200, plugin: undefined });
   log.warn("nothing");
   expect(lines().map((line) => JSON.parse(line))).toEqual([
     { time: "1970-01-01T00:00:00.000Z", level: "info", event: "call", status: 200 },
@@ -48,7 +48,7 @@ test("a line has at most 4000 characters", () => {
 
 test("the pretty format is one line per event, and no value can imitate a field", () => {
   const { log, lines } = logOf("info", prettyLine(false));
-  log.info("call", { status: 200, model: "acme/llama", route: undefined, usage: { inputToken: 8, outputToken: 2 } });
+  log.info("call", { status: 200, model: "acme/llama", plugin: undefined, usage: { inputToken: 8, outputToken: 2 } });
   log.warn("failed", { error: new TypeError("A wire\nbroke"), notes: ["top_k was left out"], note: "a level=error" });
   expect(lines()).toEqual([
     "00:00:00.000 INFO  call status=200 model=acme/llama usage=inputToken:8,outputToken:2",

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { AttemptWindow } from "../../../src/providers/attempt-window.ts";
+import { AttemptWindow } from "../../../src/providers/health.ts";
 
 const minute = 60_000;
 

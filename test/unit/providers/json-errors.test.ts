@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { findJsonError } from "../../../src/providers/json-errors.ts";
+import { findJsonError } from "../../../src/providers/read-files.ts";
 
 describe("jsonFault", () => {
   test.each([

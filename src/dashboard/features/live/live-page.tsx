@@ -65,9 +65,9 @@ const columns: readonly Column<LiveCall>[] = [
   { name: "Account", className: "break", cell: ({ email, account }) => email ?? account },
   {
     name: "Provider",
-    cell: ({ elsewhere, route, attempts }) => (
+    cell: ({ elsewhere, plugin, attempts }) => (
       <>
-        {elsewhere ? <span className="faint">in another process</span> : (route ?? "–")}
+        {elsewhere ? <span className="faint">in another process</span> : (plugin ?? "–")}
         {attempts !== null && attempts > 1 && <span className="faint"> · attempt {attempts}</span>}
       </>
     ),

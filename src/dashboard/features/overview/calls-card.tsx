@@ -90,7 +90,9 @@ function CallsTable({ calls }: { calls: readonly Call[] }) {
       rowKey={({ id }) => id}
       empty={
         <Empty icon="pulse" title="No requests yet">
-          <p>Requests with your API keys are listed here with status, tokens, cost and route, refused ones included.</p>
+          <p>
+            Requests with your API keys are listed here with status, tokens, cost and provider, refused ones included.
+          </p>
         </Empty>
       }
     />

@@ -67,7 +67,7 @@ function createConversation(name: string) {
 /** The second one is for a comparison. */
 export const conversations = [createConversation("first"), createConversation("second")] as const;
 
-/** Appends the answer to the last turn as it arrives; returns its tokens, cost, times and route. */
+/** Appends the answer to the last turn as it arrives; returns its tokens, cost, times and plugin. */
 async function streamAnswer(
   body: object,
   signal: AbortSignal,

@@ -107,7 +107,7 @@ function CallFacts({ id }: { id: string }) {
     ? call.charged_usd !== null && `${formatUsd(call.charged_usd)} charged`
     : call.quota_tokens !== null && `${formatCount(call.quota_tokens)} tokens of the free quota`;
   return (
-    <p className="turn-end">{[cost, `total ${formatMs(call.duration_ms)}`, call.route].filter(Boolean).join(" · ")}</p>
+    <p className="turn-end">{[cost, `total ${formatMs(call.duration_ms)}`, call.plugin].filter(Boolean).join(" · ")}</p>
   );
 }
 

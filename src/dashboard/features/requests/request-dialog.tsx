@@ -71,13 +71,14 @@ function Detail({
       )}
       <dl className="facts">
         <Fact name="Time">{detail.at && formatSecond(detail.at)}</Fact>
-        <Fact name="Model">
+        <Fact name={detail.requested_model === null ? "Model" : "Served by"}>
           {detail.model && (
             <Link href={`/models?model=${encodeURIComponent(detail.model_name ?? detail.model)}`}>
               {detail.model_name ?? detail.model}
             </Link>
           )}
         </Fact>
+        <Fact name="Requested model">{detail.requested_model}</Fact>
         <Fact name="Endpoint">{detail.endpoint}</Fact>
         <Fact name="Capability">
           {detail.capability && `${callNames[detail.capability]}${detail.stream ? ", streamed" : ""}`}
@@ -101,7 +102,7 @@ function Detail({
         </Fact>
         <Fact name="Tag">{tag && <LinkButton onClick={() => filterBy("tag", tag)}>{tag}</LinkButton>}</Fact>
         <Fact name="Client request ID">{detail.client_request_id}</Fact>
-        <Fact name="Provider">{detail.route}</Fact>
+        <Fact name="Provider">{detail.plugin}</Fact>
         <Fact name="First byte">{detail.first_byte_ms !== null && formatMs(detail.first_byte_ms)}</Fact>
         <Fact name="Duration">{detail.duration_ms !== null && formatMs(detail.duration_ms)}</Fact>
         <Fact name="Finish reason">{detail.finish_reasons.join(", ") || null}</Fact>
@@ -146,16 +147,16 @@ function Timeline({ detail, filterBy }: { detail: RequestDetail; filterBy: (name
         {runs.slice(0, Math.max(0, place)).map((run) => (
           <Run key={run.id} run={run} filterBy={filterBy} />
         ))}
-        {attempts.map(({ route, error, status, duration_ms, message }, attempt) => (
+        {attempts.map(({ plugin, error, status, duration_ms, message }, attempt) => (
           // biome-ignore lint/suspicious/noArrayIndexKey: the list does not change
           <li key={attempt}>
-            <strong>{route}</strong> <span className="badge is-bad">{[status, error].filter(Boolean).join(" ")}</span>{" "}
+            <strong>{plugin}</strong> <span className="badge is-bad">{[status, error].filter(Boolean).join(" ")}</span>{" "}
             <span className="faint">after {formatMs(duration_ms)}</span>
             {message !== null && <p className="soft break">{message}</p>}
           </li>
         ))}
         <li>
-          <strong>{detail.route ?? "no provider"}</strong> <CallStatus call={detail} />{" "}
+          <strong>{detail.plugin ?? "no provider"}</strong> <CallStatus call={detail} />{" "}
           <span className="faint">{formatMs(detail.duration_ms)} in all</span>
         </li>
         {runs.slice(place + 1).map((run) => (

@@ -53,7 +53,7 @@ describe("executeCall", () => {
       {
         status: 200,
         model: "chat-1",
-        route: "acme",
+        plugin: "acme",
         state: "settled",
         usage: { inputToken: 100, outputToken: 20 },
         usage_source: "reported",

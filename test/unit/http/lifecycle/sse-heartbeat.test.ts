@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { SseHeartbeat } from "../../../../src/http/sse/heartbeat.ts";
-import { SseStream } from "../../../../src/http/sse/stream.bun.ts";
+import { SseHeartbeat, SseStream } from "../../../../src/http/sse/stream.bun.ts";
 
 const comment = ": keep-alive\n\n";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Model } from "../../../../src/contract/index.ts";
+import { measureAudio } from "../../../../src/kernel/normalize/chat-audio.ts";
 import { boundPrompt, chatForm, readPromptText } from "../../../../src/kernel/normalize/prompt-bounds.ts";
-import { measureAudio } from "../../../../src/kernel/normalize/sound.ts";
 import { messagesFormat } from "../../../../src/protocols/messages/passthrough.ts";
 import { responsesFormat } from "../../../../src/protocols/responses/passthrough.ts";
 import { fileOf, flacFrames, flacHead } from "../../../support/audio-files.ts";

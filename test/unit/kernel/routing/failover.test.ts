@@ -40,7 +40,7 @@ describe("attempt", () => {
     await done;
     expect(keysOf(fetch)).toEqual(["a", "b"]);
     expect(call.attempts).toBe(2);
-    expect(ledger.settlement).toMatchObject({ route: "acme", status: 200, usageSource: "reported" });
+    expect(ledger.settlement).toMatchObject({ plugin: "acme", status: 200, usageSource: "reported" });
   });
 
   test.each([
@@ -63,7 +63,7 @@ describe("attempt", () => {
       "https://backup.example/v1/chat",
     ]);
     expect(fetch.asked[1]?.body).toEqual({ model: "other" });
-    expect(ledger.settlement.route).toBe("backup");
+    expect(ledger.settlement.plugin).toBe("backup");
   });
 
   test.each([
@@ -105,7 +105,7 @@ describe("attempt", () => {
     const { done, ledger } = ask(fetch);
     await done;
     expect(keysOf(fetch)).toEqual(["a", "z"]);
-    expect(ledger.settlement.route).toBe("backup");
+    expect(ledger.settlement.plugin).toBe("backup");
   });
 
   test("tells that the request is too large for every route, and waits for nothing", async () => {
@@ -125,7 +125,7 @@ describe("attempt", () => {
     });
     const { done, log, ledger } = ask(fetchOf(good), ["a"], [bad, backup]);
     await done;
-    expect(ledger.settlement.route).toBe("backup");
+    expect(ledger.settlement.plugin).toBe("backup");
     expect(log.lines).toContainEqual({
       level: "error",
       event: "plugin_failed",
@@ -252,7 +252,7 @@ describe("a streamed attempt", () => {
     await done;
     expect(sink.pieces[0]?.choices[0]?.delta).toMatchObject({ role: "assistant", content: "" });
     expect(sink.pieces[1]?.choices[0]?.delta).toEqual({ content: "from the second" });
-    expect(ledger.settlement.route).toBe("second");
+    expect(ledger.settlement.plugin).toBe("second");
   });
 
   test("that ends without a word goes to the next route too", async () => {
@@ -260,7 +260,7 @@ describe("a streamed attempt", () => {
     const second = createPlugin({ chat: async () => completionOf("Hi") }, { name: "second" });
     const { kernel, ledger } = createBench([empty, second]);
     await runCall(kernel, chatCall({ stream: true }, { sink: new Sink() }));
-    expect(ledger.settlement.route).toBe("second");
+    expect(ledger.settlement.plugin).toBe("second");
   });
 
   test.each([
@@ -292,6 +292,6 @@ describe("a streamed attempt", () => {
     const { done, sink, ledger } = failing(textChunk("Hello"));
     await rejectionOf(done);
     expect(JSON.stringify(sink.pieces)).not.toContain("second");
-    expect(ledger.settlement.route).toBe("acme");
+    expect(ledger.settlement.plugin).toBe("acme");
   });
 });

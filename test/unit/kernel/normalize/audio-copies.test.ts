@@ -1,5 +1,5 @@
 import { expect, spyOn, test } from "bun:test";
-import { audioTokensMax, measureAudio } from "../../../../src/kernel/normalize/sound.ts";
+import { audioTokensMax, measureAudio } from "../../../../src/kernel/normalize/chat-audio.ts";
 import { writeWav } from "../../../../src/lib/wav.ts";
 
 test("sound of a prompt is measured in windows of the bytes that it is decoded to, and never copied whole", async () => {
