@@ -141,7 +141,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     durationMs: kernel.now() - startedMs,
     protocol: capability === "chat" ? protocol : undefined,
     clientRequestId,
-    detail: formatCallDetail(run),
+    detail: formatCallDetail(run, kernel),
     tag,
   });
 }
@@ -160,6 +160,8 @@ export interface FailedAttempt {
 
 /** Details of a call in the request log beside its columns, as they are stored. An absent field did not happen. */
 export interface CallDetail {
+  /** The name that the client sent where another model served it, such as that of a virtual model. */
+  readonly requested?: string | undefined;
   readonly stream?: true | undefined;
   /** The finish reason of each choice. */
   readonly finish?: readonly string[] | undefined;
@@ -176,19 +178,13 @@ export interface CallDetail {
 }
 
 /** JSON of the {@link CallDetail}; undefined when there is nothing to tell. */
-function formatCallDetail({
-  call,
-  sink,
-  finishReasons,
-  error,
-  attempts,
-  ignored,
-  lowered,
-}: ModelRun): string | undefined {
+function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">): string | undefined {
+  const { call, sink, finishReasons, error, attempts, ignored, lowered } = run;
   const { warnings } = call;
-  const { caller } = call.request;
+  const { caller, body } = call.request;
   const failedAttempts = attempts.filter(({ endedMs }) => endedMs !== undefined).map(describeFailure);
   const detail: CallDetail = {
+    requested: registry.byName(body.model) === run.modelEntry ? undefined : body.model,
     stream: sink === undefined ? undefined : true,
     finish: finishReasons?.length ? finishReasons : undefined,
     error: error?.message.slice(0, messageCharactersMax),

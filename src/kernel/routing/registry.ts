@@ -223,11 +223,14 @@ export class Registry {
 /** How many other models an error names. */
 const namedMax = 3;
 
-/** Whether a model is served at a further endpoint: one of its plugins can, and its row does not say that the model cannot. */
+/** Whether a model is served at a further endpoint: one of its plugins can, and by its row the model can too. */
 function isServedAlso({ model, routes }: ModelEntry, capability: Capability): boolean {
   const { also } = capabilityForms[capability];
   if (also === undefined || model.capability !== also.of) return false;
-  return (model.features?.includes(also.feature) ?? true) && routes.some((route) => canServe(route, capability));
+  return (
+    (model.features?.includes(also.feature) ?? also.declared !== true) &&
+    routes.some((route) => canServe(route, capability))
+  );
 }
 
 export function canServe({ plugin }: Pick<Route, "plugin">, capability: Capability): boolean {
