@@ -12,8 +12,15 @@ interface CapabilityForm {
   readonly unit?: MeterName;
   /** Meters of its price otherwise. */
   readonly tokens: readonly MeterName[];
-  /** It is one more thing that models of this capability do, those that do not list the feature excepted. */
-  readonly also?: { readonly of: ModelCapability; readonly feature: "edits" | "translation" };
+  /**
+   * It is one more thing that models of this capability do: those that list the feature, and unless it has to be `declared`
+   * those that list none.
+   */
+  readonly also?: {
+    readonly of: ModelCapability;
+    readonly feature: "edits" | "translation";
+    readonly declared?: boolean;
+  };
 }
 
 const prompt = ["inputToken"] as const;
@@ -42,7 +49,7 @@ const furtherForms = {
   translation: {
     ...forms.transcription,
     endpoint: "/audio/translations",
-    also: { of: "transcription", feature: "translation" },
+    also: { of: "transcription", feature: "translation", declared: true },
   },
 } as const satisfies Record<string, CapabilityForm>;
 

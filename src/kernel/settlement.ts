@@ -137,7 +137,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     durationMs: kernel.now() - startedMs,
     protocol: capability === "chat" ? protocol : undefined,
     clientRequestId,
-    detail: formatCallDetail(run),
+    detail: formatCallDetail(run, kernel),
     tag,
   });
 }
@@ -156,10 +156,12 @@ export interface FailedAttempt {
 
 /** Details of a call in the request log beside its columns, as they are stored. An absent field did not happen. */
 export interface CallDetail {
+  /** The name that the client sent where another model served it, such as that of a virtual model. */
+  readonly requested?: string | undefined;
   readonly stream?: true | undefined;
   /** The finish reason of each choice. */
   readonly finish?: readonly string[] | undefined;
-  /** The sentence that the caller was given. */
+  /** The message that the caller was given. */
   readonly error?: string | undefined;
   readonly attempts?: readonly FailedAttempt[] | undefined;
   /** Request fields that were left out, and those that were lowered. */
@@ -172,20 +174,14 @@ export interface CallDetail {
 }
 
 /** JSON of the {@link CallDetail}; undefined when there is nothing to tell. */
-function formatCallDetail({
-  call,
-  sink,
-  finishReasons,
-  error,
-  attempts,
-  ignored,
-  lowered,
-}: ModelRun): string | undefined {
+function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">): string | undefined {
+  const { call, sink, finishReasons, error, attempts, ignored, lowered } = run;
   const { warnings } = call;
-  const { caller } = call.request;
+  const { caller, body } = call.request;
   const failedAttempts: FailedAttempt[] = [];
   for (const attempt of attempts) if (attempt.endedMs !== undefined) failedAttempts.push(describeFailure(attempt));
   const detail: CallDetail = {
+    requested: registry.byName(body.model) === run.modelEntry ? undefined : body.model,
     stream: sink === undefined ? undefined : true,
     finish: finishReasons?.length ? finishReasons : undefined,
     error: error?.message.slice(0, messageCharactersMax),

@@ -241,13 +241,15 @@ function decide({ callId, guard, premium }: OpenCall, { figures, left, column, w
     ? `case when (budget <= 0 or budget < available) and (account is null or budget <= account) then 'budget'
         when account <= 0 or account < available then 'account_budget' else 'balance' end`
     : "'quota'";
-  // least() ignores nulls: without a budget the wallet alone decides.
+  // least() ignores nulls: without a budget the wallet alone decides. What costs nothing is admitted also where nothing is left.
+  const isFree = premium && wanted === 0;
+  const hold = isFree ? "0::bigint" : `least(available, budget, account, ${wanted})`;
+  const isRefused = isFree ? "false" : `least(available, budget, account) <= 0 or ${hold} < ${guard?.minHold}`;
   return `with given as (select * from open_calls where id_bytes = ${bytes(callId)}),
     figures as (${figures}),
     amounts as (select *, ${left.available} as available, ${left.budget} as budget,
       ${left.account} as account from figures),
-    decided as (select *, least(available, budget, account, ${wanted}) as hold,
-      case when least(available, budget, account) <= 0 or least(available, budget, account, ${wanted}) < ${guard?.minHold} then ${reason} end as refused from amounts),
+    decided as (select *, ${hold} as hold, case when ${isRefused} then ${reason} end as refused from amounts),
     extended as (update open_call_rows set ${column} = hold, quota_day = decided.day, period_start = decided.period_start
       from decided where open_call_rows.id = decided.id and refused is null)
     select id, refused, hold, day, period_start, case refused when 'budget' then spent when 'account_budget' then of_account else there end as there,

@@ -223,11 +223,14 @@ export class Registry {
 /** How many other models an error names. */
 const namedMax = 3;
 
-/** Whether a model is served at a further endpoint: one of its plugins can, and its row does not say that the model cannot. */
+/** Whether a model is served at a further endpoint: one of its plugins can, and by its row the model can too. */
 function isServedAlso({ model, routes }: ModelEntry, capability: Capability): boolean {
   const { also } = capabilityForms[capability];
   if (also === undefined || model.capability !== also.of) return false;
-  return (model.features?.includes(also.feature) ?? true) && routes.some((route) => canServe(route, capability));
+  return (
+    (model.features?.includes(also.feature) ?? also.declared !== true) &&
+    routes.some((route) => canServe(route, capability))
+  );
 }
 
 export function canServe({ plugin }: Pick<Route, "plugin">, capability: Capability): boolean {
@@ -347,7 +350,7 @@ export interface RegistryMemory extends Map<string, PluginState> {
 /** A plugin that was left out, and why. */
 export interface Refusal {
   readonly plugin: ProviderPlugin;
-  readonly sentence: string;
+  readonly message: string;
 }
 
 /** A registry and what was left out of it. */
@@ -361,7 +364,7 @@ export interface RegistryReport {
  * or premium flag), or has a name that is another model's, is refused as a whole; the others are not affected.
  *
  * @param memory The state of keys and circuits from the registry before; updated for the next one.
- * @param labelOf What sentences call a plugin: its file.
+ * @param labelOf Returns the name of a plugin in messages: its file.
  */
 export function buildRegistry(
   plugins: readonly ProviderPlugin[],
@@ -376,7 +379,7 @@ export function buildRegistry(
   const owners = findOwners(plugins.filter(hasKeys), (name) => memory.registry?.byName(name)?.model.id);
   for (const plugin of plugins) {
     if (names.has(plugin.name)) {
-      refused.push({ plugin, sentence: `Plugin '${plugin.name}' exists twice: rename one of the two` });
+      refused.push({ plugin, message: `Plugin '${plugin.name}' exists twice: rename one of the two` });
       continue;
     }
     names.add(plugin.name);
@@ -385,7 +388,7 @@ export function buildRegistry(
       .map((model) => findDisagreement(plugin, model, models) ?? findTakenName(plugin, model, owners, labelOf))
       .find(Boolean);
     if (disagreement !== undefined) {
-      refused.push({ plugin, sentence: disagreement });
+      refused.push({ plugin, message: disagreement });
       continue;
     }
     addRoutes(models, plugin, credentialOf(plugin.name), memory);

@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["b6de3d96843aefb40f6194a381ed6bc00d77a611512df303893d9e0dbcf811d2"],
-  postgres: ["fb1d55b9b5f8de5e3ed2ab4ec2b32e14ce433a56035ee7bb6e3919d9d2ada303"],
+  postgres: ["4457b3e9851e225492c9c7beabea9f6afbce8f3d54fb58aca28ae412af9e6ba1"],
 };
 
 describe("migrations", () => {
