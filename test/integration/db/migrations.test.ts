@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["b6de3d96843aefb40f6194a381ed6bc00d77a611512df303893d9e0dbcf811d2"],
-  postgres: ["fb1d55b9b5f8de5e3ed2ab4ec2b32e14ce433a56035ee7bb6e3919d9d2ada303"],
+  postgres: ["a173fcdf6a7ed3c2596d175d67d163c60ff3377224ea8b09e40d9b50486b2bb9"],
 };
 
 describe("migrations", () => {
