@@ -30,7 +30,7 @@ async function buildBinary(outfile: string, foreign?: Foreign): Promise<Built> {
     // Bytecode halves the startup time. Identifiers are kept so that stack traces are readable.
     bytecode: true,
     format: "esm",
-    // What is imported when it is first needed then is a part of its own, which a start does not read.
+    // A module that is imported when first needed becomes a file of its own, which a start does not read.
     splitting: true,
     minify: { whitespace: true, syntax: true, identifiers: false },
     plugins: [

@@ -50,7 +50,7 @@ const pruneCallsMs = 250;
 const recoverMs = 5000;
 const saveLastUsedMs = 3000;
 
-/** What the gateway is built from; tests pass in parts of their own. */
+/** Parts that the gateway is built from; tests pass in their own. */
 export interface AppOptions {
   readonly config: Config;
   readonly store: Store;

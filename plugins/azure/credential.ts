@@ -8,7 +8,10 @@ import {
 import type { CredentialFields } from "../../src/contract/index.ts";
 
 const authorityDefault = "https://login.microsoftonline.com";
-/** What a token is for, by the cloud whose authority gives it. https://learn.microsoft.com/entra/identity-platform/authentication-national-cloud */
+/**
+ * Audience of a token, by the cloud of its authority.
+ * https://learn.microsoft.com/entra/identity-platform/authentication-national-cloud
+ */
 const audiences: Readonly<Record<string, string>> = {
   "login.microsoftonline.us": "https://cognitiveservices.azure.us",
   "login.partner.microsoftonline.cn": "https://cognitiveservices.azure.cn",

@@ -36,7 +36,7 @@ function toKindByStatus(status: number): UpstreamErrorKind {
   return status >= 500 ? "overloaded" : status >= 400 ? "bad_request" : "bad_response";
 }
 
-/** What sentences tell that no type does. */
+/** Messages that decide the kind where no type does. */
 const sentences: readonly (readonly [RegExp, UpstreamErrorKind])[] = [
   [
     /input is too long|prompt is too long|exceeds? .{0,40}context|maximum context|too many (input )?tokens/i,

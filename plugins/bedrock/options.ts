@@ -1,7 +1,7 @@
 import type { Model } from "modelgate/plugin";
 import type { ModelOptions } from "../../src/contract/index.ts";
 
-/** What the `options` of a row may have. */
+/** Options of a row. */
 export const modelOptions: ModelOptions = {
   /** How it is told to think: Claude's two ways, or by `reasoning_effort` among the model's own fields. */
   thinking: ["adaptive", "budget", "effort"],

@@ -18,7 +18,7 @@ const answerShape = {
   serviceTier: { type: "string" },
 } as const;
 
-/** What an answer ended with that is no turn of the caller's. */
+/** Stop reasons that are no turn of the caller's. */
 const finishReasons = new Map<unknown, FinishReason>([
   ["max_tokens", "length"],
   ["model_context_window_exceeded", "length"],
@@ -89,7 +89,7 @@ export function fromConverse(answer: unknown, reading: Reading, nowMs: number): 
   } as ChatCompletion;
 }
 
-/** What an answer reports, or the last event of a stream. */
+/** Reads the usage of an answer, or of the last event of a stream. */
 export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
   const { inputTextTokenCount: count } = part;
   if (typeof count === "number") return { prompt_tokens: count, total_tokens: count };

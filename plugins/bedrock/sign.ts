@@ -1,4 +1,4 @@
-/** What of a request is signed. */
+/** Signed parts of a request. */
 export interface SignedRequest {
   readonly method: string;
   readonly url: string;

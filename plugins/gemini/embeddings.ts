@@ -2,7 +2,7 @@ import { type Call, type Embeddings, type EmbeddingsRequest, UpstreamError, warn
 
 /** How many texts one request takes, and how many requests go at once. https://ai.google.dev/api/embeddings */
 const [textsMax, requestsAtOnceMax] = [100, 4] as const;
-/** What to ask, and how many vectors each answer is to bring: one text alone, more of them in batches. */
+/** Requests, and the number of vectors in the answer to each: one text alone, more of them in batches. */
 export function toEmbedOrders({ input, dimensions }: EmbeddingsRequest, upstreamId: string) {
   const model = `models/${upstreamId}`;
   const requests = [input].flat().map((text) => {

@@ -6,7 +6,7 @@ import { generateContent } from "../../src/protocols/generate-content/outbound-s
 import type { GenerateAnswer } from "../../src/protocols/generate-content/schema.ts";
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;
-/** What is asked for, what the kernel measured, and what the endpoint does itself. */
+/** Fields of the request, those that the kernel measured, and those that the endpoint handles itself. */
 const known = `model file language timestamp_granularities audioMs audioMsMin audioMsMax unknownFields response_format
   stream`.split(/\s+/);
 const typesOfEndings: Record<string, string> = { mpga: "mp3", mpeg: "mp3" };

@@ -1,6 +1,6 @@
 import type { ChatOptions } from "modelgate/plugin";
 
-/** What Groq rejects, names otherwise and adds. https://console.groq.com/docs/openai */
+/** Fields that Groq rejects, renames or adds. https://console.groq.com/docs/openai */
 export const chat: ChatOptions = {
   omit: `logprobs top_logprobs logit_bias metadata store verbosity modalities moderation prompt_cache_key
     prompt_cache_retention prompt_cache_options safety_identifier`.split(/\s+/),

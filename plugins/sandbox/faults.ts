@@ -4,7 +4,7 @@ import { classifyError, classifyRefusal, UpstreamError } from "modelgate/plugin"
 const delayMsMax = 600_000;
 const directive = /\[\[fault:([^\]]{0,200})\]\]/g;
 
-/** What a prompt asks to go wrong. */
+/** Faults that a prompt requests. */
 export interface Faults {
   status?: number;
   retryAfter?: string;
@@ -62,7 +62,7 @@ export async function* withFaults<Chunk>(
   }
 }
 
-/** What a whole answer ends in when its stream would have been cut. */
+/** Fails a whole answer whose stream would have been cut. */
 export function failWhole(faults: Faults): void {
   if (faults.breakAfter !== undefined || faults.errorAfter !== undefined) throw cutOff();
 }

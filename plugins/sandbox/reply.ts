@@ -29,7 +29,7 @@ export function replyTo(request: ChatRequest, model: Model, prompt: string, choi
   return { reasoning: thought, content, toolCalls, finishReason: "length" };
 }
 
-/** What the simulated provider reports, in pieces of text as tokens. */
+/** Usage that the simulated provider reports, with pieces of text as tokens. */
 export function countUsage(request: ChatRequest, replies: readonly Reply[]): ChatUsage {
   let prompt = 0;
   for (const message of request.messages) prompt += 1 + toPieces(getText(message)).length;

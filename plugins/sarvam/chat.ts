@@ -10,7 +10,7 @@ import {
 /** sarvam-m writes its reasoning into the content; later models have `reasoning_content`, which passes as it is. */
 const dialect = openai({ chat: { think: true, systemRole: "system" } });
 
-/** What the dialect leaves out, for the handler here sends what it does. */
+/** Fields that the dialect leaves out; the handler here sends the same. */
 export const omits = dialect.chat?.omits;
 
 /** Chat in OpenAI's dialect. Only it stands below `/v1`: https://docs.sarvam.ai/api-reference-docs/chat */

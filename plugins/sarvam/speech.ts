@@ -23,7 +23,7 @@ export async function speech(call: Call<SpeechRequest>): Promise<Speech> {
 }
 
 /**
- * What is sent for a request. Without a language it is that of the text's script. Voice, length and sample rate are
+ * Translates a request. Without a language it is that of the text's script. Voice, length and sample rate are
  * the kernel's to check, by the row.
  *
  * @throws {GatewayError} `invalid_request` when the model has no such language or pace.

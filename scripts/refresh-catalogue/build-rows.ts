@@ -22,7 +22,7 @@ export interface BuiltRows {
   readonly leftOut: ReadonlyMap<string, string>;
 }
 
-/** What rows are built from beside the price list. */
+/** Inputs of the rows beside the price list. */
 export interface BuildOptions {
   /** `2026-11-23`. */
   readonly today: string;

@@ -6,7 +6,7 @@ const aheadMs = 60 * 86_400_000;
 /** The second list's names of the providers, where they differ. */
 const providers: Readonly<Record<string, string>> = { gemini: "google", together_ai: "together" };
 
-/** What a second, independent price list says otherwise about chat models, and which prices are about to change by it. */
+/** Compares chat models with a second, independent price list, and reports prices that are about to change. */
 export function checkPrices(provider: string, rows: readonly Model[], today: Date): string[] {
   return rows.flatMap(({ id, capability, price }) => {
     if (capability !== "chat") return [];

@@ -115,7 +115,7 @@ const bedrock: ProviderRules = {
   },
 };
 
-/** What the endpoints of a region cost more than the global one. */
+/** Factor by which the endpoints of a region cost more than the global one. */
 function regionalFactor(listed: Listed): number | undefined {
   const factor = listed.regional_endpoint_uplift_multiplier;
   return isPositive(factor) && factor !== 1 ? factor : undefined;

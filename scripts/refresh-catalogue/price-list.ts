@@ -82,7 +82,7 @@ function toTariff(listed: Listed, suffix: string): Omit<Price, "serviceTiers"> {
     .sort((a, b) => a - b)
     .map((thousands) => ({
       aboveInputTokens: thousands * 1000,
-      // What the list does not raise costs the same in the tier.
+      // Rates that the list does not raise are the same in the tier.
       ...rates,
       ...toRates(listed, `_above_${thousands}k_tokens${suffix}`),
     }));

@@ -16,12 +16,12 @@ export interface ProviderRules {
   /** Maps an id of the list to the id here, without `idPrefix`, and the provider's own; absent: both are the listed one. */
   readonly names?: (listedId: string) => { readonly id: string; readonly upstreamId: string };
   readonly ownedBy: (id: string) => string;
-  /** What the gateway's plugin can do. */
+  /** Capabilities of the gateway's plugin. */
   readonly capabilities: readonly Capability[];
   readonly pricingUrl: string;
   /** Why a model is not sold, by what its id matches. */
   readonly leftOut: readonly (readonly [RegExp, string])[];
-  /** What is known of a model; default {@link listedFacts}. */
+  /** Facts of a model; default {@link listedFacts}. */
   readonly facts?: (id: string, listed: Listed, capability: Capability) => Facts;
   /** Rows that the list lacks, from other sources. */
   readonly extra?: readonly Model[];

@@ -173,7 +173,7 @@ const sarvam: ProviderRules = {
 /** Rules by plugin. */
 export const rules: Readonly<Record<string, ProviderRules>> = { anthropic, gemini, groq, openai, sarvam, together };
 
-/** What succeeds a model that its provider ends, where the provider names one. */
+/** Successors of models that their provider ends, where the provider names one. */
 export const successors: Readonly<Record<string, string>> = {
   "gpt-4o-2024-08-06": "gpt-6-luna",
   "gpt-4o-2024-11-20": "gpt-6-luna",

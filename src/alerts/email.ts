@@ -2,7 +2,7 @@ import { isLoopback } from "../contract/index.ts";
 import { DeliveryError, sendMsMax } from "./message.ts";
 import type { Smtp } from "./settings.ts";
 
-/** What an e-mail says. */
+/** Content of an e-mail. */
 export interface Mail {
   /** The same when it is sent again. */
   readonly id: string;

@@ -29,7 +29,7 @@ export async function checkLedger(store: Pick<Store, "db">, verify: VerifyLedger
     .execute();
 }
 
-/** What the last verification found. */
+/** Reads the result of the last verification. */
 export async function readLedgerCheck({ db }: Pick<Store, "db">): Promise<SharedState["ledger"]> {
   const row = await db.selectFrom("settings").select("value").where("name", "=", checkName).executeTakeFirst();
   return row === undefined ? undefined : (JSON.parse(row.value) as SharedState["ledger"]);

@@ -17,7 +17,7 @@ export interface AlertNotice {
   readonly since: string;
 }
 
-/** What is sent: the body of a webhook. Slack and those like it show `text`. */
+/** Body of a webhook. Slack and those like it show `text`. */
 export interface Message {
   /** The same when it is sent again. */
   readonly id: string;

@@ -19,7 +19,7 @@ export interface MetricRule {
   readonly isEnabled: boolean;
 }
 
-/** What is measured of the calls that a rule is about. */
+/** Measurement of the calls that a rule is about. */
 export interface Measurement {
   readonly calls: number;
   /** Those with a status of 500 or above. */
@@ -38,7 +38,7 @@ export interface MeasuredCalls {
 /** Measures calls; the database's reports do so. */
 export type Measure = (wanted: MeasuredCalls) => Promise<Measurement>;
 
-/** What a metric is counted in. */
+/** Unit of each metric. */
 export const metricUnits = {
   error_rate: "percent",
   duration_p95: "ms",
@@ -111,7 +111,7 @@ function toRow({ id: _, callsMin, isEnabled, ...rule }: MetricRule) {
 
 const unknownRule = () => new GatewayError("not_found", "There is no such rule; it may have been deleted meanwhile");
 
-/** What the rules that are switched on find. */
+/** Findings of the enabled rules. */
 export async function checkMetricRules(
   rules: readonly MetricRule[],
   measure: Measure,

@@ -34,7 +34,7 @@ export function createAlerts(deps: AlertsDeps) {
   const { deliverDue } = createDelivery(deps);
   return {
     deliverDue,
-    /** What this node sees for itself, and, if it is its turn, what all share. */
+    /** Checks this node's own state and, if it holds the lease, the shared state. */
     async evaluate(): Promise<void> {
       const at = now();
       const findings: OwnedFinding[] = [];

@@ -13,7 +13,7 @@ const activeDays = 7;
 const subjectsMax = 200;
 const callsMax = 1000;
 
-/** What a node looks at beside its circuits. */
+/** Sources of a node's state beside its circuits. */
 export interface NodeSources {
   /** The home folder. */
   readonly folder: string;
@@ -61,7 +61,7 @@ export async function readDisk(folder: string): Promise<NodeState["disk"]> {
   }
 }
 
-/** What of the shared state is of interest. */
+/** Parts of the shared state that the rules need. */
 interface Wanted {
   /** Wallets below this. */
   readonly walletBelow: number;

@@ -5,7 +5,7 @@ import { type Finding, getRuleInfo, type Rule } from "./rules.ts";
 
 /** How often the rules are looked at. */
 export const roundMs = 60_000;
-/** What no node has found for so long is resolved: two rounds may be late. */
+/** An alert that no node has found for so long is resolved: two rounds may be late. */
 const clearedMs = 2.5 * roundMs;
 /** How long an alert that goes on is not told again. */
 const repeatMs = 86_400_000;

@@ -30,7 +30,7 @@ export type Rule = keyof typeof rules;
 export const ruleNames = Object.keys(rules) as Rule[];
 export const getRuleInfo = (rule: Rule): RuleInfo => rules[rule];
 
-/** What is wrong with one subject. A higher `level` is worse and told at once. */
+/** A problem of one subject. A higher `level` is worse and is sent at once. */
 export interface Finding {
   /** `metric`: a rule of the operator's own, whose id is the subject. */
   readonly rule: Rule | "metric";
@@ -61,7 +61,7 @@ export interface ProviderState {
   readonly keys: { readonly total: number; readonly unusable: number };
 }
 
-/** What each node sees for itself. */
+/** State of one node. */
 export interface NodeState {
   readonly routes: readonly RouteHealth[];
   /** State of each provider that serves models. */
@@ -72,7 +72,7 @@ export interface NodeState {
   readonly disk?: { readonly name: string; readonly usedShare: number } | undefined;
 }
 
-/** What all nodes share. */
+/** State shared by all nodes. */
 export interface SharedState {
   readonly wallets: readonly { readonly accountId: string; readonly email: string; readonly nanodollars: number }[];
   /** Budgets of keys and accounts in their current period. */
@@ -101,7 +101,7 @@ const namesMax = 5;
 const nameLengthMax = 80;
 const errorLengthMax = 200;
 
-/** What a node finds wrong by itself. */
+/** Checks the state of one node. */
 export function checkNode(state: NodeState, thresholds: Thresholds, now: number): Finding[] {
   const { model_retires: days, disk_full: percent } = thresholds;
   return [
@@ -113,7 +113,7 @@ export function checkNode(state: NodeState, thresholds: Thresholds, now: number)
   ];
 }
 
-/** What is wrong in the state that nodes share. */
+/** Checks the shared state. */
 export function checkShared(state: SharedState, thresholds: Thresholds): Finding[] {
   const { wallet_low: low, budget, usage_estimated: share } = thresholds;
   return [

@@ -57,7 +57,7 @@ export function checkWebhookUrl(text: string, networks: readonly string[]): stri
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const isListed = createNetworkList(networks).has(host);
   const isNamed = isIP(host) === 0 && host !== "localhost";
-  // What a name stands for is looked up with each message.
+  // A host name is resolved again for each message.
   if (url.protocol === "http:" && (networks.length === 0 || !(isNamed || isListed))) {
     throw invalidUrl("url is http: use https, or an address of a network in ALERT_NETWORKS");
   }

@@ -4,7 +4,7 @@ import { type Store, withMigrationLock } from "../db/index.ts";
 /** The e-mail of the account that a first start creates. */
 export const ownerEmail = "owner@localhost";
 
-/** What a start created, for the startup banner. */
+/** Items that a start created, for the startup banner. */
 export interface Bootstrap {
   /** `undefined` when there were accounts already. `given`: it is MODELGATE_BOOTSTRAP_KEY, so it is not shown. */
   readonly key: { readonly key: string; readonly given: boolean } | undefined;

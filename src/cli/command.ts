@@ -1,7 +1,7 @@
 import type { Config } from "../config/index.ts";
 import type { Model, ProviderPlugin } from "../contract/index.ts";
 
-/** What the commands depend on; tests pass in their own. */
+/** Dependencies of the commands; tests pass in their own. */
 export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   stdout(text: string): void;
@@ -33,7 +33,7 @@ export interface Flag {
 
 export type Flags = Readonly<Record<string, Flag>>;
 
-/** What follows the name of the command. */
+/** Arguments after the name of the command. */
 export interface Input<F extends Flags, A extends string> {
   readonly flags: {
     readonly [Name in keyof F]: F[Name] extends { required: true } ? string : string | undefined;

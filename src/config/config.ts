@@ -26,7 +26,7 @@ const names = Object.keys(settings) as SettingName[];
 /** Every variable that is read, except those of the plugins. */
 export const variables: readonly string[] = names.map((name) => settings[name].variable);
 
-/** What the operator configured for one plugin. */
+/** An operator's configuration of one plugin. */
 interface Credentials {
   /** `<PLUGIN>_API_KEY`, split at commas, or the credentials of its fields; empty when not set. */
   readonly keys: readonly string[];
@@ -314,7 +314,7 @@ function toAbsolute(folder: string, env: Environment): string {
   return isAbsolute(expanded) ? expanded : resolve(expanded);
 }
 
-/** What single sign-on needs; `undefined` when no identity provider is configured. */
+/** Options of single sign-on; `undefined` when no identity provider is configured. */
 export function getOidcOptions(config: Config) {
   const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret, oidcRoleClaim: claim } = config;
   if (issuer === undefined || clientId === undefined || clientSecret === undefined) return undefined;

@@ -25,7 +25,7 @@ export function getDatabaseFile({ home }: Home): string {
   return join(home, "modelgate.db");
 }
 
-/** What `openStore` needs: PostgreSQL when DATABASE_URL is set, else the embedded database. */
+/** Options of `openStore`: PostgreSQL when DATABASE_URL is set, else the embedded database. */
 export function getStoreOptions(config: Pick<Config, "home" | "databaseUrl" | "sqliteSynchronous">) {
   const { databaseUrl: url, sqliteSynchronous: synchronous } = config;
   return url === undefined ? { file: getDatabaseFile(config), synchronous } : { url };

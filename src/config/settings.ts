@@ -99,16 +99,19 @@ export const settings = {
   callRetentionDays: setting("CALL_RETENTION_DAYS", "90", integer(1, 36_500)),
   /** How long the responses of POST /responses can be gone on from after their last use; 0: they are not stored. */
   responsesTtlMinutes: setting("RESPONSES_TTL_MINUTES", "60", integer(0, 43_200, " of minutes", " (not stored)")),
-  /** What one account may store of responses; beyond that the oldest are deleted. */
+  /** Limit of the responses stored for one account; beyond that the oldest are deleted. */
   responsesMaxMb: setting("RESPONSES_MAX_MB", "64", integer(1, 1_000_000, " of megabytes")),
-  /** What one account may store of images that are answered as URLs, each for an hour; beyond that they are refused. */
+  /**
+   * Limit of the images stored for one account that are answered as URLs, each for an hour; beyond that they are
+   * refused.
+   */
   filesMaxMb: setting("FILES_MAX_MB", "1024", integer(1, 1_000_000, " of megabytes")),
   /** Whose prompts and answers are kept: nobody's, those of accounts and keys that an administrator chose, everybody's. */
   contentLog: setting("CONTENT_LOG", "off", choice("off", "selected", "all")),
   contentLogDays: setting("CONTENT_LOG_DAYS", "7", integer(1, 3650, " of days")),
-  /** What one account may have of them; beyond that the oldest are deleted. */
+  /** Limit for one account; beyond that the oldest are deleted. */
   contentLogMaxMb: setting("CONTENT_LOG_MAX_MB", "64", integer(1, 1_000_000, " of megabytes")),
-  /** What is replaced in them, beside secrets and personal data that are always; checked at the start. */
+  /** Patterns that are replaced in addition to secrets and personal data; checked at the start. */
   contentLogRedact: optional("CONTENT_LOG_REDACT", anyText("RE2 expressions separated by spaces")),
   /** Concurrent calls of one account; absent: unlimited. */
   concurrentCalls: optional("CONCURRENT_CALLS", integer(1)),
@@ -169,7 +172,7 @@ export const settings = {
   ),
   oidcClientId: optional("OIDC_CLIENT_ID", anyText("the client id that the issuer assigned to this gateway")),
   oidcClientSecret: secret("OIDC_CLIENT_SECRET", anyText("the client secret that belongs to OIDC_CLIENT_ID")),
-  /** What the gateway asks the issuer for. */
+  /** Scopes requested from the issuer. */
   oidcScopes: setting(
     "OIDC_SCOPES",
     "openid email profile",
@@ -216,7 +219,7 @@ export const settings = {
   secretsKey: secret("SECRETS_KEY", matching(/^[\x21-\x7e]{32,256}$/, "32 to 256 characters without spaces")),
   /** A second folder of plugins, beside `plugins` in the home folder; absolute. */
   pluginsDir: optional("PLUGINS_DIR", anyText("a folder")),
-  /** Who may sign the files of `catalogue update`; absent: none is taken. */
+  /** Key that signs the files of `catalogue update`; absent: no file is accepted. */
   cataloguePublicKey: optional(
     "CATALOGUE_PUBLIC_KEY",
     matching(

@@ -4,7 +4,7 @@ import type { NewContent, Store } from "../db/index.ts";
 import { hasSecrets, type SecretBox } from "../providers/index.ts";
 import type { Turn } from "./read-content.ts";
 
-/** What was sent and answered. */
+/** Content of a request and of its answer. */
 export interface Content {
   readonly request: readonly Turn[];
   readonly answer: readonly Turn[];

@@ -23,7 +23,7 @@ export interface ContentLogDeps {
   readonly waitingBytesMax?: number;
 }
 
-/** Who looks at content or deletes it. */
+/** Person who looks at content or deletes it. */
 interface Viewer {
   /** The account in which they work. */
   readonly accountId: string;

@@ -8,7 +8,7 @@ export interface Turn {
   readonly text: string;
 }
 
-/** What is kept of a request, and of an answer, at most. */
+/** Most characters kept of a request, and of an answer. */
 export const charactersMax = 131_072;
 
 /** The parts of a request that tell where its text is. */

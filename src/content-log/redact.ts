@@ -5,8 +5,8 @@ import { ConfigError } from "../config/index.ts";
 export type Redact = (text: string) => Promise<string>;
 
 /**
- * What is always replaced: keys, tokens, passwords, e-mail addresses and numbers of payment cards. A text without the hint
- * has none of it, which the platform's own engine sees many times faster.
+ * Patterns that are always replaced: keys, tokens, passwords, e-mail addresses and numbers of payment cards. A text
+ * without the hint has none of it, which the platform's own engine sees many times faster.
  */
 const builtIn: readonly (readonly [hint: RegExp, pattern: string])[] = [
   [/-----BEGIN/, String.raw`-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]{0,40}PRIVATE KEY-----|\z)`],
@@ -28,7 +28,7 @@ const builtIn: readonly (readonly [hint: RegExp, pattern: string])[] = [
 const anyText = /(?:)/;
 const patternsMax = 50;
 const patternCharactersMax = 500;
-/** What one step reads. */
+/** Characters read in one step. */
 const windowCharacters = 12_288;
 /** The end of a step is read again by the next, so that what stands across both is found. */
 const overlapCharacters = 4096;

@@ -88,7 +88,7 @@ function isText(name: string, { type }: Record<string, unknown>): boolean {
 /** Longer than ids and names are. */
 const dataCharactersMin = 256;
 
-/** What stands for media; undefined for other values. */
+/** Placeholder of media; undefined for other values. */
 function describeMedia(name: string, value: unknown, { media_type: type, format }: Record<string, unknown>) {
   if (value instanceof Uint8Array) return `[${name} ${toKilobytes(value.byteLength)}]`;
   if (typeof value !== "string") return undefined;

@@ -9,7 +9,7 @@ import type { ChatChunk } from "./chat.ts";
  * [...stream.events].flatMap((event) => stream.push(event)).length; // => 1
  */
 export interface AnswerStream<Piece, Event = unknown> {
-  /** What the provider sends, in order: what `upstream.events` or `upstream.bytes` gives, or an iterable of your own. */
+  /** The provider's events in order: from `upstream.events` or `upstream.bytes`, or an iterable of your own. */
   readonly events: AsyncIterable<Event> | Iterable<Event>;
   /**
    * The pieces that an event comes to, often one.

@@ -9,7 +9,7 @@ export interface KeyParts {
 const pattern = /^sk-mg-(?!admin-)([0-9A-Za-z]{4,64})-([0-9A-Za-z_-]{16,200})$/;
 const adminPattern = /^sk-mg-admin-([0-9A-Za-z]{4,64})-([0-9A-Za-z_-]{16,200})$/;
 
-/** What a well-formed key looks like, for error messages. */
+/** Form of an API key, for error messages. */
 export const apiKeyForm =
   "sk-mg-<id>-<secret>, the id 4 to 64 letters or digits and the secret 16 to 200 letters, digits, - or _";
 
@@ -22,7 +22,7 @@ export function parseApiKey(token: string): KeyParts | undefined {
   return parseParts(pattern, token);
 }
 
-/** What a well-formed admin key looks like, for error messages. */
+/** Form of an admin key, for error messages. */
 export const adminKeyForm = "sk-mg-admin-<id>-<secret>";
 
 /** An admin key as it is given out: it manages the gateway and makes no calls. */

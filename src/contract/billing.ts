@@ -31,7 +31,7 @@ export interface KeyLimits {
   budgetPeriod?: BudgetPeriod | undefined;
 }
 
-/** Who a token says is calling. */
+/** Caller as a token names it. */
 export interface CallerToken {
   /** The claims `iss` and `sub`. */
   readonly issuer: string;
@@ -41,7 +41,7 @@ export interface CallerToken {
   readonly endUser?: string | undefined;
 }
 
-/** Who is calling: what a checked API key stands for. */
+/** The caller that a checked API key stands for. */
 export interface Caller {
   accountId: string;
   keyId: string;
@@ -66,7 +66,7 @@ export interface Caller {
   token?: CallerToken | undefined;
 }
 
-/** What a call asks the ledger before it may reach a provider. */
+/** A call's request to the ledger before it may reach a provider. */
 export interface AdmissionRequest {
   callId: string;
   caller: Caller;
@@ -102,18 +102,18 @@ export interface LimitState {
   resetTokensMs: number;
 }
 
-/** What the ledger gave an admitted call. */
+/** The ledger's answer for an admitted call. */
 export interface Hold {
   callId: string;
   heldNanodollars: number;
   heldTokens: number;
-  /** What was there for it of wallet and budget, or of the quota: what it holds and what it may still be extended by. */
+  /** Available amount of wallet and budget, or of the quota: the hold and its possible extension. */
   availableNanodollars: number;
   availableTokens: number;
   limits: LimitState;
 }
 
-/** What a running call is to hold in all from now on. */
+/** New total hold of a running call. */
 export type Extension = Pick<
   AdmissionRequest,
   "callId" | "holdNanodollars" | "minNanodollars" | "holdTokens" | "minTokens" | "limitTokens"
@@ -130,7 +130,7 @@ export interface Settlement {
   usageSource: UsageSource;
   /** List price of the meters; absent when the model has no known price. Charged to the wallet of a premium call. */
   costNanodollars: number | undefined;
-  /** What a non-premium call draws from the quota. */
+  /** Tokens that a non-premium call takes from the quota. */
   quotaTokens: number;
   /** HTTP status the caller got, or 499 when it left first. */
   status: number;
@@ -176,7 +176,7 @@ export interface BudgetState {
   resetsAt: number;
 }
 
-/** What a caller has used of the bounds that stand in no header. */
+/** A caller's use of the limits that no header reports. */
 export interface LimitsUsage {
   calls: CallsState;
   /** Absent for a key without a budget. */

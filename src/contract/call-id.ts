@@ -5,7 +5,7 @@ const timeMax = 2 ** 48 - 1;
 const timeDigits = 12;
 const randomBytes = 10;
 
-/** What the ids of calls of this millisecond begin with: `req_` and 12 hexadecimal digits of time. Later ones sort later. */
+/** Prefix of the ids of calls of this millisecond: `req_` and 12 hexadecimal digits of time. Later ones sort later. */
 export function callIdPrefix(ms: number): string {
   const time = Math.min(Math.max(0, Math.floor(ms)), timeMax);
   return `req_${time.toString(16).padStart(timeDigits, "0")}`;

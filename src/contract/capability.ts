@@ -1,19 +1,26 @@
 import type { MeterName } from "./meters.ts";
 
 /**
- * What can be asked of a model. A capability is an endpoint, a handler of plugins, a handler of the kernel, and a way to be
- * priced. It is added here, in `Exchanges` and `handlers` of the kernel, in `Handlers` of plugins, and as a controller;
- * the compiler names every other place.
+ * A kind of request to a model. A capability is an endpoint, a handler of plugins, a handler of the kernel, and a way
+ * to be priced. It is added here, in `Exchanges` and `handlers` of the kernel, in `Handlers` of plugins, and as a
+ * controller; the compiler names every other place.
  */
 interface CapabilityForm {
   /** Below the base path. */
   readonly endpoint: string;
-  /** What it is sold by where a price has that rate, or none for tokens. */
+  /** Meter of its price if the price has that rate, or none for tokens. */
   readonly unit?: MeterName;
-  /** What it is sold by otherwise. */
+  /** Meters of its price otherwise. */
   readonly tokens: readonly MeterName[];
-  /** It is one more thing that models of this capability do, those that do not list the feature excepted. */
-  readonly also?: { readonly of: ModelCapability; readonly feature: "edits" | "translation" };
+  /**
+   * It is one more thing that models of this capability do: those that list the feature, and unless it has to be `declared`
+   * those that list none.
+   */
+  readonly also?: {
+    readonly of: ModelCapability;
+    readonly feature: "edits" | "translation";
+    readonly declared?: boolean;
+  };
 }
 
 const prompt = ["inputToken"] as const;
@@ -29,7 +36,7 @@ const forms = {
   rerank: { endpoint: "/rerank", unit: "searchUnit", tokens: prompt },
 } as const satisfies Record<string, CapabilityForm>;
 
-/** What a model is, as its row says it. */
+/** Capability of a model's row. */
 export type ModelCapability = keyof typeof forms;
 export const modelCapabilities = Object.keys(forms) as readonly ModelCapability[];
 
@@ -42,7 +49,7 @@ const furtherForms = {
   translation: {
     ...forms.transcription,
     endpoint: "/audio/translations",
-    also: { of: "transcription", feature: "translation" },
+    also: { of: "transcription", feature: "translation", declared: true },
   },
 } as const satisfies Record<string, CapabilityForm>;
 

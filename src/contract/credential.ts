@@ -26,11 +26,11 @@ export interface MachineRequest {
 export interface CredentialField {
   /** In snake_case: `access_key_id` is `<NAME>_ACCESS_KEY_ID` in the environment. */
   readonly name: string;
-  /** What people are shown. */
+  /** Label in the dashboard. */
   readonly label: string;
   /** Never shown again once it is set. Default false. */
   readonly secret?: boolean;
-  /** What a value looks like; required where `baseUrl` puts it into an address. */
+  /** Form of a value; required where `baseUrl` puts it into an address. */
   readonly pattern?: string;
   /** Shown as a sample, and used by `plugin check`. Not for secrets. */
   readonly example?: string;
@@ -47,14 +47,14 @@ export interface CredentialForm {
   readonly sets: readonly (readonly string[])[];
   /** Where the provider is by these fields; `undefined` when they do not say. Without it, at the plugin's `baseUrl`. */
   baseUrl?(fields: CredentialFields): string | undefined;
-  /** What stands between the base URL, wherever that comes from, and the paths: `/projects/PROJECT`. */
+  /** Path between the base URL and the paths of requests: `/projects/PROJECT`. */
   basePath?(fields: CredentialFields): string;
   /** The addresses, beside the plugin's `hosts`, at which these fields want their tokens to be fetched. */
   tokenUrls?(fields: CredentialFields): readonly string[];
   /** The service of the machine that these fields say is to be asked for credentials; `undefined` for none. */
   machine?(fields: CredentialFields): MachineService | undefined;
   /**
-   * What is wrong with a whole set of fields, as `field: what was expected`; shows no value.
+   * Checks a whole set of fields: an error as `field: what was expected`, without the value.
    *
    * @returns `undefined` when nothing is.
    */
@@ -137,7 +137,7 @@ function tryParse(text: string): unknown {
 }
 
 /**
- * What is wrong with the values of a credential: an unknown or a malformed one, or one that is missing. Shows no value.
+ * Finds an unknown, malformed or missing field of a credential. The message has no value.
  *
  * @param nameOf What the caller's people call a field.
  * @returns The field, and the rest of a sentence; `undefined` when the values are a whole credential.

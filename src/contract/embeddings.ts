@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { optional } from "./optional.ts";
 
-/** What an `embeddings` handler is asked for. */
+/** Request of an `embeddings` handler. */
 export const EmbeddingsRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 200 }),
@@ -57,7 +57,9 @@ export const EmbeddingList = Type.Object({
 });
 export type EmbeddingList = Static<typeof EmbeddingList>;
 
-/** What an `embeddings` handler returns: the vectors in input order, and the provider's own token count where it has one. */
+/**
+ * Answer of an `embeddings` handler: the vectors in input order, and the provider's own token count where it has one.
+ */
 export interface Embeddings {
   vectors: (number[] | string)[];
   usage?: { prompt_tokens: number } | undefined;

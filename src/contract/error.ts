@@ -29,7 +29,7 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
-/** What may stand beside the sentence of a {@link GatewayError}. */
+/** Details beside the message of a {@link GatewayError}. */
 export interface ErrorDetails {
   /** The request field at fault, as a path: `messages[0].role`. */
   param?: string | undefined;
@@ -130,7 +130,7 @@ export type UpstreamErrorKind =
   | "bad_response"
   | "timeout";
 
-/** What is known of a provider's failure. */
+/** Details of a provider's failure. */
 export interface UpstreamErrorDetails {
   /** The provider's HTTP status; absent when no answer came. */
   status?: number | undefined;
@@ -162,7 +162,7 @@ export class UpstreamError extends Error {
   readonly retryAfterMs: number | undefined;
   readonly isOfRequest: boolean;
   /**
-   * What the provider itself said, where `message` is the gateway's: for administrators alone, because it may name the
+   * The provider's own message, where `message` is the gateway's: for administrators alone, because it may name the
    * operator's account. Set by the kernel, which has hidden the keys in it.
    */
   providerMessage: string | undefined = undefined;

@@ -56,7 +56,7 @@ export const ImageEditsFields = Type.Object(
   { additionalProperties: true },
 );
 
-/** What an `imageEdits` handler is asked for. */
+/** Request of an `imageEdits` handler. */
 export interface ImageEditsRequest extends Static<typeof ImageEditsFields> {
   /** At least one, each with its media type. */
   images: File[];
@@ -89,12 +89,12 @@ export interface PartialImage extends GeneratedImage {
 /** Unfinished images, then the finished ones as the last item. */
 export type ImageStream = AsyncIterable<PartialImage | GeneratedImages>;
 
-/** What an `images` or `imageEdits` handler returns. */
+/** Answer of an `images` or `imageEdits` handler. */
 export interface GeneratedImages {
   images: GeneratedImage[];
   /** As the provider reported it, by {@link TokenUsage}. The kernel drops what is not usage. */
   usage?: Record<string, unknown> | undefined;
-  /** What the provider says it has drawn with. */
+  /** Settings that the provider used. */
   settings?: ImageSettings | undefined;
 }
 

@@ -2,7 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
 import type { ChatUsage } from "./chat.ts";
 
-/** What a {@link MeterName} counts, and everything that follows from it. */
+/** Definition of a {@link MeterName}: its unit, and everything that follows from it. */
 interface Meter {
   /** The column of `calls` and of the sums; also the field of requests in JSON and in exports. */
   readonly column: string;
@@ -94,12 +94,12 @@ export const promptMeters = namesOf(({ kind }) => kind === "prompt");
 /** Tokens of the answer of all kinds. */
 const answerMeters = namesOf(({ kind }) => kind === "answer");
 
-/** What comes out of a call. */
+/** Meters of a call's output. */
 export const outputMeters = namesOf(({ kind, isOutput }) => kind === "answer" || isOutput === true);
 
 const tokenMeters = namesOf(({ kind }) => kind !== "unit");
 
-/** What is counted otherwise than in tokens. */
+/** Meters counted otherwise than in tokens. */
 export const unitMeters = namesOf(({ kind }) => kind === "unit");
 
 /** The meter whose rate applies where a price has none for this one. */
@@ -219,7 +219,7 @@ function sumKnown(meters: Meters, names: readonly MeterName[]): number | undefin
   return sum;
 }
 
-/** What tokens of all kinds take of the tokens per minute; `undefined` if no meter counts tokens. */
+/** Sums tokens of all kinds for the limit of tokens per minute; `undefined` if no meter counts tokens. */
 export function sumTokens(meters: Meters): number | undefined {
   let tokens: number | undefined;
   for (const name of tokenMeters) {

@@ -14,7 +14,7 @@ const unitWeights = Object.fromEntries(
 ) as Record<MeterName, TOptional<TNumber>>;
 const unitDefaults = unitMeters.map((name) => `${name} ${quotaWeights[name]}`).join(", ");
 
-/** What a model can do beside what its capability says: chat beside text, images and transcriptions at a further endpoint. */
+/** Abilities of a model beyond its capability: chat beside text, images and transcriptions at a further endpoint. */
 const modelFeatures = ["vision", "tools", "json_schema", "audio", "pdf", "edits", "translation"] as const;
 
 /** A row of a catalogue: one model as the gateway sells it and as its provider knows it. */
@@ -126,8 +126,8 @@ export const Model = Type.Object(
 export type Model = Static<typeof Model>;
 
 /**
- * What people call a model: the provider's own name where clients may use it here too, else the id. The id stays what the
- * ledger, keys and filters know it by.
+ * Name of a model for people: the provider's own name where clients may use it here too, else the id. The id stays what
+ * the ledger, keys and filters know it by.
  */
 export function getDisplayName({ id, aliases = [], upstreamId }: Pick<Model, "id" | "aliases" | "upstreamId">): string {
   return aliases.includes(upstreamId) ? upstreamId : id;

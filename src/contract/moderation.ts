@@ -42,7 +42,9 @@ export const ModerationResponse = Type.Object({
 });
 export type ModerationResponse = Static<typeof ModerationResponse>;
 
-/** What a `moderation` handler returns: the results in input order, and the provider's own token count where it has one. */
+/**
+ * Answer of a `moderation` handler: the results in input order, and the provider's own token count where it has one.
+ */
 export interface Moderations {
   results: ModerationResult[];
   usage?: { prompt_tokens: number } | undefined;

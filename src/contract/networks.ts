@@ -1,6 +1,6 @@
 import { BlockList, isIP } from "node:net";
 
-/** What a network looks like, for error messages. */
+/** Form of a network, for error messages. */
 export const networkForm = "an address or a CIDR range such as 10.0.0.0/8";
 
 /** Whether a text is an IP address or a CIDR range. */

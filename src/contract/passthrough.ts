@@ -48,7 +48,7 @@ export function isScalarSchema(schema: TSchema | undefined): boolean {
 }
 
 /**
- * What the kernel has to know of a wire format whose bodies and answers it passes through: it counts, bounds and bills them
+ * A wire format whose bodies and answers the kernel passes through: it counts, bounds and bills them
  * without knowing the format.
  */
 export interface PassthroughFormat {
@@ -60,7 +60,7 @@ export interface PassthroughFormat {
   readonly countHandler: "countResponsesTokens" | "countMessagesTokens";
   /** Whether a header of the client's belongs to the format, and goes to the provider. */
   isOwnHeader(name: string): boolean;
-  /** What asks the model to reason; absent: the body does not. */
+  /** The body's request for reasoning; absent: there is none. */
   reasoningOf(body: WirePart): unknown;
   /** The name that the price has for the tier of service that is asked for. */
   tierOf(body: WirePart): unknown;
@@ -102,7 +102,7 @@ export interface PassthroughRequest {
   readonly isCompaction?: boolean;
 }
 
-/** What is known of an answer that was passed through, once the first event has come. */
+/** State of an answer that is passed through, once the first event has come. */
 export interface PassedAnswer {
   /** The answer as its last event showed it. */
   readonly head?: WirePart | undefined;

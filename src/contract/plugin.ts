@@ -40,7 +40,7 @@ export interface UpstreamBytes {
 /** How a request is made of the provider. */
 export type HttpMethod = "GET" | "POST" | "PUT" | "DELETE";
 
-/** What one request to the provider may add to the plugin's own headers. */
+/** Options of one request to the provider, added to the plugin's own headers. */
 export interface UpstreamRequestOptions {
   headers?: Record<string, string>;
   /** Default `POST`. `GET` and `DELETE` have no body: give `undefined`. */
@@ -62,7 +62,7 @@ export interface AuthorizedRequest {
   askMachine(request: MachineRequest): Promise<TokenResponse>;
 }
 
-/** What a token endpoint answered. */
+/** Answer of a token endpoint. */
 export interface TokenResponse {
   readonly status: number;
   readonly headers: Headers;
@@ -212,7 +212,7 @@ export interface Checks {
   rerank?(input: CheckInput<RerankRequest>): void;
 }
 
-/** What an answer reports of its use, in one of OpenAI's two shapes. */
+/** Usage as an answer reports it, in one of OpenAI's two shapes. */
 export type AnswerUsage = ChatUsage | TokenUsage;
 
 /** A provider's refusal as it came over the wire. */
@@ -224,17 +224,17 @@ export interface RefusedResponse {
 }
 
 /**
- * What of OpenAI's API only some providers take: `tokenInput`, token arrays as the input of embeddings, which are
+ * Parts of OpenAI's API that only some providers take: `tokenInput`, token arrays as the input of embeddings, which are
  * decoded for others; `customTools`, tools of the type `custom` in chat, which others refuse.
  */
 export const nativeForms = ["tokenInput", "customTools"] as const;
 export type NativeForm = (typeof nativeForms)[number];
 
-/** What an option of a row may be: of a type, a list of texts (`texts`), an object of anything, or one of these texts. */
+/** Type of an option of a row: of a type, a list of texts (`texts`), an object of anything, or one of these texts. */
 export type OptionKind = "text" | "texts" | "number" | "boolean" | "object" | readonly string[];
 export type ModelOptions = Readonly<Record<string, OptionKind>>;
 
-/** What of a plugin may differ by the model. */
+/** Parts of a plugin that may differ by the model. */
 export type ModelParts = Partial<
   Pick<ProviderPlugin, "handlers" | "checks" | "maxChoices" | "takes" | "readError" | "readUsage">
 >;
@@ -260,11 +260,11 @@ export interface ProviderPlugin {
   ): Record<string, string> | Promise<Record<string, string>>;
   readonly models: readonly Model[];
   /**
-   * What serves a model in place of the handlers and the rest below, where a provider speaks several protocols: Azure has
-   * Claude beside OpenAI's models. The same object stands for the same protocol.
+   * Parts that serve a model in place of the handlers and the rest below, where a provider speaks several protocols:
+   * Azure has Claude beside OpenAI's models. The same object stands for the same protocol.
    */
   forModel?(model: Model): ModelParts | undefined;
-  /** What the `options` of its rows may have; a misspelt one is an error. Absent: anything. */
+  /** Options of its rows; a misspelt one is an error. Absent: anything. */
   readonly modelOptions?: ModelOptions | undefined;
   /** Sells every other model that the provider lists, by these terms. */
   readonly unlisted?: Unlisted | undefined;
@@ -273,7 +273,7 @@ export interface ProviderPlugin {
   readonly checks?: Checks | undefined;
   /** How many choices one request can ask for where the provider has a bound; beyond it the kernel sends several. */
   readonly maxChoices: Partial<Record<Extract<Capability, "chat" | "images">, number>>;
-  /** What it takes as it is; default none. */
+  /** Forms that it takes as they are; default none. */
   readonly takes?: readonly NativeForm[] | undefined;
   /** Reads a refusal into an error. */
   readError(answer: RefusedResponse): UpstreamError;

@@ -170,7 +170,7 @@ export interface CompiledPrice {
 }
 
 /**
- * What the metered amounts cost, in whole nanodollars, rounded up once at the end.
+ * Cost of metered amounts in whole nanodollars, rounded up once at the end.
  *
  * @returns `undefined` when a meter with an amount above zero has no known price, or the sum leaves 2^53.
  */

@@ -4,7 +4,7 @@ import { optional } from "./optional.ts";
 /** The most documents of one request: Cohere's limit, applied to every provider. */
 export const rerankDocumentsMax = 10_000;
 
-/** What a `rerank` handler is asked for, whatever form the client used. Other fields pass to providers of the same dialect. */
+/** Request of a `rerank` handler, whatever form the client used. Other fields pass to providers of the same dialect. */
 export const RerankRequest = Type.Object(
   {
     model: Type.String({ minLength: 1, maxLength: 200 }),
@@ -22,7 +22,7 @@ export interface RankedDocument {
   relevance_score: number;
 }
 
-/** What a `rerank` handler returns: the documents in any order, and what the provider says that it bills. */
+/** Answer of a `rerank` handler: the documents in any order, and the usage that the provider bills. */
 export interface Ranking {
   results: RankedDocument[];
   usage?: { prompt_tokens?: number | undefined; search_units?: number | undefined } | undefined;

@@ -29,11 +29,11 @@ export const SpeechRequest = Type.Object(
 export type SpeechRequest = Static<typeof SpeechRequest>;
 
 /**
- * What a `speech` handler returns, whole or as a stream of its bytes: one valid WAV file, or a file of the
+ * Answer of a `speech` handler, whole or as a stream of its bytes: one valid WAV file, or a file of the
  * `response_format` that was asked for. It is asked only for formats that the row of the model names.
  */
 export interface Speech {
   audio: Uint8Array<ArrayBuffer> | AnswerStream<Uint8Array<ArrayBuffer>>;
-  /** What the provider reported once all of the bytes were read, by `TokenUsage`, where it bills tokens. */
+  /** The provider's report once all of the bytes were read, by `TokenUsage`, where it bills tokens. */
   readUsage?(): Record<string, unknown> | undefined;
 }

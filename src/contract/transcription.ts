@@ -22,7 +22,7 @@ export const TranscriptionFields = Type.Object({
 });
 export type TranscriptionFields = Static<typeof TranscriptionFields>;
 
-/** What a `transcription` handler is given: the checked fields and the file, with its length where it could be read. */
+/** Request of a `transcription` handler: the checked fields and the file, with its length where it could be read. */
 export interface TranscriptionRequest extends TranscriptionFields {
   file: File;
   /** Length of the audio in milliseconds as the file itself says; absent when it does not. A caller can forge it. */
@@ -51,7 +51,7 @@ export type TranscriptSegment = Static<typeof TranscriptSegment>;
 export const TranscriptWord = Type.Object({ word: Type.String(), start: Type.Number(), end: Type.Number() });
 export type TranscriptWord = Static<typeof TranscriptWord>;
 
-/** What a `transcription` handler returns. Only the text is always known. */
+/** Answer of a `transcription` handler. Only the text is always known. */
 export interface Transcript {
   text: string;
   /** Language name or code as the provider says it. */

@@ -35,7 +35,7 @@ export interface HttpDeps {
   readonly kernel: Kernel;
   /** The plugins loaded now, and whether answers are simulated. */
   readonly snapshot: () => Pick<PluginSnapshot, "plugins" | "states" | "sandbox" | "warnings">;
-  /** What administrators do with providers. */
+  /** Actions of administrators on providers. */
   readonly providers: Providers;
   /** The operator's own rows. */
   readonly catalogue: Pick<OperatorCatalogueEditor, "layers" | "read" | "check" | "reload">;
@@ -58,7 +58,7 @@ export interface HttpDeps {
   readonly signingSecret: string;
   /** Why the gateway is not ready, one sentence each; empty when it is. */
   readonly readinessProblems: () => Promise<string[]>;
-  /** What is degraded while calls are still served, one sentence each. */
+  /** Degraded conditions while calls are still served, one message each. */
   readonly degraded?: () => string[];
   /** The files of the dashboard; absent when it is not served. */
   readonly site?: StaticAssets | undefined;

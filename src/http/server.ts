@@ -57,7 +57,7 @@ export function createHttp(deps: HttpDeps) {
   return app;
 }
 
-/** What counts or holds something for the whole gateway: once, however many paths lead to it. */
+/** Creates the state of the whole gateway: once, however many paths lead to it. */
 function createShared(deps: HttpDeps) {
   return {
     sendFile: createFileService(deps),
@@ -90,7 +90,7 @@ function api(deps: HttpDeps, { sendFile, counts, store, adminApi }: ReturnType<t
     .use(organizationApi(deps, adminApi));
 }
 
-/** What clients speak. A format that says all of itself needs nothing else here. */
+/** Wire formats of clients. A complete format needs nothing else here. */
 const inbounds: readonly ClientFormat[] = [
   chatInbound,
   completionsInbound,
@@ -99,7 +99,7 @@ const inbounds: readonly ClientFormat[] = [
   decisionsInbound,
 ];
 
-/** What the clients of a path speak, also of one that only ends as an endpoint does: their base URL may be wrong. */
+/** Format of the clients of a path, also of a path that only ends like an endpoint: their base URL may be wrong. */
 function inboundAt(path: string): ClientFormat | undefined {
   return inbounds.find(({ endpoints }) => endpoints.some((endpoint) => endsAs(endpoint, path)));
 }

@@ -1,5 +1,5 @@
 /**
- * What a call may cost is held before a provider is asked. {@link admit} takes the most that the request can use, or of a
+ * The cost of a call is held before a provider is asked. {@link admit} takes the most that the request can use, or of a
  * stream that can be followed a first part of it; where less than the most is left, the request is lowered to that. The
  * hold of a stream then grows with its output: {@link GrowingHold}.
  */
@@ -93,7 +93,10 @@ async function holdFor<C extends Capability>(
   });
 }
 
-/** What counts against the minute until it is known: a prompt that may be read again after a search counts as it was sent. */
+/**
+ * Tokens counted against the minute until the usage is known; a prompt that may be read again after a search counts as
+ * it was sent.
+ */
 function limitTokensOf({ sentTokensMax }: ModelRun, meters: Meters): number | undefined {
   const { inputToken = 0 } = meters;
   return sumTokens(inputToken > sentTokensMax ? { ...meters, inputToken: sentTokensMax } : meters);
@@ -108,7 +111,10 @@ function toHidden(
   return { tokensPerSecond, timeouts: network.timeouts, now, end: call.endWith.bind(call) };
 }
 
-/** What usage takes of the wallet, or of the free quota. A cost too large to compute is more than any wallet has. */
+/**
+ * Converts usage to an amount of the wallet or of the free quota. A cost too large to compute is more than any wallet
+ * has.
+ */
 function toHold(run: ModelRun, bound: Meters): HoldAmount {
   const { model } = run.modelEntry;
   // Choices that are asked for one by one are so many requests.
@@ -118,7 +124,7 @@ function toHold(run: ModelRun, bound: Meters): HoldAmount {
   return { nanodollars: costMaxOfRun(run, meters) ?? Number.MAX_SAFE_INTEGER, tokens: 0 };
 }
 
-/** What usage takes of the wallet, or of the free quota. */
+/** Amounts of the wallet and of the free quota. */
 interface HoldAmount {
   nanodollars: number;
   tokens: number;
@@ -129,9 +135,9 @@ export interface GrowingHoldOptions {
   ledger: Pick<Ledger, "extend">;
   /** Kept up to date. */
   hold: Hold;
-  /** What the prompt and so many tokens of output take at most; it grows with them. */
+  /** Upper bound for the prompt and so many tokens of output; it grows with them. */
   amountOf: (outputTokens: number) => HoldAmount;
-  /** What the prompt and so many tokens of output count against the minute. */
+  /** Tokens of the prompt and so much output, as counted against the minute. */
   limitTokensOf: (outputTokens: number) => number;
   /** The tokens of output by which it is extended. */
   stepTokens: number;

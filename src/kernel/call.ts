@@ -49,7 +49,7 @@ import { type Candidate, type ModelEntry, publicNameOf, type Route } from "./rou
 import type { Timeout, TimeoutScheduler } from "./upstream/http-client.ts";
 import type { Sender, SentRequest } from "./upstream/upstream.ts";
 
-/** What each capability takes, answers and streams. A streamed answer goes to the sink, and the answer is `undefined`. */
+/** Request, answer and chunk of each capability. A streamed answer goes to the sink, and the answer is `undefined`. */
 interface Exchanges {
   chat: { request: ChatRequest; answer: ChatCompletion | undefined; sink: ChatSink };
   embeddings: { request: EmbeddingsBody; answer: EmbeddingList; sink: never };
@@ -90,7 +90,7 @@ export interface CallMemoryBounds {
   reserveAnswer(bytes: number): void;
 }
 
-/** What a client sent, as the kernel takes it. It never changes. */
+/** A client's request as the kernel takes it. It never changes. */
 export interface ClientRequest<C extends Capability = Capability> {
   /** Also the `x-request-id` of the response. */
   readonly id: string;
@@ -100,19 +100,19 @@ export interface ClientRequest<C extends Capability = Capability> {
   readonly startedMs: number;
   readonly caller: Caller;
   readonly capability: C;
-  /** What is requested, in the uniform format. */
+  /** The request in the uniform format. */
   readonly body: RequestOf<C>;
   /** Where a streamed answer goes; absent when the answer is wanted whole. */
   readonly sink?: SinkOf<C> | undefined;
-  /** What the client speaks. Only chat has defaults of this API's own. */
+  /** The client's wire format. Only chat has defaults of this API's own. */
   readonly protocol: string;
-  /** What the client sent in a wire format of its own, where a route may speak that. */
+  /** The client's original body, if a route may speak its wire format. */
   readonly passthrough?: Passthrough | undefined;
   /** The client's own id of the request. It is shown and logged, and never relied on. */
   readonly clientRequestId?: string | undefined;
-  /** What the client calls its session, which sticks to a route and a key. A claim: it decides nothing else. */
+  /** The client's name for its session, which sticks to a route and a key. A claim: it decides nothing else. */
   readonly session?: string | undefined;
-  /** What the client calls requests of this kind, for statistics. */
+  /** The client's name for requests of this kind, for statistics. */
   readonly tag?: string | undefined;
   /** Aborted when the client disconnects, which cancels a stream; absent for a request without a client. */
   readonly signal?: AbortSignal | undefined;
@@ -121,7 +121,7 @@ export interface ClientRequest<C extends Capability = Capability> {
   readonly forbidsStoring?: boolean;
   /** Fields of the client's body that no route is sent. */
   readonly leftOut?: readonly string[];
-  /** What was lost before the kernel saw the request, for the log. */
+  /** Losses before the kernel saw the request, for the log. */
   readonly warnings?: readonly string[];
   /** Absent: nothing is counted. */
   readonly memory?: CallMemoryBounds;
@@ -309,7 +309,7 @@ export class ModelRun<C extends Capability = Capability> {
   readonly isSuccession: boolean;
   /** The model with the routes that may serve the request. */
   modelEntry: ModelEntry;
-  /** What the answer calls the model. */
+  /** Name of the model in the answer. */
   readonly publicName: string;
   /** The request as this model takes it, lowered to what is left. */
   request: RequestOf<C>;
@@ -601,7 +601,7 @@ export class Passthrough implements PassedAnswer {
   readonly #handler: PassthroughFormat["protocol"] | "compactResponse";
   /** Why the request cannot be said in the uniform format; then only routes of the client's own format serve it. */
   untranslatable: GatewayError | undefined = undefined;
-  /** What the translation lost, for the log of a call that is served by it. */
+  /** Losses of the translation, for the log of a call that is served by it. */
   warnings: readonly string[] = [];
   /** The whole answer, also of a stream of the Responses protocol; absent until a route of the format has given it. */
   answer: WirePart | undefined = undefined;

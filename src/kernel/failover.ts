@@ -1,5 +1,5 @@
 /**
- * What happens when a provider fails. A call tries the routes of a model, and on each route its keys, until one begins to
+ * Handling of provider failures. A call tries the routes of a model, and on each route its keys, until one begins to
  * answer: {@link withFailover}. Nothing has reached the caller before that, so a failure that another key or provider may
  * not have is retried there. When all routes of a model have failed, another model may follow: {@link mayFallBack}.
  *
@@ -29,7 +29,7 @@ const retryMs = 200;
 /** A provider that asks for a longer pause is not waited for. */
 const retryMsMax = 5000;
 
-/** What is attempted on each route. */
+/** The work attempted on each route. */
 export interface RouteTask<Request, Answer> {
   /** The request as this row of the model takes it. */
   requestFor(model: Model, attempt: Attempt): Request;
@@ -131,8 +131,8 @@ export async function withFailover<Request, Answer>(
 }
 
 /**
- * What a plugin throws that is neither an `UpstreamError` nor a refusal, before it has asked its provider: a failure of the gateway,
- * which another route may not have. It says nothing about the provider, so it counts against no route.
+ * An error of a plugin that is neither an `UpstreamError` nor a refusal, before its provider was asked, is a failure of
+ * the gateway, which another route may not have. It says nothing about the provider, so it counts against no route.
  */
 function toOwnFailure(kernel: Kernel, { run, route, error }: Attempt): GatewayError {
   kernel.log.error("plugin_failed", { call: run.call.id, plugin: route.plugin.name, error });
@@ -256,7 +256,7 @@ function isOverlong({ answeredBy, call, sent }: ModelRun): boolean {
   return answeredBy !== undefined && call.cancelReason === "timeout" && ![...sent].some(({ isTimedOut }) => isTimedOut);
 }
 
-/** What another model may not have, if it came before the hold, and if it came from a provider. */
+/** Errors that another model may not have: those before the hold, and those from a provider. */
 const beforeHold: ReadonlySet<ErrorCode> = new Set([
   "invalid_request",
   "model_not_found",
@@ -287,7 +287,7 @@ export function mayFallBack(run: ModelRun, { code, cause }: GatewayError): boole
   // A plugin that could not make its request of this one: another model's may.
   if (code === "internal_error") return run.attempt !== undefined && sent.size === 0;
   if (!ofProvider.has(code)) return false;
-  // What was served is paid, whatever its provider says of it, and would be again.
+  // A served request is paid, whatever its provider says of it, and a second one would be too.
   if ([...sent].some(({ isAnswered }) => isAnswered)) return false;
   return !(cause instanceof UpstreamError) || maySendAgain(cause, sent.size > 0);
 }

@@ -146,7 +146,7 @@ function fail(kernel: Kernel, run: ModelRun, error: unknown): GatewayError {
   return failure;
 }
 
-/** What was sent is owed: the provider bills the prompt, also where no part of the answer has come. */
+/** A sent request is owed: the provider bills the prompt even if no part of the answer has come. */
 function recordDisconnect(run: ModelRun): void {
   run.status = 499;
   run.errorCode = "client_disconnected";

@@ -21,7 +21,7 @@ const requests: Partial<Record<Capability, object>> = {
 /** Whether a probe can call a model: one that is cheap to call. */
 export const isProbed = ({ capability }: Pick<Model, "capability">): boolean => requests[capability] !== undefined;
 
-/** What is probed: a plugin, one of its models, and a key of it. */
+/** Target of a probe: a plugin, one of its models, and one of its keys. */
 export interface Probe {
   readonly plugin: ProviderPlugin;
   /** A model of the plugin that {@link isProbed}; absent: the provider is asked to list its models, by `GET /models`. */
@@ -32,7 +32,7 @@ export interface Probe {
 
 export interface ProbeResult {
   readonly ms: number;
-  /** What the provider answered where its models were listed. */
+  /** The provider's answer if its models were listed. */
   readonly answer?: unknown;
   /** Absent when the provider answered as it should. */
   readonly error: UpstreamError | undefined;

@@ -29,7 +29,7 @@ const limitMargin = { share: 1.1, tokens: 64 };
 const audioMsDefault = 14_400_000;
 const limitNames = ["max_tokens", "max_completion_tokens"];
 
-/** What counts the usage of a call: by its answer, and by what was served of it whatever became of the answer. */
+/** Creates the usage meter of a call: it counts the answer, and whatever was served if the answer failed. */
 export function createUsageMeter<C extends Capability>(
   kernel: Kernel,
   run: ModelRun<C>,
@@ -43,8 +43,8 @@ export function createUsageMeter<C extends Capability>(
 }
 
 /**
- * What a failed call owes: an answer that came and is no refusal, and what was sent where the call was cut by its client or
- * by the gateway, because the provider goes on and bills it.
+ * Records the debt of a failed call: an answer that came and is no refusal, and requests that were sent if the call was
+ * cut by its client or by the gateway, because the provider goes on and bills it.
  */
 export function recordOwed(kernel: Kernel, run: ModelRun, error: unknown, isUnpaid: boolean): void {
   const isTimeout = error instanceof UpstreamError && error.kind === "timeout";
@@ -69,7 +69,7 @@ function sumServed<C extends Capability>(run: ModelRun<C>, handler: CapabilityHa
 }
 
 /**
- * What is charged for a report that is more than the call can have used: of the prompt more than the model's context for each
+ * Bounds a report that exceeds what the call can have used: of the prompt more than the model's context for each
  * request, of the output more than its limit. The rest of the report is believed.
  */
 function boundReport(run: ModelRun, meters: Meters): Meters | undefined {
@@ -110,7 +110,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     kernel.log.error("estimate_failed", { call: call.id, error });
     return { meters: usageMeter.reported ?? {}, source: usageMeter.reported === undefined ? "none" : "reported" };
   });
-  // What a request itself costs is owed for each that was not refused.
+  // The price per call is owed for each request that was not refused.
   const isByRequest = model.price?.call !== undefined && source !== "none";
   const meters = isByRequest ? { ...counted, call: Math.max(1, run.sent.size) } : counted;
   run.meters = meters;
@@ -141,7 +141,7 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
     durationMs: kernel.now() - startedMs,
     protocol: capability === "chat" ? protocol : undefined,
     clientRequestId,
-    detail: formatCallDetail(run),
+    detail: formatCallDetail(run, kernel),
     tag,
   });
 }
@@ -158,8 +158,10 @@ export interface FailedAttempt {
   readonly message: string;
 }
 
-/** What the request log tells of a call beside its columns, as it is stored. What is absent did not happen. */
+/** Details of a call in the request log beside its columns, as they are stored. An absent field did not happen. */
 export interface CallDetail {
+  /** The name that the client sent where another model served it, such as that of a virtual model. */
+  readonly requested?: string | undefined;
   readonly stream?: true | undefined;
   /** The finish reason of each choice. */
   readonly finish?: readonly string[] | undefined;
@@ -176,19 +178,13 @@ export interface CallDetail {
 }
 
 /** JSON of the {@link CallDetail}; undefined when there is nothing to tell. */
-function formatCallDetail({
-  call,
-  sink,
-  finishReasons,
-  error,
-  attempts,
-  ignored,
-  lowered,
-}: ModelRun): string | undefined {
+function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">): string | undefined {
+  const { call, sink, finishReasons, error, attempts, ignored, lowered } = run;
   const { warnings } = call;
-  const { caller } = call.request;
+  const { caller, body } = call.request;
   const failedAttempts = attempts.filter(({ endedMs }) => endedMs !== undefined).map(describeFailure);
   const detail: CallDetail = {
+    requested: registry.byName(body.model) === run.modelEntry ? undefined : body.model,
     stream: sink === undefined ? undefined : true,
     finish: finishReasons?.length ? finishReasons : undefined,
     error: error?.message.slice(0, messageCharactersMax),

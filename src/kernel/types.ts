@@ -11,7 +11,7 @@ export interface Log {
   error(event: string, fields?: Record<string, unknown>): void;
 }
 
-/** What every call needs. `registry` is read once at the start of a call, which ends on the one it began with. */
+/** Dependencies of every call. `registry` is read once at the start of a call, which ends on the one it began with. */
 export interface Kernel {
   registry: Registry;
   readonly ledger: Ledger;
@@ -71,7 +71,7 @@ export interface CapabilityHandler<C extends Capability> {
    * lower now; absent: the bound is what it is.
    */
   countPrompt?(kernel: Kernel, run: ModelRun<C>): Promise<boolean>;
-  /** What one request of the call reported, in meters; `undefined` for a report that cannot be used. */
+  /** Usage reported by one request of the call, in meters; `undefined` for a report that cannot be used. */
   toReport(run: ModelRun<C>, usage: AnswerUsage): Meters | undefined;
   /** Counts what went in and, by the output of the usage meter, came out. */
   estimate(run: ModelRun<C>, kernel: Kernel): Promise<Meters>;

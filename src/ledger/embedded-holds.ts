@@ -372,8 +372,10 @@ class AccountState {
     const ofAccount = admission.caller.accountBudget && this.accountBudget(admission.caller.accountBudget);
     const inAccount = ofAccount === undefined ? available : toLeft(ofAccount);
     const left = Math.min(available, inBudget, inAccount);
-    const holdNanodollars = Math.min(left, admission.holdNanodollars);
-    if (left <= 0 || holdNanodollars < admission.minNanodollars) {
+    // What costs nothing is admitted also where nothing is left.
+    const isFree = admission.holdNanodollars === 0;
+    const holdNanodollars = isFree ? 0 : Math.min(left, admission.holdNanodollars);
+    if (!isFree && (left <= 0 || holdNanodollars < admission.minNanodollars)) {
       const isScarce = (part: number) => part <= 0 || part < available;
       if (key !== undefined && limit !== undefined && isScarce(inBudget) && (!ofAccount || inBudget <= inAccount)) {
         throw budgetExceeded(admission, key.budget(limit), now);
@@ -383,7 +385,7 @@ class AccountState {
     }
     this.#held += holdNanodollars;
     const periodStart = key === undefined ? null : key.take(holdNanodollars);
-    return { quotaDay: null, holdNanodollars, holdTokens: 0, periodStart, available: left };
+    return { quotaDay: null, holdNanodollars, holdTokens: 0, periodStart, available: Math.max(left, holdNanodollars) };
   }
 
   #holdQuota(admission: AdmissionRequest, now: number): GrantedHold {

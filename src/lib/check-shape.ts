@@ -3,7 +3,7 @@ import { Value, type ValueError, ValueErrorType } from "@sinclair/typebox/value"
 import { quoteValue } from "../contract/index.ts";
 import { suggestName } from "./did-you-mean.ts";
 
-/** What is wrong with a value, and where in it. */
+/** An error in a value, and its path. */
 export interface ShapeError {
   /** Such as `.price.inputToken.per` or `.models[2]`; empty when it is the value itself. */
   path: string;
@@ -58,7 +58,7 @@ function describeError(error: ValueError): string {
   return `got ${quoteValue(value)}, ${expected ?? `${lowerFirst(error.message)}${description}`}`;
 }
 
-/** What a value that may be one of several is; `undefined` for others. */
+/** Describes a value that may be one of several; `undefined` for others. */
 function describeChoices({ anyOf, const: only }: TSchema): string | undefined {
   if (only !== undefined) return `expected ${only}`;
   if (!Array.isArray(anyOf)) return undefined;

@@ -40,7 +40,7 @@ function at(row: readonly number[], index: number): number {
 const listedMax = 60;
 const shownMax = 8;
 
-/** What follows the complaint about a word that nobody knows: the one that was probably meant, or else those there are. */
+/** Suffix of an error about an unknown name: the closest known name, or else all of them. */
 export function suggestName(word: string, known: readonly string[]): string {
   const near = didYouMean(word, known);
   if (near !== undefined) return `, did you mean ${near}?`;

@@ -110,7 +110,7 @@ const scaffolding = new Set(["$schema", "$id", "$comment", "$anchor", "$defs", "
 interface Place {
   readonly flat: FlatSchema;
   readonly pointer: Pointer;
-  /** What references pointed to here: a schema says the second time what it said the first. */
+  /** Targets of references so far: a schema that is named again is written the same. */
   readonly taken: Set<unknown>;
 }
 
@@ -323,7 +323,7 @@ function resolve(root: unknown, ref: string): unknown {
   return at;
 }
 
-/** Which JSON schemas a provider takes, as data. */
+/** The subset of JSON schemas that a provider takes, as data. */
 export interface SchemaSubset {
   /** Keywords kept beside `type`, `enum`, `properties`, `required`, `items` and `anyOf`, which every subset has. */
   readonly keywords: ReadonlySet<string>;

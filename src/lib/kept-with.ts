@@ -1,6 +1,9 @@
 const kept = new WeakMap<object, Map<unknown, unknown>>();
 
-/** What was made for an object under this name, for as long as the object is in use: the tokens of a credential, for example. */
+/**
+ * Returns the value made for an object under this name, for as long as the object is in use: the tokens of a
+ * credential, for example.
+ */
 export function keepWith<Value>(owner: object, name: unknown, make: () => Value): Value {
   let byName = kept.get(owner);
   if (byName === undefined) {

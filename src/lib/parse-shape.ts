@@ -1,10 +1,10 @@
 import { UpstreamError } from "../contract/index.ts";
 import { isRecord } from "./json.ts";
 
-/** What something should be: of a type, a list of such, or an object with these members; `{}` is any object. */
+/** Expected shape of a value: a type, a list of such, or an object with these members; `{}` is any object. */
 export type Shape = "string" | "number" | "boolean" | "any" | readonly [Shape] | { readonly [name: string]: Shape };
 
-/** What has a shape; of an object's members each may be absent. */
+/** Value of a shape; each member of an object may be absent. */
 export type ParsedShape<S> = S extends "string"
   ? string
   : S extends "number"

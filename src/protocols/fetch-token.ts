@@ -10,7 +10,7 @@ import { isRecord, parseJson } from "../lib/json.ts";
 import { keepWith } from "../lib/kept-with.ts";
 import { classifyRefusal } from "./upstream-errors.ts";
 
-/** What a token endpoint, or the service of the machine, is asked. */
+/** Request to a token endpoint, or to the metadata service of the machine. */
 export type TokenRequest =
   | { readonly url: string; readonly form: Readonly<Record<string, string>> }
   | { readonly machine: MachineRequest };
@@ -66,8 +66,9 @@ export function fetchToken(request: Asking, credential: ProviderCredential, ask:
 }
 
 /**
- * What is good for some time and is kept with a credential, such as keys that are given for an hour: fetched when it is first
- * needed, by one request for all that wait for it, and renewed before its end while the one before still serves.
+ * Returns a value that is good for some time and kept with a credential, such as keys that expire after an hour:
+ * fetched when it is first needed, by one request for all that wait for it, and renewed before its end while the one
+ * before still serves.
  *
  * @param name Tells it from other things that are kept with the credential.
  * @param load Fetches it, and says when it ends, in milliseconds since 1970.
@@ -124,7 +125,7 @@ function readToken({ status, headers, body }: TokenResponse): { value: string; e
   return { value: text, expiresAt: Date.now() + lifeMs };
 }
 
-/** What an endpoint says of a credential it refuses names tenants, applications and accounts: the words are ours. */
+/** The message is ours, because an endpoint that refuses a credential names tenants, applications and accounts. */
 function toUpstreamError(status: number, headers: Headers, body: string): UpstreamError {
   const { kind, retryAfterMs } = classifyRefusal({ status, headers, body });
   const answer = parseJson(body);

@@ -10,16 +10,16 @@ import {
 } from "../contract/index.ts";
 
 /**
- * What a client speaks. An inbound wire format reads a request into the uniform format, and writes the answer, the events
- * of a stream and the errors that its clients understand. The HTTP side serves every format in the same way, by this
- * interface; the kernel never sees it.
+ * A client's side of a protocol. An inbound wire format reads a request into the uniform format, and writes the answer,
+ * the events of a stream and the errors that its clients understand. The HTTP side serves every format in the same way,
+ * by this interface; the kernel never sees it.
  */
 export interface Inbound<Body = never, Options = never> {
   /** Its name in the request log and in metrics. */
   readonly protocol: string;
   /** The paths that take and answer the format, below the base path; `:id` stands for one segment. */
   readonly endpoints: readonly string[];
-  /** What the format calls the output limit; absent: as the uniform format. */
+  /** The format's name of the output limit; absent: as the uniform format. */
   readonly outputLimit?: string;
   /**
    * Refuses a body of another format before its schema is looked at, whose complaint would be about a missing field.
@@ -68,7 +68,7 @@ export interface Exchange {
   readonly request: ChatRequest | undefined;
   /** Why it cannot be said in the uniform format: only a provider that speaks the client's format can serve it. */
   readonly untranslatable?: GatewayError | undefined;
-  /** What the translation lost, a sentence each. */
+  /** Losses of the translation, one message each. */
   readonly warnings: readonly string[];
   /** The request as its client wrote it, for providers that speak the client's format; absent where none can. */
   readonly passthrough?: PassthroughRequest;
@@ -129,7 +129,7 @@ export function tryTranslate<Translated>(translate: () => Translated): Translate
   }
 }
 
-/** What a translated answer needs of its request. @throws {TypeError} For a request that was only passed through. */
+/** Returns the plan of a translated request. @throws {TypeError} For a request that was only passed through. */
 export function expectTranslated<Plan>(plan: Plan | undefined): Plan {
   if (plan === undefined) throw new TypeError("A request without a translation was answered in the uniform format");
   return plan;

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
 import { decrypt, encrypt } from "../contract/index.ts";
 
-/** What our own envelopes begin with. Those of providers are base64, which has no dot. */
+/** Prefix of our own envelopes. Those of providers are base64, which has no dot. */
 const prefix = "mg1.";
 const keyIdBytes = 4;
 
@@ -16,8 +16,9 @@ export interface Reasoning {
 }
 
 /**
- * What an envelope that came back is. `own`: made here for this account, and unchanged. `altered`: made here, but changed, or
- * sent with another text. `foreign`: of another gateway or account, or of a key that was replaced. `provider`: not an envelope.
+ * Origin of an envelope that came back. `own`: made here for this account, and unchanged. `altered`: made here, but
+ * changed, or sent with another text. `foreign`: of another gateway or account, or of a key that was replaced.
+ * `provider`: not an envelope.
  */
 export type OpenedReasoning =
   | { readonly origin: "own"; readonly reasoning: Reasoning }

@@ -16,7 +16,7 @@ const allowedToolsParam = "tool_choice.allowed_tools.tools";
 /** So many of the tools an error names. */
 const namedMax = 128;
 
-/** What `tool_choice` comes to, in all its forms. */
+/** Decision of `tool_choice` in all its forms. */
 export interface ToolDecision {
   mode: "none" | "auto" | "required";
   /** The functions that may be called, when not all may: the one that is named, or those of `allowed_tools`. */
@@ -217,7 +217,7 @@ function toLegacyChoice(choice: ChunkChoice, called: Set<number>): void {
   }
 }
 
-/** What a choice of tools may be beside a tool's own type, in the protocols that have tools of the provider. */
+/** Values of a choice of tools beside a tool's own type, in the protocols that have tools of the provider. */
 const choiceTypes: ReadonlySet<unknown> = new Set(["allowed_tools", "auto", "any", "none", "tool"]);
 
 /**

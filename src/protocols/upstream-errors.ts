@@ -5,7 +5,7 @@ import { type HeaderReader, retryAfterMs } from "../lib/retry-after.ts";
 const sentenceCharactersMax = 1000;
 const noHeaders: HeaderReader = { get: () => null };
 
-/** What a provider's error body says, as far as it says anything. */
+/** Facts in a provider's error body, as far as it has any. */
 interface ErrorFacts {
   message?: string | undefined;
   words: string[];
@@ -72,7 +72,7 @@ export function classifyResponseFailure(body: unknown): UpstreamError {
 function toUpstreamError(facts: ErrorFacts, status: number | undefined, retryMs: number | undefined): UpstreamError {
   const kind = refineKind(toKind(facts, status), facts.message ?? "");
   const { param, code } = facts;
-  // What is not found may also be a file that the request names, unless the provider says that it is the model.
+  // A missing resource may be a file that the request names, unless the provider says that it is the model.
   const isOfRequest = kind === "model_not_found" && !facts.words.some((word) => /model/i.test(word));
   const message = toSentence(kind, facts, status);
   return new UpstreamError(kind, message, { status, param, code, retryAfterMs: retryMs, isOfRequest });
@@ -239,7 +239,10 @@ const statusKinds: Readonly<Record<number, UpstreamErrorKind>> = {
   524: "timeout",
 };
 
-/** What an HTTP status alone says. Anything that is not a failure at all is `bad_response`: it was not expected here. */
+/**
+ * Classifies by the HTTP status alone. Anything that is not a failure at all is `bad_response`: it was not expected
+ * here.
+ */
 function classifyStatus(status: number): UpstreamErrorKind {
   const kind = statusKinds[status];
   if (kind !== undefined) return kind;
@@ -272,7 +275,7 @@ function isBeyondLimit(message: string): boolean {
   return limit !== undefined && requested !== undefined && requested > limit;
 }
 
-/** What the sentence says that its code does not: Anthropic and others send only a sentence for these. */
+/** Classifies by the message where the code does not decide: Anthropic and others send only a sentence for these. */
 function refineKind(kind: UpstreamErrorKind, message: string): UpstreamErrorKind {
   if (kind === "rate_limited") return isBeyondLimit(message) ? "request_too_large" : kind;
   if (kind !== "bad_request") return kind;

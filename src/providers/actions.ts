@@ -42,7 +42,9 @@ export interface ProviderChange {
 
 type Detail = Record<string, string | number | boolean | null>;
 
-/** What administrators do with providers. `by` is their account, or `cli`; each writes an audit entry without secrets. */
+/**
+ * Actions of administrators on providers. `by` is their account, or `cli`; each writes an audit entry without secrets.
+ */
 export function providerActions(deps: ActionsDeps) {
   const { settings, now } = deps;
   const change = async (by: string, [action, subject, detail]: [string, string, Detail], work: Work): Promise<void> => {
@@ -225,7 +227,7 @@ function invalid(param: string, message: string): GatewayError {
   return new GatewayError("invalid_request", message, { param });
 }
 
-/** What tells one key from another; empty where that would be too much of it, and for a document. */
+/** Last four characters of a key; empty for a short key and for a document. */
 function getLast4(key: string): string {
   const [shown = ""] = getSecrets(key);
   return shown.length < shownFrom || shown.startsWith("{") ? "" : shown.slice(-4);

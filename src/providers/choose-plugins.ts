@@ -1,6 +1,6 @@
 import { getForm, type Model, type ProviderPlugin } from "../contract/index.ts";
 
-/** What decides whether answers are simulated. */
+/** Options that decide whether answers are simulated. */
 export interface SandboxOptions {
   readonly setting: "on" | "off" | "auto";
   /** Whether only this machine can reach the gateway. */
@@ -9,7 +9,7 @@ export interface SandboxOptions {
   createSandbox(models: readonly Model[]): ProviderPlugin;
 }
 
-/** What administrators set about plugins. */
+/** Administrators' settings of plugins. */
 export interface PluginChoices {
   isEnabled(pluginName: string): boolean;
   /** Whether they added it themselves, and not a file. */

@@ -2,7 +2,8 @@ import type { Model } from "../contract/index.ts";
 import { isRecord } from "../lib/json.ts";
 
 /**
- * What differs between two catalogues, one line a model: `+ id`, `- id`, or `~ id` with each field before and after.
+ * Lists the differences between two catalogues, one line a model: `+ id`, `- id`, or `~ id` with each field before and
+ * after.
  *
  * @param ignored Fields that do not count.
  */

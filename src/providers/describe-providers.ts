@@ -60,7 +60,7 @@ function toHealth(
   const setAt = new Map(settings.keysOf(provider).map((key) => [key.id, key.setAt]));
   const pauses = found[0]?.route.keys.statesAt(nowMs) ?? [];
   const keys = settings.keyIdsOf(plugin).map((id, index) => {
-    // What happened to the key that this one has replaced says nothing about it.
+    // Outcomes of the key that this one has replaced say nothing about it.
     const last = since(health.last(provider, id), setAt.get(id) ?? startedAt);
     return { id, last, ...keyHealth(last, (pauses[index] ?? "closed") !== "closed", at) };
   });
@@ -200,7 +200,7 @@ function toKeyHealthJson(health: ProviderHealth["keys"][number] | undefined) {
   return { state, reason: reason ?? null, last_error: toErrorJson(last.error), last_test: toTestJson(last.test) };
 }
 
-/** What a credential consists of, for a form to enter it. */
+/** Fields of a credential, for a form to enter it. */
 function describeForm({ name: plugin, credential }: Pick<ProviderPlugin, "name" | "credential">) {
   const form = getForm(credential);
   if (form === undefined) return null;
@@ -210,7 +210,7 @@ function describeForm({ name: plugin, credential }: Pick<ProviderPlugin, "name" 
   return { fields, sets: form.sets };
 }
 
-/** What the environment sets it by. */
+/** Environment variables of a credential. */
 function nameVariables({ name, credential }: Pick<ProviderPlugin, "name" | "credential">): string {
   return typeof credential === "string" ? `${getVariablePrefix(name)}_API_KEY` : `${getVariablePrefix(name)}_…`;
 }

@@ -37,7 +37,7 @@ export interface TestOutcome {
   readonly model?: string | undefined;
   readonly ms: number;
   readonly error?: string | undefined;
-  /** What is worth knowing although it works: models that are gone. */
+  /** A hint although it works: models that are gone. */
   readonly note?: string | undefined;
   /** The kind of the error. */
   readonly kind?: UpstreamErrorKind | undefined;
@@ -45,7 +45,7 @@ export interface TestOutcome {
 
 type At<T> = T & { /** Milliseconds since 1970. */ readonly at: number };
 
-/** What happened last to a provider or a key. */
+/** Last outcomes of a provider or a key. */
 export interface LastOutcomes {
   readonly success?: At<object> | undefined;
   readonly error?: At<Failure> | undefined;
@@ -107,7 +107,7 @@ const wholeProvider = "";
 export class HealthLog {
   readonly #store: Store;
   readonly #now: () => number;
-  /** What the database has, by provider; then what was not written yet. */
+  /** Counts in the database, by provider; then those not written yet. */
   #counts = new Map<string, Counts>();
   #pendingCounts = new Map<string, Counts>();
   /** Outcomes by provider and key. */
@@ -341,7 +341,7 @@ export function keyHealth(last: LastOutcomes, isPaused: boolean, now: number): H
   return working;
 }
 
-/** What the state of a provider follows from. */
+/** Facts from which the state of a provider follows. */
 interface ProviderFacts {
   readonly last: LastOutcomes;
   readonly recent: RecentAttempts;
@@ -550,7 +550,7 @@ function createCount(): Counted {
   return { window: new AttemptWindow(), lastError: undefined };
 }
 
-/** What administrators are told, with the provider's own words. */
+/** The failure for administrators, with the provider's own message. */
 function toFailure({ keys, model }: Route, error: unknown, reason: string): Failure {
   if (!(error instanceof UpstreamError)) return { kind: "plugin_failed", message: reason, model: model.id };
   const { kind, status, message, providerMessage } = error;

@@ -47,7 +47,7 @@ export function listLayers(
         add(id, { ...change, row: mergeRow(known?.row, row, isUpdate) });
       }
     }
-    // What is in force: a file whose rows are refused changes nothing.
+    // The rows in force: a file whose rows are refused changes nothing.
     for (const model of merged.find((plugin) => plugin.name === name)?.models ?? []) add(model.id, { row: model });
     return [...layers.values()];
   });

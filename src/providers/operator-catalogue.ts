@@ -15,7 +15,7 @@ import { virtualFile } from "./virtual-models.ts";
 /** The operator's files by name without `.json`, each `{ "models": [ … ] }` or the bare array of rows. */
 export type CatalogueFiles = Readonly<Record<string, unknown>>;
 
-/** What the operator's files contain at one moment. */
+/** Content of the operator's files at one moment. */
 export interface OperatorCatalogue {
   /** Differs whenever one of the files does. */
   readonly revision: string;
@@ -26,13 +26,13 @@ export interface OperatorCatalogue {
 export interface CatalogueChange {
   /** The files that it writes or removes. */
   readonly files: readonly string[];
-  /** What is sold otherwise, one line a model: `openai: ~ gpt-5: premium false → true`. */
+  /** Changed models, one line each: `openai: ~ gpt-5: premium false → true`. */
   readonly models: readonly string[];
   /** Writes it. @throws {PluginError} When a file cannot be written. */
   write(): void;
 }
 
-/** What is in the folder, by name without `.json`. */
+/** Files of the folder, by name without `.json`. */
 type KnownFiles = ReadonlyMap<string, { text: string; value: unknown; isSigned: boolean }>;
 
 const virtualName = virtualFile.slice(0, -5);
@@ -142,7 +142,7 @@ export class OperatorCatalogueEditor {
   }
 }
 
-/** What a plugin sells, with the terms of the models without a row as one that is always there. */
+/** Rows of a plugin, with its terms for models without a row as one row. */
 function toRows(plugin: ProviderPlugin | undefined): Model[] {
   return [...(plugin?.models ?? []), { id: "unlisted models", ...plugin?.unlisted } as Model];
 }

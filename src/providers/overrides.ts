@@ -145,7 +145,7 @@ export class Overrides {
 
 /** Rows that name a successor that there is not, so that nothing would answer for their model. */
 function findLostSuccessors(files: readonly RowFile[], plugins: readonly ProviderPlugin[]): FileProblem[] {
-  // Which models are sold without a row is not known here.
+  // The models that are sold without a row are unknown here.
   if (plugins.some(({ unlisted }) => unlisted !== undefined)) return [];
   const named = files.flatMap((file) =>
     file.rows.flatMap(({ id, successor }, index) =>
@@ -168,7 +168,7 @@ function pathOf({ isUpdate, plugin }: RowFile): string {
   return isUpdate ? `plugins.${plugin}.models` : "models";
 }
 
-/** What is wrong with a row, at its place in the file; the check has seen it among all rows of the plugin. */
+/** Error of a row with its place in the file; the check has seen it among all rows of the plugin. */
 function toReason({ message }: Error, plugin: ProviderPlugin, file: RowFile): string {
   const { rows } = file;
   const known = plugin.models.map(({ id }) => id);

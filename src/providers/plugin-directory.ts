@@ -6,7 +6,7 @@ import { getReason } from "./read-files.ts";
 export interface PluginDirectory {
   /** Absolute. */
   readonly path: string;
-  /** What sentences call it: `plugins`. Never the whole path, which only the operator may see. */
+  /** Name in messages: `plugins`. Never the whole path, which only the operator may see. */
   readonly label: string;
   /** Whether a missing folder is a problem. */
   readonly required: boolean;
@@ -23,7 +23,7 @@ export interface FileProblem {
 export interface PluginSource {
   /** The plugin's name according to its file or folder. */
   readonly name: string;
-  /** What sentences call it: `plugins/acme.ts`, `plugins/acme/index.ts`. */
+  /** Name in messages: `plugins/acme.ts`, `plugins/acme/index.ts`. */
   readonly label: string;
   /** The file to load, absolute. */
   readonly entry: string;
@@ -43,7 +43,7 @@ export interface FolderEntry {
   readonly fingerprint: string;
 }
 
-/** What a folder contains; `entries` is `undefined` when it could not be read, so that what it contained before stays. */
+/** Content of a folder; `entries` is `undefined` when it could not be read, so that what it contained before stays. */
 export interface FolderListing {
   readonly entries: readonly FolderEntry[] | undefined;
   readonly problems: readonly FileProblem[];

@@ -80,7 +80,7 @@ export class PluginFiles {
   }
 }
 
-/** What a folder that cannot be read at the moment contained before. */
+/** Files that a folder contained before it could no longer be read. */
 function getKnownSources(before: ReadonlyMap<string, PluginFile>, folder: PluginDirectory): PluginSource[] {
   return [...before.values()].map(({ source }) => source).filter(({ label }) => label.startsWith(`${folder.label}/`));
 }

@@ -26,7 +26,7 @@ export interface PluginManagerOptions {
   readonly sandbox: SandboxOptions;
   /** @throws When the operator's settings for this plugin are invalid. */
   readCredentials(plugin: Pick<ProviderPlugin, "name" | "credential">): Credential;
-  /** What administrators set; absent: every plugin is enabled and has its own order. */
+  /** Administrators' settings; absent: every plugin is enabled and has its own order. */
   readonly choices?: PluginChoices | undefined;
   readonly loadCode: LoadCode;
   readonly log: Log;
@@ -37,7 +37,7 @@ export interface PluginManagerOptions {
   readonly checkHost?: CheckHost;
 }
 
-/** What is served at one moment, and what is not and why. Immutable. */
+/** Plugins served at one moment, and those that are not, with the reason. Immutable. */
 export interface PluginSnapshot {
   readonly registry: Registry;
   readonly sandbox: boolean;
@@ -67,7 +67,7 @@ export class PluginManager {
   readonly #memory: RegistryMemory = new Map();
   /** The last version of each plugin file that was served, by file. */
   #active: ReadonlyMap<string, ProviderPlugin> = new Map();
-  /** What was logged about the last snapshot. */
+  /** Messages logged about the last snapshot. */
   #reported = new Set<string>();
   #wasSandbox = false;
   #loading: Promise<unknown> = Promise.resolve();
@@ -93,7 +93,7 @@ export class PluginManager {
     return loading;
   }
 
-  /** What each model has from its plugin, from a signed file and from the operator. */
+  /** Layers of each model: from its plugin, from a signed file and from the operator. */
   layers(): ModelLayers[] {
     const candidates = this.#chooseCandidates(new Map(), []).map(({ plugin }) => plugin);
     return listLayers(
@@ -103,7 +103,7 @@ export class PluginManager {
     );
   }
 
-  /** What another folder of operator's rows would make of the plugins, and why it would be refused; changes nothing. */
+  /** Previews the plugins with another folder of operator's rows, and its errors; changes nothing. */
   preview(folder: PluginDirectory): { plugins: readonly ProviderPlugin[]; problems: string[] } {
     const overrides = new Overrides(folder);
     overrides.refresh();

@@ -14,7 +14,7 @@ export interface StoredKey {
   readonly secret: string | undefined;
 }
 
-/** What an administrator set about a provider. */
+/** An administrator's settings of a provider. */
 export interface ProviderRow {
   readonly name: string;
   readonly isEnabled: boolean;
@@ -24,7 +24,7 @@ export interface ProviderRow {
   readonly isRemoved: boolean;
 }
 
-/** What of a plugin says how its credentials are read. */
+/** Fields of a plugin that describe its credentials. */
 type Keyed = Pick<ProviderPlugin, "name" | "credential">;
 
 export type SandboxSetting = Config["sandbox"];
@@ -36,7 +36,7 @@ export function ownerOf(provider: string, id: string): string {
   return `provider key ${provider} ${id}`;
 }
 
-/** What the database says about providers, in memory, so that a call never waits for it. */
+/** Settings of providers from the database, kept in memory, so that a call never waits for it. */
 export class ProviderSettings {
   readonly config: Config;
   readonly box: SecretBox;
@@ -110,8 +110,8 @@ export class ProviderSettings {
   }
 
   /**
-   * What the environment has for a provider, `<NAME>_API_KEY` and `<NAME>_BASE_URL`: nothing for one that was added here,
-   * whose name would otherwise choose the variable of anything else, and whose address gets it.
+   * Credentials of a provider in the environment, `<NAME>_API_KEY` and `<NAME>_BASE_URL`: none for one that was added
+   * here, whose name would otherwise choose the variable of anything else, and whose address gets it.
    *
    * @throws {ConfigError} When the variables are invalid.
    */

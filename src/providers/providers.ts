@@ -40,7 +40,7 @@ export class Providers {
   readonly actions: ReturnType<typeof providerActions>;
   /** Counts attempts; set by {@link observe}. */
   stats: RouteStats;
-  /** What happened to the attempts and tests of each provider and key. */
+  /** Outcomes of the attempts and tests of each provider and key. */
   readonly health: HealthLog;
   /** Milliseconds since 1970. */
   readonly startedAt: number;
@@ -249,7 +249,7 @@ export class Providers {
       this.#syncFiles();
       await this.reload();
     } catch (error) {
-      // What was read before stays; the next tick tries again.
+      // The settings read before stay; the next tick tries again.
       this.#seenRevision = -1;
       log.warn("plugin_reload_failed", { error });
     }

@@ -27,7 +27,7 @@ export class SecretBox {
     this.#file = getSecretsKeyFile(config);
   }
 
-  /** What operators call the secrets key in use. */
+  /** Operators' name of the secrets key in use. */
   get source(): "SECRETS_KEY" | "secrets.key" {
     return this.#given === undefined ? "secrets.key" : "SECRETS_KEY";
   }
@@ -143,7 +143,7 @@ export async function hasSecrets(db: Store["db"]): Promise<boolean> {
   return (await findSecretsId(db)) !== undefined || (await hasChannel(db));
 }
 
-/** Which secrets key encrypted the secrets that the operator has stored and can remove; `undefined` without any. */
+/** Finds the secrets key of the secrets that the operator has stored and can remove; `undefined` without any. */
 async function findSecretsId(db: Store["db"]): Promise<string | undefined> {
   const key = await db.selectFrom("provider_keys").select("secrets_id").limit(1).executeTakeFirst();
   if (key !== undefined) return key.secrets_id;

@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import type { PluginState } from "./plugin-state.ts";
 
-/** What a running server says of its plugins, for commands on the same home. */
+/** State of a running server's plugins, for commands on the same home. */
 interface StateFile {
   readonly pid: number;
   readonly plugins: readonly PluginState[];

@@ -28,9 +28,9 @@ export interface TestResult {
   readonly model: string | null;
   readonly host: string;
   readonly ms: number;
-  /** Which host failed and why, in the provider's own words and without any key; `null` when it answered. */
+  /** The host that failed and the reason, in the provider's own words and without any key; `null` when it answered. */
   readonly error: string | null;
-  /** What is worth knowing although it works: models that the provider no longer has. */
+  /** A hint although it works: models that the provider no longer has. */
   readonly note: string | null;
   /** The kind of the error. */
   readonly kind: UpstreamErrorKind | null;

@@ -89,7 +89,7 @@ export class UnlistedModels {
     });
   }
 
-  /** What went wrong when models were last listed. */
+  /** Errors when models were last listed. */
   get problems(): FileProblem[] {
     return [...this.#discoveries.values()].flatMap(({ plugin: { name }, problem }) =>
       problem === undefined ? [] : [{ label: name, sentence: problem }],

@@ -23,7 +23,7 @@ export class VirtualModels {
   #label = virtualFile;
   #rows: readonly unknown[] = [];
   #error: string | undefined;
-  /** What is served, by id. */
+  /** Served virtual models by id. */
   #served: ReadonlyMap<string, { row: VirtualModelRow; virtual: VirtualModel }> = new Map();
 
   constructor(folder: PluginDirectory) {

@@ -22,7 +22,7 @@ import { readUsage } from "../protocols/usage.ts";
 import { PluginError } from "./errors.ts";
 import { findMissingRates, readModelsOnce } from "./read-models.ts";
 
-/** What each version of the contract changed for the author of a plugin. A new version adds a row. */
+/** Changes of each version of the contract for authors of plugins. A new version adds a row. */
 const contractChanges: Readonly<Record<number, string>> = {
   1: "the first version: definePlugin with name, baseUrl, models and handlers",
 };
@@ -49,7 +49,7 @@ function contractMismatch(
   return `${versions}; what changed: ${list}; adapt the plugin and write contractVersion: ${spoken}`;
 }
 
-/** What an author writes: a {@link ProviderPlugin} of which most can be left out. */
+/** An author's definition: a {@link ProviderPlugin} of which most can be left out. */
 export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models" | "handlers"> &
   Partial<Omit<ProviderPlugin, "contractVersion">> & {
     /** The contract the plugin was written for; the current one when left out. */
@@ -212,7 +212,7 @@ function checkModels(
   return rows;
 }
 
-/** What is wrong with the `options` of a row: the rest of a sentence that begins with the option. */
+/** Finds an error in the `options` of a row: the rest of a message that begins with the option. */
 function findOptionError(options: Readonly<Record<string, unknown>>, known: ModelOptions): string | undefined {
   for (const [name, value] of Object.entries(options)) {
     const kind = getOwn(known, name);

@@ -19,7 +19,7 @@ import { type CliContext, defineCommand, UsageError } from "../command.ts";
 import { loadOffline } from "../lib/catalogue.ts";
 import { checkCatalogue, isSigned, type SignedCatalogue, signCatalogue } from "../lib/signed-catalogue.ts";
 
-/** What `catalogue update` writes into the folder of the operator's own rows. */
+/** File that `catalogue update` writes into the folder of the operator's own rows. */
 const updateName = "update.json";
 const downloadBytesMax = 8 * 1024 * 1024;
 const downloadMsMax = 30_000;
@@ -111,7 +111,7 @@ async function readInstalled(target: string): Promise<SignedCatalogue | undefine
   return within(`${target}, which is in force`, async () => checkCatalogue(JSON.parse(readFileSync(target, "utf8"))));
 }
 
-/** What a gateway would sell otherwise. @throws {UsageError} When it would refuse some of the file. */
+/** Previews the changes of a catalogue. @throws {UsageError} When it would refuse some of the file. */
 async function preview(
   context: CliContext,
   config: Config,

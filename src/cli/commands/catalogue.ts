@@ -68,7 +68,7 @@ const hasFinding: Record<Finding, (model: Model, now: number) => boolean> = {
   unpriced: ({ price, capability }) => findMissingRates(price, capability).length > 0,
 };
 
-/** What an operator should look at in a row. */
+/** Finds what an operator should review in a row. */
 export function catalogueFindings(model: Model, now: number): Finding[] {
   return findings.filter((finding) => hasFinding[finding](model, now));
 }

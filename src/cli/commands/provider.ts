@@ -8,7 +8,7 @@ import { defineCommand, UsageError } from "../command.ts";
 import { columns } from "../lib/format.ts";
 import { withProviders } from "../lib/with-providers.ts";
 
-/** Who the audit log says did it. */
+/** Actor in the audit log. */
 const by = commandLine.accountId;
 
 export const providerList = defineCommand({

@@ -33,7 +33,7 @@ interface Reading {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** What the rows of a file say of one provider. */
+/** Rows of a file for one provider. */
 interface Gathered {
   manifest?: Record<string, unknown>;
   readonly rows: Map<string, object>;

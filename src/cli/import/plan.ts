@@ -18,7 +18,7 @@ import { columns } from "../lib/format.ts";
 import type { OpenedStore } from "../lib/with-store.ts";
 
 /**
- * What moves from another gateway to this one. Reading makes a plan of it, which `--dry-run` prints and everything else carries out.
+ * Plan of a move from another gateway to this one. `--dry-run` prints it and everything else carries it out.
  * What this gateway cannot do as the other did is never made looser: it is made stricter or left out, and `notes` say so.
  */
 export interface ImportPlan {
@@ -28,7 +28,7 @@ export interface ImportPlan {
   readonly providers: readonly PlannedProvider[];
   readonly accounts: readonly PlannedAccount[];
   readonly keys: readonly PlannedKey[];
-  /** What is not carried over, or not as it was, one sentence each. */
+  /** Losses and changes, one message each. */
   readonly notes: readonly string[];
 }
 
@@ -172,7 +172,7 @@ export function toPlanJson({ providers, keys, ...plan }: ImportPlan) {
   };
 }
 
-/** What an import has done. */
+/** Result of an import. */
 export interface ImportResult {
   readonly accounts: number;
   readonly keys: number;

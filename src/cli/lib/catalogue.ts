@@ -59,7 +59,7 @@ export async function readProviderSettings(
   });
 }
 
-/** What answers for a plugin's models: the plugin, the sandbox, or why nothing does. */
+/** Describes what serves a plugin's models: the plugin, the sandbox, or why nothing does. */
 export function getServedBy({ name }: ProviderPlugin, { states }: PluginSnapshot): string {
   const status = states.find((state) => state.name === name)?.status;
   if (status === "serving" || status === "previous") return name;

@@ -49,7 +49,7 @@ export function isSigned(catalogue: SignedCatalogue, publicKey: string): boolean
   return verify(null, toBytes(catalogue), key, signature);
 }
 
-/** What is signed does not depend on how the file is laid out. */
+/** The signature does not depend on the layout of the file. */
 function toBytes({ signature: _, ...content }: SignedCatalogue): Buffer {
   return Buffer.from(JSON.stringify(content));
 }

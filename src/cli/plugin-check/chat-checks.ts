@@ -12,7 +12,7 @@ export interface Check {
 const broken =
   'throw new UpstreamError("bad_response", …) when the stream ends before the provider said that it is done';
 
-/** What is tried with every chat fixture that has a good answer, beside the answer itself. */
+/** Checks of every chat fixture with a good answer, beside the answer itself. */
 export function chatChecks(plugin: ProviderPlugin, fixtures: readonly Fixture[]): Check[] {
   const good = fixtures.filter(({ expect }) => expect?.error === undefined);
   const whole = good.find(({ request }) => request.stream !== true);

@@ -7,7 +7,7 @@ import { type Sent, simulate, simulatedKey } from "./simulate.ts";
 const message = "Something about the request";
 const errorBody = { error: { message, type: "error", param: null, code: null } };
 
-/** What a caller is to be told by the provider's status, whatever its dialect. */
+/** Error codes that a caller may get for the provider's status, whatever its dialect. */
 const statuses: readonly [status: number, codes: readonly string[]][] = [
   [400, ["invalid_request"]],
   [401, ["upstream_error"]],

@@ -3,10 +3,10 @@ import { quoteValue, sumPromptTokens } from "../../contract/index.ts";
 import type { Fixture } from "./fixture.ts";
 import { type Outcome, readReply, simulatedKey } from "./simulate.ts";
 
-/** What is wrong and how to fix it; nothing when all is well. */
+/** A problem and its fix; `undefined` if there is none. */
 export type Finding = { readonly wrong: string; readonly fix: string } | undefined;
 
-/** What no plugin may do in any call: throw what is not an `UpstreamError`, or show its key. */
+/** Finds what no plugin may do in any call: throw what is not an `UpstreamError`, or show its key. */
 export function findMisbehaviour({ thrown, error }: Outcome): Finding {
   if (thrown.length > 0) {
     const [first] = thrown;

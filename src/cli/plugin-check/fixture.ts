@@ -5,7 +5,7 @@ import { capabilities } from "../../contract/index.ts";
 import { shapeChecker } from "../../lib/check-shape.ts";
 import { PluginError } from "../../sdk/errors.ts";
 
-/** What a provider answers once. */
+/** One answer of a provider. */
 const Reply = Type.Object(
   {
     status: Type.Optional(Type.Integer({ minimum: 100, maximum: 599, description: "200 when left out" })),

@@ -38,7 +38,7 @@ const toolCall = (index?: number) => ({
   function: { name: city.name, arguments: JSON.stringify(city.arguments) },
 });
 
-/** What a provider of OpenAI's dialect answers, for plugins that have no fixtures of their own. */
+/** Answers of a provider of OpenAI's dialect, for plugins without fixtures of their own. */
 export const openaiFixtures: readonly Fixture[] = [
   {
     about: "a whole answer in OpenAI's dialect",

@@ -65,7 +65,7 @@ export async function recordCall(
   return JSON.parse(withoutSecrets(JSON.stringify(fixture), credential.keys)) as Fixture;
 }
 
-/** Which host failed and why: the operator may know, a caller is not told. */
+/** Names the host that failed and the reason: for the operator, never for a caller. */
 function explainFailure(error: GatewayError, baseUrl: string, { keys }: Credential): Error {
   if (!(error.cause instanceof UpstreamError)) return error;
   return new UsageError(`Cannot record: ${describeUpstreamError(error.cause, new URL(baseUrl).host, keys)}`);

@@ -32,21 +32,21 @@ import { sampleCredential } from "./sample-credential.ts";
 /** The key a plugin is given here; it is to be sent to the provider, and never to be seen by the caller. */
 export const simulatedKey = "check-key-0123456789abcdef";
 
-/** What a plugin sent to its provider. */
+/** Request of a plugin to its provider. */
 export interface ProviderRequest {
   readonly url: string;
   readonly headers: Headers;
   readonly body: unknown;
 }
 
-/** What came of one call through a plugin, with a simulated provider and ledger. */
+/** Result of one call through a plugin, with a simulated provider and ledger. */
 export interface Outcome {
   readonly answer: unknown;
   readonly chunks: readonly ChatChunk[];
   readonly error: GatewayError | undefined;
   readonly settlement: Settlement | undefined;
   readonly requests: readonly ProviderRequest[];
-  /** What the plugin threw that is neither an `UpstreamError` nor a refusal. */
+  /** Errors of the plugin that are neither an `UpstreamError` nor a refusal. */
   readonly thrown: readonly unknown[];
 }
 

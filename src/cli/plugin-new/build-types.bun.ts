@@ -101,7 +101,7 @@ function readExports(index: string): string[] {
   return lists.map((word) => word.replace("type ", "").trim()).filter((word) => word !== "");
 }
 
-/** What is exported and what that needs. */
+/** Exported declarations and those that they need. */
 function closeOver(exported: readonly string[], declarations: ReadonlyMap<string, Declaration>): Declaration[] {
   const names = new Set<string>(exported);
   for (const name of names) {

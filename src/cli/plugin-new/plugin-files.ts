@@ -5,7 +5,7 @@ import openaiIndex from "./openai-index.txt" with { type: "text" };
 import translatedFixtures from "./translated-fixtures.json" with { type: "json" };
 import translatedIndex from "./translated-index.txt" with { type: "text" };
 
-/** What a new plugin speaks. */
+/** Wire format of a new plugin. */
 export type Dialect = "openai" | "translated";
 
 /** Made once: a checkout runs the compiler for them. */

@@ -120,7 +120,10 @@ begin
       end if;
       -- least() ignores nulls: without a budget the wallet alone decides.
       hold := least(available, budget_left, account_left, given.hold_nanodollars);
-      if least(available, budget_left, account_left) <= 0 or hold < given.min_hold then
+      -- What costs nothing is admitted also where nothing is left.
+      if given.hold_nanodollars = 0 then
+        hold := 0;
+      elsif least(available, budget_left, account_left) <= 0 or hold < given.min_hold then
         refusal := case
           when (budget_left <= 0 or budget_left < available) and (account_left is null or budget_left <= account_left)
             then 'budget'

@@ -28,7 +28,7 @@ import {
 } from "./lists.ts";
 import { readErrors, security, tags, writeErrors } from "./projects.ts";
 
-/** Which there are is checked with the rights of who makes the key. */
+/** Unknown scopes are refused when the rights of the key's creator are checked. */
 const Scope = Type.String({ maxLength: 50, enum: [...adminScopes] });
 const Seconds = Type.Integer({ minimum: 1, maximum: 10_000_000_000 });
 const NewAdminKey = formBody({

@@ -461,7 +461,7 @@ function toRows(file: unknown): unknown[] {
   return Array.isArray(rows) ? rows : [];
 }
 
-/** What has to happen, in an order in which each entry finds what it names. @throws {GatewayError} */
+/** Plans the changes, in an order in which each entry finds what it names. @throws {GatewayError} */
 async function planDocument(deps: HttpDeps, admin: AdminKeyActor, document: Document): Promise<Step[]> {
   const present = sections.filter((section) => document[section] !== undefined);
   for (const section of present) {
@@ -589,7 +589,7 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
         );
       }
       const member = present?.find(({ personId }) => personId === person.id);
-      // Who holds an account works in it.
+      // The holder of an account is a member already.
       if (member?.role === role || person.id === account?.id) continue;
       steps.push(planPerson(planning, { email, person, role, member }));
     }

@@ -21,7 +21,7 @@ import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
 /** Rate limit of an admin key, unless accounts may send more: enough for any program, too little to keep the database busy. */
 const requestsPerMinuteMin = 1200;
 
-/** Who manages the gateway by its API: what all mounts of it share. */
+/** State shared by all mounts of the admin API. */
 export interface AdminApi {
   readonly authenticate: (request: Request, server: Clients | null) => Promise<AdminKeyActor>;
 }

@@ -171,7 +171,7 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
     });
 }
 
-/** What happens to an API key of a project later. */
+/** Changes and deletes API keys of a project. */
 export function keyChangesController(deps: HttpDeps, api: AdminApi) {
   const { accounts } = deps;
   return new Elysia({ prefix: "/organization/projects/:project_id/api_keys" })

@@ -28,7 +28,7 @@ type Width = keyof typeof bucketsOf;
 const costBucketsMax = 180;
 const secondsMax = 8_640_000_000_000;
 
-/** What usage can be told apart by; costs say `line_item` for the model. */
+/** Groups of usage; costs say `line_item` for the model. */
 const groups = ["project_id", "api_key_id", "model"] as const;
 const costGroups = ["project_id", "api_key_id", "line_item"] as const;
 type Group = (typeof groups)[number];

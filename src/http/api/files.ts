@@ -15,7 +15,7 @@ import { Bytes, responses } from "./openapi.ts";
 /** How long a generated file and its URL live. */
 const fileLifetimeMs = 3_600_000;
 
-/** What one network may ask for in a minute: pages show many images. */
+/** Requests of one network in a minute: pages show many images. */
 const requestsPerMinute = 600;
 
 interface Clients {
@@ -54,7 +54,7 @@ function fileBytesMax({ config }: HttpDeps): number {
   return config.filesMaxMb * 2 ** 20;
 }
 
-/** What all routes to files share: which of them are in memory, and who asks how often. */
+/** Creates the state shared by all routes to files: the files in memory, and the rate of each network. */
 export function createFileService(deps: HttpDeps) {
   const readAddress = readClientAddress(deps.config.trustedProxies);
   const files = new SharedFiles(deps.store.blobs, deps.memory);

@@ -204,7 +204,7 @@ function toVirtualJson(virtual: VirtualModel, registry: Registry): ModelObject |
   return { ...toModelJson(common, 0), members, strategy: virtual.strategy };
 }
 
-/** What all members of a virtual model have in common; `undefined` when none is served. */
+/** Returns what all members of a virtual model have in common; `undefined` when none is served. */
 export function toVirtualModel({ id, members }: VirtualModel, registry: Registry): Model | undefined {
   const models = members.flatMap(({ name }) => registry.byName(name)?.model ?? []);
   const [first] = models;

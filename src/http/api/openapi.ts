@@ -45,7 +45,7 @@ const header = (description: string, required = false) => ({ description, requir
 const headers = { "x-request-id": header("The id of the call in the request log", true) };
 const headersOfLimits = { ...headers, "retry-after": header("Seconds after which a retry can succeed") };
 
-/** What can be answered to any request before or beside its endpoint. */
+/** Responses to any request that its endpoint does not give. */
 export const commonResponses = {
   404: { description: errors[404], content: toContent({ "application/json": ErrorAnswer }) },
   405: {

@@ -15,9 +15,9 @@ import type { HttpDeps } from "../deps.ts";
 import type { HttpCall } from "../lifecycle/http-call.ts";
 import { runInOwnTurn } from "../lifecycle/read-body.ts";
 
-/** What one response and its input may take; a longer one is answered and not stored. */
+/** Most bytes of one response and its input; a longer one is answered and not stored. */
 const responseBytesMax = 4 * 1024 * 1024;
-/** What a request may take up of earlier responses: they are decrypted and parsed at once. */
+/** Most bytes of earlier responses that a request refers to: they are decrypted and parsed at once. */
 const contextBytesMax = 8 * 1024 * 1024;
 const itemsMax = 10_000;
 const chainMax = 1000;
@@ -52,7 +52,7 @@ interface Maker {
 /** A stored row, decrypted. */
 type Content = (StoredResponse | StoredInput | { item: ResponseItem }) & { by: Maker };
 
-/** What is stored of what a request refers to, and which rows that is. */
+/** Stored items that a request refers to, and their rows. */
 export interface RequestContext extends StoredContext {
   /** The ids of the responses before it, oldest first. */
   chain: readonly string[];

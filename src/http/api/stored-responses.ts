@@ -33,7 +33,7 @@ const parameters = Object.entries({
   after: Type.String({ description: "The id of the item before the page" }),
 }).map(([name, schema]) => ({ name, in: "query" as const, required: false, schema: schema as never }));
 
-/** What is stored of the responses of an account, until it expires. Each request counts towards the limits of its caller. */
+/** Stored responses of an account, until they expire. Each request counts towards the limits of its caller. */
 export function storedResponsesController(deps: HttpDeps, store: ResponseStore) {
   const tags = ["Calls"];
   return new Elysia()

@@ -47,7 +47,7 @@ const Figures = Type.Object({
   cost_usd: Type.String({ description: "Cost by list price" }),
   charged_usd: Type.String({ description: "What the wallet paid" }),
 });
-/** What `group_by` may be. */
+/** Values of `group_by`. */
 const groups = ["model", "key", "plugin", "status", "session", "tag"] as const;
 type Group = (typeof groups)[number];
 /** The most days of other groups than models, whose sums are not kept by month. */

@@ -47,7 +47,7 @@ const Quota = formBody({ tokens: Type.Union([Type.Integer({ minimum: 0 }), Type.
 const Disabled = formBody({ disabled: Type.Boolean() });
 const NewVoucher = formBody({ usd: Usd, expires_at: Type.Optional(Type.String({ maxLength: 40 })) });
 
-/** What administrators do with accounts. Every change is in the audit log. */
+/** Accounts for administrators. Every change is in the audit log. */
 export function adminAccountsController(deps: HttpDeps) {
   const { store, now } = deps;
   const audited = createAudited(store, now);

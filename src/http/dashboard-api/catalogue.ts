@@ -107,7 +107,7 @@ function readRevision(header: string | undefined): string | undefined {
   return header?.replace(/^W\//, "").replace(/^"(.*)"$/, "$1");
 }
 
-/** What is wrong with the files is an error of the request. */
+/** An error in the files is an error of the request. */
 function refusing<T>(work: () => T, before = ""): T {
   try {
     return work();

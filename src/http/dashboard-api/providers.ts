@@ -135,7 +135,7 @@ async function listProviders({ providers, kernel, store, degraded }: HttpDeps) {
       simulates: snapshot.registry.size > 0 && isSimulating(kernel),
     },
     secrets: settings.box.source,
-    /** What could not be loaded or asked, beside the errors of the rows. */
+    /** Load errors beside those of the rows. */
     warnings: snapshot.warnings.filter((warning) => snapshot.states.every(({ error }) => error !== warning)),
     degraded: degraded?.() ?? [],
   };

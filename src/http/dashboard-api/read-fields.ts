@@ -68,7 +68,7 @@ export function idOfModel({ registry }: Models, name: string): string {
   return registry.byName(name)?.model.id ?? name;
 }
 
-/** What people call a model of the log; undefined for one that is not served any more. */
+/** Display name of a model of the log; undefined for one that is not served any more. */
 export function nameOfModel({ registry }: Models, id: string): string | undefined {
   const model = registry.byName(id)?.model;
   return model && getDisplayName(model);

@@ -1,7 +1,7 @@
 import { answerColumns, formatUsd, nanodollarsPerUsd, promptColumns, sumColumns } from "../../contract/index.ts";
 import type { StatisticsFigures } from "../../reports/index.ts";
 
-/** What a chart can show: shares are from 0 to 1, latencies are the 95th percentile in milliseconds. */
+/** Metrics of a chart: shares are from 0 to 1, latencies are the 95th percentile in milliseconds. */
 export const metrics = ["cost", "requests", "errors", "tokens", "cache", "first_byte", "duration"] as const;
 export type Metric = (typeof metrics)[number];
 

@@ -93,7 +93,7 @@ export function statisticsController(deps: HttpDeps) {
         totals: toFiguresJson(readFigures(sumFigures(totals.values()))),
         /** Figures of the period before, as long as the elapsed part of the span. */
         previous: { from: new Date(before.from * hourMs).toISOString(), ...toFiguresJson(readFigures(previous)) },
-        /** What people call the account, key and model that the sums are narrowed to; null for what is not known. */
+        /** Display names of the account, key and model of the filter; null if unknown. */
         filter_names: await readFilterNames(deps, filter, maySeeAll(user.role)),
         /** Why requests of an account were refused, the most frequent reason first; empty where all accounts are shown. */
         refusals: reasons,

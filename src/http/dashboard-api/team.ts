@@ -48,7 +48,7 @@ const changesPerMinuteMax = 60;
 /** With the person, by whom a mail is. */
 type Inviter = TeamActor & { readonly user: SessionUser };
 
-/** What team admins do with their own team, and administrators of the gateway with any. */
+/** Handlers of team admins for their own team, and of administrators of the gateway for any. */
 function createTeamHandlers(deps: HttpDeps) {
   const { store, now } = deps;
   const mail = createLinkMail(deps);

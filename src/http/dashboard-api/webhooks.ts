@@ -58,7 +58,9 @@ async function movePayment(scope: TransactionScope, payment: Payment, now: () =>
   return nanodollars;
 }
 
-/** What was moved for a reference so far. Locks the wallet, so that of messages that come at once one waits for the other. */
+/**
+ * Amount moved for a reference so far. Locks the wallet, so that of messages that come at once one waits for the other.
+ */
 async function readMoved(scope: TransactionScope, { accountId, reference }: Payment): Promise<number> {
   await scope.change((db) => moveWallet(db, accountId, 0));
   const prefix = `credit:${accountId}:${reference}:`;

@@ -19,12 +19,12 @@ export function toGatewayError(error: unknown, log: Log): GatewayError {
   return new GatewayError("internal_error", message);
 }
 
-/** What is known of the request that failed. */
+/** Facts of the request that failed. */
 interface FailedRequest {
   request: Request;
   /** Absent for a request without a valid API key. */
   call?: HttpCall | undefined;
-  /** What the client speaks, where there is no call. */
+  /** The client's format, where there is no call. */
   inbound?: ClientFormat | undefined;
   headers?: ResponseHeaders;
 }
@@ -108,7 +108,7 @@ interface ErrorContext {
 /** The routes of the server, as far as errors have to know them. */
 interface Routes {
   allowedMethods(path: string): string[];
-  /** What the clients of a path speak; absent: OpenAI's envelope. */
+  /** Format of the clients of a path; absent: OpenAI's envelope. */
   inboundAt(path: string): ClientFormat | undefined;
 }
 

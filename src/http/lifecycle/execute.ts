@@ -40,7 +40,7 @@ const modelCharactersMax = 100;
 const pathCharactersMax = 200;
 const messageCharactersMax = 500;
 
-/** What is known of a refused request. */
+/** Facts of a refused request. */
 interface Refused {
   readonly id: string;
   readonly openedAt: number;
@@ -83,7 +83,7 @@ function toStorable(text: string, charactersMax: number): string {
 export function recordEnd(deps: HttpDeps, call: Call, httpRequest: Request): void {
   deps.kernel.observer?.ended(call, httpRequest);
   const { request, run, state, warnings, failures } = call;
-  // What failed at the gateway or a provider is seen at a level that leaves out the rest.
+  // Failures of the gateway or a provider are warnings, so that a level shows them alone.
   deps.log[call.status >= 500 ? "warn" : "info"]("call", {
     call: call.id,
     client_request_id: request.clientRequestId,

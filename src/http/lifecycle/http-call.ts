@@ -24,7 +24,7 @@ export type ClientFormat = Pick<Inbound, "protocol" | "endpoints" | "outputLimit
 /** Idle sockets are closed after this; the maximum that Bun accepts. */
 const idleSecondsMax = 255;
 
-/** What an endpoint asks of the kernel. */
+/** An endpoint's request to the kernel. */
 export type CallRequest<C extends Capability> = Pick<ClientRequest<C>, "capability" | "sink"> & {
   readonly request: RequestOf<C>;
 };
@@ -41,9 +41,9 @@ export class HttpCall {
   readonly httpRequest: Request;
   readonly memory: CallMemory;
   readonly clientRequestId: string | undefined;
-  /** What its client speaks; absent for endpoints that have one format alone. */
+  /** Format of its client; absent for endpoints that have one format alone. */
   readonly inbound: ClientFormat | undefined;
-  /** What its endpoint serves; absent for one that serves no calls. */
+  /** Capability of its endpoint; absent for one that serves no calls. */
   readonly capability: Capability | undefined;
   session: string | undefined;
   tag: string | undefined;
@@ -53,11 +53,11 @@ export class HttpCall {
   requestedModel: unknown = undefined;
   /** The models that may serve it, in order; present once its body was read and its model is known to exist. */
   candidates: Candidates | undefined = undefined;
-  /** What the client sent in a wire format of its own, where a route may speak that. */
+  /** The client's original body, if a route may speak its wire format. */
   passthrough: Passthrough | undefined = undefined;
   /** Fields of the client's body that are left out, named to it. */
   readonly leftOut = new Set<string>();
-  /** What was lost of the request, for the log. */
+  /** Losses of the request, for the log. */
   readonly warnings: string[] = [];
   forbidsStoring = false;
   /** A stream goes on when its client leaves, because the answer is stored. */
@@ -107,7 +107,7 @@ export class HttpCall {
     return this.execution?.run?.model ?? this.candidates?.[0].modelEntry.model.id;
   }
 
-  /** What the answer calls that model; absent where it is not known to exist. */
+  /** Name of that model in the answer; absent if the model is unknown. */
   get publicModel(): string | undefined {
     const first = this.candidates?.[0];
     return this.execution?.run?.publicName ?? (first && publicNameOf(first));
@@ -118,7 +118,7 @@ export class HttpCall {
     return this.execution?.state ?? "refused";
   }
 
-  /** What was used; nothing until it is settled. */
+  /** Usage; empty until it is settled. */
   get meters(): Meters {
     return this.execution?.run?.meters ?? {};
   }
@@ -188,12 +188,12 @@ interface HttpCallOptions extends Endpoint {
   readonly onEnd?: () => void;
 }
 
-/** What an endpoint serves. */
+/** An endpoint of the API. */
 export interface Endpoint {
   readonly capability?: Capability | undefined;
   /** The model of a body that names none; absent where a body has to. */
   readonly modelDefault?: string;
-  /** What its clients speak; absent where it has one format alone. */
+  /** Format of its clients; absent where it has one format alone. */
   readonly inbound?: ClientFormat | undefined;
 }
 
@@ -205,7 +205,7 @@ export interface RouteContext {
   request: Request;
   server: Sockets | null;
   call: HttpCall;
-  /** What its client speaks, also where the call was refused before there was one. */
+  /** Format of its client, also where the request was refused before there was a call. */
   inbound: ClientFormat | undefined;
 }
 

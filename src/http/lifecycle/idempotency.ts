@@ -24,7 +24,7 @@ const [pollMsMin, pollMsMax] = [50, 1000];
 const keyForm = /^[\x20-\x7e]{1,255}$/;
 /** A shorter answer is sent as a whole, and not counted. */
 const replayedBytesMin = 64 * 1024;
-/** What is hashed in one turn of the event loop, in characters or bytes: 4 MB take 5 to 15 ms. */
+/** Most characters or bytes hashed in one turn of the event loop: 4 MB take 5 to 15 ms. */
 const hashedMax = 4 * 1024 * 1024;
 /** The end of an answer waits no longer than this for the store. */
 const storeMsMax = 5000;
@@ -65,7 +65,7 @@ export function idempotencyKeyOf({ headers }: Request): string | undefined {
   throw new GatewayError("invalid_request", message, { param: "Idempotency-Key" });
 }
 
-/** What is stored says nothing about the request to those who do not have the gateway's key. */
+/** The stored hash says nothing about the request without the gateway's key. */
 async function identify(deps: HttpDeps, call: HttpCall, key: string, body: unknown): Promise<KeyedRequest> {
   const { accountId, keyId } = call.caller;
   const path = parseUrl(call.httpRequest).pathname.replace(deps.config.basePath, "/v1");

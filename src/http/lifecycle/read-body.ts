@@ -62,7 +62,7 @@ class ArrivalPace {
   };
 }
 
-/** What its sender is told. */
+/** Error for the sender. */
 function arrivedTooSlowly(): GatewayError {
   const message = `The body arrives too slowly: after ${graceMs / 1000} s a large one has to bring at least ${leastBytesPerMs} kB a second; send it again`;
   return new GatewayError("request_timeout", message);
@@ -98,7 +98,7 @@ export async function readJson(request: Request, { reservation, beforeParsing }:
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
   const isLarge = text.length > largeBytesMin;
   const shape = isLarge ? await runInOwnTurn(() => checkJsonBounds(text)) : checkJsonBounds(text);
-  // What arrived is text by now, and is to be values: many short ones take many times their text. With no more than this the
+  // The body is text by now and becomes values: many short ones take many times their text. With no more than this the
   // largest body still takes three times its length.
   const countedBytes = text.length >= countedBytesMin ? text.length : 0;
   reservation?.shrink(countedBytes);
@@ -267,7 +267,7 @@ export async function readForm(request: Request, reservation: MemoryReservation)
     const bytes = Buffer.from(read.buffer, read.byteOffset, read.byteLength);
     checkFields(bytes);
     const form = await new Response(bytes, { headers: { "content-type": contentType } }).formData();
-    // What arrived is a file by now.
+    // The body is a file by now.
     if (bytes.length >= countedBytesMin) reservation.shrink(bytes.length);
     return form;
   } catch (cause) {
@@ -297,13 +297,16 @@ export const otherCharsMax = 16_000_000;
 
 const [quote, backslash] = [34, 92];
 
-/** What a value takes in memory by its weight, and an object or a list beside that: `{}` has two characters and takes 70 bytes. */
+/**
+ * Bytes of a value in memory by its weight, and of an object or a list on top of that: `{}` has two characters and
+ * takes 70 bytes.
+ */
 const [weightBytes, containerBytes] = [16, 64];
 
-/** What a look at a JSON text shows. */
+/** Bounds of a JSON text, found without parsing it. */
 interface JsonShape {
   readonly fields: number;
-  /** What its values take in memory at most, without the text of long strings. */
+  /** Most bytes of its values in memory, without the text of long strings. */
   readonly valueBytes: number;
   /** How long it takes to parse, in numbers that take as long. */
   readonly weight: number;

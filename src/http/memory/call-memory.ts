@@ -4,7 +4,7 @@ import type { CallMemoryBounds } from "../../kernel/index.ts";
 
 /** Less is not counted unless it is asked for: thousands of short bodies and answers fit into memory. */
 export const countedBytesMin = 256 * 1024;
-/** What a single body may take always has room when there is nothing else. */
+/** A body up to this size is always accepted if nothing else is in memory. */
 const singleBytesMax = 96 * 1024 * 1024;
 /** How many may be sent the same stored thing at once, where that has a bound. */
 const sameMax = 16;
@@ -21,13 +21,13 @@ interface AccountantOptions {
   hasRunningCall?(owner: string): boolean;
 }
 
-/** What a reservation may have of its own. */
+/** Options of a reservation. */
 export interface ReservationOptions {
   /** Fewer bytes are not counted; absent: {@link countedBytesMin}. */
   readonly countedMin?: number;
-  /** What it may take when its owner has nothing else; absent: what a single body may. */
+  /** Limit when its owner has nothing else; absent: that of a single body. */
   readonly aloneMax?: number;
-  /** What is sent; at most {@link sameMax} reservations may be of the same at once. */
+  /** Name of the content; at most {@link sameMax} reservations may be of the same at once. */
   readonly thing?: string;
 }
 
@@ -52,7 +52,7 @@ export class MemoryAccountant {
     this.#options = options;
   }
 
-  /** What is reserved now; 0 once all is released. */
+  /** Bytes reserved now; 0 once all is released. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -159,7 +159,7 @@ export class MemoryReservation {
     this.#thing = thing;
   }
 
-  /** What it has, counted or not. */
+  /** Bytes in memory, counted or not. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -211,7 +211,7 @@ export const largeBytesMin = 1024 * 1024;
 /** The longest whole answer of a provider always has room when its account has nothing else: it is paid by then. */
 const answerAloneMax = 256 * 1024 * 1024;
 
-/** What a call has in memory: what came in for it until its response is there, and its answer until that was sent. */
+/** Memory of a call: its body until the response is there, and the response until it was sent. */
 export class CallMemory implements CallMemoryBounds {
   /** Its body, and what is fetched and read for it. */
   readonly request: MemoryReservation;
@@ -280,7 +280,7 @@ export class CallMemory implements CallMemoryBounds {
   }
 }
 
-/** What a socket is given at once: what it has not taken is in memory a second time. */
+/** Bytes written to a socket at once: what it has not taken is in memory a second time. */
 const pieceBytes = 64 * 1024;
 
 /**

@@ -3,7 +3,7 @@ import type { Blobs, StoredBlob } from "../../db/index.ts";
 import type { MemoryAccountant, MemoryReservation } from "./call-memory.ts";
 import { sendBytes } from "./call-memory.ts";
 
-/** What a connection that is sent a file takes beside the file: a piece here, and one at the socket. */
+/** Memory of a connection that is sent a file: a piece here, and one at the socket. */
 const connectionBytes = 128 * 1024;
 
 /** A file in memory while somebody is sent it. */

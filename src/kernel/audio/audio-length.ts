@@ -44,7 +44,7 @@ export async function readAudioLength(file: AudioFile): Promise<AudioLength> {
 
 const unknown: Measure = { bytesPerMsMax: anyBytesPerMs };
 
-/** What the bytes of a file say, and the reader that counted the work. */
+/** Measures a file by its bytes. Also returns the reader, which counted the work. */
 export async function measure(file: AudioFile): Promise<{ found: Measure | undefined; reader: ByteReader }> {
   const head = new DataView(await file.slice(0, 12).arrayBuffer());
   const measureFormat = head.byteLength < 12 ? undefined : chooseFormat(head);

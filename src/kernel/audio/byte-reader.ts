@@ -1,6 +1,9 @@
 import { Buffer } from "node:buffer";
 
-/** What is read of a `Blob`. Bytes that are in memory already are read in place: a `Blob` of them would be a copy. */
+/**
+ * The part of a `Blob` that is read. Bytes that are in memory already are read in place: a `Blob` of them would be a
+ * copy.
+ */
 export interface AudioFile {
   readonly size: number;
   slice(start: number, end: number): { arrayBuffer(): Promise<ArrayBuffer> };

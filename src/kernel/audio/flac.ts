@@ -40,7 +40,7 @@ async function skipMetadata(reader: ByteReader): Promise<number> {
   }
 }
 
-/** What all frames play, in milliseconds; `undefined` when they are too many to be counted. */
+/** Duration of all frames, in milliseconds; `undefined` when they are too many to be counted. */
 async function countFrames(reader: ByteReader, start: number, fileRate: number): Promise<number | undefined> {
   let ms = 0;
   for (let at = start; at < reader.size; at += windowBytes) {
@@ -57,7 +57,7 @@ async function countFrames(reader: ByteReader, start: number, fileRate: number):
   return ms;
 }
 
-/** What a frame plays, in milliseconds; 0 for what is not the header of one. */
+/** Duration of a frame, in milliseconds; 0 if the bytes are not the header of one. */
 function readFrame(bytes: Uint8Array, at: number, fileRate: number): number {
   const [sizeCode, rateCode] = [(bytes[at + 2] as number) >> 4, (bytes[at + 2] as number) & 15];
   if (sizeCode === 0 || rateCode === 15) return 0;

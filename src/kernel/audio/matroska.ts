@@ -80,7 +80,7 @@ export async function measureMatroska(reader: ByteReader): Promise<Measure> {
       hasTracks = true;
       if (!isOpus(view, start, value)) msMax = undefined;
     } else if (id.value === ids.contentEncodings) {
-      // What a decoder puts before each packet, or unpacks, is not in the block.
+      // A decoder that puts bytes before each packet or unpacks it makes more of it than the block has.
       msMax = undefined;
     } else if (id.value === ids.simpleBlock || id.value === ids.block) {
       const block = readBlock(view, start, value);
@@ -131,7 +131,7 @@ function isOpus(view: DataView, at: number, bytes: number): boolean {
   return true;
 }
 
-/** What the packets of a block play, and its time in its cluster; `undefined` for one that is cut off. */
+/** Duration of the packets of a block, and its time in its cluster; `undefined` for one that is cut off. */
 function readBlock(view: DataView, at: number, bytes: number): { ms: number; time: number } | undefined {
   const track = readVint(view, at, true);
   if (track === undefined || at + track.bytes + 3 > view.byteLength) return undefined;

@@ -94,7 +94,7 @@ function readFrame(bytes: Uint8Array, at: number): { bytes: number; ms: number }
   return { bytes: slots * slotBytes, ms: (samples * 1000) / sampleRate };
 }
 
-/** What a frame of a free bitrate plays, whose length its header does not say: it is found among what is not frames. */
+/** Duration of a frame of a free bitrate. Its header does not give its length, so it is found between other frames. */
 function readFreeFrame(bytes: Uint8Array, at: number): number {
   const header = readHeader(bytes, at);
   return header?.rateIndex === 0 ? (header.samples * 1000) / header.sampleRate : 0;

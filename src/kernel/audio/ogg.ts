@@ -13,7 +13,7 @@ const pageMark = Uint8Array.from([0x4f, 0x67, 0x67, 0x53]);
 
 /** A logical stream of a file. */
 interface Stream {
-  /** What the packet plays that begins with these bytes. */
+  /** Duration of the packet that begins with these bytes. */
   packetMs(first: number | undefined, second: number | undefined): number;
   readonly channels: number;
   /** Milliseconds up to a position that a page names. */

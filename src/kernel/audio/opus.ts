@@ -6,7 +6,7 @@ const celtMs = [2.5, 5, 10, 20];
 const packetMsMax = 120;
 
 /**
- * What a packet of Opus plays, by its first two bytes, which its decoder follows: a packet of silence has no more.
+ * Duration of a packet of Opus by its first two bytes, which its decoder follows: a packet of silence has no more.
  * https://www.rfc-editor.org/rfc/rfc6716#section-3.1
  */
 export function getOpusPacketMs(first: number | undefined, second: number | undefined): number {

@@ -1,6 +1,6 @@
 import { type ByteReader, readTag } from "./byte-reader.ts";
 
-/** What the bytes of a file say of its length, as far as they do. */
+/** Length of a file as far as its bytes give it. */
 export interface Measure {
   /** Length as the file claims it, or as counted. A caller can forge a claim. */
   ms?: number | undefined;
@@ -18,7 +18,7 @@ const extensible = 0xfffe;
 /** More than any decoder takes: a format beyond that is not believed. */
 const [sampleRateMax, channelsMax] = [384_000, 32];
 
-/** What follows the code of the samples in an extensible format; with another end it is another format. */
+/** The end of the format's GUID behind the code of the samples; with another end it is another format. */
 const guidEnd = "000000001000800000aa00389b71";
 
 /**

@@ -59,7 +59,7 @@ import { BoundUpstream } from "../upstream/upstream.ts";
 import { fanOutChunks, fanOutCompletions, fanOutMax, needsFanOut } from "./fan-out.ts";
 import { createOpener, type OpenedPassthrough, sendPassthrough } from "./passthrough.ts";
 
-/** What a token with its probability takes as JSON, and each of the likeliest others. */
+/** Bytes of a token with its probability as JSON, and of each of the likeliest others. */
 const logprobBytes = 70;
 
 /**
@@ -102,7 +102,7 @@ async function estimatePrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<Me
   if (!hasAudioPrice(model)) return { inputToken: estimate(counted + audioTokens, inputToken) };
   return {
     inputToken: estimate(counted, inputToken),
-    // What has no bound may be audio, which costs more.
+    // A prompt without a bound may be audio, which costs more.
     ...(audioInputToken !== undefined && {
       audioInputToken: estimate(text.isOpenEnded ? counted : audioTokens, audioInputToken),
     }),
@@ -152,7 +152,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     setSearches(run, searches);
     const sent = most("inputToken");
     run.sentTokensMax = sent;
-    // What a search finds stands in the prompt that is read next, so that only the context bounds it.
+    // Search results are part of the prompt that is read next, so only the context bounds it.
     run.isOpenEnded ||= searches > 0;
     return {
       inputToken: searches > 0 ? promptTokensMax(run, searches) : sent,
@@ -163,7 +163,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
   },
 
   async countPrompt(kernel, run) {
-    // What is searched for cannot be counted before.
+    // Search results cannot be counted in advance.
     if ((run.passthrough?.searchesMax ?? 0) > 0) return false;
     const bounds = boundPrompts(run);
     if (!bounds.some(({ isOpenEnded }) => isOpenEnded) || bounds.some(({ hasAddress }) => hasAddress)) return false;
@@ -226,13 +226,13 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const { sample, audioLength } = usageMeter.output;
     const owed = run.owedRequests;
     const open = owed.filter(({ usage }) => usage === undefined).length;
-    // What the others report is not estimated a second time.
+    // Requests that reported usage are not estimated a second time.
     const share = open > 0 && open < owed.length ? shareOfOpen(usageMeter.output, open) : 1;
     const seen = Math.ceil(share * (await countTokens(sample.text, sample.length)));
     const { searches = 0 } = run.passthrough ?? {};
     return {
       ...(await estimatePrompt(kernel, run)),
-      // What was found is not known, and was read each time.
+      // The search results are unknown, and were read each time.
       ...(searches > 0 && { inputToken: promptTokensMax(run, searches), webSearch: searches }),
       outputToken: Math.max(seen, await estimateUnseen(run)),
       ...estimateAudio(request, audioLength),
@@ -371,10 +371,10 @@ function withDefaults(request: ChatRequest, model: Model): ChatRequest {
 
 type Feature = NonNullable<Model["features"]>[number];
 
-/** What a request asks of a model beside text, and where it does. */
+/** Features beyond text that a request needs, each with the field that needs it. */
 type Needs = ReadonlyMap<Feature, string>;
 
-/** What a model lacks, as a sentence goes on. */
+/** The missing feature as the end of an error message. */
 const lacks: Readonly<Record<Feature, string>> = {
   vision: "does not support image input",
   audio: "does not support audio input",
@@ -504,7 +504,7 @@ const hiddenStepTokens = 16_384;
 /** More than the fastest models that reason make of one choice. */
 const hiddenTokensPerSecond = 2000;
 
-/** What models usually make of one choice. */
+/** Usual speed of a model for one choice. */
 export const usualTokensPerSecond = 100;
 /** Bytes for each token of an answer of which only the size is known. */
 const outputBytesPerToken = 4;
@@ -757,7 +757,7 @@ export async function countPrompt(kernel: Kernel, run: ModelRun<"chat">): Promis
       : await ask(kernel, counting, modelEntry, { name: "countChatTokens", counted: request });
     return tokens === undefined ? undefined : Math.ceil((tokens * 11) / 10) + marginTokens;
   } catch (error) {
-    // What is wrong with the request is told by the call itself.
+    // The call itself reports an invalid request.
     if (error instanceof GatewayError) return undefined;
     throw error;
   }

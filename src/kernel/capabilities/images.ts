@@ -29,9 +29,12 @@ import { settleRequests } from "./fan-out.ts";
 const imageTokensDefault = 32_768;
 /** An image that goes in, of a model that does not say. */
 const imageInputTokensDefault = 10_000;
-/** What an unfinished image takes beside the finished one. https://developers.openai.com/api/docs/guides/image-generation */
+/**
+ * Tokens of an unfinished image, on top of the finished one.
+ * https://developers.openai.com/api/docs/guides/image-generation
+ */
 const partialImageTokens = 100;
-/** What a provider counts beside the words of a prompt. */
+/** Tokens that a provider counts on top of the words of a prompt. */
 const extraTokens = 64;
 
 type ImagesRun = ModelRun<"images" | "imageEdits">;
@@ -186,7 +189,7 @@ function needsFanOut({ maxChoices }: ProviderPlugin, wanted: number): boolean {
   return maxChoices.images !== undefined && wanted > maxChoices.images;
 }
 
-/** What has come of an answer: all of it, or the first unfinished image and those that follow. */
+/** A begun answer: all of it, or the first unfinished image and those that follow. */
 interface BegunImages {
   readonly item: PartialImage | GeneratedImages;
   readonly rest?: AsyncIterator<PartialImage | GeneratedImages>;
@@ -214,7 +217,7 @@ async function askForImages(
   return { item: await askForEach(ask, withFiles, capability) };
 }
 
-/** What a plugin of others returns may be nothing. */
+/** A third-party plugin may return nothing. */
 function isStream(answer: GeneratedImages | ImageStream | undefined): answer is ImageStream {
   return typeof answer === "object" && answer !== null && Symbol.asyncIterator in answer;
 }

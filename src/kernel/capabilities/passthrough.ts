@@ -15,7 +15,7 @@ import { tokensMax } from "../normalize/prompt-bounds.ts";
 import { type BegunStream, begin, pump, toReader } from "../streaming.ts";
 import type { Kernel } from "../types.ts";
 
-/** What an event without text stands for at the most: the name and the id of a call. */
+/** Most tokens that an event without text stands for: the name and the id of a call. */
 const otherTokensMax = 32;
 /** More characters than any answer has. */
 const charactersMax = 64 * 1024 * 1024;

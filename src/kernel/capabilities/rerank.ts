@@ -13,7 +13,7 @@ import { boundText, getContextTokensMax, readText, tokensMax } from "../normaliz
 import { countPieces } from "../normalize/tokenizer.ts";
 import type { CapabilityHandler } from "../types.ts";
 
-/** What separates a query from a document, and what a model puts around both. */
+/** Tokens between a query and a document, and those that a model puts around both. */
 const pairTokens = 16;
 /** A search unit is a query with so many documents; a longer document counts as several. https://cohere.com/pricing */
 const [unitDocuments, documentTokens] = [100, 500];

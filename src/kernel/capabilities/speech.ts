@@ -33,7 +33,7 @@ const audioTokensPerSecond = 32;
 /** Slower than anyone speaks, in any script; and the pauses of a short text. */
 const secondsPerCharacterMax = 0.5;
 const secondsMin = 60;
-/** What a provider counts beside the words of a prompt. */
+/** Tokens that a provider counts on top of the words of a prompt. */
 const extraTokens = 64;
 /** 128 kbit/s. */
 const encodedBytesPerSecond = 16_000;

@@ -24,7 +24,7 @@ const spokenTokensPerSecondMax = 16;
 const charactersPerSecondMax = 64;
 /** The longest file of a model that does not say what it takes, where its length cannot be counted: four hours. */
 const audioMsDefault = 14_400_000;
-/** What a provider counts beside the words of a prompt. */
+/** Tokens that a provider counts on top of the words of a prompt. */
 const extraTokens = 64;
 
 const handler: CapabilityHandler<"transcription" | "translation"> = {

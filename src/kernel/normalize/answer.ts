@@ -53,7 +53,7 @@ function refuseCustom(member: object | null, place: string): void {
   throw new GatewayError("invalid_request", message, { param: `${place}.type` });
 }
 
-/** What every chunk of an answer carries. */
+/** Fields of every chunk of an answer. */
 export interface AnswerHead {
   /** `chatcmpl-…` */
   id: string;
@@ -172,7 +172,7 @@ export class StreamNormalizer {
   readonly #choices: ChoiceState[] = [];
   /** The last usable report. */
   usage: ChatUsage | undefined;
-  /** What is to be sent before and after the current chunk; mostly empty. */
+  /** Chunks to send before and after the current one; mostly empty. */
   readonly #before: ChunkChoice[] = [];
   readonly #after: ChunkChoice[] = [];
 

@@ -89,7 +89,7 @@ export function getAudio(message: object): { data?: unknown; transcript?: unknow
   return audio ?? undefined;
 }
 
-/** What counts the audio of an answer, in characters of base64. */
+/** Counter of the audio of an answer, in characters of base64. */
 interface AudioMeter {
   readonly output: { audioLength: number };
   produced: boolean;

@@ -25,7 +25,7 @@ import { audioTokensMax, hasAudioPrice, type InputAudio } from "./chat-audio.ts"
 
 /** The most tokens that one image can cost where the row of the model does not say. */
 const imageTokensDefault = 10_000;
-/** What an image is estimated to cost at most (high detail, 1024 px); providers that take images report usage. */
+/** Estimate of the tokens of an image (high detail, 1024 px); providers that take images report usage. */
 const imageTokensEstimate = 1_500;
 /** Tokens that a message costs beside its text (role and separators). */
 const messageTokens = 6;
@@ -60,7 +60,7 @@ export function tokensMax(text: string): number {
   return Buffer.byteLength(text);
 }
 
-/** What a prompt can cost at most. */
+/** Upper bound of a prompt. */
 export interface PromptBound {
   /** Tokens by meter: `inputToken`, and `audioInputToken` where audio has a price of its own. */
   readonly meters: Meters;
@@ -72,7 +72,7 @@ export interface PromptBound {
   readonly keepsHour: boolean;
 }
 
-/** What a provider can bill of a prompt at most: what its model takes, whatever the gateway says that it takes. */
+/** Largest prompt that a provider can bill: the limit of its own model, even if the gateway declares a lower one. */
 export function getContextTokensMax({ contextTokens, upstreamContextTokens = 0 }: Model): number | undefined {
   return contextTokens === undefined ? undefined : Math.max(contextTokens, upstreamContextTokens);
 }
@@ -92,7 +92,7 @@ export function boundPrompt(body: object, form: PromptForm, model: Model): Promp
     const inputToken = cap(bound.tokens + images + bound.audioTokens, isOpenEnded);
     return { meters: { inputToken }, isOpenEnded, hasAddress, keepsHour };
   }
-  // What has no bound may be audio, which costs more. Earlier answers in audio stand in the prompt by their ids.
+  // A prompt without a bound may be audio, which costs more. Earlier answers in audio stand in the prompt by their ids.
   const answers = bound.audioAnswers * (model.outputTokensMax ?? answerTokensDefault);
   const audioInputToken = cap(bound.audioTokens + answers, isOpenEnded);
   const meters = { inputToken: cap(bound.tokens + images, false), ...(audioInputToken > 0 && { audioInputToken }) };
@@ -109,7 +109,7 @@ export interface PromptText {
   readonly isOpenEnded: boolean;
 }
 
-/** What a tokenizer has to count for an estimate, from the same walk as {@link boundPrompt}. */
+/** Text that a tokenizer has to count for an estimate, from the same walk as {@link boundPrompt}. */
 export function readPromptText(body: object, form: PromptForm, model: Model): PromptText {
   const text = new TextVisitor();
   walkPrompt(body, form, text);
@@ -184,7 +184,7 @@ abstract class PromptVisitor {
   abstract number(value: number): void;
   /** Text that its provider encrypted, and refuses if it is changed. */
   abstract sealed(text: string): void;
-  /** What a translation writes out that the request only refers to, in tokens at most. */
+  /** Upper bound in tokens of text that a translation writes out where the request only refers to it. */
   abstract unfolded(tokensMax: number): void;
 }
 
@@ -248,7 +248,7 @@ class TextVisitor extends PromptVisitor {
   }
 }
 
-/** What may stand in `stream_options`. */
+/** Members of `stream_options`. */
 const streamOptions = scalarsOf({ include_usage: Type.Boolean(), include_obfuscation: Type.Boolean() });
 
 function walkPrompt(body: object, form: PromptForm, visitor: PromptVisitor): void {
@@ -268,7 +268,10 @@ function walkPrompt(body: object, form: PromptForm, visitor: PromptVisitor): voi
   if (visitor.hasReference && form.unfoldsSchemas) visitUnfolded(body as Record<string, unknown>, visitor);
 }
 
-/** What schemas are longer by with their references put in place; what is refused then may still be sent as it is. */
+/**
+ * Visits the growth of schemas whose references are put in place; a schema that is refused then may still be sent as it
+ * is.
+ */
 function visitUnfolded(body: Record<string, unknown>, visitor: PromptVisitor): void {
   const budget = new SchemaBudget();
   for (const schema of schemasOf(body)) {
@@ -347,7 +350,7 @@ function isWord(value: unknown): boolean {
   return typeof value === "string" && value.length <= wordCharactersMax;
 }
 
-/** What a provider encrypted for itself, by the kind of the part or item that has it. */
+/** Members that a provider encrypted for itself, by the type of their part or item. */
 const sealedMembers: Readonly<Record<string, string>> = {
   reasoning: "encrypted_content",
   compaction: "encrypted_content",

@@ -15,20 +15,20 @@ import {
 } from "../../contract/index.ts";
 import { TextSample } from "./tokenizer.ts";
 
-/** What a call used, and how it is known. */
+/** Usage of a call, and its source. */
 export interface Count {
   meters: Meters;
   source: UsageSource;
 }
 
-/** What came of one choice of a stream. */
+/** Output of one choice of a stream. */
 export interface ChoiceOutput {
   /** Length of the text, in characters. */
   length: number;
   isFinished: boolean;
 }
 
-/** What has come out so far, for an estimate when no usage is reported. */
+/** Output so far, for an estimate when no usage is reported. */
 interface Output {
   readonly sample: TextSample;
   /** The choices that the sample is of; empty for a whole answer. */
@@ -39,7 +39,7 @@ interface Output {
   audioLength: number;
 }
 
-/** What the requests of a call reported before their answers were translated. */
+/** Usage that the requests of a call reported before their answers were translated. */
 export interface ServedUsage {
   /** The requests that are paid for. */
   readonly requests: number;
@@ -51,7 +51,7 @@ export interface ServedUsage {
   readonly meters: Meters | undefined;
 }
 
-/** What {@link UsageMeter} knows of the call. */
+/** Options of {@link UsageMeter}. */
 export interface UsageMeterOptions {
   /** Whether several requests were sent, some of which the answer may leave out. */
   hasSeveral?: () => boolean;

@@ -1,5 +1,5 @@
 /**
- * Which routes and keys are in use. A route that keeps failing is paused by its circuit breaker and tried again by one call; a
+ * Health of routes and keys. A route that keeps failing is paused by its circuit breaker and tried again by one call; a
  * key that is refused or limited is left alone for a while. Sessions stay with the route that served them before.
  */
 import { type Caller, getSecrets, type ProviderCredential, readCredential } from "../../contract/index.ts";
@@ -167,7 +167,7 @@ export class RouteCircuit extends CircuitBreaker {
   readonly #own = new Map<string, OwnCircuit>();
   /** Whose probe failed last. */
   #prober: string | undefined;
-  /** Who succeeded last since a circuit of one account opened. */
+  /** The last account that succeeded since a circuit of one account opened. */
   #succeeded: string | undefined;
 
   constructor(options: CircuitBreakerOptions) {

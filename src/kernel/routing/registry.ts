@@ -1,5 +1,5 @@
 /**
- * Which models there are, by which routes each is served, who may use it, and in which order a call tries models. A registry is
+ * The models, the routes of each, the keys that may use it, and the order in which a call tries models. A registry is
  * built anew whenever plugins, keys or settings change, and never changes itself: a call ends on the one that it began with.
  */
 import {
@@ -50,7 +50,7 @@ function has(list: ReadonlySet<string> | undefined, id: string, virtual: string 
   return list === undefined || list.has(id) || (virtual !== undefined && list.has(virtual));
 }
 
-/** What of a call decides which model it may use. */
+/** Fields of a call that select its model. */
 export interface FindOptions {
   readonly capability: Capability;
   readonly caller: Caller;
@@ -117,7 +117,7 @@ export interface ModelEntry {
 
 /** A model that may serve a call. */
 export interface Candidate {
-  /** What it was asked for by. */
+  /** Name that the client requested. */
   readonly name: string;
   readonly modelEntry: ModelEntry;
   /** It answers for the model of that name, which has ended. */
@@ -126,7 +126,10 @@ export interface Candidate {
   readonly speeds?: Speeds | undefined;
 }
 
-/** What a client calls the model that answers: the name it asked for where that is one of the model's names, else the id. */
+/**
+ * Name of the answering model for the client: the name that was requested if that is one of the model's names, else the
+ * id.
+ */
 export function publicNameOf({ name, modelEntry: { model } }: { name?: string; modelEntry: ModelEntry }): string {
   return name !== undefined && model.aliases?.includes(name) === true ? name : model.id;
 }
@@ -220,11 +223,14 @@ export class Registry {
 /** How many other models an error names. */
 const namedMax = 3;
 
-/** Whether a model is served at a further endpoint: one of its plugins can, and its row does not say that the model cannot. */
+/** Whether a model is served at a further endpoint: one of its plugins can, and by its row the model can too. */
 function isServedAlso({ model, routes }: ModelEntry, capability: Capability): boolean {
   const { also } = capabilityForms[capability];
   if (also === undefined || model.capability !== also.of) return false;
-  return (model.features?.includes(also.feature) ?? true) && routes.some((route) => canServe(route, capability));
+  return (
+    (model.features?.includes(also.feature) ?? also.declared !== true) &&
+    routes.some((route) => canServe(route, capability))
+  );
 }
 
 export function canServe({ plugin }: Pick<Route, "plugin">, capability: Capability): boolean {
@@ -319,13 +325,13 @@ export const routeCircuitOptions: CircuitBreakerOptions = {
   openMsMax: 240_000,
 };
 
-/** What an operator configured for a plugin: its keys and perhaps another base URL. */
+/** An operator's configuration of a plugin: its keys and perhaps another base URL. */
 export interface Credential {
   keys: readonly string[];
   baseUrl?: string | undefined;
 }
 
-/** What is known of a plugin's keys and health, carried from one registry to the next. */
+/** State of a plugin's keys and health, carried from one registry to the next. */
 interface PluginState {
   readonly plugin: ProviderPlugin;
   readonly keyText: string;
@@ -335,7 +341,7 @@ interface PluginState {
   readonly circuits: ReadonlyMap<string, RouteCircuit>;
 }
 
-/** What survives a new registry: paused keys, open circuits, and which model each name is for. */
+/** State that survives a new registry: paused keys, open circuits, and which model each name is for. */
 export interface RegistryMemory extends Map<string, PluginState> {
   /** The registry in use. */
   registry?: Registry;

@@ -23,13 +23,13 @@ export interface VirtualModel {
   readonly speeds: Speeds;
 }
 
-/** What is compared of a model. */
+/** Fields of a model that are compared. */
 interface Priced {
   readonly model: Model;
   readonly compiledPrice: CompiledPrice | undefined;
 }
 
-/** What of a call decides the order of the members. */
+/** Inputs of the order of the members. */
 export interface OrderOptions {
   readonly nowMs: number;
   readonly isStream: boolean;
@@ -39,7 +39,10 @@ export interface OrderOptions {
   random(): number;
 }
 
-/** What a price is compared by: three tokens of the prompt to one of the answer, or one unit of anything else. */
+/**
+ * The usage by which prices are compared: three tokens of the prompt to one of the answer, or one unit of anything
+ * else.
+ */
 const sample: Meters = { inputToken: 3, outputToken: 1, image: 1, audioMs: 1, character: 1, call: 1 };
 /** Larger than any price, so that what is free comes first and what has no known price last. */
 const unknownCost = Number.POSITIVE_INFINITY;

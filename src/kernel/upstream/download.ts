@@ -20,7 +20,7 @@ export interface PublicResponse {
 /** Sends a GET to a public address and follows no redirect. The signal closes the connection. */
 export type PublicGet = (url: URL, signal: AbortSignal) => Promise<PublicResponse>;
 
-/** What {@link createPublicRequest} sends; absent: a GET. */
+/** Body that {@link createPublicRequest} posts; absent: a GET. */
 export interface PublicPost {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;

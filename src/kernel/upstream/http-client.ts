@@ -248,7 +248,7 @@ export interface BodyLimits {
   toUpstreamError(error: unknown): Error;
 }
 
-/** What follows the part of an answer that is needed comes soon, or the connection is closed. */
+/** Time for the unused rest of an answer before the connection is closed. */
 const drainMsMax = 1000;
 
 /**

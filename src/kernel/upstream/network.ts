@@ -20,7 +20,7 @@ export interface UpstreamBounds {
   streamBytesMax: number;
 }
 
-/** What all requests to providers share. */
+/** Settings shared by all requests to providers. */
 export interface Network {
   /** Sends requests to providers. */
   readonly client: HttpClient;

@@ -1,6 +1,7 @@
 /**
- * What a plugin sees of the network: `upstream`, bound to one attempt. Each request is checked, authorized, sent and recorded as
- * owed from the moment at which the provider may have it; its answer is read within bounds of time, size and memory.
+ * The network as a plugin sees it: `upstream`, bound to one attempt. Each request is checked, authorized, sent and
+ * recorded as owed from the moment at which the provider may have it; its answer is read within bounds of time, size
+ * and memory.
  */
 import { Buffer } from "node:buffer";
 import {
@@ -51,13 +52,13 @@ const refusalBytesMax = 65_536;
 /** A whole answer is in memory as it arrived and as its values; its text, here and for the caller, only for a moment. */
 const answerCopies = 2;
 
-/** What an upstream sends for: an attempt at a route. */
+/** Sender of an upstream request: an attempt at a route. */
 export interface Sender {
   readonly route: Route;
   readonly key: Pick<PoolKey, "credential"> | undefined;
   /** Aborted when the attempt ends. Every request carries it. */
   readonly signal: AbortSignal;
-  /** What was asked for: it may name files to download. */
+  /** The client's request: it may name files to download. */
   readonly request: unknown;
   /** Why its call was ended by the gateway; absent while it goes on. */
   readonly cancelReason: string | undefined;
@@ -500,7 +501,7 @@ export class SentRequest {
   isWhole = false;
   /** The gateway ended it, because it was silent for too long. */
   isTimedOut = false;
-  /** What came of a whole answer that was cut, or is not JSON: its bytes, and a part of its text. */
+  /** Bytes of an answer that was cut or is not JSON, and a part of its text. */
   cutBytes = 0;
   cutText = "";
   #usage: AnswerUsage | undefined;
@@ -551,7 +552,7 @@ export class SentRequest {
     } else this.#afterReport++;
   }
 
-  /** What the provider reported, if that is final. */
+  /** The provider's usage report, if it is final. */
   get usage(): AnswerUsage | undefined {
     // At most the mark of the end follows the last report; one of the beginning alone is that of a stream that broke off.
     if (!this.isWhole || this.#afterReport > 1) return undefined;
@@ -563,7 +564,7 @@ export class SentRequest {
     return usage;
   }
 
-  /** What a plugin of others throws here is no report. */
+  /** A third-party plugin that throws here makes no report. */
   #read(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
     try {
       return this.#readUsage(part, before);

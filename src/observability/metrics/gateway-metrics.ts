@@ -4,7 +4,7 @@ import { type Call, describeRoutes, type Registry as ModelRegistry } from "../..
 import type { SpanCounts } from "../traces/span-queue.ts";
 import { addCounter, addGauge, addValue, type Sample } from "./scraped-metrics.ts";
 
-/** What a scrape reads from the running gateway. */
+/** State of the running gateway that a scrape reads. */
 export interface GatewaySnapshot {
   registry(): ModelRegistry;
   now(): number;

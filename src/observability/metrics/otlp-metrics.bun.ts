@@ -33,7 +33,7 @@ export function openOtlpMetrics({ endpoint, headers, serviceName, version }: Otl
   return {
     calls: new OtlpCallMetrics(provider.getMeter("modelgate", version)),
     async close() {
-      // What is new since the last export goes out.
+      // Values since the last export are sent.
       await Promise.race([provider.shutdown().catch(() => undefined), Bun.sleep(closeMsMax)]);
     },
   };

@@ -3,7 +3,7 @@ import { ChatRequest } from "../../contract/chat.ts";
 import { optional } from "../../contract/optional.ts";
 
 const { model } = ChatRequest.properties;
-/** What one request may ask, as OpenAI bounds it. */
+/** Most questions of one request, as OpenAI bounds it. */
 const questionsMax = 128;
 
 const textPart = Type.Object({ type: Type.Literal("input_text"), text: Type.String() }, { additionalProperties: true });

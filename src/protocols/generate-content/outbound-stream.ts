@@ -18,7 +18,7 @@ import { classifyError } from "../upstream-errors.ts";
 import { answerShape, type GenerateAnswer, type GeneratedCandidate, type GeneratedLogprob } from "./schema.ts";
 import { type CallReading, toToolCall } from "./tools.ts";
 
-/** What one choice of an answer has given so far, and why it ended. */
+/** Output of one choice of an answer so far, and its finish reason. */
 export interface GeneratedSoFar {
   text: boolean;
   calls: number;
@@ -149,13 +149,13 @@ function toLogprob({ token = "", logProbability: logprob = 0 }: GeneratedLogprob
   return { token, logprob, bytes: [...new TextEncoder().encode(token)] };
 }
 
-/** What an answer costs, as far as it says so, and the tier of service by which it was made. */
+/** Usage of an answer as far as it reports one, and its service tier. */
 function toBill(metadata: GenerateAnswer["usageMetadata"], given: boolean) {
   const [usage, tier] = [readUsage(metadata, given), readServiceTier(metadata)];
   return { ...(usage && { usage }), ...(tier && { service_tier: tier }) };
 }
 
-/** What an answer, or an event, reports before it is read. Text without an image is not an image. */
+/** Reads the usage of an answer or an event. Text without an image is not an image. */
 export function readAnswerUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
   const { usageMetadata: metadata, candidates } = part as GenerateAnswer;
   const usage = isRecord(metadata) ? readTokenUsage(metadata, false) : undefined;

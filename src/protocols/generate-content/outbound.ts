@@ -24,7 +24,7 @@ import { eachOnce, getSignature, randomCallId, type Signatures, toTools, type Wa
 
 const signaturesMax = 10_000;
 
-/** What the `options` of a row may have. */
+/** Options of a row. */
 const modelOptions: ModelOptions = {
   thinking: ["level", "budget"],
   levels: "texts",
@@ -72,7 +72,7 @@ export function gemini(): Outbound {
   };
 }
 
-/** What a translation needs beside the request. */
+/** Context of a translation beside the request. */
 interface TranslationContext {
   model: Model;
   signatures: Pick<Signatures, "get">;

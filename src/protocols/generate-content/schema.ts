@@ -17,7 +17,7 @@ export interface GenerateTurn {
   parts: GeneratePart[];
 }
 
-/** What is undefined is not sent. */
+/** Undefined members are not sent. */
 export interface GenerateBody {
   contents: GenerateTurn[];
   systemInstruction?: { parts: GeneratePart[] } | undefined;

@@ -28,7 +28,7 @@ export class MessagesStream {
   /** The open reasoning, and whether its text was sent. */
   #thought: string[] = [];
   #thoughtSent = false;
-  /** What the provider sealed of the open reasoning. */
+  /** Encrypted parts of the open reasoning. */
   #details: readonly object[] = [];
   #model = "";
   #liveCall: number | undefined;

@@ -168,7 +168,7 @@ function toUser(id: string): string {
   return id.length <= 64 ? id : createHash("sha256").update(id).digest("hex");
 }
 
-/** What a conversation is translated with. */
+/** Context of the translation of a conversation. */
 interface TranslationContext {
   envelope: ReasoningEnvelope;
   /** The id of the model that the request is for, the only one to read reasoning that was sealed for it. */
@@ -210,7 +210,7 @@ class ConversationReader {
   readonly #toolChanges: MessagesBlock[] = [];
   /** Calls that wait for their results, by id, with the path of each. */
   readonly #open = new Map<string, string>();
-  /** What stands between a call and its result. It follows the results, because chat takes nothing in between. */
+  /** Messages between a call and its result. They follow the results, because chat takes nothing in between. */
   readonly #held: Message[] = [];
   readonly #dropped = new Set<string>();
   /** Each sentence once: a long conversation has the same loss in every turn. */
@@ -356,7 +356,7 @@ class ConversationReader {
   }
 }
 
-/** What an assistant message holds, sorted as the uniform format has it. */
+/** Content of an assistant message, sorted as the uniform format has it. */
 class AssistantTurn {
   readonly parts: MarkedPart[] = [];
   readonly calls: NonNullable<Message["tool_calls"]> = [];
@@ -524,9 +524,9 @@ function toTools(
 }
 
 /**
- * Which tools the model does not see yet. A tool with `defer_loading` is one that a search has to name first; a client that
- * searches by itself has no answer to a call of one that it has not named. Where the search would run at Anthropic, or nothing
- * could search, all are seen from the beginning.
+ * Finds the tools that the model does not see yet. A tool with `defer_loading` is one that a search has to name first;
+ * a client that searches by itself has no answer to a call of one that it has not named. Where the search would run at
+ * Anthropic, or nothing could search, all are seen from the beginning.
  */
 function findHidden(
   tools: readonly Record<string, unknown>[],
@@ -651,14 +651,16 @@ function findChatMessage(messages: unknown[]): string | undefined {
   return index === -1 ? undefined : `messages.${index}`;
 }
 
-/** What a model reads beside text: role and separators of a message, an image at the most, a page of a document. */
+/**
+ * Tokens that a model reads beside text: role and separators of a message, an image at the most, a page of a document.
+ */
 const messageTokens = 6;
 const imageTokens = 1_600;
 const pageTokens = 2_000;
 /** About what one page of a PDF has in base64. */
 const pageCharacters = 70_000;
 
-/** What is left out of a block's JSON: it is not read by the model, or counted apart. */
+/** Members left out of a block's JSON: the model does not read them, or they are counted apart. */
 const unread = new Set(["type", "id", "tool_use_id", "signature", "cache_control", "data", "encrypted_content"]);
 
 /**
@@ -732,7 +734,7 @@ export function toMessageId(chatId: string): string {
   return `msg_${chatId.replace(/^chatcmpl-/, "")}`;
 }
 
-/** What providers call the tier that Anthropic calls "standard". */
+/** Providers' names of the tier that Anthropic calls "standard". */
 const standardTiers: readonly unknown[] = ["default", "on_demand", "auto"];
 
 /**
@@ -758,7 +760,7 @@ export function toMessagesUsage(usage: ChatUsage | null | undefined, tier?: unkn
   };
 }
 
-/** What is known at the end of an answer. */
+/** End of an answer. */
 interface End {
   choice: { finish_reason?: string | null; stop_reason?: unknown };
   refusal: string;

@@ -14,7 +14,7 @@ import { MessagesStream } from "./inbound-stream.ts";
 import { messagesFormat } from "./passthrough.ts";
 import type { MessagesRequest } from "./schema.ts";
 
-/** What the translation of a Messages request needs beside the request. */
+/** Options of the translation of a Messages request. */
 export interface MessagesInboundOptions {
   readonly callId: string;
   readonly envelope: ReasoningEnvelope;

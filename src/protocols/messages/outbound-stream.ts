@@ -204,12 +204,12 @@ function toFinishReason({ stop_reason: reason }: MessageAnswer, callCount: numbe
   return finishReasons.get(reason) ?? (callCount > 0 ? "tool_calls" : "stop");
 }
 
-/** What the provider says of a refusal, where it says something. */
+/** The provider's explanation of a refusal, if it has one. */
 function toRefusal({ stop_reason: reason, stop_details: details }: MessageAnswer): string | null {
   return reason === "refusal" ? (details?.explanation ?? null) : null;
 }
 
-/** What a message, or an event of one, reports; an event at the end may have the output alone. */
+/** Reads the usage of a message or of an event; an event at the end may have the output alone. */
 export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
   const { usage } = isRecord(part.message) ? part.message : part;
   if (!isRecord(usage)) return before;
@@ -268,7 +268,7 @@ export class FenceStripper {
     if (this.#state === "bare") return text;
     const close = text.indexOf("\n```", start);
     if (close !== -1) this.#state = "closed";
-    // What could be the beginning of the closing fence waits. Within JSON no line begins with one.
+    // A possible beginning of the closing fence waits. Within JSON no line begins with one.
     let end = close === -1 ? text.length : close;
     while (end > start && close === -1 && text.length - end < 4 && "\n`".includes(text.charAt(end - 1))) end--;
     this.#held = text.slice(end);

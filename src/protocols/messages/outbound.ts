@@ -36,7 +36,7 @@ export interface AnthropicOptions {
   headers: Readonly<Record<string, string>>;
 }
 
-/** What the `options` of a row may have. */
+/** Options of a row. */
 const modelOptions: ModelOptions = {
   thinking: ["adaptive", "budget"],
   jsonSchema: "boolean",
@@ -45,7 +45,7 @@ const modelOptions: ModelOptions = {
 };
 
 /**
- * What the plugin of a provider that speaks Anthropic's Messages protocol consists of, beside its name, its address and its
+ * The parts of a plugin whose provider speaks Anthropic's Messages protocol, beside its name, its address and its
  * models: chat is translated into the protocol, and clients of the protocol are passed through.
  *
  * @example
@@ -348,7 +348,7 @@ function whyThinkingUnsupported(messages: readonly Message[]): string | undefine
   return bare ? "a tool turn came back without its reasoning_details" : undefined;
 }
 
-/** What the asked effort comes to on a model. `obstacle` says why it cannot think in this call. */
+/** Translates the requested effort for a model. `obstacle` says why it cannot reason in this call. */
 function toEffort(
   { reasoning_effort: requested }: ChatRequest,
   { options }: Model,

@@ -202,7 +202,7 @@ const messageEnds: Readonly<Record<string, string>> = {
   tool_use: "tool_calls",
 };
 
-/** What the kernel has to know of the Messages protocol to pass its bodies and events through. */
+/** The Messages protocol as the kernel passes its bodies and events through. */
 export const messagesFormat: PassthroughFormat = {
   protocol: "messages",
   countHandler: "countMessagesTokens",

@@ -150,7 +150,7 @@ export interface Block {
   name?: string;
   input?: object | undefined;
   cache_control?: { type: "ephemeral"; ttl?: "1h" };
-  /** What only passes through: a `source`, a `title`, a result's `content` and `tool_use_id`. */
+  /** Members that only pass through: a `source`, a `title`, a result's `content` and `tool_use_id`. */
   [field: string]: unknown;
 }
 

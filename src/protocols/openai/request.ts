@@ -28,7 +28,7 @@ export interface RequestOptions {
   extra?: Readonly<Record<string, unknown>>;
 }
 
-/** What one chat provider does differently. */
+/** Options of a chat provider. */
 export interface ChatOptions extends RequestOptions {
   /** Fields of a message it rejects. Default: those by which reasoning travels. */
   messageOmit?: readonly string[];
@@ -39,7 +39,10 @@ export interface ChatOptions extends RequestOptions {
   keepsReasoning?: boolean;
   /** Whether it takes Anthropic's `cache_control` on parts, tools, calls and messages. Default false: left out. */
   cacheControl?: boolean;
-  /** What it calls a system message: `developer` becomes `system`, or the other way round. Both pass when left out. */
+  /**
+   * The provider's role of a system message: `developer` becomes `system`, or the other way round. Both pass when left
+   * out.
+   */
   systemRole?: "system" | "developer";
   /** Whether it takes the deprecated `functions` itself (`pass`) or they are sent as `tools` (`convert`, the default). */
   functions?: "pass" | "convert";
@@ -69,7 +72,7 @@ export interface ChatOptions extends RequestOptions {
   usageIn?: string;
 }
 
-/** What one provider does differently that speaks the Responses protocol. */
+/** Options of a provider that speaks the Responses protocol. */
 export interface ResponsesOptions extends RequestOptions {
   /** Whether it counts the input tokens of such a request. Default false. */
   inputTokens?: boolean;
@@ -77,34 +80,34 @@ export interface ResponsesOptions extends RequestOptions {
   compact?: boolean;
 }
 
-/** What one embedding provider does differently. */
+/** Options of an embedding provider. */
 export type EmbeddingsOptions = RequestOptions;
 
-/** What one image provider does differently. */
+/** Options of an image provider. */
 export interface ImagesOptions extends RequestOptions {
   /** Whether it streams unfinished images. Default false: `partial_images` is left out. */
   partialImages?: boolean;
 }
 
-/** What it does differently where images are edited. */
+/** Options for image edits. */
 export interface ImageEditsOptions extends ImagesOptions {
   /** How images are sent: as files of a form (default), or in JSON as `image` or `images` of `{ type, url }`, as xAI wants them. */
   imagesAs?: "files" | "urls";
 }
 
-/** What one transcription provider does differently. */
+/** Options of a transcription provider. */
 export interface TranscriptionOptions extends RequestOptions {
   /** Whether it has `verbose_json`, which tells the length of the audio. Default true. */
   verbose?: boolean;
 }
 
-/** What one speech provider does differently. */
+/** Options of a speech provider. */
 export interface SpeechOptions extends RequestOptions {
   /** Whether it can send the audio in events, the last of which tells the tokens. Default false. */
   events?: boolean;
 }
 
-/** Which capabilities a provider has in OpenAI's dialect, each with what it does differently (`{}`: nothing). */
+/** The capabilities of a provider of OpenAI's dialect, each with its options (`{}`: none). */
 export interface OpenaiOptions {
   chat?: ChatOptions;
   /** The Responses protocol, where the provider speaks it beside chat. */
@@ -143,7 +146,7 @@ export function resolveOptions<Options extends RequestOptions>(defaults: Options
 type All = ChatOptions & ImageEditsOptions & RequestOptions & ResponsesOptions & SpeechOptions & TranscriptionOptions;
 
 /**
- * What the `options` of a row may have where `openai()` makes the handlers: all that it knows of its capabilities.
+ * Options of a row where `openai()` makes the handlers: all that it knows of its capabilities.
  *
  * @example
  * openaiModelOptions.think; // => "boolean"
@@ -181,7 +184,7 @@ export const openaiModelOptions: ModelOptions = {
   imagesAs: ["files", "urls"],
 } satisfies Record<keyof All, OptionKind>;
 
-/** What of a call a request is made from. */
+/** Fields of a call that a request is made from. */
 interface RequestInput {
   readonly request: object;
   readonly model: Model;
@@ -215,7 +218,7 @@ export function toBody(call: RequestInput, options: RequestOptions): Record<stri
   return body;
 }
 
-/** What a request is of: no provider refuses it. */
+/** Fields that every request needs: no provider refuses them. */
 const essential: readonly string[] = "model messages input prompt query documents stream stream_options".split(" ");
 
 /** Whether a request field is not sent to a provider. */
@@ -224,7 +227,10 @@ function isLeftOut(field: string, { omit, fields }: Pick<RequestOptions, "omit" 
   return fields !== undefined && !fields.includes(field) && !essential.includes(field);
 }
 
-/** What of a chat request a provider does not get: all that it rejects, and of the other fields those that bound the output. */
+/**
+ * Lists the fields of a chat request that a provider is not sent: those it rejects, and of the others those that bound
+ * the output.
+ */
 export function listLeftOut(options: Pick<RequestOptions, "omit" | "fields">): readonly string[] {
   const limits = ["max_tokens", "max_completion_tokens"].filter((name) => isLeftOut(name, options));
   return [...new Set([...(options.omit ?? []), ...limits])];

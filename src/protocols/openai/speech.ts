@@ -11,7 +11,7 @@ import { isRecord, parseJson } from "../../lib/json.ts";
 import { classifyError } from "../upstream-errors.ts";
 import { resolveOptions, type SpeechOptions, toBody } from "./request.ts";
 
-/** What only another provider's speech takes, so that a client may send it to every model. */
+/** Fields that only another provider's speech takes; a client may send them to every model. */
 const omitDefault = ["target_language_code", "speech_sample_rate", "pace"];
 
 /** The speech handler of a provider that speaks OpenAI's dialect. Its bytes are handed on as they arrive. */

@@ -73,7 +73,7 @@ function toText(document: Document, rankFields: readonly string[] | undefined): 
     .join("\n");
 }
 
-/** What of a call an answer is made from. */
+/** Fields of a call that an answer is made from. */
 interface Answered {
   readonly id: string;
   readonly model: string;

@@ -39,7 +39,7 @@ export class ResponseStream {
   /** The index of the call that was begun last; it may be the open item. */
   #liveCall: number | undefined;
   readonly #begunCalls = new Set<number>();
-  /** What came while a call was not complete, in the order in which it began: items do not overlap. */
+  /** Items that came while a call was not complete, in order: items do not overlap. */
   #later: (LaterCall | (() => void))[] = [];
   readonly #laterCalls = new Map<number, LaterCall>();
   /** Blank text that was held back. */
@@ -507,7 +507,7 @@ const escapes: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r", b
  */
 export class CustomInputDecoder {
   #state: "opening" | "text" | "ended" | "held" = "opening";
-  /** What could not be decided on yet: the opening, an escape that is not complete, or all that is held. */
+  /** Undecided text: the opening, an escape that is not complete, or all that is held. */
   #rest = "";
 
   /** The text that this piece adds. */
@@ -590,7 +590,7 @@ function readInput(text: string): string {
   return typeof value === "string" ? value : text;
 }
 
-/** What stays the same from the first event of an answer to the last. */
+/** Fields that are the same in every event of an answer. */
 export interface ResponseHead {
   /** `resp_…` */
   id: string;

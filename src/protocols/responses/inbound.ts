@@ -31,7 +31,7 @@ import type {
 /** A request can hold thousands of things to leave out. */
 const warningsMax = 20;
 
-/** What a request's translation needs beside the request. */
+/** Options of a request's translation. */
 export interface TranslationOptions extends StoredContext {
   /** For the caller's account. */
   envelope: ReasoningEnvelope;
@@ -39,7 +39,7 @@ export interface TranslationOptions extends StoredContext {
   model?: string;
 }
 
-/** What an answer's translation needs to know of its request. */
+/** Facts of a request that the translation of its answer needs. */
 export interface ResponsePlan {
   request: ResponsesRequest;
   tools: ToolSet;
@@ -49,7 +49,7 @@ export interface ResponsePlan {
   sealsThoughts: boolean;
   /** The items of this turn with references resolved, without the earlier ones: what is to be stored with the answer. */
   input: ResponseItem[];
-  /** What was left out or changed, a sentence each, for the log. */
+  /** Fields left out or changed, one message each, for the log. */
   warnings: string[];
 }
 
@@ -132,7 +132,7 @@ function toSettings(request: ResponsesRequest & Record<string, unknown>, warn: (
     verbosity: text?.verbosity,
     reasoning_effort: reasoning?.effort,
     prompt_cache_key: request.prompt_cache_key,
-    // What a provider does without the field.
+    // `auto` is a provider's behaviour without the field.
     service_tier: tier === "auto" ? undefined : tier,
   });
 }
@@ -206,7 +206,7 @@ class AssistantTurn {
   }
 }
 
-/** What a conversation is translated with. */
+/** Context of the translation of a conversation. */
 interface ConversationOptions {
   tools: ToolSet;
   envelope: ReasoningEnvelope;
@@ -617,7 +617,7 @@ const inputSchema = {
   additionalProperties: false,
 };
 
-/** What the model must know of a custom tool: its description, and the grammar that nobody enforces here. */
+/** Describes a custom tool to the model: its description, and the grammar, which is not enforced here. */
 function describeCustom({ description, format }: CustomTool): string {
   const text = description ?? "";
   if (format?.type !== "grammar" || typeof format.definition !== "string") return text;
@@ -695,7 +695,7 @@ function getChosen(choice: Record<string, unknown>, path: string, set: ToolSet):
   throw badRequest(`${path} names ${functionName}, which is not among the tools`, `${path}.name`);
 }
 
-/** What is stored of what a request refers to. */
+/** Stored items that a request refers to. */
 export interface StoredContext {
   /** The items before `input`: those of the chain of `previous_response_id`, oldest first. */
   earlier?: readonly ResponseItem[];

@@ -7,7 +7,7 @@ import { createResponseHead, ResponseStream, toResponse } from "./inbound-stream
 import { responsesFormat } from "./passthrough.ts";
 import type { ResponseItem, ResponseObject, ResponsesRequest } from "./schema.ts";
 
-/** What the translation of a Responses request needs beside the request. */
+/** Options of the translation of a Responses request. */
 export interface ResponsesInboundOptions {
   readonly accountId: string;
   /** Seals reasoning: 32 bytes, the same on all nodes. */
@@ -18,7 +18,7 @@ export interface ResponsesInboundOptions {
   servedModel(): string;
   /** Milliseconds since 1970. */
   now(): number;
-  /** What is stored of what the request refers to. */
+  /** Stored items that the request refers to. */
   readonly context: StoredContext;
   /** Stores an answer with the items of its turn, and may change it. */
   keep(response: ResponseObject, input: readonly ResponseItem[]): Promise<void>;

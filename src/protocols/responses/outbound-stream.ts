@@ -144,7 +144,7 @@ export class ResponsesOutboundStream implements ChatStream<ServerEvent> {
     throw new UpstreamError("bad_response", "The provider's stream ended before its answer did");
   }
 
-  /** What an event adds to the answer; `undefined` when it says nothing new. */
+  /** Reads what an event adds to the answer; `undefined` if it adds nothing. */
   #read(part: Part): Pick<ChunkChoice, "delta" | "logprobs"> | undefined {
     const { type, delta, output_index: place } = part;
     switch (type) {

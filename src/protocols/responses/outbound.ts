@@ -133,7 +133,7 @@ function toLimit({ max_completion_tokens: newer, max_tokens: older }: Item): unk
   throw badRequest(`${param} is ${limit}, but this model takes no less than ${outputTokensMin}`, param);
 }
 
-/** What stands under the name of its type in chat stands beside the type here. */
+/** Chat nests members under the name of the type; here they stand beside the type. */
 function flatten(holder: Item): Item {
   const { type } = holder;
   const inner = typeof type === "string" ? holder[type] : undefined;
@@ -176,7 +176,7 @@ function toInput(messages: readonly Message[], { systemRole }: ChatOptions): Ite
   });
 }
 
-/** What the model said: its reasoning, its text, its calls. */
+/** Translates an answer of the model: its reasoning, its text, its calls. */
 function toTurn(message: Message & { reasoning_details?: unknown }, path: string, customCalls: Set<string>): Item[] {
   const { content, tool_calls: calls = [] } = message;
   const parts = typeof content === "string" ? [{ type: "text" as const, text: content }] : (content ?? []);

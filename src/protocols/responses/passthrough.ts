@@ -134,7 +134,7 @@ export function readResponsesUsage(part: Record<string, unknown>): ChatUsage | u
   };
 }
 
-/** What the kernel has to know of the Responses protocol to pass its bodies and events through. */
+/** The Responses protocol as the kernel passes its bodies and events through. */
 export const responsesFormat: PassthroughFormat = {
   protocol: "responses",
   countHandler: "countResponsesTokens",

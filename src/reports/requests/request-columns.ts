@@ -12,11 +12,11 @@ const common = [
 const listed = [
   ...["state", "premium", "plugin", "first_byte_ms", "usage_source"],
   ...usageColumns,
-  ...["cost_nanodollars", "charged_nanodollars", "quota_tokens"],
+  ...["cost_nanodollars", "charged_nanodollars", "quota_tokens", "detail"],
 ] as const;
 const detailed = [
   ...["settled_at", "hold_nanodollars", "hold_tokens", "call_units"],
-  ...["price_version", "node_id", "detail"],
+  ...["price_version", "node_id"],
 ] as const;
 const ofRefusals = ["endpoint", "requests"] as const;
 const detailOfRefusals = ["message"] as const;

@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["b6de3d96843aefb40f6194a381ed6bc00d77a611512df303893d9e0dbcf811d2"],
-  postgres: ["a173fcdf6a7ed3c2596d175d67d163c60ff3377224ea8b09e40d9b50486b2bb9"],
+  postgres: ["f35aeb7248e5e7d070f9732810077ab7bc57705138d7b5ce0327867d4f1aa3ac"],
 };
 
 describe("migrations", () => {

@@ -4,7 +4,7 @@ import { type Extension, GatewayError } from "../../../src/contract/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { type AdmissionFields, createAdmission, createSettlement } from "./admissions.ts";
-import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
+import { engineNames, historyCount, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, dayMs, ledgerFixture } from "./fixture.ts";
 
 const engines = useEngines();
@@ -25,6 +25,30 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
     await addAccount(fixture.store, "acc_1", nanodollars);
     return fixture;
   }
+
+  test("of nothing, for what costs nothing, needs no money and no budget, also when it is extended", async () => {
+    const { store, ledger } = await fixture(5);
+    const free = { holdNanodollars: 0, minNanodollars: 0 };
+    const budgets = {
+      keyLimits: { budgetNanodollars: 5, budgetPeriod: "month" as const },
+      accountBudget: { limitNanodollars: 5, period: "month" as const },
+    };
+    const paid = await ledger.admit(createAdmission({ holdNanodollars: 5, ...budgets }));
+    // More than was held: the wallet is below zero.
+    await ledger.settle(createSettlement(paid.callId, { costNanodollars: 8 }));
+    for (const limits of [{}, budgets]) {
+      const admission = createAdmission({ ...free, ...limits });
+      expect(await ledger.admit(admission)).toMatchObject({ heldNanodollars: 0, availableNanodollars: 0 });
+      expect(await ledger.extend(createExtension(admission.callId, 0))).toEqual({ heldNanodollars: 0, heldTokens: 0 });
+      const refused = await errorOf(ledger.extend(createExtension(admission.callId, 1)));
+      expect((refused as GatewayError).code).toBe(limits === budgets ? "budget_exceeded" : "insufficient_balance");
+      await ledger.settle(createSettlement(admission.callId, { costNanodollars: 0 }));
+      const priced = await errorOf(ledger.admit(createAdmission({ holdNanodollars: 1, minNanodollars: 0, ...limits })));
+      expect((priced as GatewayError).code).toBe(limits === budgets ? "budget_exceeded" : "insufficient_balance");
+    }
+    expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: -3, heldNanodollars: 0 });
+    expect((await verifyLedger(store)).differences).toEqual([]);
+  });
 
   test("is what was asked for, then what is left, then refused and kept; and is charged once", async () => {
     const { store, ledger } = await fixture(100);
@@ -195,7 +219,7 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
         expect((await verifyLedger(store)).differences).toEqual([]);
         await store.close();
       }),
-      { numRuns: 25 },
+      { numRuns: historyCount },
     );
   });
 });

@@ -8,6 +8,7 @@ import { goodKey, httpOf } from "../support.ts";
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
   ...{ ...plain, id: "hear-1", aliases: ["whisper-1"], capability: "transcription" },
+  features: ["translation"],
   price: { audioMs: { usd: "3.6", per: 3_600_000 } },
 };
 const blank = { seek: 0, tokens: [], temperature: 0, avg_logprob: 0, compression_ratio: 0, no_speech_prob: 0 };
@@ -64,8 +65,8 @@ describe("POST /audio/translations", () => {
     expect([response.status, await response.text()]).toEqual([200, text]);
   });
 
-  test("is refused for a model that does not translate", async () => {
-    const { response } = await translate({ model: "hear-1" }, { features: [] });
+  test.each([[[]], [undefined]])("is refused for a model whose features are %p", async (features) => {
+    const { response } = await translate({ model: "hear-1" }, { features } as Partial<Model>);
     await expectError(response, { status: 400, param: "model", says: "/audio/translations" });
   });
 
