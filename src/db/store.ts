@@ -93,7 +93,7 @@ export interface Store {
    * processes would both cache balances. Absent for a shared store.
    */
   lockForServing?(): boolean;
-  /** Why the gateway cannot take calls, in one sentence; `undefined` when it can. */
+  /** Why the gateway cannot take calls, in one message; `undefined` when it can. */
   trouble?(): string | undefined;
   /** Reads the setting of this name; the first call makes and stores it. */
   setting(name: string, make: () => string): Promise<string>;

@@ -165,7 +165,7 @@ export interface CallDetail {
   readonly stream?: true | undefined;
   /** The finish reason of each choice. */
   readonly finish?: readonly string[] | undefined;
-  /** The sentence that the caller was given. */
+  /** The message that the caller was given. */
   readonly error?: string | undefined;
   readonly attempts?: readonly FailedAttempt[] | undefined;
   /** Request fields that were left out, and those that were lowered. */

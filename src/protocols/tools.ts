@@ -230,7 +230,7 @@ const choiceTypes: ReadonlySet<unknown> = new Set(["allowed_tools", "auto", "any
 export function dropPaidTools(
   body: Record<string, unknown>,
   isFree: (tool: Record<string, unknown>) => boolean,
-  warn: (sentence: string, ignored: string) => void,
+  warn: (message: string, ignored: string) => void,
   reason = "the price of this model does not cover them",
 ): void {
   const dropped: Record<string, unknown>[] = [];
@@ -291,7 +291,7 @@ export function changeTools(
 export function withoutTools(
   body: Record<string, unknown>,
   isLeftOut: (tool: Record<string, unknown>) => boolean,
-  warn: (sentence: string, ignored: string) => void,
+  warn: (message: string, ignored: string) => void,
 ): Record<string, unknown> {
   const copy = { ...body };
   dropPaidTools(copy, (tool) => !isLeftOut(tool), warn, "what is left in the wallet does not cover them");

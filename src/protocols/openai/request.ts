@@ -188,7 +188,7 @@ export const openaiModelOptions: ModelOptions = {
 interface RequestInput {
   readonly request: object;
   readonly model: Model;
-  warn(sentence: string, ignored?: string): void;
+  warn(message: string, ignored?: string): void;
 }
 
 /** The body to send: the request with the provider's model name, without what it rejects. `null` counts as absent. */
@@ -390,8 +390,8 @@ export function fitReasoning(
   const efforts = (hasTools ? options.toolEfforts : undefined) ?? options.reasoningEfforts;
   const effort = efforts === undefined ? asked : nearestEffort(asked, efforts);
   if (effort !== asked) {
-    const sentence = `Sent reasoning_effort ${effort ?? options.toolEffortDefault ?? "not at all"} for ${asked}: the model takes ${efforts?.join(", ")}`;
-    call.warn(sentence, "reasoning_effort");
+    const message = `Sent reasoning_effort ${effort ?? options.toolEffortDefault ?? "not at all"} for ${asked}: the model takes ${efforts?.join(", ")}`;
+    call.warn(message, "reasoning_effort");
   }
   const sent = effort ?? (hasTools ? options.toolEffortDefault : undefined);
   if (sent === undefined) delete body.reasoning_effort;
