@@ -10,6 +10,7 @@ export type {
   BudgetDraw,
   BudgetFigures,
   EndedCall,
+  ExtendedHold,
   GrantedHold,
   HoldAmounts,
   HoldDecision,

@@ -71,7 +71,8 @@ returns table (place bigint, spent bigint, held numeric) language sql stable as 
   from json_array_elements(draws) with ordinality as draw (triple, place)
 $$;
 
--- Decides holds one after another and writes those that it grants. Nodes judge one after another too: the lock of an account
+-- Decides holds one after another and writes those that it grants. An extension is a larger hold in place of the one that the
+-- call has. Nodes judge one after another too: the lock of an account
 -- is held until the transaction ends, and a statement of a function sees what was committed before it began.
 create function decide_holds(node integer, undecided json) returns json language plpgsql as $$
 declare
@@ -106,9 +107,9 @@ begin
     from json_to_recordset(undecided) as asked (account_name text) order by lock
   ) as locks;
   for given in
-    select * from rows from (json_to_recordset(undecided) as (id bytea, account_name text, key_name text,
+    select * from rows from (json_to_recordset(undecided) as (id bytea, is_extension boolean, account_name text, key_name text,
       quota_limit bigint, budget_limit bigint, min_hold bigint, account_limit bigint, account_from bigint, draw_limits json, {{open types}}))
-      with ordinality as asked (id, account_name, key_name, quota_limit, budget_limit, min_hold, account_limit, account_from,
+      with ordinality as asked (id, is_extension, account_name, key_name, quota_limit, budget_limit, min_hold, account_limit, account_from,
         draw_limits, {{open names}}, place) order by account_name, place
   loop
     refusal := null;
@@ -117,15 +118,16 @@ begin
     subject_place := null;
     subject_left := null;
     if given.premium = 1 then
-      if account is distinct from given.account_name or spent_from is distinct from given.account_from then
+      if account is distinct from given.account_name or spent_from is distinct from given.account_from
+        or given.is_extension then
         account := given.account_name;
         spent_from := given.account_from;
         select coalesce((select balance_nanodollars from wallet_rows where account_id = given.account_id), 0),
-          coalesce(sum(hold_nanodollars), 0)
-          ,
-            coalesce((select sum(charged_nanodollars) from daily_charge_rows
-              where account_id = given.account_id and day >= spent_from), 0)
-          into wallet, wallet_held, account_spent from open_call_rows where account_id = given.account_id;
+          coalesce(sum(hold_nanodollars), 0),
+          coalesce((select sum(charged_nanodollars) from daily_charge_rows
+            where account_id = given.account_id and day >= spent_from), 0)
+          into wallet, wallet_held, account_spent
+          from open_call_rows where account_id = given.account_id and id <> given.id;
       end if;
       available := wallet - wallet_held;
       account_left := given.account_limit - account_spent - wallet_held;
@@ -138,7 +140,7 @@ begin
             where account_id = account and key_id = given.key_name and period_start = of_period), 0),
           coalesce(sum(hold_nanodollars), 0)
           into budget_spent, budget_held from open_call_rows where account_id = given.account_id
-          and key_id = given.key_id and period_start = of_period;
+          and key_id = given.key_id and period_start = of_period and id <> given.id;
         budget_left := given.budget_limit - budget_spent - budget_held;
       end if;
       if given.budgets is not null then
@@ -146,7 +148,7 @@ begin
         select figures.place, figures.spent, figures.held,
             (given.draw_limits ->> (figures.place - 1)::integer)::bigint - figures.spent - figures.held as remaining
           into subject_place, subject_spent, subject_held, subject_left
-          from read_budgets(given.account_id, given.budgets::json, null) as figures
+          from read_budgets(given.account_id, given.budgets::json, given.id) as figures
           order by remaining, figures.place limit 1;
       end if;
       -- least() ignores nulls: without a budget the wallet alone decides.
@@ -176,7 +178,7 @@ begin
         held := wallet_held;
       end if;
     else
-      if quota_account is distinct from given.account_name then
+      if quota_account is distinct from given.account_name or given.is_extension then
         quota_account := given.account_name;
         of_day := greatest(given.quota_day, (select max(day) from daily_quota_usage where account_id = quota_account),
           (select max(quota_day) from open_call_rows where account_id = given.account_id));
@@ -184,7 +186,7 @@ begin
           0),
           coalesce(sum(hold_tokens), 0)
           into quota_used, quota_held
-          from open_call_rows where account_id = given.account_id and quota_day = of_day;
+          from open_call_rows where account_id = given.account_id and quota_day = of_day and id <> given.id;
       end if;
       available := given.quota_limit - quota_used - quota_held;
       hold := least(available, given.hold_tokens);
@@ -197,10 +199,21 @@ begin
       given.period_start := of_period;
       given.hold_nanodollars := case when given.premium = 1 then hold else 0 end;
       given.hold_tokens := case when given.premium = 1 then 0 else hold end;
-      insert into open_call_rows (node_id, id, {{open names}}) values (node, given.id, {{given open}});
+      if given.is_extension then
+        update open_call_rows set quota_day = given.quota_day, period_start = given.period_start, budgets = given.budgets,
+          hold_nanodollars = given.hold_nanodollars, hold_tokens = given.hold_tokens where id = given.id;
+      end if;
+      -- A hold that a crash of the server has lost is taken anew.
+      if given.is_extension is not true or not found then
+        insert into open_call_rows (node_id, id, {{open names}}) values (node, given.id, {{given open}});
+      end if;
       if given.premium = 1 then wallet_held := wallet_held + hold;
       else quota_held := quota_held + hold;
       end if;
+    elsif given.is_extension then
+      -- What it holds still counts for the next.
+      account := null;
+      quota_account := null;
     end if;
     decisions := array_append(decisions, json_build_object('id', given.id, 'refused', refusal, 'there', there,
       'held', held, 'hold', hold, 'day', of_day, 'period_start', of_period,
@@ -223,7 +236,11 @@ begin
   if ends is not null then perform end_calls(node, ends); end if;
   if decided is not null then
     insert into open_call_rows (node_id, id, {{open names}})
-    select node, id, {{open names}} from json_to_recordset(decided) as given (id bytea, {{open types}});
+    select node, id, {{open names}} from json_to_recordset(decided) as given (id bytea, is_extension boolean, {{open types}})
+    where is_extension is not true;
+    update open_call_rows set hold_tokens = given.hold_tokens, quota_day = given.quota_day
+    from json_to_recordset(decided) as given (id bytea, is_extension boolean, hold_tokens bigint, quota_day integer)
+    where is_extension and open_call_rows.id = given.id;
   end if;
   if undecided is not null then decisions := decide_holds(node, undecided); end if;
   if late is not null then perform end_calls(node, late); end if;

@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["b672ca6dd95cb3901a5d22b29549cacab2880d088bbb5e51bd7473a609041f92"],
-  postgres: ["0c44171cf059e9fa17ab048533ea3a37a0f1fdbcf48d7bafba9a83276636e53a"],
+  postgres: ["e1f504187f7268f772f6a741d3e5a73308d576e79d55c904c70dc5e8d43f506e"],
 };
 
 describe("migrations", () => {
