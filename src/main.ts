@@ -12,6 +12,12 @@ const { version } = await import("../package.json", { with: { type: "json" } });
 const { runCli } = await import("./cli/index.ts");
 const { serveApp } = await import("./cli/serve-app.bun.ts");
 
+/** Who reads the output may have seen enough, such as `head`. A gateway goes on without a reader. */
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code !== "EPIPE") throw error;
+  if (process.argv[2] !== "serve") process.exit();
+});
+
 const buildVersion = typeof MODELGATE_COMMIT === "string" ? { version, commit: MODELGATE_COMMIT } : { version };
 const parts = { plugins: builtIns, manifests, createSandbox: sandbox, version: buildVersion };
 

@@ -27,7 +27,7 @@ export { takeAttempt } from "./attempt-limit.ts";
 export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
-export { acceptInvitation } from "./invitations.ts";
+export { acceptInvitation, readAccountInvitation } from "./invitations.ts";
 export { checkKeyFields } from "./key-fields.ts";
 export {
   type ApiKey,

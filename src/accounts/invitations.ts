@@ -39,6 +39,30 @@ export async function invite(
 }
 
 /**
+ * What the page of an invitation shows before it is accepted: the e-mail to sign in with, and that of who made the
+ * invitation, undefined where nobody signs in as its maker.
+ *
+ * @throws {GatewayError} `not_found`, as for {@link acceptInvitation}.
+ */
+export async function readAccountInvitation(
+  { db }: Pick<Store, "db">,
+  token: string,
+  now: number,
+): Promise<{ email: string; invitedBy: string | undefined }> {
+  const row = await db
+    .selectFrom("invitations")
+    .innerJoin("accounts", "accounts.id", "invitations.account_id")
+    .leftJoin("accounts as makers", "makers.id", "invitations.created_by")
+    .select(["accounts.id", "accounts.email", "invitations.created_by", "makers.email as invited_by"])
+    .where("token_hash", "=", hashToken(token))
+    .where("used_at", "is", null)
+    .where("expires_at", ">", now)
+    .executeTakeFirst();
+  if (row?.created_by == null || !(await mayInvite(db, row.created_by, row.id))) throw invalidInvitation();
+  return { email: row.email, invitedBy: row.invited_by ?? undefined };
+}
+
+/**
  * Accepts an invitation, which ends all others of the account and verifies its e-mail.
  *
  * @returns The account's e-mail, to sign in with.

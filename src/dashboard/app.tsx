@@ -14,29 +14,31 @@ import { Shell } from "./shell/shell.tsx";
 
 /** Extends the session first, so that somebody who visits daily stays signed in. */
 export function App() {
-  const [isReady, setReady] = useState(false);
+  const [session, setSession] = useState<{ isIn: boolean | undefined }>();
   useEffect(() => {
-    void extendSession().then(() => setReady(true));
+    void extendSession().then((isIn) => setSession({ isIn }));
   }, []);
   return (
     <>
-      {isReady && <Session />}
+      {session !== undefined && <Session isOut={session.isIn === false} />}
       <SwitchedAwayDialog />
       <Toasts />
     </>
   );
 }
 
-function Session() {
-  const { data: me, error, mutate } = useMe();
+/** `isOut`: nobody is signed in, so there is nobody to ask for. */
+function Session({ isOut }: { isOut: boolean }) {
+  const { data: me, error, mutate } = useMe(!isOut);
+  const isSignedOut = isOut || isUnauthorized(error);
   const [invitation, dismissInvitation] = useInvitation();
   const [team, dismissTeam] = useTeamInvitation();
   useEmailLink(error === undefined ? me : undefined);
   if (invitation !== undefined) return <InvitationPage token={invitation} onDismiss={dismissInvitation} />;
-  if (team !== undefined && (isUnauthorized(error) || me?.password_is_temporary === false)) {
-    return <JoinPage token={team} me={isUnauthorized(error) ? undefined : me} onDismiss={dismissTeam} />;
+  if (team !== undefined && (isSignedOut || me?.password_is_temporary === false)) {
+    return <JoinPage token={team} me={isSignedOut ? undefined : me} onDismiss={dismissTeam} />;
   }
-  if (isUnauthorized(error)) return <SignedOut />;
+  if (isSignedOut) return <SignedOut />;
   if (me !== undefined) return me.password_is_temporary ? <NewPassword me={me} /> : <Shell me={me} />;
   if (error === undefined) return null;
   return (

@@ -121,6 +121,11 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
         await page.getByRole("button", { name: "Remove virtual model" }).click();
         await page.getByText("fast is removed").waitFor();
         expect(await statusOf("fast")).toBe(400);
+        await page.goto("/requests?status=ok");
+        const row = page.getByRole("row").filter({ hasText: "requested as fast" }).first();
+        await row.getByRole("button").click();
+        await page.getByRole("dialog").getByText("Requested model").waitFor();
+        await page.getByRole("dialog").getByText("Served by").waitFor();
       }),
     testMsMax,
   );

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { createAccounts, createVoucher } from "../../src/accounts/index.ts";
-import { compilePrice, costNanodollars, type Meters } from "../../src/contract/index.ts";
+import { compilePrice, costNanodollars, type Meters, makeCallId } from "../../src/contract/index.ts";
 import { type OpenCall, openStore, type Store } from "../../src/db/index.ts";
 import { creditWallet } from "../../src/ledger/index.ts";
 import { ownerEmail } from "../support/gateway.ts";
@@ -72,7 +72,7 @@ function createCall(who: { accountId: string; keyId: string }, openedAt: number,
   const { premium, price } = model;
   const open: OpenCall = {
     kind: "open",
-    callId: `past-${openedAt.toString(36)}-${Math.floor(random() * 1e9).toString(36)}`,
+    callId: makeCallId(openedAt),
     ...who,
     model: model.id,
     capability: model.capability,

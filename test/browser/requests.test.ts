@@ -51,6 +51,23 @@ describe.skipIf(!hasChromium)("the request log", () => {
         await page.getByRole("button", { name: "Clear filters" }).click();
         await page.waitForFunction(() => document.querySelectorAll("main tbody tr").length === 3);
         expect(page.url()).toEndWith("/requests");
+
+        // What is dragged over in the chart is the time of the log, and of the chart, which shows its hours then.
+        const volume = page.getByRole("region", { name: "Requests over time" });
+        const { x, y, width } = (await volume.locator(".u-over").boundingBox()) as {
+          x: number;
+          y: number;
+          width: number;
+        };
+        await page.mouse.move(x + width * 0.9, y + 20);
+        await page.mouse.down();
+        await page.mouse.move(x + width - 1, y + 40, { steps: 3 });
+        await page.mouse.up();
+        await page.waitForURL(/from=.*until=/);
+        await volume.getByText("Requests by hour").waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        await volume.getByRole("button", { name: "Any time" }).click();
+        await page.waitForURL(/\/requests$/);
       }),
     testMsMax,
   );

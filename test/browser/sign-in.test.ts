@@ -26,6 +26,8 @@ describe.skipIf(!hasChromium)("signing in", () => {
         await page.goto(url);
         await seeHeading(page, "Welcome");
         expect(page.url()).not.toContain("invitation");
+        await page.getByText("The operator of this gateway invited you").waitFor();
+        expect(await page.getByLabel("Email").inputValue()).toBe("ada@example.org");
         await page.getByLabel("New password").fill("short");
         await page.getByRole("button", { name: "Set password and sign in" }).click();
         await page.getByText("expected 10 to 200").waitFor();
@@ -35,9 +37,7 @@ describe.skipIf(!hasChromium)("signing in", () => {
         await page.getByRole("button", { name: "Sign out", exact: true }).click();
         await seeHeading(page, "Sign in");
         await page.goto(url);
-        await page.getByLabel("New password").fill(ownPassword);
-        await page.getByRole("button", { name: "Set password and sign in" }).click();
-        await page.getByRole("alert").waitFor();
+        await page.getByRole("alert").filter({ hasText: "invalid, used or expired" }).waitFor();
       }),
     testMsMax,
   );

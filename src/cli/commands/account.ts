@@ -2,7 +2,7 @@ import { commandLine, makeTemporaryPassword, readRoles, recordAudit, roles } fro
 import { getPublicOrigin } from "../../config/index.ts";
 import { readWalletState } from "../../ledger/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
-import { columns, toAccountJson, toWalletJson } from "../lib/format.ts";
+import { columns, formatLink, toAccountJson, toIsoTime, toWalletJson } from "../lib/format.ts";
 import { parseAllowedModels, parseOrNone, parseRole, parseTokens } from "../lib/parse.ts";
 import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
 
@@ -24,7 +24,8 @@ export const accountCreate = defineCommand({
   example: "account create --email ada@example.org --name Ada",
   async run(_context, { flags: { email, name }, config }) {
     const account = await withStore(config, ({ actions }) => actions.createAccount(commandLine, { email, name }));
-    return { json: { id: account.id, email: account.email }, text: `${account.id}  ${account.email}` };
+    const advice = `Nobody can sign in yet: modelgate account invite ${account.email} makes a link for it`;
+    return { json: { id: account.id, email: account.email }, text: `${account.id}  ${account.email}\n${advice}` };
   },
 });
 
@@ -41,7 +42,7 @@ export const accountList = defineCommand({
     const rows = accounts.map(({ id, email, name }) => [id, email, roleOf.get(id) ?? "no sign-in yet", name ?? ""]);
     const empty = "No accounts yet; create one with modelgate account create --email E";
     const json = accounts.map((account) => ({ ...toAccountJson(account), role: roleOf.get(account.id) ?? null }));
-    return { json, text: rows.length === 0 ? empty : columns(rows) };
+    return { json, text: rows.length === 0 ? empty : columns([["id", "e-mail", "role", "name"], ...rows]) };
   },
 });
 
@@ -103,8 +104,7 @@ export const accountInvite = defineCommand({
       actions.invite(commandLine, (await findAccount(accounts, args.A)).id);
     const { token, expiresAt } = await withStore(config, invite, now);
     const url = `${getPublicOrigin(config, config.port)}/#invitation=${token}`;
-    const expires = new Date(expiresAt).toISOString();
-    return { json: { url, token, expires_at: expires }, text: `${url}\nValid once, until ${expires.slice(0, 16)} UTC` };
+    return { json: { url, token, expires_at: toIsoTime(expiresAt) }, text: formatLink(config, url, expiresAt) };
   },
 });
 

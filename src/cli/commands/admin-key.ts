@@ -40,7 +40,9 @@ export const adminKeyList = defineCommand({
       ...[key.id, key.name, getState(key, now), key.scopes.join(" ")],
       key.lastUsedAt === undefined ? "never used" : `last used ${toIsoTime(key.lastUsedAt)?.slice(0, 16)}`,
     ]);
-    const text = rows.length === 0 ? "No admin keys yet; create one with modelgate admin-key create" : columns(rows);
+    const heading = ["id", "name", "state", "scopes", "last use"];
+    const empty = "No admin keys yet; create one with modelgate admin-key create";
+    const text = rows.length === 0 ? empty : columns([heading, ...rows]);
     return { json: keys.map((key) => toAdminKeyJson(key, now)), text };
   },
 });

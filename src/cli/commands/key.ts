@@ -83,7 +83,9 @@ export const keyList = defineCommand({
       const owner = emails.get(key.accountId) ?? key.accountId;
       return [key.id, owner, key.name, formatState(key, now), models, formatBudget(key), formatLastUse(key)];
     });
-    const text = rows.length === 0 ? "No keys yet; create one with modelgate key create" : columns(rows);
+    const heading = ["id", "account", "name", "state", "models", "budget", "last use"];
+    const empty = "No keys yet; create one with modelgate key create";
+    const text = rows.length === 0 ? empty : columns([heading, ...rows]);
     return { json: keys.map((key) => toKeyJson(key, now)), text };
   },
 });

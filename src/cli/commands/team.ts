@@ -2,7 +2,7 @@ import { commandLine, listPeople, listTeamInvitations, teamActions } from "../..
 import { getPublicOrigin } from "../../config/index.ts";
 import { formatUsd } from "../../contract/index.ts";
 import { defineCommand, UsageError } from "../command.ts";
-import { columns } from "../lib/format.ts";
+import { columns, formatLink } from "../lib/format.ts";
 import { parseBudget, parsePeriod } from "../lib/parse.ts";
 import { findAccount, type OpenedStore, withStore } from "../lib/with-store.ts";
 
@@ -32,7 +32,7 @@ export const teamList = defineCommand({
         ...[email ?? "anybody with the link", team_role, `invited until ${expires_at?.slice(0, 16)} UTC`],
       ]),
     ];
-    return { json, text: rows.length === 0 ? "Nobody yet" : columns(rows) };
+    return { json, text: rows.length === 0 ? "Nobody yet" : columns([["e-mail", "role", "status"], ...rows]) };
   },
 });
 
@@ -55,9 +55,7 @@ export const teamInvite = defineCommand({
     };
     const { id, token, expiresAt } = await withStore(config, invite, now);
     const url = `${getPublicOrigin(config, config.port)}/#team=${token}`;
-    const expires = new Date(expiresAt).toISOString();
-    const text = `${url}\nValid once, until ${expires.slice(0, 16)} UTC`;
-    return { json: { id, url, token, expires_at: expires }, text };
+    return { json: { id, url, token, expires_at: toIso(expiresAt) }, text: formatLink(config, url, expiresAt) };
   },
 });
 

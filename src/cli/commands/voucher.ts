@@ -44,7 +44,7 @@ export const voucherList = defineCommand({
     }));
     const rows = json.map(({ id, usd, state, redeemed_by }) => [id, `${usd} USD`, state, redeemed_by ?? ""]);
     const empty = "No vouchers yet; create one with modelgate voucher create";
-    return { json, text: rows.length === 0 ? empty : columns(rows) };
+    return { json, text: rows.length === 0 ? empty : columns([["id", "amount", "state", "redeemed by"], ...rows]) };
   },
 });
 

@@ -1,4 +1,5 @@
 import type { Account } from "../../accounts/index.ts";
+import type { Config } from "../../config/index.ts";
 import { formatUsd, type WalletState } from "../../contract/index.ts";
 
 /** Formats rows as aligned columns, two spaces apart, without trailing spaces. */
@@ -27,4 +28,11 @@ export function toWalletJson({ balanceNanodollars, heldNanodollars }: WalletStat
 /** A time as ISO 8601, `null` if it is absent. */
 export function toIsoTime(at: number | null | undefined): string | null {
   return at === null || at === undefined ? null : new Date(at).toISOString();
+}
+
+/** A link that is valid once, and where it leads only on this machine. */
+export function formatLink({ publicUrl }: Pick<Config, "publicUrl">, url: string, expiresAt: number): string {
+  const valid = `Valid once, until ${new Date(expiresAt).toISOString().slice(0, 16)} UTC`;
+  const warning = "PUBLIC_URL is not set, so the link leads to this machine: set it, or replace the address";
+  return [url, valid, ...(publicUrl === undefined ? [warning] : [])].join("\n");
 }

@@ -7,8 +7,8 @@ export const refreshMs = 4000;
 
 export type Me = Awaited<ReturnType<typeof getMe>>;
 
-export function useMe() {
-  return useSWR("me", getMe, { refreshInterval: refreshMs, keepPreviousData: true });
+export function useMe(isSignedIn = true) {
+  return useSWR(isSignedIn ? "me" : null, getMe, { refreshInterval: refreshMs, keepPreviousData: true });
 }
 
 /** The event that tells of the end of a session, for work that must not outlive it. */
@@ -41,10 +41,17 @@ export function reloadSession(): Promise<never> {
 /** Upper bound on how long the page waits for this before it renders. */
 const extendMsMax = 3000;
 
-/** Extends the session. Errors are ignored: the next request reports them. */
-export function extendSession(): Promise<unknown> {
-  const late = new Promise((resolve) => setTimeout(resolve, extendMsMax));
-  return Promise.race([fetchJson("/api/auth/get-session").catch(() => undefined), late]);
+/**
+ * Extends the session, and says whether there is one; undefined where that is not known. Errors are ignored: the next
+ * request reports them.
+ */
+export function extendSession(): Promise<boolean | undefined> {
+  const late = new Promise<undefined>((resolve) => setTimeout(resolve, extendMsMax));
+  const extended = fetchJson<object | null>("/api/auth/get-session").then(
+    (session) => session !== null,
+    () => undefined,
+  );
+  return Promise.race([extended, late]);
 }
 
 /** Returns `code` if a second factor is required. */

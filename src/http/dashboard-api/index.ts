@@ -1,6 +1,6 @@
 import { Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
-import { acceptInvitation, readTeamInvitation } from "../../accounts/index.ts";
+import { acceptInvitation, readAccountInvitation, readTeamInvitation } from "../../accounts/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import type { ClientFormat } from "../lifecycle/http-call.ts";
 import { publicRoutes } from "../lifecycle/session.ts";
@@ -29,11 +29,11 @@ const Invitation = formBody({
   token: Type.String({ minLength: 1, maxLength: 100 }),
   password: Type.String({ maxLength: 1000 }),
 });
-const TeamInvitation = formBody({ token: Type.String({ minLength: 1, maxLength: 100 }) });
+const InvitationToken = formBody({ token: Type.String({ minLength: 1, maxLength: 100 }) });
 
 /**
  * The dashboard's own API below /dashboard/api. All of it needs a session, except what the sign-in page shows and the
- * acceptance of an invitation, or the look at one to a team, which are authorized by its token.
+ * look at an invitation or its acceptance, which are authorized by its token.
  */
 export function dashboardApi(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
   // Not in the API's documentation.
@@ -97,13 +97,22 @@ function publicController(deps: HttpDeps) {
       { body: Invitation },
     )
     .post(
+      "/invitations/account",
+      async ({ body: { token } }) => {
+        await expectStore(deps);
+        const { email, invitedBy } = await readAccountInvitation(deps.store, token, deps.now());
+        return { email, invited_by: invitedBy ?? null };
+      },
+      { body: InvitationToken },
+    )
+    .post(
       "/invitations/team",
       async ({ body: { token } }) => {
         await expectStore(deps);
         const { team, role, email } = await readTeamInvitation(deps.store, token, deps.now());
         return { team, role, email: email ?? null };
       },
-      { body: TeamInvitation },
+      { body: InvitationToken },
     );
 }
 

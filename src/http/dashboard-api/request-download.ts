@@ -24,7 +24,7 @@ const columns = [
   ...["session", "tag", "client_request_id", "requests"],
   ...usageColumns,
   ...["usage_source", "quota_tokens", "cost_usd", "charged_usd"],
-  ...["first_byte_ms", "duration_ms", "email", "key_name", "model_name"],
+  ...["first_byte_ms", "duration_ms", "email", "key_name", "model_name", "requested_model"],
 ] as const;
 
 /** A file of the newest requests that fit the filter. E-mails are for those who see all accounts. */

@@ -5,12 +5,15 @@ import { toIso } from "./serializers.ts";
 
 /**
  * A request of the log. `state` is `refused` for one that did not become a call; `requests` is how many requests a
- * refused row stands for. `emails` are given to administrators.
+ * refused row stands for, and `requested_model` the name that the client sent where another model served it. `emails` are
+ * given to administrators.
  */
 export function toRequestJson(request: LoggedRequest, emails?: ReadonlyMap<string, string>) {
-  const { opened_at, account_id, premium, state, requests, cost_nanodollars, charged_nanodollars, ...rest } = request;
+  const { opened_at, account_id, premium, state, requests, cost_nanodollars, charged_nanodollars, ...more } = request;
+  const { detail, ...rest } = more;
   return {
     ...rest,
+    requested_model: readDetail(detail).requested ?? null,
     at: toIso(opened_at),
     account: account_id,
     email: emails?.get(account_id) ?? null,
@@ -30,8 +33,8 @@ export function toRequestDetailJson(
   request: RequestDetail,
   { emails, seesWords }: { emails: ReadonlyMap<string, string> | undefined; seesWords: boolean },
 ) {
-  const { detail, message, settled_at, hold_nanodollars, node_id, ...rest } = request;
-  const { attempts = [], ...more }: CallDetail = detail === null ? {} : JSON.parse(detail);
+  const { message, settled_at, hold_nanodollars, node_id, ...rest } = request;
+  const { attempts = [], ...more } = readDetail(request.detail);
   const seesAll = emails !== undefined;
   return {
     ...toRequestJson(rest, emails),
@@ -52,6 +55,10 @@ export function toRequestDetailJson(
       message: seesWords ? words : null,
     })),
   };
+}
+
+function readDetail(detail: string | null): CallDetail {
+  return detail === null ? {} : JSON.parse(detail);
 }
 
 function toUsd(nanodollars: number | null): string | null {

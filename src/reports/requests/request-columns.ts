@@ -12,11 +12,11 @@ const common = [
 const listed = [
   ...["state", "premium", "plugin", "first_byte_ms", "usage_source"],
   ...usageColumns,
-  ...["cost_nanodollars", "charged_nanodollars", "quota_tokens"],
+  ...["cost_nanodollars", "charged_nanodollars", "quota_tokens", "detail"],
 ] as const;
 const detailed = [
   ...["settled_at", "hold_nanodollars", "hold_tokens", "call_units"],
-  ...["price_version", "node_id", "detail"],
+  ...["price_version", "node_id"],
 ] as const;
 const ofRefusals = ["endpoint", "requests"] as const;
 const detailOfRefusals = ["message"] as const;
@@ -86,7 +86,7 @@ export function isOf(table: LogTable, owner: "account" | "key", id: string): Raw
   return sql`${sql.ref(`${owner}_no`)} = ${nameNumber(id)}`;
 }
 
-/** What a filter looks at row by row. */
+/** Columns that a filter reads row by row. */
 const filtered = ["opened_at", "session", "tag", "status", "model", "protocol", "plugin", "client_request_id"];
 
 /** The columns that conditions of a filter ask for. */

@@ -47,6 +47,16 @@ describe.each(["source", "binary"] as const)("commands beside a running gateway,
 
   test("a new key is known", () => becomes(() => chat(free), "answered"));
 
+  test("a command whose reader has gone ends without an error, as with `head`", async () => {
+    const span = ["--from", "2026-01-01", "--to", "2026-12-31", "--format", "csv"];
+    const env = { PATH: process.env.PATH ?? "", HOME: gateway.home, MODELGATE_HOME: gateway.home };
+    const command = [...commandLine(), "ledger", "export", ...span];
+    const child = Bun.spawn(command, { env, stdout: "pipe", stderr: "pipe" });
+    await child.stdout.cancel();
+    expect(await new Response(child.stderr).text()).toBe("");
+    expect(await child.exited).toBe(0);
+  });
+
   test("a credit lets premium calls in, which are paid from it", async () => {
     expect(await chat(premium)).toBe("insufficient_balance");
     const credit = ["--usd", "5.00", "--note", "test"];

@@ -39,6 +39,20 @@ describe("account", () => {
   });
 });
 
+test("lists have headings, and creating an account says how somebody signs in to it", async () => {
+  const run = async (...words: string[]) => (await bench.run(...words)).stdout.trim().split("\n");
+  await run("key", "create", "--account", email, "--name", "laptop");
+  await run("voucher", "create", "--usd", "5");
+  const heading = async (...words: string[]) => (await run(...words))[0]?.split(/ {2,}/);
+  expect(await heading("account", "list")).toEqual(["id", "e-mail", "role", "name"]);
+  expect(await heading("key", "list")).toEqual(["id", "account", "name", "state", "models", "budget", "last use"]);
+  expect(await heading("voucher", "list")).toEqual(["id", "amount", "state", "redeemed by"]);
+  expect((await run("account", "create", "--email", "ben@example.com")).at(-1)).toContain(
+    "modelgate account invite ben@example.com",
+  );
+  expect((await run("account", "invite", email)).at(-1)).toContain("PUBLIC_URL is not set");
+});
+
 describe("voucher", () => {
   test("create, list and void work on one voucher, and only create shows its code", async () => {
     const { id, code } = await bench.json<{ id: string; code: string }>(

@@ -60,12 +60,16 @@ describe("an administrator", () => {
     await expectError(await admin.post(`${api}/accounts`, long), { status: 400, param: "name" });
     await expectError(await admin.post(`${api}/accounts/none/invite`), { status: 404 });
     const { token } = await (await admin.post(`${api}/accounts/${id}/invite`)).json();
-    const accepted = await send("/dashboard/api/invitations/accept", {
-      method: "POST",
-      headers: { origin, "content-type": "application/json" },
-      body: JSON.stringify({ token, password }),
-    });
-    expect(accepted.status).toBe(200);
+    const post = (path: string, body: object) =>
+      send(`/dashboard/api/invitations/${path}`, {
+        method: "POST",
+        headers: { origin, "content-type": "application/json" },
+        body: JSON.stringify(body),
+      });
+    const seen = await post("account", { token });
+    expect(await seen.json()).toEqual({ email: "new@example.org", invited_by: "admin@example.org" });
+    expect((await post("accept", { token, password })).status).toBe(200);
+    await expectError(await post("account", { token }), { status: 404, code: "not_found" });
     const record = await (await admin.get(`${api}/audit`)).text();
     expect(record).not.toContain(token);
     const { data } = JSON.parse(record);

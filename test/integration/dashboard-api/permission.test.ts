@@ -15,7 +15,7 @@ import { chargeOf } from "../db/facts.ts";
 const api = "/dashboard/api";
 /** Every route there is, several times. */
 /** For who is not signed in yet. */
-const open = [`${api}/gateway`, `${api}/invitations/accept`, `${api}/invitations/team`];
+const open = [`${api}/gateway`, `${api}/invitations/accept`, `${api}/invitations/account`, `${api}/invitations/team`];
 
 describe("every dashboard route", () => {
   test("returns 401 without a session and admin routes 403 to a member, without changes", async () => {

@@ -184,6 +184,7 @@ const rows: Record<string, Row> = {
   "DELETE /dashboard/api/sessions/:id": ownSignIn(own(200, { id: newSession })),
   "POST /dashboard/api/checkout": session(404, { body: { usd: "5.00" } }),
   ...teamRows({ session, own, admin, ownSignIn, forTeam }, { store: () => gateway.store, ids: () => ids }),
+  "POST /dashboard/api/invitations/account": open(404, { body: { token: "unknown" } }),
   "POST /dashboard/api/invitations/team": open(404, { body: { token: "unknown" } }),
   ...alertRows(
     { session, own, admin, owner, forTeam },

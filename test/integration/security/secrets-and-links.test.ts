@@ -307,6 +307,7 @@ describe("the table of secrets and links", () => {
     [`PUT ${api}/admin/alerts/smtp`]: ["password of the mail server"],
     [`DELETE ${api}/admin/alerts/smtp`]: ["password of the mail server"],
     [`POST ${api}/invitations/accept`]: ["invitation to set a password", "password"],
+    [`POST ${api}/invitations/account`]: ["invitation to set a password"],
     [`POST ${api}/invitations/team`]: ["invitation to a team"],
   };
 

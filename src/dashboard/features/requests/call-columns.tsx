@@ -27,7 +27,7 @@ export const callColumns: readonly Column<CallRow>[] = [
   { name: "Tokens", className: "end", cell: formatTokens },
   { name: "First byte", className: "end wide-only", cell: ({ first_byte_ms }) => formatMs(first_byte_ms) },
   { name: "Duration", className: "end wide-only", cell: ({ duration_ms }) => formatMs(duration_ms) },
-  { name: "Cost", className: "end", cell: (call) => <CallCost call={call} /> },
+  { name: "Cost", className: "end", cell: (call) => <CallCost call={call} isAligned /> },
   { name: "Provider", className: "wide-only", cell: ({ plugin }) => plugin ?? "–" },
   {
     name: "Time",
@@ -74,8 +74,15 @@ function formatSum(amounts: (number | null)[]): string {
   return known.length === 0 ? "–" : formatCount(known.reduce((sum, amount) => sum + amount, 0));
 }
 
-export function CallCost({ call: { premium, quota_tokens, charged_usd } }: { call: CallRow }) {
-  if (premium) return charged_usd === null ? "–" : <Usd value={charged_usd} />;
+/** `isAligned` in a column of costs. */
+export function CallCost({
+  call: { premium, quota_tokens, charged_usd },
+  isAligned = false,
+}: {
+  call: CallRow;
+  isAligned?: boolean;
+}) {
+  if (premium) return charged_usd === null ? "–" : <Usd value={charged_usd} isAligned={isAligned} />;
   if (quota_tokens === null) return "–";
-  return <span title="Charged to the free quota">{formatCount(quota_tokens)} free</span>;
+  return <span title="Charged to the free quota">{formatCount(quota_tokens)} free tokens</span>;
 }

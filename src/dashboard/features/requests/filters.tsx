@@ -62,7 +62,7 @@ export function Filters({ params, isAdmin, onChange }: FiltersProps) {
           aria-label="Time"
           options={listRanges}
           value={params.get("span") ?? ""}
-          onText={(span) => onChange({ span, from: "" })}
+          onText={(span) => onChange({ span, from: "", until: "" })}
         />
         <Button look="small" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
           {count === 0 ? "More filters" : `More filters (${count})`}

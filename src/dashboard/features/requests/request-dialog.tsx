@@ -71,13 +71,14 @@ function Detail({
       )}
       <dl className="facts">
         <Fact name="Time">{detail.at && formatSecond(detail.at)}</Fact>
-        <Fact name="Model">
+        <Fact name={detail.requested_model === null ? "Model" : "Served by"}>
           {detail.model && (
             <Link href={`/models?model=${encodeURIComponent(detail.model_name ?? detail.model)}`}>
               {detail.model_name ?? detail.model}
             </Link>
           )}
         </Fact>
+        <Fact name="Requested model">{detail.requested_model}</Fact>
         <Fact name="Endpoint">{detail.endpoint}</Fact>
         <Fact name="Capability">
           {detail.capability && `${callNames[detail.capability]}${detail.stream ? ", streamed" : ""}`}

@@ -12,6 +12,7 @@ import { filterNames, type RequestPage, toDownload, useRequests } from "./api.ts
 import { Filters } from "./filters.tsx";
 import { RequestDialog } from "./request-dialog.tsx";
 import { RequestsTable } from "./requests-table.tsx";
+import { Volume } from "./volume.tsx";
 
 /** The request log. Filters and the opened request are in the address. */
 export default function RequestsPage() {
@@ -35,6 +36,7 @@ export default function RequestsPage() {
       </PageHead>
       <section className="card" aria-label="Requests">
         <Filters params={params} isAdmin={isAdmin} onChange={change} />
+        <Volume query={query} onChange={change} />
         {log.data !== undefined && log.error !== undefined && (
           <div className="card-body">
             <Callout tone="bad">{toMessage(log.error)}</Callout>

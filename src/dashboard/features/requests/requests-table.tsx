@@ -29,11 +29,12 @@ const toColumns = ({
   {
     name: "Request",
     className: "name lead",
-    cell: ({ id, model, endpoint, capability, key_id, account, email }) => (
+    cell: ({ id, model, requested_model, endpoint, capability, key_id, account, email }) => (
       <>
         <LinkButton look="link cut" title={id} onClick={() => onShow(id)}>
           {model === null ? (endpoint ?? id) : modelName(model)}
         </LinkButton>
+        {requested_model !== null && <span className="sub cut">requested as {modelName(requested_model)}</span>}
         <span className="sub cut" title={maskKey(key_id)}>
           {capability !== null && `${callNames[capability]} · `}
           {isAdmin ? (email ?? account) : keyName(key_id)}

@@ -10,6 +10,8 @@ export interface Series {
   readonly values: readonly (number | null)[];
   /** Whether it sums up what has no series of its own. */
   readonly isOther?: boolean;
+  /** The custom property with its colour; absent: one by its name. */
+  readonly colour?: string;
 }
 
 interface Props {
@@ -26,9 +28,12 @@ interface Props {
   format: (value: number) => string;
   /** What the values are, such as `tokens`. */
   unit?: string;
+  /** In pixels. */
+  height?: number;
+  /** Called with the first and the last bar of what somebody drags over, or clicks on. */
+  onSelect?: (first: number, last: number) => void;
 }
 
-const height = 260;
 const tipWidth = 190;
 
 /** A stacked bar chart over time, with a tooltip. */
@@ -49,21 +54,29 @@ function Chart({
   titles,
   format,
   unit,
+  height = 260,
+  onSelect,
   isStacked,
 }: Props & { isStacked: boolean }) {
   const box = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState<{ bar: number; left: number }>();
   const isDark = useIsDark();
+  const select = useRef(onSelect);
+  select.current = onSelect;
   const dataKey = JSON.stringify([series, ticks]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: redrawn only if the data changed
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
     const plot = new uPlot(
-      createOptions({ series, ticks, tickStep, format, isStacked }, element.clientWidth, setAt),
+      {
+        ...createOptions({ series, ticks, tickStep, format, isStacked }, setAt),
+        ...{ width: element.clientWidth, height },
+      },
       isStacked ? stackSeries(series) : toLines(series),
       element,
     );
+    if (onSelect !== undefined) listenForSelection(plot, ticks.length, (first, last) => select.current?.(first, last));
     const observer = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height }));
     observer.observe(element);
     return () => {
@@ -71,10 +84,11 @@ function Chart({
       plot.destroy();
     };
   }, [dataKey, isDark, isStacked]);
+  const className = onSelect === undefined ? "chart" : "chart is-selectable";
   const shown = at === undefined ? [] : listValues(series, at.bar);
   return (
-    <div className="chart" role="img" aria-label={label}>
-      <div ref={box} className="chart" />
+    <div className={className} style={{ height }} role="img" aria-label={label}>
+      <div ref={box} />
       {at !== undefined && shown.length > 0 && (
         <div className="chart-tip" style={{ transform: `translate(${at.left}px, 8px)` }}>
           <strong>{titles[at.bar]}</strong>
@@ -102,12 +116,12 @@ function Chart({
 }
 
 /** The colour of a series. */
-export function Swatch(series: Pick<Series, "name" | "isOther">) {
+export function Swatch(series: Pick<Series, "name" | "isOther" | "colour">) {
   return <span className="swatch" style={{ background: `var(${toColour(series)})` }} />;
 }
 
-function toColour({ name, isOther = false }: Pick<Series, "name" | "isOther">): string {
-  return isOther ? otherColour : seriesColour(name);
+function toColour({ name, isOther = false, colour }: Pick<Series, "name" | "isOther" | "colour">): string {
+  return colour ?? (isOther ? otherColour : seriesColour(name));
 }
 
 function listValues(series: readonly Series[], bar: number) {
@@ -140,9 +154,8 @@ type OptionsProps = Pick<Props, "series" | "ticks" | "format"> & { tickStep: num
 
 function createOptions(
   { series, ticks, tickStep, format, isStacked }: OptionsProps,
-  width: number,
   point: (at: { bar: number; left: number } | undefined) => void,
-): uPlot.Options {
+): Omit<uPlot.Options, "width" | "height"> {
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string) => style.getPropertyValue(name).trim();
   const font = `11px ${getComputedStyle(document.body).fontFamily}`;
@@ -150,8 +163,6 @@ function createOptions(
   const isWhole = series.every(({ values }) => values.every((value) => value === null || Number.isInteger(value)));
   const bars = uPlot.paths.bars?.({ size: [0.72, 44], radius: 0.12 });
   return {
-    width,
-    height,
     padding: [12, 8, 0, 0],
     legend: { show: false },
     cursor: { y: false, points: { show: false }, drag: { x: false, y: false }, focus: { prox: -1 } },
@@ -174,7 +185,7 @@ function createOptions(
         space: 44,
         grid: { stroke: colour("--line"), width: 1 },
         // No fractional labels for whole numbers, such as half a request.
-        values: (_plot, at) => at.map((value) => (isWhole && value % 1 !== 0 ? "" : format(value))),
+        values: (_plot, at) => trimDecimals(at.map((value) => (isWhole && value % 1 !== 0 ? "" : format(value)))),
       },
     ],
     series: [
@@ -199,6 +210,49 @@ function createOptions(
       ],
     },
   };
+}
+
+/** Tells of the bars that the pointer is dragged over, and of the one that is clicked. */
+function listenForSelection(plot: uPlot, bars: number, onSelect: (first: number, last: number) => void): void {
+  const { over } = plot;
+  let start: number | undefined;
+  const barAt = ({ clientX }: PointerEvent) => {
+    const left = clientX - over.getBoundingClientRect().left;
+    return Math.min(bars - 1, Math.max(0, Math.round(plot.posToVal(left, "x"))));
+  };
+  const mark = (bar: number) => {
+    const edges = [Math.min(bar, start ?? bar) - 0.5, Math.max(bar, start ?? bar) + 0.5];
+    const [left = 0, right = 0] = edges.map((edge) => plot.valToPos(edge, "x"));
+    plot.setSelect({ left, width: right - left, top: 0, height: over.clientHeight }, false);
+  };
+  over.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0) return;
+    over.setPointerCapture(event.pointerId);
+    start = barAt(event);
+    mark(start);
+  });
+  over.addEventListener("pointermove", (event) => start !== undefined && mark(barAt(event)));
+  over.addEventListener("pointercancel", () => {
+    start = undefined;
+    plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+  });
+  over.addEventListener("pointerup", (event) => {
+    if (start === undefined) return;
+    const ends = [start, barAt(event)].sort((one, other) => one - other) as [number, number];
+    start = undefined;
+    plot.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+    onSelect(...ends);
+  });
+}
+
+/** Without the zeros with which all decimals end, such as `$2` in place of `$2.0000`, but never with one decimal of cents. */
+function trimDecimals(labels: readonly string[]): string[] {
+  const decimals = labels.map((label) => /^[^.]*\.(\d*?)0*$/.exec(label)?.[1]?.length ?? 0);
+  const most = Math.max(0, ...decimals);
+  const kept = most === 1 ? 2 : most;
+  return labels.map((label) =>
+    label.replace(/\.(\d+)$/, (_all, digits: string) => (kept === 0 ? "" : `.${digits.slice(0, kept)}`)),
+  );
 }
 
 /** The allowed distances between axis labels, in bars. */
