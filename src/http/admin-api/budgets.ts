@@ -128,7 +128,16 @@ export function budgetsController(deps: HttpDeps, api: AdminApi) {
           responses: responses(one, writeErrors),
         },
       },
-    )
+    );
+}
+
+/** One budget of a project. */
+export function budgetController(deps: HttpDeps, api: AdminApi) {
+  const { store, now } = deps;
+  const one = { "application/json": BudgetObject };
+  const answer = async (budget: StoredBudget) => (await toBudgets(deps, [budget]))(budget);
+  return new Elysia({ prefix: "/organization/projects/:project_id/budgets" })
+    .use(adminRoutes(deps, api, "accounts"))
     .get("/:budget_id", async ({ params }) => answer(await readBudgetOf(store, params.project_id, params.budget_id)), {
       detail: {
         ...{ summary: "Retrieve a budget and what is spent of it", tags, security },

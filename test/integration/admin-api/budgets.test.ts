@@ -23,7 +23,12 @@ interface Answer {
   readonly json: any;
 }
 
-async function ask(method: string, path: string, body?: unknown, key = adminKey, headers = {}): Promise<Answer> {
+async function ask(
+  method: string,
+  path: string,
+  body?: unknown,
+  { key = adminKey, headers = {} } = {},
+): Promise<Answer> {
   const response = await fetch(gateway.baseUrl + path, {
     method,
     headers: { authorization: `Bearer ${key}`, "content-type": "application/json", ...headers },
@@ -123,7 +128,7 @@ describe("budgets by subject", () => {
     expect([more, data.every(({ used_usd: used }: { used_usd: string }) => Number(used) > 0)]).toEqual([false, true]);
     await ask("POST", path, { subject: "model", name: premium, budget_usd: "5", budget_period: "week" });
     await chat(key, { user: "ada", max_tokens: 50 });
-    const { budgets } = (await ask("GET", "/key", undefined, key)).json;
+    const { budgets } = (await ask("GET", "/key", undefined, { key })).json;
     expect(budgets).toMatchObject([
       { subject: "end_user", name: null, period: "day", limit_usd: "0.01", used_usd: null, resets_at: null },
       { subject: "model", name: expect.stringContaining("4.1"), period: "week", limit_usd: "5", held_usd: "0" },
@@ -142,7 +147,7 @@ describe("budgets by subject", () => {
     const body = { subject: "tag", name: "nightly", budget_usd: "0", budget_period: "lifetime" };
     await ask("POST", path, { ...body, raise_usd: "1.00", raise_until: until });
     expect((await chat(key, { max_tokens: 50 }, tag)).status).toBe(200);
-    expect((await ask("GET", "/key", undefined, key)).json.budgets).toMatchObject([{ limit_usd: "1" }]);
+    expect((await ask("GET", "/key", undefined, { key })).json.budgets).toMatchObject([{ limit_usd: "1" }]);
     clock.offset += 3_600_000;
     const refused = await chat(key, { max_tokens: 50 }, tag);
     expect([refused.status, refused.headers.get("retry-after")]).toEqual([403, null]);

@@ -11,7 +11,11 @@ const id = "0199f2a4-55c0-7a91-9d1c-3b1a2f6f0d11";
 
 function namesOf(given: Record<string, string>, body: unknown) {
   const headers = new Headers(given);
-  const names = { session: readSessionHeader(headers), tag: readTagHeader(headers), endUser: readEndUserHeader(headers) };
+  const names = {
+    session: readSessionHeader(headers),
+    tag: readTagHeader(headers),
+    endUser: readEndUserHeader(headers),
+  };
   readNamesOfBody(body, names);
   return names;
 }
