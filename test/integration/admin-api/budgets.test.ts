@@ -47,14 +47,10 @@ async function newProject() {
 }
 
 const premium = "gpt-4.1";
-const chat = (key: string, more: object = {}, headers = {}) =>
-  ask(
-    "POST",
-    "/chat/completions",
-    { model: premium, messages: [{ role: "user", content: "Hi" }], ...more },
-    key,
-    headers,
-  );
+const chat = (key: string, more: object = {}, headers = {}) => {
+  const body = { model: premium, messages: [{ role: "user", content: "Hi" }], ...more };
+  return ask("POST", "/chat/completions", body, { key, headers });
+};
 
 describe("budgets by subject", () => {
   test("are created, read, changed, listed page by page and deleted", async () => {
