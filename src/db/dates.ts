@@ -39,11 +39,11 @@ export function endOfPeriod(day: number, period: BudgetPeriod = "month"): number
   return startOfDay(startOfPeriod(startOfDay(day), period) + (period === "day" ? 1 : 7));
 }
 
-/** The first day of the running period of the budget in a table; a budget without a period is monthly. */
-export function firstDayOfPeriod(table: "keys" | "accounts", now: number): RawBuilder<number> {
+/** The first day of the running period of the budget in a table; a budget without a period is monthly, and one that never ends began on day 0. */
+export function firstDayOfPeriod(table: "keys" | "accounts" | "budgets", now: number): RawBuilder<number> {
   const of = (period: "day" | "week" | "month") => sql.lit(startOfPeriod(now, period));
   return sql`case ${sql.ref(`${table}.budget_period`)} when 'day' then ${of("day")} when 'week' then ${of("week")}
-    else ${of("month")} end`;
+    when 'lifetime' then 0 else ${of("month")} end`;
 }
 
 /** Whether a row of `key_budget_usage` is of the running period of its key; after a change of the period its latest one is. */
