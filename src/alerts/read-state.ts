@@ -1,7 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
-import { sql } from "kysely";
-import { callKeyOfTime, firstDayOfPeriod, isOfRunningPeriod, type Store } from "../db/index.ts";
+import { callKeyOfTime, firstDayOfPeriod, isOfRunningPeriod, raisedBudget, type Store } from "../db/index.ts";
 import type { Kernel } from "../kernel/index.ts";
 import type { ProviderHealth } from "../providers/index.ts";
 import { readLedgerCheck } from "./ledger-check.ts";
@@ -173,8 +172,7 @@ async function readSubjectBudgets(
   now: number,
   accountIds: readonly string[] | undefined,
 ): Promise<SharedState["budgets"]> {
-  const limit = sql<number>`(budgets.budget_nanodollars
-    + case when budgets.raise_until > ${sql.lit(now)} then budgets.raise_nanodollars else 0 end)`;
+  const limit = raisedBudget(now);
   const rows = await db
     .selectFrom("budgets")
     .innerJoin("budget_usage", "budget_usage.budget_id", "budgets.id")

@@ -52,3 +52,9 @@ export function isOfRunningPeriod(now: number): RawBuilder<SqlBool> {
     select 1 from key_budget_usage as later where later.account_id = keys.account_id and later.key_id = keys.id
       and later.period_start > key_budget_usage.period_start)`;
 }
+
+/** The amount of a row of `budgets` with its raise, while that lasts. */
+export function raisedBudget(now: number): RawBuilder<number> {
+  return sql`(budgets.budget_nanodollars
+    + case when budgets.raise_until > ${sql.lit(now)} then budgets.raise_nanodollars else 0 end)`;
+}
