@@ -324,7 +324,7 @@ function invalidKey(message: string, owner?: KeyOwner): GatewayError {
   return owner === undefined ? new GatewayError("invalid_api_key", message) : new RefusedKeyError(message, owner);
 }
 
-/** LiteLLM takes a 401 for an `AuthenticationError` only if it begins as OpenAI's sentence does. */
+/** LiteLLM takes a 401 for an `AuthenticationError` only if it begins as OpenAI's message does. */
 function incorrectKey(shown: string, problem: string, owner?: KeyOwner): GatewayError {
   return invalidKey(`Incorrect API key provided: ${shown} ${problem}`, owner);
 }

@@ -6,7 +6,15 @@ export { dayOf, endOfPeriod, firstDayOfPeriod, isOfRunningPeriod, startOfDay, st
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
 export type { KeyRecord } from "./key-query.ts";
-export type { EndedCall, GrantedHold, HoldAmounts, HoldDecision, LedgerWrite, OpenCall } from "./ledger-write.ts";
+export type {
+  EndedCall,
+  ExtendedHold,
+  GrantedHold,
+  HoldAmounts,
+  HoldDecision,
+  LedgerWrite,
+  OpenCall,
+} from "./ledger-write.ts";
 export { lockName, withMigrationLock } from "./locks.ts";
 export { addName, nameNumber } from "./names.ts";
 export { openStore } from "./open-store.ts";

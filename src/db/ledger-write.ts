@@ -91,7 +91,10 @@ export interface EndedCall {
   readonly tag?: string | undefined;
 }
 
-/** A raised hold of an open call, as an embedded store writes it; a shared one decides by {@link Store.extendHold}. */
+/**
+ * A larger hold in place of the one that an open call has. A shared store decides about it as about a new one, by the `guard`. A
+ * call that has ended is left as it is.
+ */
 export interface ExtendedHold {
   readonly kind: "extend";
   readonly open: OpenCall;

@@ -480,7 +480,7 @@ export interface RefusalsTable {
   protocol: string | null;
   status: number;
   error_code: string;
-  /** The sentence that the caller was given. */
+  /** The message that the caller was given. */
   message: string;
   session: string | null;
   client_request_id: string | null;

@@ -51,11 +51,6 @@ export interface Store {
    */
   addUsage(rows: readonly UsageRow[], step?: UsageStep): Promise<boolean>;
   /**
-   * Raises the hold of an open call in a shared store to what `open` asks, or to what is left if that is no less than the
-   * minimum of its `guard`; without a guard it is only written. A call that has ended is left as it is.
-   */
-  extendHold?(open: OpenCall): Promise<HoldDecision>;
-  /**
    * Reads the written balance and quota of an account: synchronously in the embedded store, else after all writes that
    * were requested before and none that come later. `budgetQuery` also reads the budget of one key.
    */
@@ -98,7 +93,7 @@ export interface Store {
    * processes would both cache balances. Absent for a shared store.
    */
   lockForServing?(): boolean;
-  /** Why the gateway cannot take calls, in one sentence; `undefined` when it can. */
+  /** Why the gateway cannot take calls, in one message; `undefined` when it can. */
   trouble?(): string | undefined;
   /** Reads the setting of this name; the first call makes and stores it. */
   setting(name: string, make: () => string): Promise<string>;

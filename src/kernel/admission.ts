@@ -57,7 +57,7 @@ async function holdFor<C extends Capability>(
   const most = toHold(run, upper);
   const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(run, upper);
   const first = growth === undefined ? upper : growth.boundOf(Math.min(growth.stepTokens, growth.outputTokensMax()));
-  const wanted = toHold(run, first);
+  const wanted = first === upper ? most : toHold(run, first);
   const least = handler.lowerBound === undefined ? most : toHold(run, handler.lowerBound(run, upper));
   const hold = await ledger.admit({
     callId: run.ledgerId,

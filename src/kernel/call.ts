@@ -181,6 +181,7 @@ export class Call<C extends Capability = Capability> {
 
   /** The models that were tried in vain before the present one, and why. */
   get failures(): { model: string; code: ErrorCode }[] {
+    if (this.runs.length < 2) return [];
     return this.runs.slice(0, -1).flatMap(({ model, error }) => (error ? { model, code: error.code } : []));
   }
 
@@ -673,9 +674,9 @@ export class Passthrough implements PassedAnswer {
   chooseRoutes(modelEntry: ModelEntry): ModelEntry {
     const { untranslatable, needsSearch } = this;
     if (needsSearch && this.searchLimitOf(modelEntry) === 0) {
-      const sentence =
+      const message =
         "This model has no search of the web here, and the request has no other tool: choose another model";
-      throw new GatewayError("invalid_request", sentence, { param: "tools" });
+      throw new GatewayError("invalid_request", message, { param: "tools" });
     }
     if (untranslatable === undefined && !needsSearch) return modelEntry;
     const routes = modelEntry.routes.filter(({ plugin }) => this.isServedBy(plugin));

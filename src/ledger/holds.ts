@@ -68,7 +68,13 @@ export function getBudgetLimit({ premium, caller }: Pick<AdmissionRequest, "prem
 /** @throws {RangeError} When a figure is not a whole number from 0 to 2^53 − 1: a negative one would mint money. */
 export function validateAdmission(admission: AdmissionRequest): void {
   const { callId, holdNanodollars, minNanodollars, holdTokens, minTokens, limitTokens } = admission;
-  if ([holdNanodollars, minNanodollars, holdTokens, minTokens, limitTokens].every(isAmount)) return;
+  const areAmounts =
+    isAmount(holdNanodollars) &&
+    isAmount(minNanodollars) &&
+    isAmount(holdTokens) &&
+    isAmount(minTokens) &&
+    isAmount(limitTokens);
+  if (areAmounts) return;
   throw new RangeError(
     `Cannot admit call ${callId}: a hold of ${holdNanodollars} nanodollars, ${holdTokens} tokens and ${limitTokens} tokens of the minute's limit is not in whole numbers from 0 to 2^53 - 1`,
   );

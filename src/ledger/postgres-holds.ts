@@ -10,6 +10,7 @@ import type {
 import {
   type AccountBalance,
   dayOf,
+  type ExtendedHold,
   endOfPeriod,
   type GrantedHold,
   type HoldAmounts,
@@ -45,14 +46,13 @@ export class PostgresHolds implements CallHolds {
 
   async open(admission: AdmissionRequest, quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
     const requested = quota === undefined ? undecidedHold(admission, now) : toOpenCall(admission, quota);
-    const [outcome, left] = await Promise.all([this.#queue.add(requested), this.#leftOfBudget(admission, now)]);
-    if (outcome?.failures.has(requested)) throw holdNotWritten(outcome.failures.get(requested));
+    const [granted, left] = await Promise.all([
+      this.#write(requested, admission, now),
+      this.#leftOfBudget(admission, now),
+    ]);
     if (quota !== undefined) return { open: requested, available: quota.available };
-    const decision = outcome?.decisions.get(requested);
-    if (decision === undefined) throw new Error(`The store did not decide about the hold of call ${admission.callId}`);
-    if ("refused" in decision) throw toGatewayError(decision, admission, now);
-    const { available, ...held } = decision;
-    const open = { ...requested, ...held, guard: undefined };
+    const { available, ...amounts } = granted as GrantedHold;
+    const open = { ...requested, ...amounts, guard: undefined };
     return { open, available: Math.max(open.holdNanodollars, Math.min(available, left)) };
   }
 
@@ -63,13 +63,31 @@ export class PostgresHolds implements CallHolds {
     now: number,
   ): Promise<OpenCall> {
     const requested = quota === undefined ? undecidedHold(admission, now) : { ...open, ...quota };
-    const decision = await this.#store.extendHold?.(requested).catch((error) => {
-      throw holdNotWritten(error);
-    });
-    if (decision === undefined) throw new TypeError("A shared store extends holds");
+    const granted = await this.#write({ kind: "extend", open: requested }, admission, now);
+    if (granted === undefined) return requested;
+    const { available: _, ...amounts } = granted;
+    return { ...open, ...amounts };
+  }
+
+  /**
+   * Writes a hold with the next batch.
+   *
+   * @returns What the store has granted; undefined for a hold that Redis has decided.
+   * @throws {GatewayError} Naming what does not suffice, or `unavailable`.
+   */
+  async #write(
+    write: OpenCall | ExtendedHold,
+    admission: AdmissionRequest,
+    now: number,
+  ): Promise<GrantedHold | undefined> {
+    const outcome = await this.#queue.add(write);
+    if (outcome?.failures.has(write)) throw holdNotWritten(outcome.failures.get(write));
+    const requested = write.kind === "open" ? write : write.open;
+    if (requested.guard === undefined) return undefined;
+    const decision = outcome?.decisions.get(requested);
+    if (decision === undefined) throw new Error(`The store did not decide about the hold of call ${admission.callId}`);
     if ("refused" in decision) throw toGatewayError(decision, admission, now);
-    const { available: _, ...held } = decision;
-    return { ...open, ...held };
+    return decision;
   }
 
   /** Nothing is cached, so there is nothing to update. */

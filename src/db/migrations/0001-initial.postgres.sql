@@ -52,7 +52,8 @@ begin
   set spent_nanodollars = key_budget_usage.spent_nanodollars + excluded.spent_nanodollars;
 end $$;
 
--- Decides holds one after another and writes those that it grants. Nodes judge one after another too: the lock of an account
+-- Decides holds one after another and writes those that it grants. An extension is a larger hold in place of the one that the
+-- call has. Nodes judge one after another too: the lock of an account
 -- is held until the transaction ends, and a statement of a function sees what was committed before it began.
 create function decide_holds(node integer, undecided json) returns json language plpgsql as $$
 declare
@@ -83,24 +84,25 @@ begin
     from json_to_recordset(undecided) as asked (account_name text) order by lock
   ) as locks;
   for given in
-    select * from rows from (json_to_recordset(undecided) as (id bytea, account_name text, key_name text,
+    select * from rows from (json_to_recordset(undecided) as (id bytea, is_extension boolean, account_name text, key_name text,
       quota_limit bigint, budget_limit bigint, min_hold bigint, account_limit bigint, account_from bigint, {{open types}}))
-      with ordinality as asked (id, account_name, key_name, quota_limit, budget_limit, min_hold, account_limit, account_from,
+      with ordinality as asked (id, is_extension, account_name, key_name, quota_limit, budget_limit, min_hold, account_limit, account_from,
         {{open names}}, place) order by account_name, place
   loop
     refusal := null;
     of_period := null;
     budget_left := null;
     if given.premium = 1 then
-      if account is distinct from given.account_name or spent_from is distinct from given.account_from then
+      if account is distinct from given.account_name or spent_from is distinct from given.account_from
+        or given.is_extension then
         account := given.account_name;
         spent_from := given.account_from;
         select coalesce((select balance_nanodollars from wallet_rows where account_id = given.account_id), 0),
-          coalesce(sum(hold_nanodollars), 0)
-          ,
-            coalesce((select sum(charged_nanodollars) from daily_charge_rows
-              where account_id = given.account_id and day >= spent_from), 0)
-          into wallet, wallet_held, account_spent from open_call_rows where account_id = given.account_id;
+          coalesce(sum(hold_nanodollars), 0),
+          coalesce((select sum(charged_nanodollars) from daily_charge_rows
+            where account_id = given.account_id and day >= spent_from), 0)
+          into wallet, wallet_held, account_spent
+          from open_call_rows where account_id = given.account_id and id <> given.id;
       end if;
       available := wallet - wallet_held;
       account_left := given.account_limit - account_spent - wallet_held;
@@ -113,7 +115,7 @@ begin
             where account_id = account and key_id = given.key_name and period_start = of_period), 0),
           coalesce(sum(hold_nanodollars), 0)
           into budget_spent, budget_held from open_call_rows where account_id = given.account_id
-          and key_id = given.key_id and period_start = of_period;
+          and key_id = given.key_id and period_start = of_period and id <> given.id;
         budget_left := given.budget_limit - budget_spent - budget_held;
       end if;
       -- least() ignores nulls: without a budget the wallet alone decides.
@@ -138,7 +140,7 @@ begin
         held := wallet_held;
       end if;
     else
-      if quota_account is distinct from given.account_name then
+      if quota_account is distinct from given.account_name or given.is_extension then
         quota_account := given.account_name;
         of_day := greatest(given.quota_day, (select max(day) from daily_quota_usage where account_id = quota_account),
           (select max(quota_day) from open_call_rows where account_id = given.account_id));
@@ -146,7 +148,7 @@ begin
           0),
           coalesce(sum(hold_tokens), 0)
           into quota_used, quota_held
-          from open_call_rows where account_id = given.account_id and quota_day = of_day;
+          from open_call_rows where account_id = given.account_id and quota_day = of_day and id <> given.id;
       end if;
       available := given.quota_limit - quota_used - quota_held;
       hold := least(available, given.hold_tokens);
@@ -159,7 +161,14 @@ begin
       given.period_start := of_period;
       given.hold_nanodollars := case when given.premium = 1 then hold else 0 end;
       given.hold_tokens := case when given.premium = 1 then 0 else hold end;
-      insert into open_call_rows (node_id, id, {{open names}}) values (node, given.id, {{given open}});
+      if given.is_extension then
+        update open_call_rows set quota_day = given.quota_day, period_start = given.period_start,
+          hold_nanodollars = given.hold_nanodollars, hold_tokens = given.hold_tokens where id = given.id;
+      end if;
+      -- A hold that a crash of the server has lost is taken anew.
+      if given.is_extension is not true or not found then
+        insert into open_call_rows (node_id, id, {{open names}}) values (node, given.id, {{given open}});
+      end if;
       if given.premium = 1 then wallet_held := wallet_held + hold;
       else quota_held := quota_held + hold;
       end if;
@@ -184,7 +193,11 @@ begin
   if ends is not null then perform end_calls(node, ends); end if;
   if decided is not null then
     insert into open_call_rows (node_id, id, {{open names}})
-    select node, id, {{open names}} from json_to_recordset(decided) as given (id bytea, {{open types}});
+    select node, id, {{open names}} from json_to_recordset(decided) as given (id bytea, is_extension boolean, {{open types}})
+    where is_extension is not true;
+    update open_call_rows set hold_tokens = given.hold_tokens, quota_day = given.quota_day
+    from json_to_recordset(decided) as given (id bytea, is_extension boolean, hold_tokens bigint, quota_day integer)
+    where is_extension and open_call_rows.id = given.id;
   end if;
   if undecided is not null then decisions := decide_holds(node, undecided); end if;
   if late is not null then perform end_calls(node, late); end if;

@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["b6de3d96843aefb40f6194a381ed6bc00d77a611512df303893d9e0dbcf811d2"],
-  postgres: ["4457b3e9851e225492c9c7beabea9f6afbce8f3d54fb58aca28ae412af9e6ba1"],
+  postgres: ["f35aeb7248e5e7d070f9732810077ab7bc57705138d7b5ce0327867d4f1aa3ac"],
 };
 
 describe("migrations", () => {
