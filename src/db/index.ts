@@ -7,6 +7,8 @@ export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
 export type { KeyRecord } from "./key-query.ts";
 export type {
+  BudgetDraw,
+  BudgetFigures,
   EndedCall,
   ExtendedHold,
   GrantedHold,
@@ -21,6 +23,7 @@ export { openStore } from "./open-store.ts";
 export { insertRefusals, pruneRefusals, refusalsOfAccountMax } from "./refusals.ts";
 export {
   type AdminKeysTable,
+  type BudgetsTable,
   type CallState,
   type Database,
   isSeen,
