@@ -489,6 +489,7 @@ create table providers (
   priority bigint,
   weight bigint,
   manifest text,
+  earlier_manifests text,
   removed_at bigint
 );
 

@@ -54,6 +54,7 @@ import {
   writeRule,
 } from "../../alerts/index.ts";
 import { formatUsd, GatewayError, quoteValue } from "../../contract/index.ts";
+import { checkManifest } from "../../providers/index.ts";
 import { responses } from "../api/openapi.ts";
 import {
   type MetricRuleBody,
@@ -129,7 +130,9 @@ const ProviderEntry = Type.Object(
     status: Type.Optional(
       Type.Union([Type.Literal("present"), Type.Literal("removed")], { description: "Of one that was added here" }),
     ),
-    manifest: Type.Optional(Type.Unknown({ description: "Of one that is added here; its keys are set apart" })),
+    manifest: Type.Optional(
+      Type.Unknown({ description: "Of one that was added here or is now; its keys are set apart" }),
+    ),
     enabled: Type.Optional(Type.Boolean()),
     priority: optional(Type.Integer({ minimum: 0, maximum: 1000 })),
     weight: optional(Type.Integer({ minimum: 0, maximum: 1000 })),
@@ -865,23 +868,23 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
       continue;
     }
     const text = isThere ? row.manifest : undefined;
-    if (manifest !== undefined && text !== undefined && !isDeepStrictEqual(JSON.parse(text), manifest)) {
-      const advice =
-        "change its models in the section catalogue, or remove the provider and add it again with its keys";
-      throw new GatewayError("conflict", `The manifest of ${name} is another one; ${advice}`, { param: "providers" });
-    }
     const isNew = manifest !== undefined && text === undefined && !isKnown;
+    const before = text === undefined ? undefined : JSON.parse(text);
+    const isReplaced = manifest !== undefined && before !== undefined && !isDeepStrictEqual(before, manifest);
+    if (isNew || isReplaced) checkManifest(name, manifest, admin.role === "owner");
     if (manifest === undefined && !isKnown && !isThere) {
       throw invalid("providers", `No provider is called ${quoteValue(name)}; add it by a manifest`);
     }
     const current = { enabled: row?.isEnabled ?? true, priority: row?.priority ?? null, weight: row?.weight ?? null };
-    const fields = diff(isThere ? current : { enabled: true }, order);
+    const orderFields = diff(isThere ? current : { enabled: true }, order);
+    const fields = { ...orderFields, ...(isReplaced && { manifest: { before, after: manifest } }) };
     if (!isNew && Object.keys(fields).length === 0) continue;
     steps.push({
       ...{ section: "providers", id: name, action: isNew ? "create" : "change", fields },
       async run() {
         if (isNew) await actions.add(admin, name, manifest);
-        if (Object.keys(fields).length > 0) await actions.set(admin.accountId, name, order);
+        if (isReplaced) await actions.replaceManifest(admin, name, manifest);
+        if (Object.keys(orderFields).length > 0) await actions.set(admin.accountId, name, order);
         return undefined;
       },
     });

@@ -89,6 +89,23 @@ describe("the document of a gateway", () => {
     const again = await ask("PUT", "", { body: document });
     expect(again.json).toMatchObject({ changes: [], keys: [] });
 
+    const [acme] = document.providers;
+    const manifest = { ...acme?.manifest, models: [{ id: "acme/other", upstreamId: "llama", premium: false }] };
+    const change = await ask("PUT", "", { body: { providers: [{ name: "acme", manifest }] } });
+    expect(change.json.changes).toEqual([
+      {
+        ...{ section: "providers", id: "acme", action: "change" },
+        fields: { manifest: { before: acme?.manifest, after: manifest } },
+      },
+    ]);
+    const wrong = {
+      providers: [{ name: "acme", manifest: { ...manifest, models: 5 } }],
+      accounts: [{ email: "x@y.z" }],
+    };
+    const refused = await ask("PUT", "?dry_run=true", { body: wrong });
+    expect([refused.status, refused.json.error.param]).toEqual([400, "manifest"]);
+    await ask("PUT", "", { body: { providers: document.providers } });
+
     const { json } = await ask("GET", "");
     expect(json.accounts).toEqual(
       expect.arrayContaining([
