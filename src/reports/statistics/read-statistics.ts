@@ -80,8 +80,9 @@ const rankingMs = 60_000;
 const rankingMaxMs = 600_000;
 /** Groups of all rankings that are kept in memory, some MB. */
 const rankedGroupsMax = 20_000;
-/** Groups of the list of a day. */
+/** Groups of the list of a day, and how many of lists are ranked over a span at once. */
 const dayListMax = 200;
+const listedAtOnce = 20;
 /** Days whose lists are kept. */
 const dayListsMax = 366;
 /** Calls that end later than this are counted, yet change no list of the day on which they began. */
@@ -98,12 +99,11 @@ const valueColumns: Readonly<Record<StatisticsGroup, string>> = {
   session: "name",
   tag: "name",
 };
-/** What groups are ranked by is the sum of these. */
-const rankColumns: Readonly<Record<Rank, readonly string[]>> = {
-  cost: ["cost_nanodollars"],
-  requests: ["requests", "failures", "refused"],
-  errors: ["failed", "refused"],
-  tokens: [...promptColumns, ...answerColumns],
+const rankColumns: Readonly<Record<Rank, string>> = {
+  cost: "cost_nanodollars",
+  requests: "requests + failures + refused",
+  errors: "failed + refused",
+  tokens: [...promptColumns, ...answerColumns].join(" + "),
 };
 const ranks = Object.keys(rankColumns) as Rank[];
 const sums = sql.raw(figureColumns.map((name) => `cast(sum(${name}) as bigint) as ${name}`).join(", "));
@@ -232,8 +232,12 @@ async function chooseGroups(
   if (!ofAll || !(await hasManyAccounts(db))) return rankNow();
   if (kind === "key" && query.filter.keyId === undefined && limit <= dayListMax) {
     const listed = await readDayLists(source, query, group as ListedGroup, rank);
-    const figures = await readFigures(source, whole, listed, "0");
-    const ranked = listed.map((row) => ({ ...row, rank: toRank(figures.get(toKey(row)), rank) }));
+    const ranked: RankedGroup[] = [];
+    for (let from = 0; from < listed.length; from += listedAtOnce) {
+      const owner = toCondition(source, listed.slice(from, from + listedAtOnce));
+      ranked.push(...(await rankGroups({ ...source, owner, ofAll: false }, whole, rank, listedAtOnce)).wanted);
+      if (isEmbedded) await new Promise((resolve) => setImmediate(resolve));
+    }
     return { wanted: ranked.sort(byRank).slice(0, limit), count: undefined };
   }
   return isEmbedded ? readRanking(db, JSON.stringify([query, group, rank, limit]), rankNow) : rankNow();
@@ -313,11 +317,6 @@ function wholeDay(start: number): StatisticsQuery {
   return { filter: {}, hours: dayHours, starts: [start] };
 }
 
-function toRank(byHour: FiguresByHour | undefined, rank: Rank): number {
-  const figures = sumFigures(byHour?.values() ?? []);
-  return rankColumns[rank].reduce((sum, name) => sum + (figures[figureColumns.indexOf(name)] as number), 0);
-}
-
 /** Whether there are so many accounts that a page would have to wait for their ranking. */
 async function hasManyAccounts(db: Store["db"]): Promise<boolean> {
   const accounts = db.selectFrom("accounts").select("id").where("id", ">", "").orderBy("id");
@@ -358,9 +357,7 @@ async function rankGroups(
     const parts = queries
       .filter(({ starts }) => starts.length > 0)
       .map(
-        (
-          query,
-        ) => sql`select ${value} as value, ${account} as account, ${sql.raw(rankColumns[rank].join(" + "))} as rank
+        (query) => sql`select ${value} as value, ${account} as account, ${sql.raw(rankColumns[rank])} as rank
           from usage where ${conditions(query, { ...source, owner })}`,
       );
     if (parts.length === 0) break;
