@@ -11,6 +11,7 @@ import {
 } from "../contract/index.ts";
 import type { KeyRecord, Store } from "../db/index.ts";
 import { equalHashes, hasChecksum, hashSecret, readIdSecret } from "./api-key.ts";
+import { readBudgetsOfKey } from "./budgets.ts";
 import { hashForeignKey, isForeignKey, upgradeForeignKey } from "./foreign-key.ts";
 import { toKeyLimits, toNetworkList } from "./key-fields.ts";
 import type { LastUsedTracker } from "./last-used.ts";
@@ -278,6 +279,7 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
   const { account_budget_nanodollars: limitNanodollars, account_budget_period: period } = record;
   if (limitNanodollars !== null) caller.accountBudget = { limitNanodollars, period: period ?? "month" };
   if (record.keeps_content) caller.keepsContent = true;
+  if (record.budgets !== null) caller.budgets = readBudgetsOfKey(record.budgets);
   const networks = toNetworkList(record.allowed_networks);
   if (networks !== undefined) caller.allowedNetworks = networks;
   const [ofKey, ofAccount] = [record.allowed_models, record.account_allowed_models];

@@ -3,7 +3,7 @@ import type { AccountBalance, BudgetQuery } from "./account-balance.ts";
 import type { Blobs } from "./blobs.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import type { KeyRecord } from "./key-query.ts";
-import type { HoldDecision, LedgerWrite, OpenCall } from "./ledger-write.ts";
+import type { BudgetDraw, BudgetFigures, HoldDecision, LedgerWrite, OpenCall } from "./ledger-write.ts";
 import type { Database } from "./schema.ts";
 import type { UsageRow, UsageStep } from "./usage.ts";
 
@@ -57,6 +57,11 @@ export interface Store {
   readBalance(accountId: string, budgetQuery?: BudgetQuery): AccountBalance | Promise<AccountBalance>;
   /** Reads what premium calls of an account cost that began since a UTC day; synchronously and in order as the balance. */
   readSpent(accountId: string, sinceDay: number): number | Promise<number>;
+  /** Reads budgets of subjects of an account; synchronously and in order as the balance. */
+  readBudgets(
+    accountId: string,
+    draws: readonly BudgetDraw[],
+  ): readonly BudgetFigures[] | Promise<readonly BudgetFigures[]>;
   /**
    * Runs a query that a call waits for: unlike {@link Store.db}, it fails once it takes longer than a call may wait.
    */
@@ -113,6 +118,7 @@ export interface EmbeddedStore extends Store {
   readonly shared: false;
   readBalance(accountId: string, budgetQuery?: BudgetQuery): AccountBalance;
   readSpent(accountId: string, sinceDay: number): number;
+  readBudgets(accountId: string, draws: readonly BudgetDraw[]): readonly BudgetFigures[];
 }
 
 export function isEmbedded(store: Store): store is EmbeddedStore {

@@ -52,7 +52,7 @@ async function holdFor<C extends Capability>(
 ): Promise<void> {
   const { ledger } = kernel;
   const { model, compiledPrice } = run.modelEntry;
-  const { caller, capability, session, openedAt } = run.call.request;
+  const { caller, capability, session, tag, endUser, openedAt } = run.call.request;
   const upper = handler.upperBound(run);
   const most = toHold(run, upper);
   const growth = most.nanodollars === Number.MAX_SAFE_INTEGER ? undefined : handler.growth?.(run, upper);
@@ -72,6 +72,8 @@ async function holdFor<C extends Capability>(
     limitTokens: limitTokensOf(run, first) ?? handler.promptTokens?.(run) ?? 0,
     priceVersion: compiledPrice?.version,
     session,
+    tag,
+    endUser,
     openedAt,
   });
   run.hold = hold;

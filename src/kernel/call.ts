@@ -110,10 +110,12 @@ export interface ClientRequest<C extends Capability = Capability> {
   readonly passthrough?: Passthrough | undefined;
   /** The client's own id of the request. It is shown and logged, and never relied on. */
   readonly clientRequestId?: string | undefined;
-  /** The client's name for its session, which sticks to a route and a key. A claim: it decides nothing else. */
+  /** The client's name for its session, which sticks to a route and a key. */
   readonly session?: string | undefined;
   /** The client's name for requests of this kind, for statistics. */
   readonly tag?: string | undefined;
+  /** For whom the client makes it, as it says, or as its token does. Budgets count by it, and by tag and session. */
+  readonly endUser?: string | undefined;
   /** Aborted when the client disconnects, which cancels a stream; absent for a request without a client. */
   readonly signal?: AbortSignal | undefined;
   /** A stream goes on when its client leaves, because the answer is stored. */

@@ -40,9 +40,11 @@ export interface CallHolds {
   written(end: EndedCall, wasRetried: boolean): void;
   wallet(accountId: string, now: number): Promise<WalletState>;
   quota(caller: Pick<Caller, "accountId" | "freeTokensPerDay">, now: number): Promise<QuotaState>;
-  /** Budgets of a caller's key and account; absent where there is none. */
-  budgets(caller: Caller, now: number): Promise<Pick<LimitsUsage, "budget" | "accountBudget">>;
+  budgets(caller: Caller, now: number): Promise<Budgets>;
 }
+
+/** Budgets of a caller's key and account, and of subjects; absent where there is none. */
+export type Budgets = Pick<LimitsUsage, "budget" | "accountBudget" | "budgets">;
 
 /** A call that was admitted, and how much its hold could have been. */
 export interface AdmittedCall {
@@ -97,6 +99,7 @@ export function toOpenCall(admission: AdmissionRequest, held: HoldAmounts, guard
     priceVersion: admission.priceVersion ?? null,
     session: admission.session,
     periodStart: held.periodStart,
+    draws: held.draws,
     guard,
   };
 }

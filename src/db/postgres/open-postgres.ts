@@ -11,7 +11,7 @@ import { addSharedUsage } from "../usage.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
 import { connectionOptions, OrderedConnection, type OrderedConnectionOptions, shownUrl } from "./ordered-connection.ts";
-import { ask, createKeyReader, readBalance, readSpent } from "./readers.ts";
+import { ask, createKeyReader, readBalance, readBudgets, readSpent } from "./readers.ts";
 import { writeBatch } from "./write-batch.ts";
 
 /** Keeps the whole call overhead below a quarter of a second. */
@@ -132,6 +132,7 @@ function createStore(parts: Parts, now: () => number): Store {
     addUsage: (rows, step) => addSharedUsage(db, rows, step),
     readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
     readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),
+    readBudgets: (accountId, draws) => readBudgets(writes, accountId, draws),
     ask: (query) => ask(reads, query),
     readKey: (keyId, isUnproven = false) => (isUnproven ? readUnprovenKey : readKey)(keyId),
     readForeignKey,

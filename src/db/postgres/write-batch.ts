@@ -1,6 +1,6 @@
 import { type CallColumn, callColumns, namesIn, openColumns } from "../call-columns.ts";
 import { toCallKey } from "../call-key.ts";
-import type { EndedCall, ExtendedHold, HoldDecision, LedgerWrite, OpenCall } from "../ledger-write.ts";
+import type { BudgetDraw, EndedCall, ExtendedHold, HoldDecision, LedgerWrite, OpenCall } from "../ledger-write.ts";
 import type { NameNumbers, PostgresNames } from "../names.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
@@ -10,7 +10,7 @@ const transient = /^40/;
 /** A decision about a hold. */
 interface DecisionRow {
   id: string;
-  refused: "balance" | "budget" | "account_budget" | "quota" | null;
+  refused: "balance" | "budget" | "account_budget" | "subject_budget" | "quota" | null;
   /** The balance of the wallet, or what is spent of the budget or used of the quota. */
   there: number;
   /** What running calls hold of it. */
@@ -19,6 +19,9 @@ interface DecisionRow {
   hold: number;
   day: number | null;
   period_start: number | null;
+  /** Which of the call's budgets of subjects is the scarcest, from 1 on, and what is left of it; null without one. */
+  place: number | null;
+  subject_left: number | null;
 }
 
 /** Where a batch is written, and as which node. */
@@ -77,7 +80,7 @@ function jsonKey(callId: string): string {
   return `\\x${toCallKey(callId).toString("hex")}`;
 }
 
-function toDecision({ callId, premium, guard }: OpenCall, row: DecisionRow | undefined): HoldDecision {
+function toDecision({ callId, premium, guard, draws }: OpenCall, row: DecisionRow | undefined): HoldDecision {
   if (row === undefined) throw new Error(`PostgreSQL did not decide about the hold of call ${callId}`);
   const { refused, there, held, hold } = row;
   const [day, periodStart] = [row.day as number, row.period_start as number];
@@ -85,9 +88,15 @@ function toDecision({ callId, premium, guard }: OpenCall, row: DecisionRow | und
   if (refused === "balance") return { refused, balanceNanodollars: there, heldNanodollars: held };
   if (refused === "budget") return { refused, spentNanodollars: there, heldNanodollars: held, periodStart };
   if (refused === "account_budget") return { refused, spentNanodollars: there, heldNanodollars: held };
+  if (refused === "subject_budget") {
+    const draw = draws?.[(row.place as number) - 1] as BudgetDraw;
+    return { refused, draw, spentNanodollars: there, heldNanodollars: held };
+  }
   if (refused === "quota") return { refused, usedTokens: there, heldTokens: held, day };
+  const left = row.subject_left ?? Number.POSITIVE_INFINITY;
+  const available = Math.min(there - held, left);
   return premium
-    ? { quotaDay: null, periodStart: row.period_start, holdNanodollars: hold, holdTokens: 0, available: there - held }
+    ? { quotaDay: null, periodStart: row.period_start, holdNanodollars: hold, holdTokens: 0, available }
     : { quotaDay: day, periodStart: null, holdNanodollars: 0, holdTokens: hold, available: quotaLimit - there - held };
 }
 
@@ -143,6 +152,7 @@ function holdRow(write: HoldWrite, names: NameNumbers) {
       budget_limit: guard.budgetLimit,
       account_limit: guard.accountLimit,
       account_from: guard.accountFrom,
+      draw_limits: open.draws?.map(({ limitNanodollars }) => limitNanodollars),
       min_hold: guard.minHold,
     }),
   };

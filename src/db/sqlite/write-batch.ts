@@ -35,6 +35,9 @@ export function prepareLedgerStatements(database: DatabaseSync) {
     spendBudget: database.prepare(
       addTo("key_budget_usage", ["account_id", "key_id", "period_start"], ["spent_nanodollars"]),
     ),
+    spendSubjectBudget: database.prepare(
+      addTo("budget_usage", ["budget_id", "name", "period_start"], ["spent_nanodollars"]),
+    ),
   };
 }
 
@@ -82,10 +85,11 @@ class BatchTotals {
   readonly #charges = new Map<string, [number, number, number]>();
   readonly #quotas = new Map<string, [string, number, number]>();
   readonly #budgets = new Map<string, [string, string, number, number]>();
+  readonly #draws = new Map<string, [string, string, number, number]>();
 
   add(end: EndedCall, names: NameNumbers): void {
     const { open, chargedNanodollars, quotaTokens } = end;
-    const { accountId, keyId, quotaDay, periodStart } = open;
+    const { accountId, keyId, quotaDay, periodStart, draws } = open;
     if (chargedNanodollars !== 0) {
       const day = Math.floor(open.openedAt / dayMs);
       const account = names.of(accountId) as number;
@@ -93,6 +97,9 @@ class BatchTotals {
       addRow(this.#charges, `${day} ${account}`, [account, day, chargedNanodollars]);
       if (periodStart !== null) {
         addRow(this.#budgets, `${periodStart} ${keyId}`, [accountId, keyId, periodStart, chargedNanodollars]);
+      }
+      for (const { budget, name, periodStart: from, text } of draws ?? []) {
+        addRow(this.#draws, text, [budget.id, name, from, chargedNanodollars]);
       }
     }
     if (quotaDay !== null && quotaTokens !== 0) {
@@ -105,6 +112,7 @@ class BatchTotals {
     for (const row of this.#charges.values()) statements.addCharge.run(...row);
     for (const row of this.#quotas.values()) statements.drawQuota.run(...row);
     for (const row of this.#budgets.values()) statements.spendBudget.run(...row);
+    for (const row of this.#draws.values()) statements.spendSubjectBudget.run(...row);
   }
 }
 

@@ -82,6 +82,7 @@ export function readFormCall<Body>(deps: HttpDeps, endpoint: FormEndpoint<Body>)
     deps.ledger.checkRequests(call.caller);
     declaredBytes(context.request, formBytesMax);
     const body = endpoint.toBody(await readForm(context.request, call.memory.request));
+    readNamesOfBody(body, call);
     resolveModels(deps, call, body, endpoint.modelDefault);
     return body;
   };

@@ -9,6 +9,7 @@ testOverPostgres(
     "integration/ledger/quota",
     "integration/ledger/budget",
     "integration/ledger/budget-periods",
+    "integration/ledger/subject-budgets",
     "integration/ledger/verify",
     "integration/ledger/prune-calls",
   ],
