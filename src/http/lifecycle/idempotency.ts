@@ -41,28 +41,21 @@ interface Handled<Body> {
  * @throws {GatewayError} `conflict` for another body, an answer that was not stored, or one that takes too long.
  */
 export function replyOnce<Body>(deps: HttpDeps, reply: (handled: Handled<Body>) => Promise<Response>) {
-  return ({ call, body }: Handled<Body>): Promise<Response> => {
+  // Elysia waits only for a handler that is an async function.
+  return async ({ call, body }: Handled<Body>): Promise<Response> => {
     const key = idempotencyKeyOf(call.httpRequest);
-    return key === undefined ? reply({ call, body }) : replyByKey(deps, key, { call, body }, reply);
+    if (key === undefined) return await reply({ call, body });
+    // Writing a claim is work, which the limit of requests bounds also for those who are refused afterwards.
+    const { remainingRequests } = await deps.ledger.readLimitState(call.caller);
+    if (remainingRequests < 1) await deps.ledger.countRequest(call.id, call.caller);
+    const request = await identify(deps, call, key, body);
+    const replayed = await claimOrReplay(deps, call, request);
+    if (replayed !== undefined) return replayed;
+    return await replyAndStore(deps, call, request, {
+      reply: () => reply({ call, body }),
+      isStored: (body as { store?: unknown }).store !== false,
+    });
   };
-}
-
-async function replyByKey<Body>(
-  deps: HttpDeps,
-  key: string,
-  { call, body }: Handled<Body>,
-  reply: (handled: Handled<Body>) => Promise<Response>,
-): Promise<Response> {
-  // Writing a claim is work, which the limit of requests bounds also for those who are refused afterwards.
-  const { remainingRequests } = await deps.ledger.readLimitState(call.caller);
-  if (remainingRequests < 1) await deps.ledger.countRequest(call.id, call.caller);
-  const request = await identify(deps, call, key, body);
-  const replayed = await claimOrReplay(deps, call, request);
-  if (replayed !== undefined) return replayed;
-  return await replyAndStore(deps, call, request, {
-    reply: () => reply({ call, body }),
-    isStored: (body as { store?: unknown }).store !== false,
-  });
 }
 
 /** The header of a request that must not run twice. @throws {GatewayError} `invalid_request` */
