@@ -2,7 +2,15 @@ export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet }
 export type { Blobs, StoredBlob } from "./blobs.ts";
 export { callKeyOfTime, toCallKey } from "./call-key.ts";
 export { type Contents, createContents, type NewContent } from "./contents.ts";
-export { dayOf, endOfPeriod, firstDayOfPeriod, isOfRunningPeriod, startOfDay, startOfPeriod } from "./dates.ts";
+export {
+  dayOf,
+  endOfPeriod,
+  firstDayOfPeriod,
+  isOfRunningPeriod,
+  raisedBudget,
+  startOfDay,
+  startOfPeriod,
+} from "./dates.ts";
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
 export type { KeyRecord } from "./key-query.ts";

@@ -464,6 +464,8 @@ export interface ProvidersTable {
   weight: number | null;
   /** The JSON of a provider that was added here; every gateway writes it as a file into its plugins folder. */
   manifest: string | null;
+  /** JSON list of the SHA-256 of its manifests before, in hexadecimal: a file that is one of them was changed by nobody. */
+  earlier_manifests: string | null;
   /** When it was removed: a gateway that was not running then deletes its file later. */
   removed_at: number | null;
 }

@@ -145,6 +145,7 @@ const periodDaysMax = 31;
 async function prunePeriods({ db }: Store, beforeDay: number): Promise<void> {
   await db
     .deleteFrom("budget_usage")
+    .where("budget_id", "in", (all) => all.selectFrom("budgets").select("id"))
     .where("period_start", ">", 0)
     .where("period_start", "<", beforeDay - periodDaysMax)
     .execute();

@@ -212,11 +212,11 @@ create index budgets_of_account on budgets (account_id, created_at);
 
 create table budget_usage (
   budget_id text not null,
-  name text not null,
   period_start bigint not null,
+  name text not null,
   spent_nanodollars bigint not null,
   pruned_nanodollars bigint not null default 0,
-  primary key (budget_id, name, period_start)
+  primary key (budget_id, period_start, name)
 ) without rowid;
 
 create table opening_balances (
@@ -489,6 +489,7 @@ create table providers (
   priority bigint,
   weight bigint,
   manifest text,
+  earlier_manifests text,
   removed_at bigint
 );
 

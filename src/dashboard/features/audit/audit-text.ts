@@ -64,6 +64,8 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "payment.dispute": describeReversal,
   "payment.dispute_won": ({ usd, note }) => `Put ${toUsd(usd)} back: ${note}`,
   "provider.add": ({ base_url: url }) => `Added the provider at ${url}`,
+  "provider.replace": ({ base_url: url, keys_removed: removed }) =>
+    `Replaced the provider’s manifest; it is at ${url}${removed === true ? ", and its keys were removed" : ""}`,
   "provider.remove": () => "Removed the provider and its keys",
   "provider.set": describeProvider,
   "provider.key.add": ({ last4 }) => `Added an API key of the provider${toEnding(last4)}`,
