@@ -1,7 +1,7 @@
 import useSWR from "swr";
 import { Link } from "wouter";
 import { api, request } from "../../data/api.ts";
-import { formatCount, formatMoment, formatUtcDay } from "../../format.ts";
+import { formatCount, formatMoment } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Loaded } from "../../kit/feedback.tsx";
 import { Select } from "../../kit/field.tsx";
@@ -28,6 +28,7 @@ export default function StatementPage() {
       </Link>
       <PageHead title="Statement" description="Charges are those of calls that began in the month (UTC).">
         <Select
+          isSmall
           aria-label="Month"
           options={months.map((each) => [each, formatMonth(each)] as const)}
           value={shown}
@@ -47,11 +48,11 @@ export default function StatementPage() {
 }
 
 function Sheet({ statement }: { statement: Statement }) {
-  const { account, month, open, from, until, charges, transactions } = statement;
+  const { account, month, open, charges, transactions } = statement;
   return (
     <div className="stack statement">
       <Section title={`${formatMonth(month)}${open ? ", so far" : ""}`}>
-        <div className="card-body">
+        <div className="card-body stack">
           <p>
             <strong>{account.name ?? account.email}</strong>
             <span className="sub">
@@ -60,18 +61,14 @@ function Sheet({ statement }: { statement: Statement }) {
             </span>
           </p>
           <dl className="facts">
-            <dt>Opening balance, {formatUtcDay(from)}</dt>
+            <dt>Opening balance</dt>
             <dd>{toUsd(statement.opening_usd)}</dd>
             <dt>Payments, credits and debits</dt>
             <dd>{toUsd(statement.transactions_usd)}</dd>
             <dt>Charges</dt>
             <dd>{toUsd(statement.charges_usd)}</dd>
             <dt>
-              <strong>
-                {open
-                  ? "Balance now"
-                  : `Closing balance, ${formatUtcDay(new Date(Date.parse(until) - 1).toISOString())}`}
-              </strong>
+              <strong>{open ? "Balance now" : "Closing balance"}</strong>
             </dt>
             <dd>
               <strong>{toUsd(statement.closing_usd)}</strong>
