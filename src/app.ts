@@ -92,7 +92,7 @@ export interface App {
   close(): Promise<void>;
 }
 
-/** Why the gateway cannot start, in one sentence. */
+/** The gateway cannot start. The message is for the operator. */
 class StartError extends Error {
   override readonly name = "StartError";
 }

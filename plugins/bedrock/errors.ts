@@ -37,7 +37,7 @@ function toKindByStatus(status: number): UpstreamErrorKind {
 }
 
 /** Messages that decide the kind where no type does. */
-const sentences: readonly (readonly [RegExp, UpstreamErrorKind])[] = [
+const messageKinds: readonly (readonly [RegExp, UpstreamErrorKind])[] = [
   [
     /input is too long|prompt is too long|exceeds? .{0,40}context|maximum context|too many (input )?tokens/i,
     "context_length",
@@ -78,19 +78,19 @@ interface Refusal {
 function toUpstreamError({ type, message, status, retryMs }: Refusal): UpstreamError {
   const [name = ""] = type.slice(type.lastIndexOf("#") + 1).split(":");
   const byType = kinds[name.toLowerCase()] ?? (status === undefined ? "bad_response" : toKindByStatus(status));
-  const bySentence = sentences.find(([pattern]) => pattern.test(message ?? ""))?.[1];
+  const byMessage = messageKinds.find(([pattern]) => pattern.test(message ?? ""))?.[1];
   const isVague = byType === "bad_request" || byType === "auth" || byType === "model_not_found";
-  const kind = isVague ? (bySentence ?? byType) : byType;
+  const kind = isVague ? (byMessage ?? byType) : byType;
   const named = [status, /^\w{1,64}$/.test(name) ? name : undefined].filter((part) => part !== undefined).join(", ");
   const answered = named === "" ? "failed" : `answered ${named}`;
-  // Its sentences of these kinds name accounts, users and roles.
+  // Its messages of these kinds name accounts, users and roles.
   const isOwn = kind === "auth" || kind === "model_not_found" || message === undefined;
   const refused: Partial<Record<UpstreamErrorKind, string>> = {
     auth: `The provider refused the gateway's credential: it ${answered}`,
     model_not_found: `The provider does not serve this model to the gateway: it ${answered}`,
   };
-  const sentence = isOwn ? (refused[kind] ?? `The provider ${answered} without saying why`) : hide(message);
-  return new UpstreamError(kind, sentence, { status, code: name === "" ? undefined : name, retryAfterMs: retryMs });
+  const shown = isOwn ? (refused[kind] ?? `The provider ${answered} without saying why`) : hide(message);
+  return new UpstreamError(kind, shown, { status, code: name === "" ? undefined : name, retryAfterMs: retryMs });
 }
 
 /** ARNs name an account. */

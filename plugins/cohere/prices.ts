@@ -1,4 +1,4 @@
-import { listedFacts, type ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
+import { clientNames, listedFacts, type ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
 
 const shared = { ownedBy: () => "cohere", idPrefix: "cohere/", pricingUrl: "https://cohere.com/pricing" };
 const chat: ProviderRules = {
@@ -19,13 +19,21 @@ const embeddings: ProviderRules = {
   capabilities: ["embeddings"],
   leftOut: [],
   // https://docs.cohere.com/docs/cohere-embed
-  facts: (_, listed) => ({
+  facts: (id, listed) => ({
     ...listedFacts(listed, "embeddings"),
     dimensions: { default: 1536, min: 256, max: 1536 },
+    ...clientNames(id),
   }),
 };
 
 /** Those before the fifth are sold by the search, not by the token. */
-const rerank: ProviderRules = { ...shared, provider: "cohere", prefix: "", capabilities: ["rerank"], leftOut: [] };
+const rerank: ProviderRules = {
+  ...shared,
+  provider: "cohere",
+  prefix: "",
+  capabilities: ["rerank"],
+  leftOut: [],
+  facts: (id, listed) => ({ ...listedFacts(listed, "rerank"), ...clientNames(id) }),
+};
 
 export default [chat, embeddings, rerank];

@@ -1,4 +1,4 @@
-import type { ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
+import { clientNames, listedFacts, type ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
 
 /** A balance of tokens pays for every model alike, so that the price of the rerankers, which the list has, is that of vectors too. */
 const price = { inputToken: { usd: "0.05", per: 1_000_000 } };
@@ -21,11 +21,13 @@ export default {
   capabilities: ["rerank"],
   pricingUrl: "https://jina.ai/embeddings",
   leftOut: [],
+  facts: (id, listed) => ({ ...listedFacts(listed, "rerank"), ...clientNames(id) }),
   extra: [
     {
       ...row,
       id: "jina/jina-embeddings-v4",
       upstreamId: "jina-embeddings-v4",
+      ...clientNames("jina-embeddings-v4"),
       inputTokensMax: 32_768,
       dimensions: { default: 2048, min: 128, max: 2048 },
       checkedOn,
@@ -34,6 +36,7 @@ export default {
       ...row,
       id: "jina/jina-embeddings-v3",
       upstreamId: "jina-embeddings-v3",
+      ...clientNames("jina-embeddings-v3"),
       inputTokensMax: 8192,
       dimensions: { default: 1024, min: 32, max: 1024 },
       checkedOn,

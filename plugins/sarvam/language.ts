@@ -20,7 +20,7 @@ const languageOfScript: readonly [RegExp, string][] = [
 /**
  * A language as Sarvam writes it: `hi` → `hi-IN`.
  *
- * @throws {GatewayError} `invalid_request` when the model has no such language; the sentence lists those it has.
+ * @throws {GatewayError} `invalid_request` when the model has no such language; the message lists those it has.
  */
 export function toLanguageCode(param: string, language: string, known: readonly string[] | undefined): string {
   const code = language.includes("-") ? language : `${language}-IN`;

@@ -1,4 +1,4 @@
-import { listedFacts, type ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
+import { clientNames, listedFacts, type ProviderRules } from "../../scripts/refresh-catalogue/provider-rules.ts";
 
 export default {
   provider: "voyage",
@@ -15,7 +15,7 @@ export default {
     ],
   ],
   facts(id, listed, capability) {
-    if (capability === "rerank") return listedFacts(listed, capability);
+    if (capability === "rerank") return { ...listedFacts(listed, capability), ...clientNames(id) };
     const { dimensions, ...facts } = listedFacts(listed, "embeddings");
     // https://docs.voyageai.com/docs/embeddings
     const isFixed = /-(finance|law)-2$/.test(id);
@@ -24,6 +24,7 @@ export default {
       ...facts,
       dimensions: dimensions ?? sizes,
       ...(isFixed ? { omit: ["dimensions"] } : { dimensions: sizes }),
+      ...clientNames(id),
     };
   },
 } satisfies ProviderRules;

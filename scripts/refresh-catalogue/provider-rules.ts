@@ -27,6 +27,9 @@ export interface ProviderRules {
   readonly extra?: readonly Model[];
 }
 
+/** The provider's own name of a model in addition to the prefixed one, for clients that know nothing but the provider's. */
+export const clientNames = (id: string): { aliases: string[] } => ({ aliases: [id] });
+
 /**
  * The price and the limits of a model as the list says them. Without a price the model is not sold.
  *

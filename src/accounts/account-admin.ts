@@ -18,7 +18,7 @@ export interface Account {
   tokensPerMinute: number | undefined;
   /** Ids of the models that it may use with all of its keys; absent: all. */
   allowedModels: string[] | undefined;
-  /** What all of its keys may spend together in a period; absent: no bound but the wallet. */
+  /** Budget of all of its keys together in a period; absent: no bound but the wallet. */
   budget: AccountBudget | undefined;
   /** Milliseconds since 1970, like all times here. */
   createdAt: number;
@@ -75,7 +75,10 @@ export function accountRowOf(
   };
 }
 
-/** What may stand on each side of an address: no character that cannot be seen, or that mail and chat programs read as markup. */
+/**
+ * Characters of each side of an address: no character that cannot be seen, or that mail and chat programs read as
+ * markup.
+ */
 const emailForm = /^[^\s\p{C}@<>()[\]\\,;:"]+@[^\s\p{C}@<>()[\]\\,;:"]+$/u;
 
 /**
@@ -133,12 +136,12 @@ export interface AccountRow extends Account {
   role: Role | undefined;
 }
 
-/** What accounts can be sorted by: those with the most, or the latest, first, and e-mails by the alphabet. */
+/** Orders of accounts: those with the most, or the latest, first, and e-mails by the alphabet. */
 export const accountOrders = ["email", "balance", "spend", "last_used", "created"] as const;
-/** What a list can be narrowed to: a role, those that nobody signs in to, teams, or those that are disabled. */
+/** Filters of a list of accounts: a role, those that nobody signs in to, teams, or those that are disabled. */
 export const accountKinds = ["owner", "admin", "viewer", "member", "none", "team", "disabled"] as const;
 
-/** Which accounts are meant. */
+/** Filter of accounts. */
 export interface AccountSearch {
   /** A part of the e-mail, name or id, whatever its case. */
   readonly text: string;

@@ -13,7 +13,7 @@ import { checkKeyFields, readNetworks, toNetworksColumn } from "./key-fields.ts"
 import { recordAudit } from "./record-audit.ts";
 import { type Actor, mayAdminister, readRole, toAdminKeyActor } from "./roles.ts";
 
-/** What an admin key may read, or read and write. */
+/** Areas that an admin key may read, or read and write. */
 export const adminKeyAreas = ["accounts", "keys", "providers", "catalogue", "usage", "audit"] as const;
 export type AdminKeyArea = (typeof adminKeyAreas)[number];
 
@@ -52,7 +52,7 @@ export interface AdminKey {
   readonly lastUsedAt: number | undefined;
 }
 
-/** Who an admin key acts as: with the rights of the person who vouches for it, as far as its scopes go. */
+/** Actor of an admin key: has the rights of the person who vouches for it, as far as its scopes go. */
 export interface AdminKeyActor extends Actor {
   readonly key: AdminKey;
   readonly vouchedBy: string;
@@ -221,7 +221,7 @@ export class AdminAuthenticator {
   }
 
   /**
-   * Who the admin key acts as.
+   * Returns the actor of an admin key.
    *
    * @throws {GatewayError} `invalid_api_key` for a key that is missing, malformed, incorrect, revoked, expired, not allowed from
    * this address, or whose maker may not have it any more.

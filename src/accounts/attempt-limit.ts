@@ -8,7 +8,7 @@ import { tooManyAttempts } from "./rate-limiter.ts";
 export interface AttemptLimit {
   readonly max: number;
   readonly windowMs: number;
-  /** What is counted, for the error message. */
+  /** Name of the counted attempts, for the error message. */
   readonly what: string;
 }
 

@@ -11,6 +11,7 @@ import {
 } from "../contract/index.ts";
 import type { KeyRecord, Store } from "../db/index.ts";
 import { equalHashes, hasChecksum, hashSecret, readIdSecret } from "./api-key.ts";
+import { readBudgetsOfKey } from "./budgets.ts";
 import { hashForeignKey, isForeignKey, upgradeForeignKey } from "./foreign-key.ts";
 import { toKeyLimits, toNetworkList } from "./key-fields.ts";
 import type { LastUsedTracker } from "./last-used.ts";
@@ -278,6 +279,7 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
   const { account_budget_nanodollars: limitNanodollars, account_budget_period: period } = record;
   if (limitNanodollars !== null) caller.accountBudget = { limitNanodollars, period: period ?? "month" };
   if (record.keeps_content) caller.keepsContent = true;
+  if (record.budgets !== null) caller.budgets = readBudgetsOfKey(record.budgets);
   const networks = toNetworkList(record.allowed_networks);
   if (networks !== undefined) caller.allowedNetworks = networks;
   const [ofKey, ofAccount] = [record.allowed_models, record.account_allowed_models];
@@ -324,7 +326,7 @@ function invalidKey(message: string, owner?: KeyOwner): GatewayError {
   return owner === undefined ? new GatewayError("invalid_api_key", message) : new RefusedKeyError(message, owner);
 }
 
-/** LiteLLM takes a 401 for an `AuthenticationError` only if it begins as OpenAI's sentence does. */
+/** LiteLLM takes a 401 for an `AuthenticationError` only if it begins as OpenAI's message does. */
 function incorrectKey(shown: string, problem: string, owner?: KeyOwner): GatewayError {
   return invalidKey(`Incorrect API key provided: ${shown} ${problem}`, owner);
 }

@@ -11,7 +11,7 @@ const secondsOfDay = 86_400;
 /** Columns whose names differ from better-auth's fields. */
 const times = { createdAt: "created_at", updatedAt: "updated_at" };
 
-/** What {@link openBetterAuth} needs. */
+/** Options of {@link openBetterAuth}. */
 export interface AuthOptions {
   readonly store: Store;
   /** Signs the cookies. */

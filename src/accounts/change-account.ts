@@ -17,7 +17,7 @@ export interface AccountChanges {
   readonly allowedModels?: readonly string[] | null | undefined;
 }
 
-/** What was changed, with the values before: `{ role: "viewer", role_before: "member" }`. */
+/** Changed fields, with the values before: `{ role: "viewer", role_before: "member" }`. */
 export type AccountDifference = Readonly<Record<string, string | null>>;
 
 interface AccountChange {
@@ -89,7 +89,7 @@ async function writeProfile(
   const address = toSignInAddress(email);
   try {
     await db.updateTable("accounts").set({ email, name }).where("id", "=", accountId).execute();
-    // Who signs in stays the same person: one whom nobody has vouched for is not vouched for by another address.
+    // The person who signs in stays the same: one whom nobody has vouched for is not vouched for by another address.
     await db
       .updateTable("users")
       .set({ email: address, name: name ?? email })

@@ -5,7 +5,7 @@ import { recordAudit } from "./record-audit.ts";
 interface Claimed {
   readonly accountId: string;
   readonly userId: string;
-  /** Who vouches for the e-mail, for the audit log. */
+  /** Person who vouches for the e-mail, for the audit log. */
   readonly by: string;
 }
 

@@ -7,7 +7,7 @@ import type { Store } from "../db/index.ts";
  * use replaces it by a keyed hash, so that a copy of the other gateway's database tells nothing about this one.
  */
 
-/** What clients of other gateways send: `sk-…` most often, and what an operator chose. */
+/** Form of keys of other gateways: `sk-…` most often, and what an operator chose. */
 const form = /^[\x21-\x7e]{8,500}$/;
 
 /** Whether a text may be a key of another gateway. */

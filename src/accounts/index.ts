@@ -26,6 +26,18 @@ export {
 export { takeAttempt } from "./attempt-limit.ts";
 export { type Audited, auditedActions, createAudited } from "./audit.ts";
 export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authenticator.ts";
+export {
+  type BudgetChanges,
+  changeBudget,
+  checkBudget,
+  createBudget,
+  deleteBudget,
+  listBudgets,
+  readBudgetOf,
+  readSpentBySubject,
+  readSpentOfBudgets,
+  type StoredBudget,
+} from "./budgets.ts";
 export { type Accounts, type AccountsOptions, createAccounts } from "./create-accounts.ts";
 export { acceptInvitation, readAccountInvitation } from "./invitations.ts";
 export { checkKeyFields } from "./key-fields.ts";

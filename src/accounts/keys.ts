@@ -78,7 +78,7 @@ const pruneChunkMax = 100;
 /** The rest is deleted at the next run. */
 const pruneChunksMax = 20;
 
-/** What limits a new or changed key. */
+/** Rules for a new or changed key. */
 interface KeyRules {
   now: number;
   /** Keys of the account that are neither revoked nor expired; `undefined`: unlimited. */
@@ -393,10 +393,10 @@ export async function readKeyNames(
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** What {@link searchKeys} can sort by; those that a key may lack stand last. */
+/** Orders of {@link searchKeys}; values that a key may lack stand last. */
 export const keyOrders = ["created", "last_used", "expires", "name"] as const;
 
-/** Which keys of all accounts are meant. */
+/** Filter of the keys of all accounts. */
 export interface KeySearch {
   /** A part of the key itself, of its name, or of the e-mail, name or id of its account; empty: any. */
   readonly text: string;

@@ -4,7 +4,7 @@ import { randomBytes, randomInt, scrypt, timingSafeEqual } from "node:crypto";
 export const passwordLengthMin = 10;
 export const passwordLengthMax = 200;
 
-/** What a hash costs, in the terms of scrypt: memory is 128 × `N` × `r` bytes. */
+/** Cost of a hash, in the terms of scrypt: memory is 128 × `N` × `r` bytes. */
 interface HashCost {
   readonly N: number;
   readonly r: number;

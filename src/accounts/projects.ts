@@ -21,7 +21,7 @@ import { toAddress } from "./teams/create-team.ts";
 import { addPerson } from "./teams/people.ts";
 import { endInvitations, findUser } from "./users.ts";
 
-/** What an operator decides about an account; absent fields stay as they are, and `null` removes what is set. */
+/** An operator's changes of an account; absent fields stay as they are, and `null` removes what is set. */
 export interface ProjectChanges extends Pick<AccountChanges, "name" | "email" | "allowedModels"> {
   /** The daily free quota in tokens; `null`: the configured one. */
   readonly freeTokensPerDay?: number | null | undefined;

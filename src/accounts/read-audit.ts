@@ -10,11 +10,11 @@ export interface AuditRow extends AuditEntry {
   at: number;
 }
 
-/** Which entries are meant; times in milliseconds since 1970. What is absent does not matter. */
+/** Filter of entries; times in milliseconds since 1970. An absent field does not filter. */
 export interface AuditFilter {
   readonly from?: number | undefined;
   readonly until?: number | undefined;
-  /** Who did it, one or any of several: the id of an account, `cli`, an admin key, `oidc` or `stripe`. */
+  /** Actor, one or any of several: the id of an account, `cli`, an admin key, `oidc` or `stripe`. */
   readonly actor?: string | readonly string[] | undefined;
   /** `key.create`, or `key` for all that is done with keys; or any of several. */
   readonly action?: string | readonly string[] | undefined;

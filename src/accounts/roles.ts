@@ -6,7 +6,7 @@ import { lockAccount } from "./lock-account.ts";
 /** All roles, from the most rights to the fewest. */
 export const roles = ["owner", "admin", "viewer", "member"] as const satisfies readonly Role[];
 
-/** Who makes a change. */
+/** Person or key that makes a change. */
 export interface Actor {
   readonly accountId: string;
   readonly role: Role;
@@ -79,8 +79,8 @@ export async function mayInvite(db: Pick<Store["db"], "selectFrom">, by: string,
 }
 
 /**
- * What an actor may do in the gateway, by the id of a person's own account, `cli`, or an admin key, which may do what the person
- * may who vouches for it; `undefined` when they are disabled, revoked or unknown.
+ * Reads the role of an actor in the gateway, by the id of a person's own account, `cli`, or an admin key, which may do
+ * what the person may who vouches for it; `undefined` when they are disabled, revoked or unknown.
  */
 export async function readRole(db: Pick<Store["db"], "selectFrom">, actorId: string): Promise<Role | undefined> {
   const keyId = adminKeyOf(actorId);

@@ -10,7 +10,7 @@ export interface SessionUser {
   readonly accountId: string;
   readonly accountEmail: string;
   readonly accountName: string | undefined;
-  /** What the user may do in that account. */
+  /** Role of the user in that account. */
   readonly teamRole: TeamRole;
   /** The user's own account, by whose id a person is known. */
   readonly ownAccountId: string;
@@ -18,7 +18,7 @@ export interface SessionUser {
   readonly name: string;
   /** Whether the user has proved to read the mail of {@link email}, or an operator vouches for that. */
   readonly emailVerified: boolean;
-  /** What the user may do in the whole gateway, whichever account the session acts in. */
+  /** Role of the user in the whole gateway, whichever account the session acts in. */
   readonly role: Role;
   /** The password was set by somebody else and has to be changed. */
   readonly passwordIsTemporary: boolean;

@@ -22,7 +22,7 @@ export interface NewPassword {
   readonly temporary: boolean;
   /** The role of a new user; an existing user keeps theirs. */
   readonly role: Role;
-  /** Who sets it, for the audit log: `cli`; default the holder of the account. */
+  /** Actor for the audit log: `cli`; default the holder of the account. */
   readonly by?: string | undefined;
 }
 

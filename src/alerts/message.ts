@@ -3,7 +3,7 @@ import type { Rule } from "./rules.ts";
 /** How long a webhook or mail server may take. */
 export const sendMsMax = 10_000;
 
-/** Why a message was not accepted, in one sentence without secrets. */
+/** The reason why a message was not accepted, without secrets. */
 export class DeliveryError extends Error {
   override readonly name = "DeliveryError";
 }

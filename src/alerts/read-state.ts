@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
-import { callKeyOfTime, firstDayOfPeriod, isOfRunningPeriod, type Store } from "../db/index.ts";
+import { callKeyOfTime, firstDayOfPeriod, isOfRunningPeriod, raisedBudget, type Store } from "../db/index.ts";
 import type { Kernel } from "../kernel/index.ts";
 import type { ProviderHealth } from "../providers/index.ts";
 import { readLedgerCheck } from "./ledger-check.ts";
@@ -75,7 +75,11 @@ export async function readSharedState(store: Store, { walletBelow, accountIds, n
   const isOfAll = accountIds === undefined;
   return {
     wallets: await readWallets(store, { walletBelow, now, ...(accountIds && { accountIds }) }),
-    budgets: [...(await readBudgets(store, now, accountIds)), ...(await readAccountBudgets(store, now, accountIds))],
+    budgets: [
+      ...(await readBudgets(store, now, accountIds)),
+      ...(await readAccountBudgets(store, now, accountIds)),
+      ...(await readSubjectBudgets(store, now, accountIds)),
+    ],
     usage: isOfAll ? await readEstimates(store, now) : { calls: 0, estimated: 0 },
     ledger: isOfAll ? await readLedgerCheck(store) : undefined,
   };
@@ -160,6 +164,32 @@ async function readAccountBudgets(
   return rows.map(({ id, email, budget_nanodollars: budget, budget_period: period, spent }) => ({
     ...{ accountId: id, name: email, spentNanodollars: Number(spent), budgetNanodollars: budget ?? 0 },
     period: period ?? "month",
+  }));
+}
+
+async function readSubjectBudgets(
+  { db }: Store,
+  now: number,
+  accountIds: readonly string[] | undefined,
+): Promise<SharedState["budgets"]> {
+  const limit = raisedBudget(now);
+  const rows = await db
+    .selectFrom("budgets")
+    .innerJoin("budget_usage", "budget_usage.budget_id", "budgets.id")
+    .innerJoin("accounts", "accounts.id", "budgets.account_id")
+    .select(["budgets.id", "budgets.account_id", "accounts.email", "budgets.subject", "budget_usage.name"])
+    .select(["budgets.budget_period", "budget_usage.spent_nanodollars", limit.as("limit")])
+    .where("accounts.disabled_at", "is", null)
+    .where("budget_usage.period_start", "=", firstDayOfPeriod("budgets", now))
+    .where(limit, ">", 0)
+    .where(({ eb }) => eb(eb("budget_usage.spent_nanodollars", "*", 2), ">=", limit))
+    .$if(accountIds !== undefined, (query) => query.where("budgets.account_id", "in", accountIds ?? []))
+    .orderBy("budget_usage.spent_nanodollars", "desc")
+    .limit(subjectsMax)
+    .execute();
+  return rows.map((row) => ({
+    ...{ accountId: row.account_id, name: row.name, period: row.budget_period, budgetNanodollars: Number(row.limit) },
+    ...{ spentNanodollars: row.spent_nanodollars, ofSubject: { id: row.id, kind: row.subject, account: row.email } },
   }));
 }
 

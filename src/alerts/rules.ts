@@ -1,4 +1,4 @@
-import { type BudgetPeriod, type Model, nanodollarsPerUsd } from "../contract/index.ts";
+import { type BudgetSubject, type Model, nanodollarsPerUsd, type SubjectBudget } from "../contract/index.ts";
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
@@ -15,7 +15,7 @@ interface RuleInfo {
 
 export const rules = {
   wallet_low: { unit: "usd", threshold: 1_000_000_000, isForAccounts: true },
-  /** The share of a key's budget from which it tells, at 50, 80 and 100 %. */
+  /** The share of a budget from which it tells, at 50, 80 and 100 %. */
   budget: { unit: "percent", threshold: 50, isForAccounts: true },
   provider_failing: { delayMs: minuteMs },
   circuit_open: {},
@@ -88,7 +88,9 @@ export interface Budget {
   /** Absent for the budget of an account. */
   readonly keyId?: string;
   readonly name: string;
-  readonly period: BudgetPeriod;
+  readonly period: SubjectBudget["period"];
+  /** The budget of a subject that has the name: its id, what the subject is, and whose it is. */
+  readonly ofSubject?: { readonly id: string; readonly kind: BudgetSubject; readonly account: string };
   readonly budgetNanodollars: number;
   readonly spentNanodollars: number;
 }
@@ -142,17 +144,28 @@ export function toDollars(nanodollars: number): string {
 }
 
 function findSpentBudgets({ budgets }: SharedState, threshold: number): Finding[] {
-  return budgets.flatMap(({ accountId, keyId, name, period, budgetNanodollars, spentNanodollars }) => {
+  return budgets.flatMap((budget) => {
+    const { accountId, keyId, name, period, ofSubject, budgetNanodollars, spentNanodollars } = budget;
     // A budget of 0 allows no spending on purpose, so it is no alert.
     if (budgetNanodollars === 0) return [];
     const percent = Math.floor((spentNanodollars / budgetNanodollars) * 100);
     const level = [50, 80, 100].filter((step) => percent >= Math.max(step, threshold)).length;
     if (percent < threshold) return [];
     const spent = `${toDollars(spentNanodollars)} of ${toDollars(budgetNanodollars)}`;
-    const who = keyId === undefined ? `The account ${name}` : `The API key “${toLine(name)}” (${keyId})`;
-    const text = `${who} has spent ${percent} % of its budget of this ${period}: ${spent}`;
-    return { rule: "budget", subject: keyId ?? accountId, level: Math.max(1, level), text };
+    const span = period === "lifetime" ? "budget of its lifetime" : `budget of this ${period}`;
+    const text = `${toSpender(budget)} has spent ${percent} % of its ${span}: ${spent}`;
+    const subject = ofSubject === undefined ? (keyId ?? accountId) : `${ofSubject.id} ${name}`;
+    return { rule: "budget", subject, level: Math.max(1, level), text };
   });
+}
+
+function toSpender({ keyId, name, ofSubject }: Budget): string {
+  if (ofSubject === undefined)
+    return keyId === undefined ? `The account ${name}` : `The API key “${toLine(name)}” (${keyId})`;
+  const { kind, account } = ofSubject;
+  if (kind === "account") return `The account ${account}`;
+  const words = kind.replace("_", " ");
+  return `${name === "" ? `Requests without ${words}` : `The ${words} “${toLine(name)}”`} of ${account}`;
 }
 
 /** A name that anybody in an account may have chosen: one short line without the signs of Slack for mentions and links. */

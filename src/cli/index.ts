@@ -15,7 +15,7 @@ export { commands } from "./commands/index.ts";
  * Runs one command line, given without the name of the program.
  *
  * @returns The exit code: 0 success; 1 the command failed or found a problem; 2 the command line or configuration is
- * invalid (one sentence on standard error says why, and nothing was changed).
+ * invalid (one message on standard error says why, and nothing was changed).
  */
 export async function runCli(argv: string[], context: CliContext): Promise<number> {
   try {

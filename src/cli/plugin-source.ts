@@ -19,7 +19,7 @@ export interface PluginFile {
  * Loads a plugin as the gateway does.
  *
  * @throws {UsageError} When there is no such plugin.
- * @throws {PluginError} When it is invalid; one sentence with file, position and remedy.
+ * @throws {PluginError} When it is invalid; one message with file, position and remedy.
  */
 export async function loadPluginAt(path: string): Promise<PluginFile> {
   const whole = resolve(path);

@@ -14,7 +14,7 @@ export function getPublicOrigin(config: { host: string; publicUrl: string | unde
   return config.publicUrl ?? getLocalOrigin(config.host, port);
 }
 
-/** Turns an error of listening into a sentence with the remedy. */
+/** Turns an error of listening into a message with the remedy. */
 export function toListenError(error: unknown, host: string, port: number, variable = "PORT"): Error {
   const { code = "", message } = error as NodeJS.ErrnoException;
   const hostVariable = variable.replace(/PORT$/, "HOST");

@@ -19,6 +19,35 @@ export interface AccountBudget {
   readonly period: BudgetPeriod;
 }
 
+/** The subjects whose calls a budget can count. */
+export const budgetSubjects = ["account", "key", "end_user", "tag", "session", "model"] as const;
+
+export type BudgetSubject = (typeof budgetSubjects)[number];
+
+/** Periods of budgets of subjects; `lifetime` never ends. */
+export const budgetPeriods = ["day", "week", "month", "lifetime"] as const;
+
+/** The most that premium calls may cost in a period that are of one subject, or of each subject by itself. */
+export interface SubjectBudget {
+  readonly id: string;
+  readonly subject: BudgetSubject;
+  /** Which end user, for example; absent: each by itself. Those that a call does not name are one more. */
+  readonly name?: string | undefined;
+  /** The key whose calls it counts; absent: those of all keys of the account. */
+  readonly keyId?: string | undefined;
+  readonly limitNanodollars: number;
+  readonly period: (typeof budgetPeriods)[number];
+  /** What is added to the limit until a time, in milliseconds since 1970. */
+  readonly raise?: { readonly nanodollars: number; readonly until: number } | undefined;
+}
+
+/** A budget as it binds one subject. */
+export interface SubjectBudgetState extends Omit<BudgetState, "resetsAt"> {
+  readonly budget: SubjectBudget;
+  /** Milliseconds since 1970; absent: never. */
+  readonly resetsAt: number | undefined;
+}
+
 /** Bounds that a key has of its own and beside those of its account; an absent one does not bind. */
 export interface KeyLimits {
   requestsPerMinute?: number | undefined;
@@ -54,6 +83,8 @@ export interface Caller {
   keyLimits?: KeyLimits | undefined;
   /** Absent for an account without one. */
   accountBudget?: AccountBudget | undefined;
+  /** Budgets of subjects that its calls may draw on; absent where there is none. */
+  budgets?: readonly SubjectBudget[] | undefined;
   /** Tokens of the daily free quota (UTC day). */
   freeTokensPerDay: number;
   /** The account of the person who made the key, or `cli`; absent: unknown. */
@@ -88,6 +119,9 @@ export interface AdmissionRequest {
   priceVersion: string | undefined;
   /** The client's own name of its session, at most 128 characters. */
   session?: string | undefined;
+  /** The client's names of the requests' kind, and of the person that they are made for. Budgets count by them. */
+  tag?: string | undefined;
+  endUser?: string | undefined;
   /** When the call came, milliseconds since 1970. */
   openedAt: number;
 }
@@ -183,6 +217,8 @@ export interface LimitsUsage {
   budget?: BudgetState | undefined;
   /** Absent for an account without one. */
   accountBudget?: BudgetState | undefined;
+  /** Those of subjects that the caller is or has named itself: its account, its key, and what a budget names. */
+  budgets?: readonly SubjectBudgetState[] | undefined;
 }
 
 /**

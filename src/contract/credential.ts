@@ -140,7 +140,7 @@ function tryParse(text: string): unknown {
  * Finds an unknown, malformed or missing field of a credential. The message has no value.
  *
  * @param nameOf What the caller's people call a field.
- * @returns The field, and the rest of a sentence; `undefined` when the values are a whole credential.
+ * @returns The field, and the rest of a message; `undefined` when the values are a whole credential.
  */
 export function findCredentialError(
   form: CredentialForm,

@@ -108,10 +108,10 @@ export interface Call<Request> {
   readonly signal: AbortSignal;
   readonly upstream: Upstream;
   /**
-   * Logs what a translation had to leave out or change. At most 500 characters of a sentence are kept. The names of
+   * Logs what a translation had to leave out or change. At most 500 characters of a message are kept. The names of
    * `ignored` request fields are sent to the caller in the header `x-modelgate-ignored`.
    */
-  warn(sentence: string, ignored?: string | readonly string[]): void;
+  warn(message: string, ignored?: string | readonly string[]): void;
 }
 
 /** A request in a protocol of chat that the provider speaks itself: it goes there as the client wrote it. */

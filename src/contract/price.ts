@@ -203,10 +203,9 @@ function findNumerator({ numerators }: RateTable, name: MeterName): number | und
 
 /** The rates of a prompt of this length. */
 function findTable(compiledPrice: CompiledPrice, meters: Meters): RateTable {
-  const input = sumPromptTokens(meters);
-  return (
-    compiledPrice.tables.find((table) => input > table.aboveInputTokens) ?? (compiledPrice.tables.at(-1) as RateTable)
-  );
+  const { tables } = compiledPrice;
+  const input = tables.length > 1 ? sumPromptTokens(meters) : 0;
+  return tables.find((table) => input > table.aboveInputTokens) ?? (tables.at(-1) as RateTable);
 }
 
 function exactCost(table: RateTable, meters: Meters): number | undefined {

@@ -27,7 +27,7 @@ export function App() {
   );
 }
 
-/** `isOut`: nobody is signed in, so there is nobody to ask for. */
+/** `isOut`: not signed in, so there is no account to ask for. */
 function Session({ isOut }: { isOut: boolean }) {
   const { data: me, error, mutate } = useMe(!isOut);
   const isSignedOut = isOut || isUnauthorized(error);

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from "kysely";
 import { meterNames, meterTable } from "../contract/index.ts";
-import type { EndedCall, OpenCall } from "./ledger-write.ts";
+import type { BudgetDraw, EndedCall, OpenCall } from "./ledger-write.ts";
 
 type Value = string | number | null;
 
@@ -31,12 +31,13 @@ export const openColumns: Columns<OpenCall> = {
   session: { type: "text", read: (open) => open.session ?? null },
   quota_day: { type: "integer", read: (open) => open.quotaDay },
   period_start: { type: "integer", read: (open) => open.periodStart },
+  budgets: { type: "text", read: ({ draws }) => (draws === undefined ? null : drawsText(draws)) },
   hold_nanodollars: { type: "bigint", isRequired: true, read: (open) => open.holdNanodollars },
   hold_tokens: { type: "bigint", isRequired: true, read: (open) => open.holdTokens },
 };
 
 /** What an extension of a hold changes. */
-export const extensionColumns = ["quota_day", "period_start", "hold_nanodollars", "hold_tokens"] as const;
+export const extensionColumns = ["quota_day", "period_start", "budgets", "hold_nanodollars", "hold_tokens"] as const;
 
 /** The columns that the end of a call is written with, beside its id. */
 export const callColumns: Columns<EndedCall> = {
@@ -68,6 +69,11 @@ export const callColumns: Columns<EndedCall> = {
   detail: { type: "text", read: (end) => end.detail ?? null },
   tag: { type: "text", read: (end) => end.tag ?? null },
 };
+
+/** Budgets of subjects as they stand in rows of calls. */
+export function drawsText(draws: readonly BudgetDraw[]): string {
+  return `[${draws.map(({ text }) => text)}]`;
+}
 
 /** Runs through the names of a record. */
 export function* namesIn<Of>(columns: Columns<Of>, record: Of): Generator<string> {

@@ -39,11 +39,11 @@ export function endOfPeriod(day: number, period: BudgetPeriod = "month"): number
   return startOfDay(startOfPeriod(startOfDay(day), period) + (period === "day" ? 1 : 7));
 }
 
-/** The first day of the running period of the budget in a table; a budget without a period is monthly. */
-export function firstDayOfPeriod(table: "keys" | "accounts", now: number): RawBuilder<number> {
+/** The first day of the running period of the budget in a table; a budget without a period is monthly, and one that never ends began on day 0. */
+export function firstDayOfPeriod(table: "keys" | "accounts" | "budgets", now: number): RawBuilder<number> {
   const of = (period: "day" | "week" | "month") => sql.lit(startOfPeriod(now, period));
   return sql`case ${sql.ref(`${table}.budget_period`)} when 'day' then ${of("day")} when 'week' then ${of("week")}
-    else ${of("month")} end`;
+    when 'lifetime' then 0 else ${of("month")} end`;
 }
 
 /** Whether a row of `key_budget_usage` is of the running period of its key; after a change of the period its latest one is. */
@@ -51,4 +51,10 @@ export function isOfRunningPeriod(now: number): RawBuilder<SqlBool> {
   return sql<SqlBool>`key_budget_usage.period_start >= ${firstDayOfPeriod("keys", now)} and not exists (
     select 1 from key_budget_usage as later where later.account_id = keys.account_id and later.key_id = keys.id
       and later.period_start > key_budget_usage.period_start)`;
+}
+
+/** The amount of a row of `budgets` with its raise, while that lasts. */
+export function raisedBudget(now: number): RawBuilder<number> {
+  return sql`(budgets.budget_nanodollars
+    + case when budgets.raise_until > ${sql.lit(now)} then budgets.raise_nanodollars else 0 end)`;
 }

@@ -2,17 +2,36 @@ export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet }
 export type { Blobs, StoredBlob } from "./blobs.ts";
 export { callKeyOfTime, toCallKey } from "./call-key.ts";
 export { type Contents, createContents, type NewContent } from "./contents.ts";
-export { dayOf, endOfPeriod, firstDayOfPeriod, isOfRunningPeriod, startOfDay, startOfPeriod } from "./dates.ts";
+export {
+  dayOf,
+  endOfPeriod,
+  firstDayOfPeriod,
+  isOfRunningPeriod,
+  raisedBudget,
+  startOfDay,
+  startOfPeriod,
+} from "./dates.ts";
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
 export type { KeyRecord } from "./key-query.ts";
-export type { EndedCall, GrantedHold, HoldAmounts, HoldDecision, LedgerWrite, OpenCall } from "./ledger-write.ts";
+export type {
+  BudgetDraw,
+  BudgetFigures,
+  EndedCall,
+  ExtendedHold,
+  GrantedHold,
+  HoldAmounts,
+  HoldDecision,
+  LedgerWrite,
+  OpenCall,
+} from "./ledger-write.ts";
 export { lockName, withMigrationLock } from "./locks.ts";
 export { addName, nameNumber } from "./names.ts";
 export { openStore } from "./open-store.ts";
 export { insertRefusals, pruneRefusals, refusalsOfAccountMax } from "./refusals.ts";
 export {
   type AdminKeysTable,
+  type BudgetsTable,
   type CallState,
   type Database,
   isSeen,

@@ -1,5 +1,6 @@
-import type { Kysely, SqlBool } from "kysely";
+import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
 import type { BudgetPeriod } from "../contract/index.ts";
+import type { Engine } from "./migrations/migration.ts";
 import type { Database } from "./schema.ts";
 
 /** A key with what its account says about it, as one look-up. */
@@ -31,12 +32,31 @@ export interface KeyRecord {
   /** The account of the person who made the key, or `cli`; null: unknown. */
   created_by: string | null;
   foreign_hash: string | null;
+  /** JSON array of the rows of `budgets` that its calls may draw on, each as an array of {@link budgetFields}; null: none. */
+  budgets: string | null;
   /** Whether the content of its calls is kept. */
   keeps_content: SqlBool;
 }
 
+/** The columns of a budget of a subject that a key has. */
+export const budgetFields = [
+  "id",
+  "subject",
+  "name",
+  "key_id",
+  "budget_nanodollars",
+  "budget_period",
+  "raise_nanodollars",
+  "raise_until",
+] as const;
+
+const budgetsOfKey = {
+  sqlite: (row: RawBuilder<unknown>) => sql<string>`json_group_array(json_array(${row}) order by created_at, id)`,
+  postgres: (row: RawBuilder<unknown>) => sql<string>`json_agg(json_build_array(${row}) order by created_at, id)::text`,
+};
+
 /** The look-up of a key, with a place for its id or its foreign hash. */
-export function keyQuery(db: Kysely<Database>, column: "id" | "foreign_hash" = "id") {
+export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "foreign_hash" = "id") {
   return db
     .selectFrom("keys")
     .innerJoin("accounts", "accounts.id", "keys.account_id")
@@ -67,6 +87,14 @@ export function keyQuery(db: Kysely<Database>, column: "id" | "foreign_hash" = "
       "keys.created_by",
       "keys.foreign_hash",
     ])
+    .select(({ selectFrom }) =>
+      selectFrom("budgets")
+        .select(budgetsOfKey[engine](sql.join(budgetFields.map((field) => sql.ref(`budgets.${field}`)))).as("budgets"))
+        .whereRef("budgets.account_id", "=", "keys.account_id")
+        .where(({ eb, or, ref }) => or([eb("key_id", "is", null), eb("key_id", "=", ref("keys.id"))]))
+        .having(({ eb, fn }) => eb(fn.countAll(), ">", sql.lit(0)))
+        .as("budgets"),
+    )
     .select(({ exists, ref, selectFrom }) =>
       exists(
         selectFrom("content_switches")

@@ -1,4 +1,22 @@
-import type { Capability, Meters, UsageSource } from "../contract/index.ts";
+import type { Capability, Meters, SubjectBudget, UsageSource } from "../contract/index.ts";
+
+/** A subject in a period of its budget, on which a call draws. */
+export interface BudgetDraw {
+  readonly budget: SubjectBudget;
+  /** Which end user, for example; empty: the call names none. */
+  readonly name: string;
+  /** The first UTC day of the period; 0 of one that never ends. */
+  readonly periodStart: number;
+  /** JSON of the budget's id and the two: how they stand in rows of calls. */
+  readonly text: string;
+  readonly limitNanodollars: number;
+}
+
+/** What of a budget is spent, and held by running calls; an embedded store knows nothing of these, as its process does. */
+export interface BudgetFigures {
+  readonly spentNanodollars: number;
+  readonly heldNanodollars: number;
+}
 
 /** What a call holds while it runs: of a wallet, and of the budget of its key, or of the free quota of a day. */
 export interface HoldAmounts {
@@ -6,13 +24,15 @@ export interface HoldAmounts {
   readonly quotaDay: number | null;
   /** The period whose budget of the key pays, as its first day since 1970; `null` without one. */
   readonly periodStart: number | null;
+  /** The budgets of subjects that pay; undefined without one. */
+  readonly draws?: readonly BudgetDraw[] | undefined;
   readonly holdNanodollars: number;
   readonly holdTokens: number;
 }
 
 /** A hold that was decided about, and how large it could have been. */
 export interface GrantedHold extends HoldAmounts {
-  /** All that is there for it, of wallet and budget or of the quota; of a shared store that of the wallet, whatever a budget says. */
+  /** All that is there for it, of wallet and budget or of the quota; of a shared store whatever budgets of key and account say. */
   readonly available: number;
 }
 
@@ -58,6 +78,7 @@ export type HoldDecision =
       readonly periodStart: number;
     }
   | { readonly refused: "account_budget"; readonly spentNanodollars: number; readonly heldNanodollars: number }
+  | ({ readonly refused: "subject_budget"; readonly draw: BudgetDraw } & BudgetFigures)
   | { readonly refused: "quota"; readonly usedTokens: number; readonly heldTokens: number; readonly day: number };
 
 /**
@@ -91,7 +112,10 @@ export interface EndedCall {
   readonly tag?: string | undefined;
 }
 
-/** A raised hold of an open call, as an embedded store writes it; a shared one decides by {@link Store.extendHold}. */
+/**
+ * A larger hold in place of the one that an open call has. A shared store decides about it as about a new one, by the `guard`. A
+ * call that has ended is left as it is.
+ */
 export interface ExtendedHold {
   readonly kind: "extend";
   readonly open: OpenCall;

@@ -1,5 +1,12 @@
 import { type Generated, type SqlBool, sql } from "kysely";
-import type { BudgetPeriod, Capability, MeterColumn, UsageSource } from "../contract/index.ts";
+import type {
+  BudgetPeriod,
+  BudgetSubject,
+  Capability,
+  MeterColumn,
+  SubjectBudget,
+  UsageSource,
+} from "../contract/index.ts";
 
 /**
  * Every table. In column names `_at` is milliseconds since 1970, `day` a UTC day and `hour` a UTC hour counted from 1970,
@@ -30,6 +37,8 @@ export interface Database extends AlertTables, ContentTables, UsageTables {
   daily_quota_usage: { account_id: string; day: number; used_tokens: number };
   /** Spent from the budgets of keys, one row per key and period, whose first UTC day is `period_start`. */
   key_budget_usage: { account_id: string; key_id: string; period_start: number; spent_nanodollars: number };
+  budgets: BudgetsTable;
+  budget_usage: BudgetUsageTable;
   opening_balances: OpeningBalancesTable;
   /** Live processes that share the database; `seen_at` is by the clock of the database. */
   nodes: { id: string; seen_at: number };
@@ -122,6 +131,35 @@ interface KeysTable {
   foreign_hash: Generated<string | null>;
 }
 
+/** Budgets of subjects: see `SubjectBudget` of the contract. */
+export interface BudgetsTable {
+  id: string;
+  account_id: string;
+  /** Null: all keys of the account. */
+  key_id: string | null;
+  subject: BudgetSubject;
+  /** Null: each by itself. */
+  name: string | null;
+  budget_nanodollars: number;
+  budget_period: SubjectBudget["period"];
+  /** Added to it until `raise_until`; both are null without a raise. */
+  raise_nanodollars: number | null;
+  raise_until: number | null;
+  created_at: number;
+}
+
+/** Spent from budgets of subjects, one row per budget, subject and period. */
+interface BudgetUsageTable {
+  budget_id: string;
+  /** Empty: what calls spent that named nobody. */
+  name: string;
+  /** The first UTC day of the period; 0 of one that never ends. */
+  period_start: number;
+  spent_nanodollars: number;
+  /** The part of it whose calls were pruned. */
+  pruned_nanodollars: Generated<number>;
+}
+
 /**
  * `open`: the hold is written and the call may be at a provider. `settled`: charged by its usage. `released`: it produced
  * nothing and costs nothing. `abandoned`: its process died, so its usage is unknown.
@@ -151,6 +189,8 @@ interface OpenCallsTable {
   quota_day: number | null;
   /** The first day of the period whose key budget pays; null: the key has no budget. */
   period_start: number | null;
+  /** JSON array of a triple for each budget of a subject that pays: its id, the name, and `period_start`; null: none does. */
+  budgets: Generated<string | null>;
   hold_nanodollars: number;
   hold_tokens: number;
   price_version: string | null;
@@ -424,6 +464,8 @@ export interface ProvidersTable {
   weight: number | null;
   /** The JSON of a provider that was added here; every gateway writes it as a file into its plugins folder. */
   manifest: string | null;
+  /** JSON list of the SHA-256 of its manifests before, in hexadecimal: a file that is one of them was changed by nobody. */
+  earlier_manifests: string | null;
   /** When it was removed: a gateway that was not running then deletes its file later. */
   removed_at: number | null;
 }
@@ -478,7 +520,7 @@ export interface RefusalsTable {
   protocol: string | null;
   status: number;
   error_code: string;
-  /** The sentence that the caller was given. */
+  /** The message that the caller was given. */
   message: string;
   session: string | null;
   client_request_id: string | null;

@@ -3,7 +3,7 @@ import type { AccountBalance, BudgetQuery } from "./account-balance.ts";
 import type { Blobs } from "./blobs.ts";
 import type { IdempotencyKeys } from "./idempotency-keys.ts";
 import type { KeyRecord } from "./key-query.ts";
-import type { HoldDecision, LedgerWrite, OpenCall } from "./ledger-write.ts";
+import type { BudgetDraw, BudgetFigures, HoldDecision, LedgerWrite, OpenCall } from "./ledger-write.ts";
 import type { Database } from "./schema.ts";
 import type { UsageRow, UsageStep } from "./usage.ts";
 
@@ -51,17 +51,17 @@ export interface Store {
    */
   addUsage(rows: readonly UsageRow[], step?: UsageStep): Promise<boolean>;
   /**
-   * Raises the hold of an open call in a shared store to what `open` asks, or to what is left if that is no less than the
-   * minimum of its `guard`; without a guard it is only written. A call that has ended is left as it is.
-   */
-  extendHold?(open: OpenCall): Promise<HoldDecision>;
-  /**
    * Reads the written balance and quota of an account: synchronously in the embedded store, else after all writes that
    * were requested before and none that come later. `budgetQuery` also reads the budget of one key.
    */
   readBalance(accountId: string, budgetQuery?: BudgetQuery): AccountBalance | Promise<AccountBalance>;
   /** Reads what premium calls of an account cost that began since a UTC day; synchronously and in order as the balance. */
   readSpent(accountId: string, sinceDay: number): number | Promise<number>;
+  /** Reads budgets of subjects of an account; synchronously and in order as the balance. */
+  readBudgets(
+    accountId: string,
+    draws: readonly BudgetDraw[],
+  ): readonly BudgetFigures[] | Promise<readonly BudgetFigures[]>;
   /**
    * Runs a query that a call waits for: unlike {@link Store.db}, it fails once it takes longer than a call may wait.
    */
@@ -98,7 +98,7 @@ export interface Store {
    * processes would both cache balances. Absent for a shared store.
    */
   lockForServing?(): boolean;
-  /** Why the gateway cannot take calls, in one sentence; `undefined` when it can. */
+  /** Why the gateway cannot take calls, in one message; `undefined` when it can. */
   trouble?(): string | undefined;
   /** Reads the setting of this name; the first call makes and stores it. */
   setting(name: string, make: () => string): Promise<string>;
@@ -118,6 +118,7 @@ export interface EmbeddedStore extends Store {
   readonly shared: false;
   readBalance(accountId: string, budgetQuery?: BudgetQuery): AccountBalance;
   readSpent(accountId: string, sinceDay: number): number;
+  readBudgets(accountId: string, draws: readonly BudgetDraw[]): readonly BudgetFigures[];
 }
 
 export function isEmbedded(store: Store): store is EmbeddedStore {

@@ -56,7 +56,7 @@ export interface HttpDeps {
   readonly sealKey: Uint8Array;
   /** Signs the URLs of generated files. */
   readonly signingSecret: string;
-  /** Why the gateway is not ready, one sentence each; empty when it is. */
+  /** Why the gateway is not ready, one message each; empty when it is. */
   readonly readinessProblems: () => Promise<string[]>;
   /** Degraded conditions while calls are still served, one message each. */
   readonly degraded?: () => string[];

@@ -110,10 +110,12 @@ export interface ClientRequest<C extends Capability = Capability> {
   readonly passthrough?: Passthrough | undefined;
   /** The client's own id of the request. It is shown and logged, and never relied on. */
   readonly clientRequestId?: string | undefined;
-  /** The client's name for its session, which sticks to a route and a key. A claim: it decides nothing else. */
+  /** The client's name for its session, which sticks to a route and a key. */
   readonly session?: string | undefined;
   /** The client's name for requests of this kind, for statistics. */
   readonly tag?: string | undefined;
+  /** For whom the client makes it, as it says, or as its token does. Budgets count by it, and by tag and session. */
+  readonly endUser?: string | undefined;
   /** Aborted when the client disconnects, which cancels a stream; absent for a request without a client. */
   readonly signal?: AbortSignal | undefined;
   /** A stream goes on when its client leaves, because the answer is stored. */
@@ -181,6 +183,7 @@ export class Call<C extends Capability = Capability> {
 
   /** The models that were tried in vain before the present one, and why. */
   get failures(): { model: string; code: ErrorCode }[] {
+    if (this.runs.length < 2) return [];
     return this.runs.slice(0, -1).flatMap(({ model, error }) => (error ? { model, code: error.code } : []));
   }
 
@@ -673,9 +676,9 @@ export class Passthrough implements PassedAnswer {
   chooseRoutes(modelEntry: ModelEntry): ModelEntry {
     const { untranslatable, needsSearch } = this;
     if (needsSearch && this.searchLimitOf(modelEntry) === 0) {
-      const sentence =
+      const message =
         "This model has no search of the web here, and the request has no other tool: choose another model";
-      throw new GatewayError("invalid_request", sentence, { param: "tools" });
+      throw new GatewayError("invalid_request", message, { param: "tools" });
     }
     if (untranslatable === undefined && !needsSearch) return modelEntry;
     const routes = modelEntry.routes.filter(({ plugin }) => this.isServedBy(plugin));

@@ -52,16 +52,10 @@ export async function withFailover<Request, Answer>(
   const { id, startedMs } = call.request;
   const { accountId } = run.caller;
   const owner = ownerOf(call.request);
-  const random =
-    owner === undefined ? (kernel.random ?? Math.random) : (route: Route) => affinity(owner, route.plugin.name);
-  // Only some plugins of the model may support a further endpoint.
-  const { capability } = call.request;
-  const isFurther = capabilityForms[capability].also !== undefined;
-  const able = run.modelEntry.routes.filter((route) => !isFurther || canServe(route, capability));
-  const routes = orderRoutes(able, now(), random, accountId);
-  const { beginMsMax } = network.bounds;
-  const longestMs = Math.max(...routes.map(({ model }) => (model.timeoutSeconds ?? 0) * 1000));
-  call.setDeadline(network.timeouts, startedMs + Math.max(beginMsMax, longestMs));
+  const routes = chooseRoutes(kernel, run, owner);
+  let { beginMsMax: longestMs } = network.bounds;
+  for (const { model } of routes) longestMs = Math.max(longestMs, (model.timeoutSeconds ?? 0) * 1000);
+  call.setDeadline(network.timeouts, startedMs + longestMs);
   let last: unknown;
   for (const route of routes) {
     // Created by the first failure: most calls need none.
@@ -128,6 +122,19 @@ export async function withFailover<Request, Answer>(
     }
   }
   throw last;
+}
+
+/** The routes that may serve the call, in the order in which they are tried. */
+function chooseRoutes(kernel: Kernel, run: ModelRun, owner: string | undefined): readonly Route[] {
+  const { routes } = run.modelEntry;
+  const { capability } = run.call.request;
+  // Only some plugins of the model may support a further endpoint.
+  const isFurther = capabilityForms[capability].also !== undefined;
+  const able = isFurther ? routes.filter((route) => canServe(route, capability)) : routes;
+  if (able.length === 1) return able;
+  const random =
+    owner === undefined ? (kernel.random ?? Math.random) : (route: Route) => affinity(owner, route.plugin.name);
+  return orderRoutes(able, kernel.now(), random, run.caller.accountId);
 }
 
 /**
@@ -305,8 +312,8 @@ export function withEarlierFailures({ call }: ModelRun, error: GatewayError): Ga
   if (failures.length === 0) return error;
   const before = failures.map((failure) => `'${failure.model}' (${failure.code})`).join(", ");
   const { code, message, param, publicCode, retryAfterMs, cause } = error;
-  const sentence = `${message} (also tried: ${before})`;
-  return new GatewayError(code, sentence, { param, publicCode, retryAfterMs, cause });
+  const fullMessage = `${message} (also tried: ${before})`;
+  return new GatewayError(code, fullMessage, { param, publicCode, retryAfterMs, cause });
 }
 
 /** The error that the caller sees. What a provider says about our keys is replaced, and a key that it repeats is hidden. */
@@ -337,15 +344,15 @@ function toGatewayError(error: unknown, run: ModelRun): GatewayError {
   }
   if (error instanceof GatewayError) return error;
   if (error instanceof UpstreamError) return fromUpstreamError(error, run);
-  const sentence = "Internal error. Operators: see the log entry for this x-request-id";
-  return new GatewayError("internal_error", sentence, { cause: error });
+  const message = "Internal error. Operators: see the log entry for this x-request-id";
+  return new GatewayError("internal_error", message, { cause: error });
 }
 
 /**
- * A provider's complaint about too many tokens, begun by OpenAI's sentence: clients know the error by it, and compress the
+ * A provider's complaint about too many tokens, begun by OpenAI's message: clients know the error by it, and compress the
  * conversation or take another model.
  */
-function contextSentence({ message }: UpstreamError, { modelEntry: { model } }: ModelRun): string {
+function contextMessage({ message }: UpstreamError, { modelEntry: { model } }: ModelRun): string {
   const tokensMax = model.contextTokens ?? model.inputTokensMax;
   if (tokensMax === undefined || message.startsWith("This model's maximum context length")) return message;
   const figures = (message.match(/\d{3,12}/g) ?? []).map(Number);
@@ -360,7 +367,7 @@ function fromUpstreamError(error: UpstreamError, run: ModelRun): GatewayError {
     case "bad_request":
       return new GatewayError("invalid_request", error.message, { ...details, publicCode: error.code });
     case "context_length":
-      return new GatewayError("context_length_exceeded", contextSentence(error, run), details);
+      return new GatewayError("context_length_exceeded", contextMessage(error, run), details);
     case "request_too_large":
       return new GatewayError("request_too_large", error.message, details);
     case "model_not_found": {

@@ -16,7 +16,7 @@ import { rerankHandler } from "./capabilities/rerank.ts";
 import { speechHandler } from "./capabilities/speech.ts";
 import { transcriptionHandler, translationHandler } from "./capabilities/transcription.ts";
 import { isOfModel, mayFallBack, recordLateFailure, toClientError, withEarlierFailures } from "./failover.ts";
-import type { Candidates } from "./routing/registry.ts";
+import type { Candidate, Candidates } from "./routing/registry.ts";
 import { createUsageMeter, recordOwed, settle } from "./settlement.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
@@ -48,7 +48,8 @@ export async function runCall<C extends Capability>(
   const { capability, startedMs, sink } = call.request;
   const handler: CapabilityHandler<C> = handlers[capability];
   const usageMeterOf = (run: ModelRun<C>) => createUsageMeter(kernel, run, handler);
-  for (const [index, candidate] of candidates.entries()) {
+  for (let index = 0; index < candidates.length; index++) {
+    const candidate = candidates[index] as Candidate;
     // Each looks through the whole request, which for a large one is as much as a turn of the event loop may take.
     if (index > 0) await nextTurn();
     const beganMs = kernel.now();
@@ -78,7 +79,8 @@ async function runModel<C extends Capability>(
 ): Promise<AnswerOf<C>> {
   const { call } = run;
   try {
-    await handler.validate(run, kernel);
+    const validating = handler.validate(run, kernel);
+    if (validating !== undefined) await validating;
     if (run.isLarge) await nextTurn();
     validateByPlugins(run);
     if (run.isLarge) await nextTurn();

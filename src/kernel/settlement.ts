@@ -7,18 +7,18 @@ import {
   type Capability,
   costNanodollars,
   GatewayError,
-  type MeterName,
   type Meters,
   outputMeters,
   promptMeters,
   sumOutputTokens,
   sumPromptTokens,
   UpstreamError,
+  type UsageSource,
 } from "../contract/index.ts";
 import type { Attempt, ModelRun } from "./call.ts";
 import { priceOfRun } from "./call.ts";
 import { contextTokensDefault, getContextTokensMax } from "./normalize/prompt-bounds.ts";
-import { addMeters, type Count, type ServedUsage, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
+import { addMeters, type ServedUsage, toQuotaTokens, UsageMeter } from "./normalize/usage.ts";
 import type { CapabilityHandler, Kernel } from "./types.ts";
 
 const messageCharactersMax = 500;
@@ -81,22 +81,15 @@ function boundReport(run: ModelRun, meters: Meters): Meters | undefined {
   const outputMax = (sumOutputTokens(upper) ?? 0) * limitMargin.share + limitMargin.tokens;
   // A limit that the provider was not sent bounds nothing.
   const isLimited = run.call.request.capability === "chat" && !limitNames.some((name) => run.ignored.has(name));
-  const isOver: [readonly MeterName[], boolean][] = [
-    [promptMeters, sumPromptTokens(meters) > Math.max(context, sumPromptTokens(upper))],
-    [
-      outputMeters,
-      (sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit)) ||
-        (meters.audioMs ?? 0) > Math.max(upper.audioMs ?? 0, model.audioMsMax ?? audioMsDefault),
-    ],
-  ];
-  if (!isOver.some(([, over]) => over)) return undefined;
+  const isPromptOver = sumPromptTokens(meters) > Math.max(context, sumPromptTokens(upper));
+  const isOutputOver =
+    (sumOutputTokens(meters) ?? 0) > (isLimited ? outputMax : Math.max(outputMax, limit)) ||
+    (meters.audioMs ?? 0) > Math.max(upper.audioMs ?? 0, model.audioMsMax ?? audioMsDefault);
+  if (!isPromptOver && !isOutputOver) return undefined;
   const bounded: Meters = { ...meters };
-  for (const [names, over] of isOver) {
-    if (!over) continue;
-    for (const name of names) {
-      delete bounded[name];
-      if (upper[name] !== undefined) bounded[name] = upper[name];
-    }
+  for (const name of [...(isPromptOver ? promptMeters : []), ...(isOutputOver ? outputMeters : [])]) {
+    delete bounded[name];
+    if (upper[name] !== undefined) bounded[name] = upper[name];
   }
   return bounded;
 }
@@ -106,10 +99,13 @@ export async function settle(kernel: Kernel, run: ModelRun): Promise<void> {
   const { call, usageMeter } = run;
   const { capability, startedMs, protocol, clientRequestId, tag } = call.request;
   const { model } = run.modelEntry;
-  const { meters: counted, source } = await usageMeter.count().catch((error): Count => {
+  let { reported: counted = {} } = usageMeter;
+  let source: UsageSource = usageMeter.reported === undefined ? "none" : "reported";
+  try {
+    ({ meters: counted, source } = await usageMeter.count());
+  } catch (error) {
     kernel.log.error("estimate_failed", { call: call.id, error });
-    return { meters: usageMeter.reported ?? {}, source: usageMeter.reported === undefined ? "none" : "reported" };
-  });
+  }
   // The price per call is owed for each request that was not refused.
   const isByRequest = model.price?.call !== undefined && source !== "none";
   const meters = isByRequest ? { ...counted, call: Math.max(1, run.sent.size) } : counted;
@@ -165,7 +161,7 @@ export interface CallDetail {
   readonly stream?: true | undefined;
   /** The finish reason of each choice. */
   readonly finish?: readonly string[] | undefined;
-  /** The sentence that the caller was given. */
+  /** The message that the caller was given. */
   readonly error?: string | undefined;
   readonly attempts?: readonly FailedAttempt[] | undefined;
   /** Request fields that were left out, and those that were lowered. */
@@ -182,7 +178,8 @@ function formatCallDetail(run: ModelRun, { registry }: Pick<Kernel, "registry">)
   const { call, sink, finishReasons, error, attempts, ignored, lowered } = run;
   const { warnings } = call;
   const { caller, body } = call.request;
-  const failedAttempts = attempts.filter(({ endedMs }) => endedMs !== undefined).map(describeFailure);
+  const failedAttempts: FailedAttempt[] = [];
+  for (const attempt of attempts) if (attempt.endedMs !== undefined) failedAttempts.push(describeFailure(attempt));
   const detail: CallDetail = {
     requested: registry.byName(body.model) === run.modelEntry ? undefined : body.model,
     stream: sink === undefined ? undefined : true,

@@ -5,13 +5,14 @@ import {
   type BudgetState,
   type Caller,
   GatewayError,
-  type LimitsUsage,
   type QuotaState,
+  type SubjectBudgetState,
   type WalletState,
 } from "../contract/index.ts";
 import {
   type AccountBalance,
   type BudgetBalance,
+  type BudgetDraw,
   dayOf,
   type EmbeddedStore,
   type EndedCall,
@@ -26,21 +27,25 @@ import type { CommitQueue } from "./commit-queue.ts";
 import {
   type AdmittedCall,
   accountNotRead,
+  type Budgets,
   type CallHolds,
   getBudgetLimit,
   holdNotWritten,
   toOpenCall,
 } from "./holds.ts";
 import { IdleMap } from "./idle-map.ts";
-import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
+import { balanceExceeded, budgetExceeded, quotaExceeded, subjectBudgetExceeded } from "./limit-errors.ts";
+import { findDraws, findKnownDraws, type ScarcestBudget, SubjectCounters, toSubjectState } from "./subject-budgets.ts";
 
 /** Holds in an embedded store. Only this process writes calls, so it decides about holds in memory. */
 export class EmbeddedHolds implements CallHolds {
   readonly #accounts: AccountStates;
+  readonly #subjects: SubjectCounters;
   readonly #queue: CommitQueue;
 
   constructor(store: EmbeddedStore, queue: CommitQueue, accountsMax: number) {
     this.#accounts = new AccountStates(store, accountsMax);
+    this.#subjects = new SubjectCounters(store, accountsMax);
     this.#queue = queue;
   }
 
@@ -52,6 +57,7 @@ export class EmbeddedHolds implements CallHolds {
     const outcome = await this.#queue.add(open);
     if (!outcome?.failures.has(open)) return { open, available };
     account.release(open);
+    if (open.draws !== undefined) this.#releaseDraws(open.draws, open);
     throw holdNotWritten(outcome.failures.get(open));
   }
 
@@ -60,19 +66,29 @@ export class EmbeddedHolds implements CallHolds {
    * its row only tells how much its provider may bill, and the end of a call writes its last hold again.
    */
   extend(open: OpenCall, admission: AdmissionRequest, _quota: HoldAmounts | undefined, now: number): OpenCall {
-    const { available: _, ...held } = this.#getPayer(admission, now).extend(open, admission, now);
+    const account = this.#getPayer(admission, now);
+    const draws = findDraws(admission, now);
+    const { available: _, ...held } =
+      draws === undefined && open.draws === undefined
+        ? account.extend(open, admission, now)
+        : this.#extendDraws(open, draws, { account, admission, now });
     const extended: OpenCall = { ...open, ...held };
     void this.#queue.add({ kind: "extend", open: extended });
     return extended;
   }
 
   charge(end: EndedCall): void {
-    this.#accounts.find(end.open.accountId)?.charge(end.open, end);
+    const { accountId, draws, holdNanodollars } = end.open;
+    this.#accounts.find(accountId)?.charge(end.open, end);
+    if (draws === undefined) return;
+    this.#subjects.addHold(draws, -holdNanodollars);
+    this.#subjects.addCharge(draws, end.chargedNanodollars);
   }
 
   written(end: EndedCall, wasRetried: boolean): void {
     const account = this.#accounts.find(end.open.accountId);
     account?.written(end);
+    if (end.open.draws !== undefined) this.#subjects.leave(end.open.draws);
     // The account may have been read with this charge in the meantime, which would count it twice.
     if (wasRetried) account?.invalidate(end.open);
   }
@@ -85,27 +101,90 @@ export class EmbeddedHolds implements CallHolds {
     return this.#getAccount(accountId, now).quota(freeTokensPerDay);
   }
 
-  async budgets(caller: Caller, now: number): Promise<Pick<LimitsUsage, "budget" | "accountBudget">> {
-    const { keyId, keyLimits, accountBudget } = caller;
+  async budgets(caller: Caller, now: number): Promise<Budgets> {
+    const { accountId, keyId, keyLimits, accountBudget } = caller;
     const account = this.#getPayer({ premium: true, caller }, now);
     const limit = keyLimits?.budgetNanodollars;
     return {
       budget: limit === undefined ? undefined : account.budget(keyId, limit, now),
       accountBudget: accountBudget && account.accountBudget(accountBudget),
+      budgets: caller.budgets && findKnownDraws(caller, now).map((draw) => this.#readSubject(accountId, draw)),
     };
+  }
+
+  #readSubject(accountId: string, draw: BudgetDraw): SubjectBudgetState {
+    try {
+      return toSubjectState(draw, this.#subjects.read(accountId, draw));
+    } catch (error) {
+      throw accountNotRead(error);
+    }
   }
 
   /** Another process, such as the command line, may have credited the account since it was read: a refusal reads it again. */
   #take(admission: AdmissionRequest, now: number): { account: AccountState; taken: GrantedHold } {
     const account = this.#getPayer(admission, now);
+    const draws = findDraws(admission, now);
     try {
-      return { account, taken: account.take(admission, now) };
+      return { account, taken: this.#takeFrom(account, draws, admission, now) };
     } catch (error) {
       if (!(error instanceof GatewayError)) throw error;
       account.revision = undefined;
       const read = this.#getPayer(admission, now);
-      return { account: read, taken: read.take(admission, now) };
+      return { account: read, taken: this.#takeFrom(read, draws, admission, now) };
     }
+  }
+
+  #takeFrom(
+    account: AccountState,
+    draws: readonly BudgetDraw[] | undefined,
+    admission: AdmissionRequest,
+    now: number,
+  ): GrantedHold {
+    if (draws === undefined) return account.take(admission, now);
+    this.#enter(admission.caller.accountId, draws, now);
+    try {
+      const taken = account.take(admission, now, this.#subjects.findScarcest(draws));
+      this.#subjects.addHold(draws, taken.holdNanodollars);
+      return { ...taken, draws };
+    } catch (error) {
+      this.#subjects.leave(draws);
+      throw error;
+    }
+  }
+
+  /** Replaces the hold on budgets of subjects, which are those of a new period after midnight, or leaves it as it is. */
+  #extendDraws(
+    open: OpenCall,
+    draws: readonly BudgetDraw[] = [],
+    { account, admission, now }: { account: AccountState; admission: AdmissionRequest; now: number },
+  ): GrantedHold {
+    const { draws: before = [], holdNanodollars } = open;
+    this.#enter(open.accountId, draws, now);
+    this.#subjects.addHold(before, -holdNanodollars);
+    try {
+      const scarcest = draws.length === 0 ? undefined : this.#subjects.findScarcest(draws);
+      const taken = account.extend(open, admission, now, scarcest);
+      this.#subjects.addHold(draws, taken.holdNanodollars);
+      this.#subjects.leave(before);
+      return { ...taken, draws: draws.length === 0 ? undefined : draws };
+    } catch (error) {
+      this.#subjects.addHold(before, holdNanodollars);
+      this.#subjects.leave(draws);
+      throw error;
+    }
+  }
+
+  #enter(accountId: string, draws: readonly BudgetDraw[], now: number): void {
+    try {
+      this.#subjects.enter(accountId, draws, now);
+    } catch (error) {
+      throw accountNotRead(error);
+    }
+  }
+
+  #releaseDraws(draws: readonly BudgetDraw[], { holdNanodollars }: OpenCall): void {
+    this.#subjects.addHold(draws, -holdNanodollars);
+    this.#subjects.leave(draws);
   }
 
   #getPayer({ premium, caller }: Pick<AdmissionRequest, "premium" | "caller">, now: number): AccountState {
@@ -231,12 +310,12 @@ class AccountState {
   }
 
   /**
-   * Takes a call's hold, or nothing.
+   * Takes a call's hold, or nothing. `scarcest` bounds it too.
    *
    * @throws {GatewayError} Naming what does not suffice.
    */
-  take(admission: AdmissionRequest, now: number): GrantedHold {
-    const held = admission.premium ? this.#holdMoney(admission, now) : this.#holdQuota(admission, now);
+  take(admission: AdmissionRequest, now: number, scarcest?: ScarcestBudget): GrantedHold {
+    const held = admission.premium ? this.#holdMoney(admission, now, scarcest) : this.#holdQuota(admission, now);
     this.#openCalls += 1;
     return held;
   }
@@ -247,11 +326,11 @@ class AccountState {
    *
    * @throws {GatewayError} Naming what does not suffice.
    */
-  extend(open: OpenCall, admission: AdmissionRequest, now: number): GrantedHold {
+  extend(open: OpenCall, admission: AdmissionRequest, now: number, scarcest?: ScarcestBudget): GrantedHold {
     const key = this.#budgetOf(open);
     this.release(open);
     try {
-      return this.take(admission, now);
+      return this.take(admission, now, scarcest);
     } catch (error) {
       this.#addHold(open, 1);
       this.#openCalls += 1;
@@ -364,19 +443,23 @@ class AccountState {
     return periodStart === null ? undefined : this.#keys?.get(keyId);
   }
 
-  #holdMoney(admission: AdmissionRequest, now: number): GrantedHold {
+  #holdMoney(admission: AdmissionRequest, now: number, scarcest: ScarcestBudget | undefined): GrantedHold {
     const available = this.#balance - this.#held;
     const limit = getBudgetLimit(admission);
     const key = limit === undefined ? undefined : this.#keyOf(admission.caller.keyId, now);
     const inBudget = key === undefined || limit === undefined ? available : key.available(limit);
     const ofAccount = admission.caller.accountBudget && this.accountBudget(admission.caller.accountBudget);
     const inAccount = ofAccount === undefined ? available : toLeft(ofAccount);
-    const left = Math.min(available, inBudget, inAccount);
+    const ofSubject = scarcest === undefined ? available : scarcest.left;
+    const left = Math.min(available, inBudget, inAccount, ofSubject);
     // What costs nothing is admitted also where nothing is left.
     const isFree = admission.holdNanodollars === 0;
     const holdNanodollars = isFree ? 0 : Math.min(left, admission.holdNanodollars);
     if (!isFree && (left <= 0 || holdNanodollars < admission.minNanodollars)) {
       const isScarce = (part: number) => part <= 0 || part < available;
+      if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= left) {
+        throw subjectBudgetExceeded(admission, scarcest, now);
+      }
       if (key !== undefined && limit !== undefined && isScarce(inBudget) && (!ofAccount || inBudget <= inAccount)) {
         throw budgetExceeded(admission, key.budget(limit), now);
       }

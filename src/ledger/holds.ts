@@ -40,9 +40,11 @@ export interface CallHolds {
   written(end: EndedCall, wasRetried: boolean): void;
   wallet(accountId: string, now: number): Promise<WalletState>;
   quota(caller: Pick<Caller, "accountId" | "freeTokensPerDay">, now: number): Promise<QuotaState>;
-  /** Budgets of a caller's key and account; absent where there is none. */
-  budgets(caller: Caller, now: number): Promise<Pick<LimitsUsage, "budget" | "accountBudget">>;
+  budgets(caller: Caller, now: number): Promise<Budgets>;
 }
+
+/** Budgets of a caller's key and account, and of subjects; absent where there is none. */
+export type Budgets = Pick<LimitsUsage, "budget" | "accountBudget" | "budgets">;
 
 /** A call that was admitted, and how much its hold could have been. */
 export interface AdmittedCall {
@@ -68,7 +70,13 @@ export function getBudgetLimit({ premium, caller }: Pick<AdmissionRequest, "prem
 /** @throws {RangeError} When a figure is not a whole number from 0 to 2^53 − 1: a negative one would mint money. */
 export function validateAdmission(admission: AdmissionRequest): void {
   const { callId, holdNanodollars, minNanodollars, holdTokens, minTokens, limitTokens } = admission;
-  if ([holdNanodollars, minNanodollars, holdTokens, minTokens, limitTokens].every(isAmount)) return;
+  const areAmounts =
+    isAmount(holdNanodollars) &&
+    isAmount(minNanodollars) &&
+    isAmount(holdTokens) &&
+    isAmount(minTokens) &&
+    isAmount(limitTokens);
+  if (areAmounts) return;
   throw new RangeError(
     `Cannot admit call ${callId}: a hold of ${holdNanodollars} nanodollars, ${holdTokens} tokens and ${limitTokens} tokens of the minute's limit is not in whole numbers from 0 to 2^53 - 1`,
   );
@@ -91,6 +99,7 @@ export function toOpenCall(admission: AdmissionRequest, held: HoldAmounts, guard
     priceVersion: admission.priceVersion ?? null,
     session: admission.session,
     periodStart: held.periodStart,
+    draws: held.draws,
     guard,
   };
 }

@@ -4,8 +4,10 @@ import {
   formatUsd,
   GatewayError,
   type QuotaState,
+  quoteValue,
   type WalletState,
 } from "../contract/index.ts";
+import { type BudgetDraw, type BudgetFigures, endOfPeriod } from "../db/index.ts";
 
 /** How long a caller should wait when the ledger cannot be written. */
 const unavailableRetryMs = 1000;
@@ -56,7 +58,7 @@ export function quotaExceeded({ minTokens }: Least, quota: QuotaState, now: numb
   );
 }
 
-const periodNames = { day: "Daily", week: "Weekly", month: "Monthly" };
+const periodNames = { day: "Daily", week: "Weekly", month: "Monthly", lifetime: "Lifetime" };
 
 export function budgetExceeded(
   { minNanodollars, caller }: Least & Pick<AdmissionRequest, "caller">,
@@ -70,6 +72,37 @@ export function budgetExceeded(
     "budget_exceeded",
     `${periodNames[period ?? "month"]} budget of this ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD; it resets at ${new Date(resetsAt).toISOString()}; until then ${advice} a model that is not premium`,
     { retryAfterMs: Math.max(0, resetsAt - now) },
+  );
+}
+
+const subjectNames = {
+  account: "account",
+  key: "key",
+  end_user: "end user",
+  tag: "tag",
+  session: "session",
+  model: "model",
+};
+
+export function subjectBudgetExceeded(
+  { minNanodollars }: Least,
+  { draw, spentNanodollars, heldNanodollars }: BudgetFigures & { readonly draw: BudgetDraw },
+  now: number,
+): GatewayError {
+  const { budget, name, limitNanodollars, periodStart } = draw;
+  const subject = subjectNames[budget.subject];
+  const isCaller = budget.subject === "account" || budget.subject === "key";
+  const owner = isCaller
+    ? `this ${subject}`
+    : name === ""
+      ? `requests without ${subject}`
+      : `${subject} ${quoteValue(name)}`;
+  const resetsAt = budget.period === "lifetime" ? undefined : endOfPeriod(periodStart, budget.period);
+  const reset = resetsAt === undefined ? "" : `; it resets at ${new Date(resetsAt).toISOString()}`;
+  return new GatewayError(
+    "budget_exceeded",
+    `${periodNames[budget.period]} budget of ${owner} reached: ${formatUsd(limitNanodollars)} USD, ${formatUsd(spentNanodollars)} USD spent and ${formatUsd(heldNanodollars)} USD held by running calls, and this request needs up to ${formatUsd(minNanodollars)} USD${reset}; raise the budget, or use a model that is not premium`,
+    resetsAt === undefined ? {} : { retryAfterMs: Math.max(0, resetsAt - now) },
   );
 }
 

@@ -3,13 +3,15 @@ import type {
   AdmissionRequest,
   Caller,
   GatewayError,
-  LimitsUsage,
   QuotaState,
+  SubjectBudgetState,
   WalletState,
 } from "../contract/index.ts";
 import {
   type AccountBalance,
+  type BudgetFigures,
   dayOf,
+  type ExtendedHold,
   endOfPeriod,
   type GrantedHold,
   type HoldAmounts,
@@ -23,12 +25,14 @@ import type { CommitQueue } from "./commit-queue.ts";
 import {
   type AdmittedCall,
   accountNotRead,
+  type Budgets,
   type CallHolds,
   getBudgetLimit,
   holdNotWritten,
   toOpenCall,
 } from "./holds.ts";
-import { balanceExceeded, budgetExceeded, quotaExceeded } from "./limit-errors.ts";
+import { balanceExceeded, budgetExceeded, quotaExceeded, subjectBudgetExceeded } from "./limit-errors.ts";
+import { findDraws, findKnownDraws, toSubjectState } from "./subject-budgets.ts";
 
 /**
  * Holds in a store that several nodes share. The statement that writes a hold also decides about it, by what all nodes
@@ -45,14 +49,13 @@ export class PostgresHolds implements CallHolds {
 
   async open(admission: AdmissionRequest, quota: GrantedHold | undefined, now: number): Promise<AdmittedCall> {
     const requested = quota === undefined ? undecidedHold(admission, now) : toOpenCall(admission, quota);
-    const [outcome, left] = await Promise.all([this.#queue.add(requested), this.#leftOfBudget(admission, now)]);
-    if (outcome?.failures.has(requested)) throw holdNotWritten(outcome.failures.get(requested));
+    const [granted, left] = await Promise.all([
+      this.#write(requested, admission, now),
+      this.#leftOfBudget(admission, now),
+    ]);
     if (quota !== undefined) return { open: requested, available: quota.available };
-    const decision = outcome?.decisions.get(requested);
-    if (decision === undefined) throw new Error(`The store did not decide about the hold of call ${admission.callId}`);
-    if ("refused" in decision) throw toGatewayError(decision, admission, now);
-    const { available, ...held } = decision;
-    const open = { ...requested, ...held, guard: undefined };
+    const { available, ...amounts } = granted as GrantedHold;
+    const open = { ...requested, ...amounts, guard: undefined };
     return { open, available: Math.max(open.holdNanodollars, Math.min(available, left)) };
   }
 
@@ -63,13 +66,31 @@ export class PostgresHolds implements CallHolds {
     now: number,
   ): Promise<OpenCall> {
     const requested = quota === undefined ? undecidedHold(admission, now) : { ...open, ...quota };
-    const decision = await this.#store.extendHold?.(requested).catch((error) => {
-      throw holdNotWritten(error);
-    });
-    if (decision === undefined) throw new TypeError("A shared store extends holds");
+    const granted = await this.#write({ kind: "extend", open: requested }, admission, now);
+    if (granted === undefined) return requested;
+    const { available: _, ...amounts } = granted;
+    return { ...open, ...amounts, draws: requested.draws };
+  }
+
+  /**
+   * Writes a hold with the next batch.
+   *
+   * @returns What the store has granted; undefined for a hold that Redis has decided.
+   * @throws {GatewayError} Naming what does not suffice, or `unavailable`.
+   */
+  async #write(
+    write: OpenCall | ExtendedHold,
+    admission: AdmissionRequest,
+    now: number,
+  ): Promise<GrantedHold | undefined> {
+    const outcome = await this.#queue.add(write);
+    if (outcome?.failures.has(write)) throw holdNotWritten(outcome.failures.get(write));
+    const requested = write.kind === "open" ? write : write.open;
+    if (requested.guard === undefined) return undefined;
+    const decision = outcome?.decisions.get(requested);
+    if (decision === undefined) throw new Error(`The store did not decide about the hold of call ${admission.callId}`);
     if ("refused" in decision) throw toGatewayError(decision, admission, now);
-    const { available: _, ...held } = decision;
-    return { ...open, ...held };
+    return decision;
   }
 
   /** Nothing is cached, so there is nothing to update. */
@@ -96,10 +117,29 @@ export class PostgresHolds implements CallHolds {
     };
   }
 
-  async budgets(
+  async budgets(caller: Caller, now: number): Promise<Budgets> {
+    const [ofOwners, ofSubjects] = await Promise.all([
+      this.#budgetsOfOwners(caller, now),
+      caller.budgets && this.#budgetsOfSubjects(caller, now),
+    ]);
+    return { ...ofOwners, budgets: ofSubjects };
+  }
+
+  async #budgetsOfSubjects(caller: Caller, now: number): Promise<SubjectBudgetState[]> {
+    const draws = findKnownDraws(caller, now);
+    if (draws.length === 0) return [];
+    try {
+      const figures = await this.#store.readBudgets(caller.accountId, draws);
+      return draws.map((draw, at) => toSubjectState(draw, figures[at] as BudgetFigures));
+    } catch (error) {
+      throw accountNotRead(error);
+    }
+  }
+
+  async #budgetsOfOwners(
     { accountId, keyId, keyLimits, accountBudget }: Caller,
     now: number,
-  ): Promise<Pick<LimitsUsage, "budget" | "accountBudget">> {
+  ): Promise<Pick<Budgets, "budget" | "accountBudget">> {
     const { budgetNanodollars: limit, budgetPeriod: period } = keyLimits ?? {};
     if (limit === undefined && accountBudget === undefined) return {};
     const requested = { keyId, periodStart: startOfPeriod(now, period) };
@@ -127,7 +167,7 @@ export class PostgresHolds implements CallHolds {
   async #leftOfBudget(admission: AdmissionRequest, now: number): Promise<number> {
     const hasOne = getBudgetLimit(admission) !== undefined || admission.caller.accountBudget !== undefined;
     if (!admission.premium || !hasOne) return Number.POSITIVE_INFINITY;
-    const budgets = await this.budgets(admission.caller, now).catch(() => undefined);
+    const budgets = await this.#budgetsOfOwners(admission.caller, now).catch(() => undefined);
     // Unknown: the call keeps to what it holds.
     if (budgets === undefined) return 0;
     const left = [budgets.budget, budgets.accountBudget].map((budget) =>
@@ -156,6 +196,7 @@ function undecidedHold(admission: AdmissionRequest, now: number): OpenCall {
     holdNanodollars: premium ? holdNanodollars : 0,
     holdTokens: premium ? 0 : holdTokens,
     periodStart: budgetLimit === undefined ? null : startOfPeriod(now, caller.keyLimits?.budgetPeriod),
+    draws: findDraws(admission, now),
   };
   return toOpenCall(admission, wanted, {
     quotaLimit: caller.freeTokensPerDay,
@@ -195,6 +236,8 @@ function toGatewayError(
       const budget = { limitNanodollars, spentNanodollars, heldNanodollars, resetsAt };
       return budgetExceeded(admission, budget, now, "account");
     }
+    case "subject_budget":
+      return subjectBudgetExceeded(admission, decision, now);
     case "quota": {
       const { usedTokens, heldTokens, day } = decision;
       const limitTokens = admission.caller.freeTokensPerDay;

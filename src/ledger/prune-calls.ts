@@ -42,6 +42,7 @@ export function createPruner({ store, retentionDays, now }: PrunerOptions): () =
       const account = await nextAccount(store, after);
       if (account === undefined) {
         [after, restUntil] = [0, time + restMs];
+        await prunePeriods(store, beforeDay);
         return 0;
       }
       const accountId = account.id;
@@ -85,6 +86,7 @@ async function pruneAccount(
   if (rows.length === 0) return 0;
   const list = sql.join(rows.map(({ seq }) => sql.lit(seq)));
   await addToOpening(db, { accountId, beforeDay, list });
+  await keepLifetimes(db, store.shared, list);
   const { numDeletedRows } = await db
     .deleteFrom("call_rows")
     .where(sql<boolean>`seq in (${list})`)
@@ -119,6 +121,34 @@ async function addToOpening(db: Transaction<Database>, { accountId, beforeDay, l
     on conflict (account_id) do update set
       before_day = case when excluded.before_day > opening_balances.before_day then excluded.before_day else opening_balances.before_day end,
       ${added}`.execute(db);
+}
+
+/** Notes what pruned calls spent of budgets that never begin anew. */
+async function keepLifetimes(db: Transaction<Database>, isPostgres: boolean, list: RawBuilder<unknown>): Promise<void> {
+  const drawn = isPostgres
+    ? sql`select draw ->> 0 as budget_id, draw ->> 1 as name, (draw ->> 2)::bigint as period_start, charged_nanodollars
+        from call_rows cross join lateral json_array_elements(budgets::json) as draws (draw)
+        where seq in (${list}) and budgets is not null`
+    : sql`select value ->> 0 as budget_id, value ->> 1 as name, value ->> 2 as period_start, charged_nanodollars
+        from call_rows, json_each(budgets) where seq in (${list}) and budgets is not null`;
+  await sql`update budget_usage set pruned_nanodollars = pruned_nanodollars + drawn.charged
+    from (select budget_id, name, sum(charged_nanodollars) as charged from (${drawn}) as triples
+      where period_start = 0 group by budget_id, name) as drawn
+    where budget_usage.budget_id = drawn.budget_id and budget_usage.name = drawn.name
+      and budget_usage.period_start = 0 and drawn.charged is not null`.execute(db);
+}
+
+/** No period is longer. */
+const periodDaysMax = 31;
+
+/** Deletes what was spent in periods that ended before a day. */
+async function prunePeriods({ db }: Store, beforeDay: number): Promise<void> {
+  await db
+    .deleteFrom("budget_usage")
+    .where("budget_id", "in", (all) => all.selectFrom("budgets").select("id"))
+    .where("period_start", ">", 0)
+    .where("period_start", "<", beforeDay - periodDaysMax)
+    .execute();
 }
 
 /** An account with calls, and its number. */

@@ -27,6 +27,7 @@ export async function verifyLedger(store: Store): Promise<Verification> {
     ...(await compareSums(store, { what: "Charges of", found: ofCalls }, chargedDays, chargedCalls)),
     ...(await compareSums(store, { what: "Quota of", found: ofCalls }, quotaDays, quotaCalls)),
     ...(await compareSums(store, { what: "Budget of", found: ofCalls }, periodStarts, budgetCalls)),
+    ...(await compareSums(store, { what: "Budget", found: ofCalls }, spentBySubjects, callsOfSubjects(store.shared))),
     ...(await compareSums(store, { what: "Usage of", found: ofCalls }, usageDays, usageCalls)),
     ...(await compareSums(store, { what: "Usage of", found: ofCalls }, usageHours, callsByHour)),
     ...(await compareSums(store, { what: "Usage of", found: "accounts sum to" }, usageOfAll, usageOfAccounts)),
@@ -113,6 +114,33 @@ const budgetCalls: SumsQuery = {
   calls: sql`select 'key ' || key_id || ' in the period from day ' || period_start as subject, id
     from calls where period_start is not null and charged_nanodollars <> 0`,
 };
+
+/** Those of periods that end are deleted with the calls; of one that does not, the part of pruned calls is kept. */
+const keptPeriod = sql`(period_start = 0 or before_day is null or period_start >= before_day)`;
+const spentBySubjects: SumsQuery = {
+  columns: ["spent_nanodollars"],
+  from: sql`select budget_id || ' of ' || budget_usage.name || ' from day ' || period_start as subject,
+    spent_nanodollars - pruned_nanodollars as spent_nanodollars
+    from budget_usage join budgets on budgets.id = budget_id ${opening} budgets.account_id where ${keptPeriod}`,
+};
+/** What calls drew on budgets that are still there. */
+function callsOfSubjects(isPostgres: boolean): SumsQuery {
+  const drawn = isPostgres
+    ? sql`select calls.id, calls.account_id, calls.charged_nanodollars, draw ->> 0 as budget_id, draw ->> 1 as name,
+        (draw ->> 2)::bigint as period_start from calls cross join lateral json_array_elements(calls.budgets::json) as draws (draw)
+        where calls.budgets is not null`
+    : sql`select calls.id, calls.account_id, calls.charged_nanodollars, value ->> 0 as budget_id, value ->> 1 as name,
+        value ->> 2 as period_start from calls, json_each(calls.budgets) where calls.budgets is not null`;
+  const subject = sql`budget_id || ' of ' || drawn.name || ' from day ' || period_start as subject`;
+  const from = sql`from (${drawn}) as drawn join budgets on budgets.id = budget_id`;
+  return {
+    columns: ["spent_nanodollars"],
+    from: sql`select ${subject}, sum(drawn.charged_nanodollars) as spent_nanodollars ${from}
+      ${opening} drawn.account_id where drawn.charged_nanodollars <> 0 and ${keptPeriod}
+      group by budget_id, drawn.name, period_start`,
+    calls: sql`select ${subject}, drawn.id ${from} where drawn.charged_nanodollars <> 0`,
+  };
+}
 
 /** Summed under the same name in the roll-up as it has in `calls`. */
 const summed = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quota_tokens"];

@@ -1,5 +1,6 @@
 import {
   badRequest,
+  type Call,
   type ChatCompletion,
   type ChatHandler,
   type ChatRequest,
@@ -145,15 +146,17 @@ export function readArguments(call: ToolCall, param: string): Record<string, unk
  * answer.tools; // => [{ type: "function", function: { name: "weather" } }]
  */
 export function withFunctionsAsTools(chat: ChatHandler): ChatHandler {
-  const converting: ChatHandler = async (call) => {
-    const { functions } = call.request;
-    const hasFunctions = Array.isArray(functions) && functions.length > 0;
-    if (!hasFunctions && !call.request.messages.some(isLegacy)) return chat(call);
-    const answer = await chat({ ...call, request: toTools(call.request) });
-    if (!hasFunctions) return answer;
-    return "push" in answer ? toLegacyStream(answer) : toLegacyCompletion(answer);
+  const converting: ChatHandler = (call) => {
+    const hasFunctions = Boolean(call.request.functions?.length);
+    return hasFunctions || call.request.messages.some(isLegacy) ? convert(chat, call, hasFunctions) : chat(call);
   };
   return chat.omits === undefined ? converting : Object.assign(converting, { omits: chat.omits });
+}
+
+async function convert(chat: ChatHandler, call: Call<ChatRequest>, hasFunctions: boolean) {
+  const answer = await chat({ ...call, request: toTools(call.request) });
+  if (!hasFunctions) return answer;
+  return "push" in answer ? toLegacyStream(answer) : toLegacyCompletion(answer);
 }
 
 function isLegacy(message: Message): boolean {
@@ -230,7 +233,7 @@ const choiceTypes: ReadonlySet<unknown> = new Set(["allowed_tools", "auto", "any
 export function dropPaidTools(
   body: Record<string, unknown>,
   isFree: (tool: Record<string, unknown>) => boolean,
-  warn: (sentence: string, ignored: string) => void,
+  warn: (message: string, ignored: string) => void,
   reason = "the price of this model does not cover them",
 ): void {
   const dropped: Record<string, unknown>[] = [];
@@ -291,7 +294,7 @@ export function changeTools(
 export function withoutTools(
   body: Record<string, unknown>,
   isLeftOut: (tool: Record<string, unknown>) => boolean,
-  warn: (sentence: string, ignored: string) => void,
+  warn: (message: string, ignored: string) => void,
 ): Record<string, unknown> {
   const copy = { ...body };
   dropPaidTools(copy, (tool) => !isLeftOut(tool), warn, "what is left in the wallet does not cover them");

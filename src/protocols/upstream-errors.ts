@@ -17,7 +17,7 @@ interface ErrorFacts {
 /**
  * Reads a refusal into an error: `{"error":{"message","type","param","code"}}` in all its dialects, the same in an array,
  * and anything else (HTML, plain text, nothing). Sentences of the `key` and `quota` kinds are ours, never the provider's,
- * and no sentence carries a key or an account's name.
+ * and no message carries a key or an account's name.
  *
  * @example
  * const body = JSON.stringify({ error: { message: "Slow down", code: "rate_limit_exceeded" } });
@@ -74,7 +74,7 @@ function toUpstreamError(facts: ErrorFacts, status: number | undefined, retryMs:
   const { param, code } = facts;
   // A missing resource may be a file that the request names, unless the provider says that it is the model.
   const isOfRequest = kind === "model_not_found" && !facts.words.some((word) => /model/i.test(word));
-  const message = toSentence(kind, facts, status);
+  const message = toMessage(kind, facts, status);
   return new UpstreamError(kind, message, { status, param, code, retryAfterMs: retryMs, isOfRequest });
 }
 
@@ -87,7 +87,7 @@ function toKind({ words, message }: ErrorFacts, status: number | undefined): Ups
   return find(errorCodes) ?? byStatus ?? find(vagueErrorCodes) ?? "bad_response";
 }
 
-function toSentence(kind: UpstreamErrorKind, facts: ErrorFacts, status: number | undefined): string {
+function toMessage(kind: UpstreamErrorKind, facts: ErrorFacts, status: number | undefined): string {
   const answered = status === undefined ? "failed" : `answered ${status}`;
   const named = facts.code === undefined ? "" : ` (${facts.code})`;
   const refused = facts.words.includes("FAILED_PRECONDITION") ? "account or location" : "credential";
@@ -99,7 +99,7 @@ function toSentence(kind: UpstreamErrorKind, facts: ErrorFacts, status: number |
     const size = tokens === undefined ? "The request has more tokens" : `The request has about ${tokens} tokens, more`;
     return `${size} than the gateway's provider account takes at once; send less`;
   }
-  // Google's own sentence names the project and its quotas.
+  // Google's own message names the project and its quotas.
   if (kind === "rate_limited" && facts.words.includes("RESOURCE_EXHAUSTED"))
     return "The provider's rate limit for this model is reached";
   if (facts.message === undefined) return `The provider ${answered} without saying why`;
@@ -146,7 +146,7 @@ function isHttpStatus(value: unknown): value is number {
   return Number.isInteger(value) && (value as number) >= 400 && (value as number) <= 599;
 }
 
-/** Keys, and the names of the account and project that a provider puts into its sentences. */
+/** Keys, and the names of the account and project that a provider puts into its messages. */
 const secrets = new RegExp(
   [
     String.raw`\b(?:sk|gsk|pk|rk|tgp|xai)[-_][\w*.-]{6,}`,
@@ -160,7 +160,7 @@ const secrets = new RegExp(
 );
 
 function redact(message: string): string {
-  // A long sentence is cut before it is looked through, behind where it is cut again: no key is cut in two.
+  // A long message is cut before it is looked through, behind where it is cut again: no key is cut in two.
   const clean = message.slice(0, 2 * sentenceCharactersMax).replace(secrets, "[hidden]");
   return clean.length <= sentenceCharactersMax ? clean : `${clean.slice(0, sentenceCharactersMax)}…`;
 }
@@ -255,11 +255,11 @@ const tooLong =
 const outOfMoney =
   /credit balance|insufficient (?:credits?|balance|funds)|exceeded your current quota, please check your plan and billing/i;
 
-/** The figures of a rate limit's sentence: "Limit 7000, Used 0, Requested ~12903". */
+/** The figures of a rate limit's message: "Limit 7000, Used 0, Requested ~12903". */
 const limitFigure = /\blimit:? (\d[\d,]{0,15})/i;
 const requestedFigure = /\brequested:? ~?(\d[\d,]{0,15})/i;
 
-/** The tokens of a request by the sentence of a rate limit. */
+/** The tokens of a request by the message of a rate limit. */
 function tokensRequested(message: string): number | undefined {
   return toFigure(requestedFigure.exec(message));
 }
@@ -275,7 +275,7 @@ function isBeyondLimit(message: string): boolean {
   return limit !== undefined && requested !== undefined && requested > limit;
 }
 
-/** Classifies by the message where the code does not decide: Anthropic and others send only a sentence for these. */
+/** Classifies by the message where the code does not decide: Anthropic and others send only a message for these. */
 function refineKind(kind: UpstreamErrorKind, message: string): UpstreamErrorKind {
   if (kind === "rate_limited") return isBeyondLimit(message) ? "request_too_large" : kind;
   if (kind !== "bad_request") return kind;

@@ -9,9 +9,17 @@ import { isRecord } from "../lib/json.ts";
  * readUsage({ response: { usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 } } })?.total_tokens; // => 5
  */
 export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): AnswerUsage | undefined {
-  const places = [part, ...Object.values(part).filter(isRecord)];
-  const usage = places.map((place) => place.usage).find(isRecord);
+  const usage = findUsage(part);
   return usage === undefined ? before : (completeUsage(usage) as unknown as AnswerUsage);
+}
+
+function findUsage(part: Record<string, unknown>): Record<string, unknown> | undefined {
+  if (isRecord(part.usage)) return part.usage;
+  for (const name in part) {
+    const member = part[name];
+    if (isRecord(member) && isRecord(member.usage)) return member.usage;
+  }
+  return undefined;
 }
 
 /**

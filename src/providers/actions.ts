@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Actor, Audited } from "../accounts/index.ts";
 import {
   findCredentialError,
@@ -11,13 +12,22 @@ import type { Database, TransactionScope } from "../db/index.ts";
 import { isLocalHost } from "../kernel/index.ts";
 import { isRecord, parseJson } from "../sdk/index.ts";
 import { checkAddresses, checkManifest } from "./check-manifest.ts";
+import { readManifest } from "./manifest.ts";
 import type { PluginSnapshot } from "./plugin-manager.ts";
-import { isUnchanged } from "./provider-files.ts";
-import { ownerOf, type ProviderSettings, type SandboxSetting, sandboxRow } from "./provider-settings.ts";
+import { hashOf, isUnchanged } from "./provider-files.ts";
+import {
+  ownerOf,
+  type ProviderRow,
+  type ProviderSettings,
+  type SandboxSetting,
+  sandboxRow,
+} from "./provider-settings.ts";
 import { sealSecret } from "./secret-box.ts";
 
 const keysMax = 20;
 const providersMax = 200;
+/** A gateway that missed more changes than this takes its file for one that somebody has changed, and leaves it. */
+const earlierManifestsMax = 100;
 /** The last four characters of a shorter key would be too much of it. */
 const shownFrom = 12;
 
@@ -80,7 +90,9 @@ export function providerActions(deps: ActionsDeps) {
       expectFreeName(deps, name);
       const key = secret === undefined ? undefined : checkCredential({ plugin, baseUrl: undefined }, secret, role);
       const keyId = key === undefined ? undefined : crypto.randomUUID();
-      const row = { name, enabled: 1, priority: null, weight: null, manifest: text, removed_at: null };
+      const before = earlierOf(settings.rows.get(name));
+      const order = { enabled: 1, priority: null, weight: null };
+      const row = { name, ...order, manifest: text, earlier_manifests: before, removed_at: null };
       await change(
         by,
         ["provider.add", name, { base_url: plugin.baseUrl, ...(keyId !== undefined && { key: keyId }) }],
@@ -93,15 +105,28 @@ export function providerActions(deps: ActionsDeps) {
       );
       return keyId;
     },
+    /**
+     * Replaces the manifest of a provider that was added here. Its keys stay where they go to the same hosts in the same form;
+     * they were not given for others, and are removed.
+     */
+    async replaceManifest({ accountId: by, role }: Actor, name: string, manifest: unknown): Promise<void> {
+      const row = expectManaged(deps, name, "change its models in the catalogue, or its file");
+      const { plugin, text } = checkManifest(name, manifest, role === "owner");
+      if (text === row.manifest) return;
+      const keepsKeys = isDeepStrictEqual(placeOf(plugin), placeOf(readManifest(JSON.parse(row.manifest), name)));
+      const detail = { base_url: plugin.baseUrl, keys_removed: !keepsKeys };
+      await change(by, ["provider.replace", name, detail], async ({ db }) => {
+        if (!keepsKeys) await db.deleteFrom("provider_keys").where("provider", "=", name).execute();
+        await db
+          .updateTable("providers")
+          .set({ manifest: text, earlier_manifests: earlierOf(row) })
+          .where("name", "=", name)
+          .execute();
+      });
+    },
     /** Removes a provider that was added here, with its keys. */
     async remove(by: string, name: string): Promise<void> {
-      const row = settings.rows.get(name);
-      if (row?.manifest === undefined || row.isRemoved) {
-        throw new GatewayError("conflict", `${name} was not added here; disable it, or remove its file`);
-      }
-      if (!isUnchanged(deps.folder, name, row.manifest)) {
-        throw new GatewayError("conflict", `plugins/${name}.json was changed by hand; remove that file first`);
-      }
+      expectManaged(deps, name, "disable it, or remove its file");
       await change(by, ["provider.remove", name, {}], async ({ db }) => {
         await db.deleteFrom("provider_keys").where("provider", "=", name).execute();
         await db
@@ -123,7 +148,7 @@ export function providerActions(deps: ActionsDeps) {
       await change(by, ["provider.set", name, detail], ({ db }) =>
         db
           .insertInto("providers")
-          .values({ name, enabled: 1, priority: null, weight: null, manifest: null, removed_at: null, ...fields })
+          .values({ ...emptyRow, name, ...fields })
           .onConflict((conflict) => conflict.column("name").doUpdateSet({ name, ...fields }))
           .execute(),
       );
@@ -160,6 +185,36 @@ export function providerActions(deps: ActionsDeps) {
       );
     },
   };
+}
+
+const emptyRow = {
+  ...{ enabled: 1, priority: null, weight: null },
+  ...{ manifest: null, earlier_manifests: null, removed_at: null },
+};
+
+/** The hosts to which a provider's keys go, and their form. */
+function placeOf({ baseUrl, hosts, credential }: ProviderPlugin): unknown {
+  return [new URL(baseUrl).origin, [...hosts].sort(), getForm(credential)?.fields ?? credential];
+}
+
+/** The row of a provider that was added here, whose file nobody has changed. @throws {GatewayError} `conflict` */
+function expectManaged({ settings, folder }: ActionsDeps, name: string, advice: string) {
+  const row = settings.rows.get(name);
+  const manifest = row?.manifest;
+  if (manifest === undefined || row === undefined || row.isRemoved) {
+    throw new GatewayError("conflict", `${name} was not added here; ${advice}`);
+  }
+  if (!isUnchanged(folder, row)) {
+    throw new GatewayError("conflict", `plugins/${name}.json was changed by hand; remove that file first`);
+  }
+  return { ...row, manifest };
+}
+
+/** The column `earlier_manifests` once the row has another manifest. */
+function earlierOf(row: ProviderRow | undefined): string | null {
+  if (row?.manifest === undefined) return null;
+  const hashes = [...row.earlierManifests, hashOf(row.manifest)];
+  return JSON.stringify([...new Set(hashes)].slice(-earlierManifestsMax));
 }
 
 type Work = (scope: TransactionScope) => Promise<unknown>;

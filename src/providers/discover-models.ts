@@ -29,7 +29,7 @@ export type CheckHost = (place: Place) => Promise<void> | undefined;
 /**
  * Asks a provider which models it has: `GET /models` in the form of OpenAI, Anthropic, Gemini or Together.
  *
- * @throws {Error} One sentence, when it does not answer with such a list in time.
+ * @throws {Error} One message, when it does not answer with such a list in time.
  */
 export async function discoverModels(
   plugin: ProviderPlugin,

@@ -33,7 +33,7 @@ export function findSources(folder: PluginDirectory): Sources {
   const sources = entries?.flatMap((entry) => {
     const source = entry.isFolder ? toFolderSource(entry) : toFileSource(entry);
     if (typeof source !== "string") return source ?? [];
-    all.push({ label: entry.label, sentence: `Cannot load ${entry.label}: ${source}` });
+    all.push({ label: entry.label, message: `Cannot load ${entry.label}: ${source}` });
     return [];
   });
   return { sources, problems: all };

@@ -60,7 +60,7 @@ export interface AttemptCount {
 
 export interface Health {
   readonly state: HealthState;
-  /** One sentence without the provider's words; absent where it works or nothing is known. */
+  /** One message without the provider's words; absent where it works or nothing is known. */
   readonly reason: string | undefined;
   /** When the state began, milliseconds since 1970, to five minutes; absent where it works or nothing is known. */
   readonly since: number | undefined;

@@ -1,4 +1,4 @@
-export { sendsKeyInClear } from "./check-manifest.ts";
+export { checkManifest, sendsKeyInClear } from "./check-manifest.ts";
 export { describeProviders, type ProviderHealth, readHealth, toErrorJson, toTestJson } from "./describe-providers.ts";
 export type { AttemptCount, HealthState } from "./health.ts";
 export { OperatorCatalogueEditor } from "./operator-catalogue.ts";

@@ -59,7 +59,7 @@ export const loadCode: LoadCode = async (source) => {
   return module.exports.default;
 };
 
-/** Allows imports of the plugin's own folder and of the modules above; collects a sentence for each other one. */
+/** Allows imports of the plugin's own folder and of the modules above; collects a message for each other one. */
 function guardImports(source: PluginSource, refusals: string[]): Bun.BunPlugin {
   const badRequest = (message: string) => {
     refusals.push(message);

@@ -17,7 +17,7 @@ export type LoadCode = (source: PluginSource) => Promise<unknown>;
 /**
  * Loads and checks one plugin.
  *
- * @throws {PluginError} One sentence with the file, the position and what to do.
+ * @throws {PluginError} One message with the file, the position and what to do.
  */
 export async function loadSource(source: PluginSource, loadCode: LoadCode): Promise<ProviderPlugin> {
   try {

@@ -49,7 +49,7 @@ export class Overrides {
   fingerprint(): string {
     const { entries = [], problems } = listFolder(this.#folder);
     const parts = entries.map(({ label, fingerprint }) => `${label} ${fingerprint}`);
-    return [...parts, ...problems.map(({ sentence: message }) => message)].join("\n");
+    return [...parts, ...problems.map(({ message }) => message)].join("\n");
   }
 
   /** Reads new and changed files. */
@@ -71,14 +71,14 @@ export class Overrides {
   apply(plugins: readonly ProviderPlugin[]): { plugins: ProviderPlugin[]; problems: FileProblem[] } {
     const files = this.files;
     const errors = [...this.#files.values()].flatMap(({ label, error }) =>
-      error === undefined ? [] : [{ label, sentence: error }],
+      error === undefined ? [] : [{ label, message: error }],
     );
     const problems: FileProblem[] = [...this.#folderProblems, ...errors];
     const names = plugins.map(({ name }) => name);
     for (const { label, plugin } of files) {
       if (names.includes(plugin)) continue;
       const message = `Cannot use ${label}: there is no plugin ${plugin}${suggestName(plugin, names)}`;
-      problems.push({ label, sentence: message });
+      problems.push({ label, message });
     }
     const byPlugin = Object.groupBy(files, ({ plugin }) => plugin);
     const changed = plugins.map((plugin) => this.#applyTo(plugin, byPlugin[plugin.name] ?? [], problems));
@@ -133,7 +133,7 @@ export class Overrides {
         const before = this.#lastGood.get(file);
         problems.push({
           label: file.label,
-          sentence: explain(file.label, toReason(error as Error, result, file), before),
+          message: explain(file.label, toReason(error as Error, result, file), before),
         });
         if (before !== undefined) result = tryMerge(result, before);
       }
@@ -160,7 +160,7 @@ function findLostSuccessors(files: readonly RowFile[], plugins: readonly Provide
       successor === id
         ? "it is the model itself; name another"
         : `there is no model '${successor}'${suggestName(successor, [...names])}`;
-    return [{ label, sentence: `Cannot use ${label}: ${place} (${id}): ${reason}` }];
+    return [{ label, message: `Cannot use ${label}: ${place} (${id}): ${reason}` }];
   });
 }
 

@@ -15,8 +15,8 @@ export interface PluginDirectory {
 /** Why something in a folder is not loaded. */
 export interface FileProblem {
   readonly label: string;
-  /** A sentence with the file, the position and what to do. */
-  readonly sentence: string;
+  /** A message with the file, the position and what to do. */
+  readonly message: string;
 }
 
 /** The files of one plugin. */
@@ -61,7 +61,7 @@ export function listFolder(folder: PluginDirectory): FolderListing {
     if (reason === "ENOENT" && !folder.required) return { entries: [], problems: [] };
     const advice = reason === "ENOENT" ? "create it" : "let the gateway's user read it";
     const message = `Cannot read the folder ${folder.label} (${reason}), so what it held before stays; ${advice}`;
-    return { entries: undefined, problems: [{ label: folder.label, sentence: message }] };
+    return { entries: undefined, problems: [{ label: folder.label, message }] };
   }
   const entries: FolderEntry[] = [];
   const problems: FileProblem[] = [];
@@ -70,7 +70,7 @@ export function listFolder(folder: PluginDirectory): FolderListing {
     const label = `${folder.label}/${name}`;
     const path = join(home, name);
     const stats = statWithin(path, home);
-    if (typeof stats === "string") problems.push({ label, sentence: `Cannot load ${label}: ${stats}` });
+    if (typeof stats === "string") problems.push({ label, message: `Cannot load ${label}: ${stats}` });
     else if (stats !== undefined) {
       entries.push({ name, path, label, isFolder: stats.isDirectory(), fingerprint: getFingerprint(stats) });
     }

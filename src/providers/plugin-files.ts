@@ -12,7 +12,7 @@ export interface PluginFile {
   /** Version of the plugin's files as they were loaded. */
   readonly version: string | undefined;
   readonly loadedAt: number | undefined;
-  /** One sentence when the newest version could not be loaded. */
+  /** One message when the newest version could not be loaded. */
   readonly error: string | undefined;
 }
 
@@ -40,7 +40,7 @@ export class PluginFiles {
       .map(findSources)
       .flatMap(({ sources = [], problems }) => [
         ...sources.flatMap(({ label, fingerprint }) => [label, fingerprint]),
-        ...problems.map(({ sentence: message }) => message),
+        ...problems.map(({ message }) => message),
       ]);
     return parts.join("\n");
   }

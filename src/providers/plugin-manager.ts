@@ -42,7 +42,7 @@ export interface PluginSnapshot {
   readonly registry: Registry;
   readonly sandbox: boolean;
   readonly states: readonly PluginState[];
-  /** One sentence per problem; a problem of one file does not affect the others. */
+  /** One message per problem; a problem of one file does not affect the others. */
   readonly warnings: readonly string[];
   /** Every plugin that could be loaded, served or not, with the operator's own rows. */
   readonly plugins: readonly ProviderPlugin[];
@@ -114,14 +114,14 @@ export class PluginManager {
       return this.#build(candidates, new Map(), rows, memory);
     };
     const [before, after] = [build(this.#overrides), build(overrides)];
-    const known = new Set(before.refused.map(({ sentence: message }) => message));
-    const refused = after.refused.filter(({ sentence: message }) => !known.has(message));
-    const faults = refused.map(({ plugin, sentence: message }) => overrides.blame(plugin.name, message));
+    const known = new Set(before.refused.map(({ message }) => message));
+    const refused = after.refused.filter(({ message }) => !known.has(message));
+    const faults = refused.map(({ plugin, message }) => overrides.blame(plugin.name, message));
     const { problems } = overrides.apply(candidates.map(({ plugin }) => plugin));
     const virtual = new VirtualModels(folder);
     virtual.refresh();
     const all = [...problems, ...virtual.apply(after.registry, after.plugins).problems];
-    return { plugins: after.plugins, problems: [...all.map(({ sentence: message }) => message), ...faults] };
+    return { plugins: after.plugins, problems: [...all.map(({ message }) => message), ...faults] };
   }
 
   async #load(): Promise<PluginSnapshot> {
@@ -167,8 +167,7 @@ export class PluginManager {
     const { plugins, choice, credentials } = built;
     const { registry, problems } = this.#virtual.apply(built.registry, plugins);
     this.#memory.registry = registry;
-    for (const { plugin, sentence: message } of built.refused)
-      if (!errors.has(plugin.name)) errors.set(plugin.name, message);
+    for (const { plugin, message } of built.refused) if (!errors.has(plugin.name)) errors.set(plugin.name, message);
     const routes = countRoutes(registry);
     for (const name of this.#memory.keys()) if (!routes.has(name)) this.#memory.delete(name);
     const served = new Set(choice.plugins.map(({ name }) => name));
@@ -188,9 +187,7 @@ export class PluginManager {
     );
     const states = [...known, ...duplicates, ...this.#findUnloadable(current)];
     const errorsOfStates = states.flatMap(({ error }) => error ?? []);
-    const warnings = [
-      ...new Set([...errorsOfStates, ...built.warnings, ...problems.map(({ sentence: message }) => message)]),
-    ];
+    const warnings = [...new Set([...errorsOfStates, ...built.warnings, ...problems.map(({ message }) => message)])];
     return { registry, sandbox: choice.sandbox, states, warnings, plugins };
   }
 
@@ -245,9 +242,7 @@ export class PluginManager {
     const labelOf = (name: string) =>
       [files.get(name) ?? `the built-in plugin '${name}'`, ...overrides.labelsOf(name)].join(" with ");
     const { registry, refused } = buildRegistry(choice.plugins, (name) => credentials.get(name), memory, labelOf);
-    const warnings = [...this.#files.problems, ...problems, ...this.#unlisted.problems].map(
-      ({ sentence: message }) => message,
-    );
+    const warnings = [...this.#files.problems, ...problems, ...this.#unlisted.problems].map(({ message }) => message);
     return { plugins, choice, registry, refused, warnings, credentials };
   }
 
@@ -257,10 +252,10 @@ export class PluginManager {
     refused: readonly Refusal[],
     errors: Map<string, string>,
   ): readonly Candidate[] | undefined {
-    const sentences = new Map(refused.map(({ plugin, sentence: message }) => [plugin.name, message]));
+    const messages = new Map(refused.map(({ plugin, message }) => [plugin.name, message]));
     const result = candidates.map((candidate) => {
       const { plugin, file } = candidate;
-      const message = sentences.get(plugin.name);
+      const message = messages.get(plugin.name);
       if (message === undefined) return candidate;
       if (this.#overrides.labelsOf(plugin.name).length > 0) {
         errors.set(plugin.name, this.#overrides.blame(plugin.name, message));
@@ -278,7 +273,7 @@ export class PluginManager {
   #findUnloadable(current: readonly Candidate[]): PluginState[] {
     const shown = new Set(current.map(({ file }) => file?.source.entry));
     return [
-      ...this.#files.problems.map(({ label, sentence: message }) => describeRefused(parse(label).name, label, message)),
+      ...this.#files.problems.map(({ label, message }) => describeRefused(parse(label).name, label, message)),
       ...this.#files.all.flatMap(({ source, error }) =>
         error === undefined || shown.has(source.entry) ? [] : [describeRefused(source.name, source.label, error)],
       ),
@@ -306,8 +301,7 @@ export class PluginManager {
       };
       if (!this.#reported.has(key)) log.warn("model_retires", fields);
     }
-    for (const message of warnings)
-      if (!this.#reported.has(message)) log.error("plugin_refused", { sentence: message });
+    for (const message of warnings) if (!this.#reported.has(message)) log.error("plugin_refused", { message });
     for (const { origin, name, status, models, loaded_at } of states) {
       if (origin === "built in" || status === "refused" || status === "no_credential") continue;
       const key = `${origin} ${status} ${loaded_at}`;

@@ -21,7 +21,7 @@ export type PluginStatus =
 /** One line of `modelgate plugin list`. */
 export interface PluginState {
   readonly name: string;
-  /** `built in`, or the file as sentences call it. */
+  /** `built in`, or the file as messages name it. */
   readonly origin: string;
   readonly status: PluginStatus;
   /** Hash of the serving version's files, eight characters; `null` when it is built in. */

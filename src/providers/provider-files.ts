@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
@@ -5,17 +6,19 @@ import type { Log } from "../kernel/index.ts";
 import type { ProviderRow } from "./provider-settings.ts";
 
 /**
- * Writes the manifests of the database into the plugins folder where they are missing, and deletes those of removed
- * providers. A file that somebody has changed is left alone.
+ * Writes the manifests of the database into the plugins folder where they are missing or older, and deletes those of
+ * removed providers. A file that somebody has changed is left alone.
  */
 export function syncProviderFiles(folder: string, rows: Iterable<ProviderRow>, log: Log): void {
-  for (const { name, manifest, isRemoved } of rows) {
+  for (const row of rows) {
+    const { name, manifest, isRemoved } = row;
     if (manifest === undefined) continue;
     const path = join(folder, `${name}.json`);
     try {
       const found = readIfThere(path);
-      if (isRemoved && found === manifest) rmSync(path, { force: true });
-      if (!isRemoved && found === undefined) writeWhole(folder, name, manifest);
+      if (found !== undefined && !isWrittenHere(found, row)) continue;
+      if (isRemoved) rmSync(path, { force: true });
+      else if (found !== manifest) writeWhole(folder, name, manifest);
     } catch (error) {
       log.error("provider_file_failed", { plugin: name, error });
     }
@@ -23,9 +26,19 @@ export function syncProviderFiles(folder: string, rows: Iterable<ProviderRow>, l
 }
 
 /** Whether the file of a provider is as it was written. */
-export function isUnchanged(folder: string, name: string, manifest: string): boolean {
-  const found = readIfThere(join(folder, `${name}.json`));
-  return found === undefined || found === manifest;
+export function isUnchanged(folder: string, row: ProviderRow): boolean {
+  const found = readIfThere(join(folder, `${row.name}.json`));
+  return found === undefined || isWrittenHere(found, row);
+}
+
+/** The SHA-256 of a manifest's text, in hexadecimal. */
+export function hashOf(manifest: string): string {
+  return createHash("sha256").update(manifest).digest("hex");
+}
+
+/** Whether the text of a file is a manifest of the provider, of now or of before. */
+function isWrittenHere(text: string, { manifest, earlierManifests }: ProviderRow): boolean {
+  return text === manifest || earlierManifests.includes(hashOf(text));
 }
 
 /** Under a name that the loader ignores first, so that it never reads a half-written file. */

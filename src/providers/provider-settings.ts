@@ -21,6 +21,8 @@ export interface ProviderRow {
   readonly priority: number | undefined;
   readonly weight: number | undefined;
   readonly manifest: string | undefined;
+  /** The SHA-256 of each manifest before, in hexadecimal, the latest last. */
+  readonly earlierManifests: readonly string[];
   readonly isRemoved: boolean;
 }
 
@@ -165,14 +167,15 @@ export class ProviderSettings {
   }
 }
 
-function toRow({ name, enabled, priority, weight, manifest, removed_at }: Database["providers"]): ProviderRow {
+function toRow({ name, enabled, priority, weight, manifest, ...row }: Database["providers"]): ProviderRow {
   return {
     name,
     isEnabled: enabled !== 0,
     priority: priority ?? undefined,
     weight: weight ?? undefined,
     manifest: manifest ?? undefined,
-    isRemoved: removed_at !== null,
+    earlierManifests: row.earlier_manifests === null ? [] : (JSON.parse(row.earlier_manifests) as string[]),
+    isRemoved: row.removed_at !== null,
   };
 }
 

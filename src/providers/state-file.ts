@@ -5,7 +5,7 @@ import type { PluginState } from "./plugin-state.ts";
 interface StateFile {
   readonly pid: number;
   readonly plugins: readonly PluginState[];
-  /** One sentence per problem. */
+  /** One message per problem. */
   readonly warnings: readonly string[];
 }
 

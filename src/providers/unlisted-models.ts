@@ -92,7 +92,7 @@ export class UnlistedModels {
   /** Errors when models were last listed. */
   get problems(): FileProblem[] {
     return [...this.#discoveries.values()].flatMap(({ plugin: { name }, problem }) =>
-      problem === undefined ? [] : [{ label: name, sentence: problem }],
+      problem === undefined ? [] : [{ label: name, message: problem }],
     );
   }
 

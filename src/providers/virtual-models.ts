@@ -58,7 +58,7 @@ export class VirtualModels {
    */
   apply(registry: Registry, plugins: readonly ProviderPlugin[]): { registry: Registry; problems: FileProblem[] } {
     const label = this.#label;
-    const problems: FileProblem[] = this.#error === undefined ? [] : [{ label, sentence: this.#error }];
+    const problems: FileProblem[] = this.#error === undefined ? [] : [{ label, message: this.#error }];
     const known = new Map(plugins.flatMap(({ models }) => models.flatMap(namesOf)));
     for (const { model } of registry.modelEntries) for (const [name, each] of namesOf(model)) known.set(name, each);
     const before = this.#served;
@@ -71,7 +71,7 @@ export class VirtualModels {
       const error = taken ?? findProblem(value, { known, ids, isServed: last !== undefined });
       if (error !== undefined) {
         const kept = last === undefined ? "" : "; its last version stays in force";
-        problems.push({ label, sentence: `Cannot use ${label}: models[${index}] (${id ?? "no id"}): ${error}${kept}` });
+        problems.push({ label, message: `Cannot use ${label}: models[${index}] (${id ?? "no id"}): ${error}${kept}` });
       }
       const row = error === undefined ? (value as VirtualModelRow) : last?.row;
       if (row === undefined || taken !== undefined) continue;

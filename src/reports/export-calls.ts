@@ -5,7 +5,9 @@ import { nextAccount } from "../ledger/index.ts";
 /** A call as it is written. */
 export type WrittenCall = Selectable<Database["calls"]>;
 
-/** Which calls are meant: those that have ended, and began from `from` until before `until`, milliseconds since 1970. */
+/**
+ * Filter of exported calls: those that have ended, and began from `from` until before `until`, milliseconds since 1970.
+ */
 export interface CallsWanted {
   from: number;
   until: number;

@@ -20,7 +20,7 @@ export interface MeasureQuery {
   readonly now: number;
 }
 
-/** What calls of a while were. Refused requests are not among them. */
+/** Measures of calls over a time. Refused requests are not among them. */
 export interface Measures {
   readonly calls: number;
   /** Those with a status of 500 or above. */

@@ -76,7 +76,7 @@ export async function readLatestCalls(
   accountId: string,
   { limit, seen }: { limit: number; seen?: string | undefined },
 ): Promise<LatestCalls | undefined> {
-  // What an open page asks for every few seconds, and nearly always nothing is new: the rest of the rows is read later.
+  // Polled by open pages every few seconds, mostly without news: the rest of the rows is read only on a change.
   if (seen && hashCalls(await readStates(store, accountId, limit)) === seen) return undefined;
   const calls = await readRecentCalls(store, accountId, { limit });
   return { calls, stamp: hashCalls(calls) };
@@ -86,7 +86,7 @@ function readStates(store: Store, accountId: string, limit: number) {
   return readLatest<Pick<RecentCall, (typeof states)[number]>>(store, accountId, { limit }, states);
 }
 
-/** What is shown of a call changes with its state alone. */
+/** The shown fields of a call change with its state alone. */
 function hashCalls(calls: readonly Pick<RecentCall, "id" | "state">[]): string {
   const text = calls.map(({ id, state }) => `${id} ${state}\n`).join("");
   return createHash("sha256").update(text).digest("base64url").slice(0, 22);

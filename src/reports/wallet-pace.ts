@@ -6,7 +6,7 @@ const paceDays = 7;
 /** A wallet that lasts for less than this is low. */
 export const lowDays = 7;
 
-/** What an account is charged a day at its present pace, in nanodollars, and how long its wallet lasts. */
+/** Charges of an account a day at its present pace, in nanodollars, and how long its wallet lasts. */
 export interface WalletPace {
   readonly accountId: string;
   readonly balanceNanodollars: number;

@@ -77,7 +77,7 @@ export function bearer(key: string): Record<string, string> {
  * `credential` is `"key"`, `maxChoices` has no bound, refusals are read by {@link classifyRefusal}, and
  * what an answer reports of its use by {@link readUsage}.
  *
- * @throws {PluginError} When something is missing, misspelt or does not fit together; the sentence says where, and how to fix it.
+ * @throws {PluginError} When something is missing, misspelt or does not fit together; the message says where, and how to fix it.
  *
  * @example
  * const row = { id: "acme-1", upstreamId: "one", capability: "chat", premium: false, ownedBy: "acme", created: 0 };

@@ -15,7 +15,7 @@ const checked = new WeakSet<readonly Model[]>();
  * Reads a catalogue: `{ "models": [ … ] }` or the bare array of rows.
  *
  * @throws {PluginError} When a row is malformed, a premium model lacks a price it is sold by, or two rows share a name.
- * The sentence names the row, the field and what was expected.
+ * The message names the row, the field and what was expected.
  *
  * @example
  * const row = { id: "acme-1", upstreamId: "one", capability: "chat", premium: false, ownedBy: "acme", created: 0 };

@@ -10,6 +10,11 @@ export interface SoakOrder {
   warmUpSeconds: number;
   seconds: number;
   callsPerSecond: number;
+  /** Between two plugins that are replaced, and two keys that are revoked. */
+  reloadMs: number;
+  revokeMs: number;
+  /** Handles that did not change for so long are those that stay. */
+  restMs: number;
   /** How many more handles than after the warm-up may be open at rest. */
   handlesMore: number;
 }
@@ -29,8 +34,6 @@ export interface SoakReport extends TrafficReport {
   revocations: number;
 }
 
-const reloadMs = 4000;
-const revokeMs = 10_000;
 const sampleMs = 500;
 const seed = 20261121;
 
@@ -45,12 +48,12 @@ export async function soak(order: SoakOrder): Promise<SoakReport> {
 
   const counts = { reloads: 0, revocations: 0 };
   await disturbed(order, order.warmUpSeconds, counts);
-  const before = await Promise.all(pids.map((pid) => keptBy(pid)));
+  const before = await Promise.all(pids.map((pid) => keptBy(pid, order.restMs)));
   const watch = new Watch(pids, sampleMs);
   const report = await disturbed(order, order.seconds, counts);
   const traffic = watch.end();
   const after = await Promise.all(
-    before.map(({ handles }, i) => keptBy(pids[i] as number, handles + order.handlesMore)),
+    before.map(({ handles }, i) => keptBy(pids[i] as number, order.restMs, handles + order.handlesMore)),
   );
   const vitals = pids.map((_, i) => ({ before: before[i], after: after[i], traffic: traffic[i] }) as Vitals);
   return { ...report, ...counts, vitals };
@@ -58,7 +61,7 @@ export async function soak(order: SoakOrder): Promise<SoakReport> {
 
 /** Traffic for so long, during which plugins are dropped in anew and keys are revoked. */
 async function disturbed(
-  { gateways, provider, callsPerSecond }: SoakOrder,
+  { gateways, provider, callsPerSecond, reloadMs, revokeMs }: SoakOrder,
   seconds: number,
   counts: { reloads: number; revocations: number },
 ): Promise<TrafficReport> {

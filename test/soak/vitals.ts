@@ -10,8 +10,6 @@ export interface Kept {
   handles: number;
 }
 
-/** Handles that did not change for so long are those that stay. */
-const restMs = 5000;
 /** Longer than an idle connection to a provider is kept; more calls at once have left more of them. */
 const restMsMax = 75_000;
 const lookMsMax = 60_000;
@@ -22,10 +20,11 @@ const looks = 3;
 /**
  * Waits until a process is at rest, has its garbage collected and says what is left.
  *
+ * @param restMs Handles that did not change for so long are those that stay.
  * @param handlesMax With more open it is not at rest yet, for as long as an idle connection is kept.
  */
-export async function keptBy(pid: number, handlesMax = Number.POSITIVE_INFINITY): Promise<Kept> {
-  const handles = await handlesAtRest(pid, handlesMax);
+export async function keptBy(pid: number, restMs: number, handlesMax = Number.POSITIVE_INFINITY): Promise<Kept> {
+  const handles = await handlesAtRest(pid, restMs, handlesMax);
   let heapMb = Number.NaN;
   for (let i = 0; i < looks; i++) {
     heapMb = (await collected(pid)).heapMb;
@@ -75,7 +74,7 @@ function readOnce(file: string): HeapLook {
   return look;
 }
 
-async function handlesAtRest(pid: number, handlesMax: number): Promise<number> {
+async function handlesAtRest(pid: number, restMs: number, handlesMax: number): Promise<number> {
   const deadline = Date.now() + restMsMax;
   let count = handlesOf(pid);
   let sinceMs = Date.now();

@@ -16,7 +16,8 @@ export interface AgentRun {
 
 export interface AgentOptions {
   origin: string;
-  key: string;
+  /** An API key, or a shell command that prints a token each time the agent needs one. */
+  key: string | { readonly command: string };
   model: string;
   /** Ends the agent before it does so itself. */
   signal?: AbortSignal;
@@ -34,14 +35,18 @@ export interface Agents {
 
 export const turnMsMax = 120_000;
 
-const codexConfig = (origin: string, model: string) => `model = "${model}"
+const codexConfig = ({ origin, model, key }: AgentOptions) => `model = "${model}"
 model_provider = "modelgate"
 model_reasoning_effort = "medium"
 [model_providers.modelgate]
 name = "modelgate"
 base_url = "${origin}/v1"
-env_key = "MODELGATE_KEY"
 wire_api = "responses"
+${
+  typeof key === "string"
+    ? 'env_key = "MODELGATE_KEY"'
+    : `[model_providers.modelgate.auth]\ncommand = "sh"\nargs = ["-c", ${JSON.stringify(key.command)}]\nrefresh_interval_ms = 60000`
+}
 `;
 
 /** Installs the agents at pinned versions, some 750 MB, once for all runs of this clone. */
@@ -58,22 +63,26 @@ export async function prepareAgents(): Promise<Agents> {
   return {
     missing,
     path: `${dirname(claude)}:${dirname(codex)}:${process.env.PATH}`,
-    async run(agent, question, { origin, key, model, signal }) {
+    async run(agent, question, options) {
+      const { origin, key, model, signal } = options;
       const home = mkdtempSync(join(tmpdir(), "modelgate-agent-"));
       const cwd = join(home, "work");
       // Codex keeps its helpers out of the folder for temporary files.
       for (const folder of [cwd, join(home, "tmp")]) mkdirSync(folder);
-      await Bun.write(join(home, ".codex/config.toml"), codexConfig(origin, model));
+      await Bun.write(join(home, ".codex/config.toml"), codexConfig(options));
+      if (typeof key !== "string") {
+        await Bun.write(join(home, ".claude/settings.json"), JSON.stringify({ apiKeyHelper: key.command }));
+      }
       const commands: Record<AgentName, { command: string[]; env: Record<string, string> }> = {
         codex: {
           command: [codex, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", question],
-          env: { MODELGATE_KEY: key },
+          env: typeof key === "string" ? { MODELGATE_KEY: key } : {},
         },
         claude: {
           command: [claude, "-p", question, "--allowedTools", "Bash,Write,Edit,Read,WebSearch"],
           env: {
             ANTHROPIC_BASE_URL: origin,
-            ANTHROPIC_AUTH_TOKEN: key,
+            ...(typeof key === "string" && { ANTHROPIC_AUTH_TOKEN: key }),
             ANTHROPIC_MODEL: model,
             CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
             DISABLE_AUTOUPDATER: "1",

@@ -68,7 +68,7 @@ const globs = [
 ];
 const files = globs.flatMap((glob) => [...new Glob(glob).scanSync({ cwd: root })]);
 
-/** What stands against the table, as `file:line: "word" → replacement (reason)`. */
+/** Finds words that the table replaces, as `file:line: "word" → replacement (reason)`. */
 function findWords(file: string, content: string): string[] {
   return content.split("\n").flatMap((line, index) => {
     const prose = getProse(line, file);

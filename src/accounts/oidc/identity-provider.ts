@@ -38,7 +38,7 @@ export interface Identity {
   readonly role: Role | undefined;
 }
 
-/** What the callback of a sign-in brought. */
+/** Parameters of the callback of a sign-in. */
 interface AuthorizationCode {
   readonly code: string;
   readonly codeVerifier: string;

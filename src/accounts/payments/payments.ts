@@ -17,7 +17,7 @@ export interface CheckoutOrder {
 export interface Payment {
   readonly kind: "payment" | "refund" | "dispute" | "dispute_won";
   readonly accountId: string;
-  /** What the wallet gets; negative for what was taken back. */
+  /** Amount added to the wallet; negative if it was taken back. */
   readonly nanodollars: number;
   /** Whether `nanodollars` is the sum of all movements with this reference so far, rather than one of them. */
   readonly isTotal: boolean;

@@ -12,7 +12,7 @@ export interface Person {
   readonly teamRole: TeamRole;
   /** Whether this is their own account, which nobody else can take from them. */
   readonly isHolder: boolean;
-  /** What they may do in the whole gateway. */
+  /** Role in the whole gateway. */
   readonly role: Role;
   /** Milliseconds since 1970; absent for the holder. */
   readonly joinedAt: number | undefined;
@@ -87,7 +87,7 @@ export async function findMembers(
   return members;
 }
 
-/** Who changes a team: one of its admins, or an operator of the gateway. */
+/** Person who changes a team: one of its admins, or an operator of the gateway. */
 export interface TeamActor extends Actor {
   readonly isOperator: boolean;
 }

@@ -123,7 +123,7 @@ export function teamActions(store: Store, now: () => number) {
   };
 }
 
-/** What people do with the accounts in which they work. */
+/** Actions of people on the accounts in which they work. */
 function personActions(write: Write, now: () => number) {
   return {
     /** Creates a team of a person. */

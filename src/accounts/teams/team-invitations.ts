@@ -111,7 +111,7 @@ async function mayInviteToTeam(db: Store["db"], by: string, accountId: string): 
   return membership?.role === "admin";
 }
 
-/** What the page of an invitation shows before it is taken. @throws {GatewayError} `not_found` */
+/** Reads an invitation for its page, before it is accepted. @throws {GatewayError} `not_found` */
 export async function readTeamInvitation({ db }: Pick<Store, "db">, token: string, now: number) {
   const row = await db
     .selectFrom("team_invitations")

@@ -3,7 +3,7 @@ import type { Store } from "../../db/index.ts";
 import { recordAudit } from "../record-audit.ts";
 import type { Actor } from "../roles.ts";
 
-/** What a claim of a token can say about a call. */
+/** Uses of a claim of a token. */
 export const claimUses = ["account", "team", "user", "models", "budget", "endUser"] as const;
 
 export type ClaimUse = (typeof claimUses)[number];
@@ -31,7 +31,7 @@ export interface TokenIssuer {
   readonly accounts?: Readonly<Record<string, string>>;
   /** Claims that must have one of these values. */
   readonly require?: Readonly<Record<string, readonly string[]>>;
-  /** What becomes of a token whose account does not exist; absent: `reject`. */
+  /** Treatment of a token whose account does not exist; absent: `reject`. */
   readonly onUnknown?: "reject" | "create";
 }
 

@@ -19,7 +19,7 @@ const subjectLengthMax = 300;
 const modelsMax = 200;
 const budgetPeriod: BudgetPeriod = "month";
 
-/** What a token says about its calls. */
+/** Rights that a token grants to its calls. */
 interface TokenGrant {
   readonly issuers: readonly TokenIssuer[];
   readonly goodUntil: number;
@@ -250,7 +250,7 @@ function toName(value: unknown): string | undefined {
   return value.length > subjectLengthMax ? undefined : value.trim();
 }
 
-/** What the store cannot tell is no fault of the token. A refusal for the number of keys is none of its body either. */
+/** A failure of the store is no fault of the token. A refusal for the number of keys is none of its body either. */
 function toStoreError(error: unknown): never {
   if (!(error instanceof GatewayError)) return storeUnavailable(error);
   if (error.code === "conflict") throw new GatewayError("forbidden", error.message, { cause: error });

@@ -99,7 +99,7 @@ export class TokenVerifier {
   }
 }
 
-/** What says who has to check a token. It decides nothing else before that. */
+/** Header and issuer of a token that is not verified yet. It decides nothing else before that. */
 function readUnverified(token: string, issuers: readonly TokenIssuer[]): { issuer: TokenIssuer; alg: string } {
   let iss: unknown;
   let alg: unknown;

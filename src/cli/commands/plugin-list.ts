@@ -15,8 +15,8 @@ export const pluginList = defineCommand({
     const snapshot = live ?? (await loadSnapshot(context, config, await readProviderSettings(context, config)));
     const states = "states" in snapshot ? snapshot.states : snapshot.plugins;
     const heading = ["plugin", "status", "version", "contract", "models", "routes", "keys", "from"];
-    const sentences = new Set([...states.flatMap(({ error }) => error ?? []), ...snapshot.warnings]);
-    const problems = [...sentences].map((message) => `  ${message}`);
+    const messages = new Set([...states.flatMap(({ error }) => error ?? []), ...snapshot.warnings]);
+    const problems = [...messages].map((message) => `  ${message}`);
     const source = live === undefined ? "No server runs on this home; this is what one would do" : "As the server says";
     const text = [
       columns([heading, ...states.map(toRow)]),

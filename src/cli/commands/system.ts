@@ -62,7 +62,7 @@ export const health = defineCommand({
   },
 });
 
-/** Its readiness, or a sentence why it cannot be read. */
+/** Its readiness, or why it cannot be read. */
 async function fetchReadiness(origin: string): Promise<Readiness | string> {
   try {
     const response = await fetch(`${origin}/readyz`, { signal: AbortSignal.timeout(healthTimeoutMs) });

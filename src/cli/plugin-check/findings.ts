@@ -17,7 +17,7 @@ export function findMisbehaviour({ thrown, error }: Outcome): Finding {
     };
   }
   if (error?.message.includes(simulatedKey)) {
-    return { wrong: "the caller is shown the key", fix: "leave readError out, or build its sentence without the key" };
+    return { wrong: "the caller is shown the key", fix: "leave readError out, or build its message without the key" };
   }
   return undefined;
 }

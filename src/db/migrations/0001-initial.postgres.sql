@@ -43,6 +43,14 @@ begin
     select account_id, quota_day, sum(quota_tokens) from paid where quota_day is not null and quota_tokens <> 0
     group by account_id, quota_day order by account_id, quota_day
     on conflict (account_id, day) do update set used_tokens = daily_quota_usage.used_tokens + excluded.used_tokens
+  ), subjects as (
+    insert into budget_usage (budget_id, name, period_start, spent_nanodollars)
+    select draw ->> 0, draw ->> 1, (draw ->> 2)::bigint, sum(charged_nanodollars)
+    from ended cross join lateral json_array_elements(ended.budgets::json) as draws (draw)
+    where ended.budgets is not null and charged_nanodollars <> 0
+    group by draw ->> 0, draw ->> 1, (draw ->> 2)::bigint order by draw ->> 0, draw ->> 1, (draw ->> 2)::bigint
+    on conflict (budget_id, name, period_start) do update
+    set spent_nanodollars = budget_usage.spent_nanodollars + excluded.spent_nanodollars
   )
   insert into key_budget_usage (account_id, key_id, period_start, spent_nanodollars)
   select account_id, key_id, period_start, sum(charged_nanodollars) from paid
@@ -52,7 +60,19 @@ begin
   set spent_nanodollars = key_budget_usage.spent_nanodollars + excluded.spent_nanodollars;
 end $$;
 
--- Decides holds one after another and writes those that it grants. Nodes judge one after another too: the lock of an account
+-- What of each budget of a subject is spent, and held by running calls other than one. A draw stands in the rows of calls as it is
+-- given here, character by character, and nothing else in them can read the same.
+create function read_budgets(account bigint, draws json, except_id bytea)
+returns table (place bigint, spent bigint, held numeric) language sql stable as $$
+  select draw.place, coalesce((select spent_nanodollars from budget_usage where budget_id = draw.triple ->> 0
+      and name = draw.triple ->> 1 and period_start = (draw.triple ->> 2)::bigint), 0),
+    coalesce((select sum(hold_nanodollars) from open_call_rows where account_id = account
+      and strpos(budgets, draw.triple::text) > 0 and id is distinct from except_id), 0)
+  from json_array_elements(draws) with ordinality as draw (triple, place)
+$$;
+
+-- Decides holds one after another and writes those that it grants. An extension is a larger hold in place of the one that the
+-- call has. Nodes judge one after another too: the lock of an account
 -- is held until the transaction ends, and a statement of a function sees what was committed before it began.
 create function decide_holds(node integer, undecided json) returns json language plpgsql as $$
 declare
@@ -72,6 +92,10 @@ declare
   budget_spent bigint;
   budget_held numeric;
   budget_left numeric;
+  subject_place bigint;
+  subject_spent bigint;
+  subject_held numeric;
+  subject_left numeric;
   there bigint;
   held numeric;
   available numeric;
@@ -83,24 +107,27 @@ begin
     from json_to_recordset(undecided) as asked (account_name text) order by lock
   ) as locks;
   for given in
-    select * from rows from (json_to_recordset(undecided) as (id bytea, account_name text, key_name text,
-      quota_limit bigint, budget_limit bigint, min_hold bigint, account_limit bigint, account_from bigint, {{open types}}))
-      with ordinality as asked (id, account_name, key_name, quota_limit, budget_limit, min_hold, account_limit, account_from,
-        {{open names}}, place) order by account_name, place
+    select * from rows from (json_to_recordset(undecided) as (id bytea, is_extension boolean, account_name text, key_name text,
+      quota_limit bigint, budget_limit bigint, min_hold bigint, account_limit bigint, account_from bigint, draw_limits json, {{open types}}))
+      with ordinality as asked (id, is_extension, account_name, key_name, quota_limit, budget_limit, min_hold, account_limit, account_from,
+        draw_limits, {{open names}}, place) order by account_name, place
   loop
     refusal := null;
     of_period := null;
     budget_left := null;
+    subject_place := null;
+    subject_left := null;
     if given.premium = 1 then
-      if account is distinct from given.account_name or spent_from is distinct from given.account_from then
+      if account is distinct from given.account_name or spent_from is distinct from given.account_from
+        or given.is_extension then
         account := given.account_name;
         spent_from := given.account_from;
         select coalesce((select balance_nanodollars from wallet_rows where account_id = given.account_id), 0),
-          coalesce(sum(hold_nanodollars), 0)
-          ,
-            coalesce((select sum(charged_nanodollars) from daily_charge_rows
-              where account_id = given.account_id and day >= spent_from), 0)
-          into wallet, wallet_held, account_spent from open_call_rows where account_id = given.account_id;
+          coalesce(sum(hold_nanodollars), 0),
+          coalesce((select sum(charged_nanodollars) from daily_charge_rows
+            where account_id = given.account_id and day >= spent_from), 0)
+          into wallet, wallet_held, account_spent
+          from open_call_rows where account_id = given.account_id and id <> given.id;
       end if;
       available := wallet - wallet_held;
       account_left := given.account_limit - account_spent - wallet_held;
@@ -113,16 +140,26 @@ begin
             where account_id = account and key_id = given.key_name and period_start = of_period), 0),
           coalesce(sum(hold_nanodollars), 0)
           into budget_spent, budget_held from open_call_rows where account_id = given.account_id
-          and key_id = given.key_id and period_start = of_period;
+          and key_id = given.key_id and period_start = of_period and id <> given.id;
         budget_left := given.budget_limit - budget_spent - budget_held;
       end if;
+      if given.budgets is not null then
+        -- The scarcest of them.
+        select figures.place, figures.spent, figures.held,
+            (given.draw_limits ->> (figures.place - 1)::integer)::bigint - figures.spent - figures.held as remaining
+          into subject_place, subject_spent, subject_held, subject_left
+          from read_budgets(given.account_id, given.budgets::json, given.id) as figures
+          order by remaining, figures.place limit 1;
+      end if;
       -- least() ignores nulls: without a budget the wallet alone decides.
-      hold := least(available, budget_left, account_left, given.hold_nanodollars);
+      hold := least(available, budget_left, account_left, subject_left, given.hold_nanodollars);
       -- What costs nothing is admitted also where nothing is left.
       if given.hold_nanodollars = 0 then
         hold := 0;
-      elsif least(available, budget_left, account_left) <= 0 or hold < given.min_hold then
+      elsif least(available, budget_left, account_left, subject_left) <= 0 or hold < given.min_hold then
         refusal := case
+          when (subject_left <= 0 or subject_left < available)
+            and subject_left <= least(available, budget_left, account_left, subject_left) then 'subject_budget'
           when (budget_left <= 0 or budget_left < available) and (account_left is null or budget_left <= account_left)
             then 'budget'
           when account_left <= 0 or account_left < available then 'account_budget' else 'balance' end;
@@ -133,12 +170,15 @@ begin
       elsif refusal = 'account_budget' then
         there := account_spent;
         held := wallet_held;
+      elsif refusal = 'subject_budget' then
+        there := subject_spent;
+        held := subject_held;
       else
         there := wallet;
         held := wallet_held;
       end if;
     else
-      if quota_account is distinct from given.account_name then
+      if quota_account is distinct from given.account_name or given.is_extension then
         quota_account := given.account_name;
         of_day := greatest(given.quota_day, (select max(day) from daily_quota_usage where account_id = quota_account),
           (select max(quota_day) from open_call_rows where account_id = given.account_id));
@@ -146,7 +186,7 @@ begin
           0),
           coalesce(sum(hold_tokens), 0)
           into quota_used, quota_held
-          from open_call_rows where account_id = given.account_id and quota_day = of_day;
+          from open_call_rows where account_id = given.account_id and quota_day = of_day and id <> given.id;
       end if;
       available := given.quota_limit - quota_used - quota_held;
       hold := least(available, given.hold_tokens);
@@ -159,13 +199,25 @@ begin
       given.period_start := of_period;
       given.hold_nanodollars := case when given.premium = 1 then hold else 0 end;
       given.hold_tokens := case when given.premium = 1 then 0 else hold end;
-      insert into open_call_rows (node_id, id, {{open names}}) values (node, given.id, {{given open}});
+      if given.is_extension then
+        update open_call_rows set quota_day = given.quota_day, period_start = given.period_start, budgets = given.budgets,
+          hold_nanodollars = given.hold_nanodollars, hold_tokens = given.hold_tokens where id = given.id;
+      end if;
+      -- A hold that a crash of the server has lost is taken anew.
+      if given.is_extension is not true or not found then
+        insert into open_call_rows (node_id, id, {{open names}}) values (node, given.id, {{given open}});
+      end if;
       if given.premium = 1 then wallet_held := wallet_held + hold;
       else quota_held := quota_held + hold;
       end if;
+    elsif given.is_extension then
+      -- What it holds still counts for the next.
+      account := null;
+      quota_account := null;
     end if;
     decisions := array_append(decisions, json_build_object('id', given.id, 'refused', refusal, 'there', there,
-      'held', held, 'hold', hold, 'day', of_day, 'period_start', of_period));
+      'held', held, 'hold', hold, 'day', of_day, 'period_start', of_period,
+      'place', subject_place, 'subject_left', subject_left));
   end loop;
   return array_to_json(decisions);
 end $$;
@@ -184,7 +236,11 @@ begin
   if ends is not null then perform end_calls(node, ends); end if;
   if decided is not null then
     insert into open_call_rows (node_id, id, {{open names}})
-    select node, id, {{open names}} from json_to_recordset(decided) as given (id bytea, {{open types}});
+    select node, id, {{open names}} from json_to_recordset(decided) as given (id bytea, is_extension boolean, {{open types}})
+    where is_extension is not true;
+    update open_call_rows set hold_tokens = given.hold_tokens, quota_day = given.quota_day
+    from json_to_recordset(decided) as given (id bytea, is_extension boolean, hold_tokens bigint, quota_day integer)
+    where is_extension and open_call_rows.id = given.id;
   end if;
   if undecided is not null then decisions := decide_holds(node, undecided); end if;
   if late is not null then perform end_calls(node, late); end if;

@@ -195,6 +195,30 @@ create table key_budget_usage (
 
 create index key_budget_usage_of_account on key_budget_usage (account_id, period_start);
 
+create table budgets (
+  id text not null primary key,
+  account_id text not null,
+  key_id text,
+  subject text not null,
+  name text,
+  budget_nanodollars bigint not null,
+  budget_period text not null,
+  raise_nanodollars bigint,
+  raise_until bigint,
+  created_at bigint not null
+);
+
+create index budgets_of_account on budgets (account_id, created_at);
+
+create table budget_usage (
+  budget_id text not null,
+  period_start bigint not null,
+  name text not null,
+  spent_nanodollars bigint not null,
+  pruned_nanodollars bigint not null default 0,
+  primary key (budget_id, period_start, name)
+) without rowid;
+
 create table opening_balances (
   account_id text not null primary key,
   before_day bigint not null,
@@ -465,6 +489,7 @@ create table providers (
   priority bigint,
   weight bigint,
   manifest text,
+  earlier_manifests text,
   removed_at bigint
 );
 

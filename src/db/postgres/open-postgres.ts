@@ -11,8 +11,8 @@ import { addSharedUsage } from "../usage.ts";
 import { ChangeFeed } from "./change-feed.ts";
 import { DeadNodes } from "./dead-nodes.ts";
 import { connectionOptions, OrderedConnection, type OrderedConnectionOptions, shownUrl } from "./ordered-connection.ts";
-import { ask, createKeyReader, readBalance, readSpent } from "./readers.ts";
-import { extendHold, writeBatch } from "./write-batch.ts";
+import { ask, createKeyReader, readBalance, readBudgets, readSpent } from "./readers.ts";
+import { writeBatch } from "./write-batch.ts";
 
 /** Keeps the whole call overhead below a quarter of a second. */
 const timeoutMsDefault = 200;
@@ -130,9 +130,9 @@ function createStore(parts: Parts, now: () => number): Store {
     },
     writeLedger: (batch) => writeBatch(target, batch),
     addUsage: (rows, step) => addSharedUsage(db, rows, step),
-    extendHold: (open) => extendHold(target, open),
     readBalance: (accountId, budgetQuery) => readBalance(writes, accountId, budgetQuery),
     readSpent: (accountId, sinceDay) => readSpent(writes, accountId, sinceDay),
+    readBudgets: (accountId, draws) => readBudgets(writes, accountId, draws),
     ask: (query) => ask(reads, query),
     readKey: (keyId, isUnproven = false) => (isUnproven ? readUnprovenKey : readKey)(keyId),
     readForeignKey,

@@ -2,8 +2,10 @@ import { setTimeout } from "node:timers/promises";
 import { type CompiledQuery, type Kysely, type SqlBool, sql } from "kysely";
 import type { QueryResultRow } from "pg";
 import type { AccountBalance, BudgetQuery } from "../account-balance.ts";
+import { drawsText } from "../call-columns.ts";
 import { LostConnectionError } from "../errors.ts";
 import { type KeyRecord, keyQuery } from "../key-query.ts";
+import type { BudgetDraw, BudgetFigures } from "../ledger-write.ts";
 import type { Database } from "../schema.ts";
 import type { OrderedConnection } from "./ordered-connection.ts";
 
@@ -83,6 +85,21 @@ export async function readSpent(connection: OrderedConnection, accountId: string
   return (rows[0] as { spent: number }).spent;
 }
 
+/** Like {@link readBalance} on the connection of the writes. */
+export async function readBudgets(
+  connection: OrderedConnection,
+  accountId: string,
+  draws: readonly BudgetDraw[],
+): Promise<BudgetFigures[]> {
+  const { rows } = await connection.query<{ spent: number; held: number }>({
+    name: "budgets",
+    text: `select spent, held::bigint as held
+      from read_budgets((select id from names where name = $1), $2::json, null) order by place`,
+    values: [accountId, drawsText(draws)],
+  });
+  return rows.map(({ spent, held }) => ({ spentNanodollars: spent, heldNanodollars: held }));
+}
+
 const idsPerQuery = 500;
 const waitingMax = 5000;
 
@@ -97,7 +114,7 @@ export function createKeyReader(
   connection: OrderedConnection,
   { pauseMs = 0, column = "id" }: { pauseMs?: number; column?: "id" | "foreign_hash" } = {},
 ): (value: string) => Promise<KeyRecord | undefined> {
-  const byIds = keyQuery(db)
+  const byIds = keyQuery(db, "postgres")
     .clearWhere()
     .where(sql<SqlBool>`${sql.ref(`keys.${column}`)} = any(${[]})`);
   const text = byIds.compile().sql;

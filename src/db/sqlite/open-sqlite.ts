@@ -11,7 +11,7 @@ import { type KeyRecord, keyQuery } from "../key-query.ts";
 import type { LedgerWrite } from "../ledger-write.ts";
 import { migrate } from "../migrate.ts";
 import type { Database } from "../schema.ts";
-import { type AbandonedCall, readSetting, type Store, type Synchronous } from "../store.ts";
+import { type AbandonedCall, type EmbeddedStore, readSetting, type Store, type Synchronous } from "../store.ts";
 import { prepareUsageWriter } from "../usage.ts";
 import { KyselyConnection, PlannedOnceDialect } from "./kysely-connection.ts";
 import { LogFile } from "./log-file.ts";
@@ -189,6 +189,7 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
     },
     readBalance: prepareBalanceReader(database),
     readSpent: prepareSpentReader(database),
+    readBudgets: prepareBudgetsReader(database),
     readKey: prepareKeyReader(db, database),
     readForeignKey: prepareKeyReader(db, database, "foreign_hash"),
     bumpRevision,
@@ -277,12 +278,24 @@ function prepareSpentReader(database: DatabaseSync): (accountId: string, sinceDa
   return (accountId, sinceDay) => (statement.get(accountId, sinceDay) as unknown as { spent: number }).spent;
 }
 
+/** Prepares the look-up of budgets of subjects. */
+function prepareBudgetsReader(database: DatabaseSync): EmbeddedStore["readBudgets"] {
+  const statement = database.prepare(
+    "select spent_nanodollars as spent from budget_usage where budget_id = +?1 and name = +?2 and period_start = +?3",
+  );
+  return (_accountId, draws) =>
+    draws.map(({ budget, name, periodStart }) => {
+      const row = statement.get(budget.id, name, periodStart) as { spent: number } | undefined;
+      return { spentNanodollars: row === undefined ? 0 : row.spent, heldNanodollars: 0 };
+    });
+}
+
 /** Compiles the look-up once and returns the reader. */
 function prepareKeyReader(
   db: Kysely<Database>,
   database: DatabaseSync,
   column?: "foreign_hash",
 ): (value: string) => KeyRecord | undefined {
-  const statement = database.prepare(keyQuery(db, column).compile().sql);
+  const statement = database.prepare(keyQuery(db, "sqlite", column).compile().sql);
   return (value) => statement.get(value) as KeyRecord | undefined;
 }

@@ -35,6 +35,9 @@ export function prepareLedgerStatements(database: DatabaseSync) {
     spendBudget: database.prepare(
       addTo("key_budget_usage", ["account_id", "key_id", "period_start"], ["spent_nanodollars"]),
     ),
+    spendSubjectBudget: database.prepare(
+      addTo("budget_usage", ["budget_id", "name", "period_start"], ["spent_nanodollars"]),
+    ),
   };
 }
 
@@ -60,7 +63,7 @@ export function writeBatch(database: DatabaseSync, statements: LedgerStatements,
 }
 
 function openCall({ openCall: insertOpen, names }: LedgerStatements, open: OpenCall): void {
-  insertOpen.run(toCallKey(open.callId), ...openValues(open, names));
+  insertOpen.run(...openValues(open, names, toCallKey(open.callId)));
 }
 
 /** Returns whether the call was still to be ended. */
@@ -68,7 +71,7 @@ function writeEnd({ closeCall, endCall, names }: LedgerStatements, end: EndedCal
   const key = toCallKey(end.open.callId);
   const wasOpen = closeCall.run(key).changes > 0;
   if (end.unmade && !wasOpen) return false;
-  return endCall.run(key, ...endValues(end, names)).changes > 0;
+  return endCall.run(...endValues(end, names, key)).changes > 0;
 }
 
 function extendCall({ extendCall: update, names }: LedgerStatements, open: OpenCall): void {
@@ -82,10 +85,11 @@ class BatchTotals {
   readonly #charges = new Map<string, [number, number, number]>();
   readonly #quotas = new Map<string, [string, number, number]>();
   readonly #budgets = new Map<string, [string, string, number, number]>();
+  readonly #draws = new Map<string, [string, string, number, number]>();
 
   add(end: EndedCall, names: NameNumbers): void {
     const { open, chargedNanodollars, quotaTokens } = end;
-    const { accountId, keyId, quotaDay, periodStart } = open;
+    const { accountId, keyId, quotaDay, periodStart, draws } = open;
     if (chargedNanodollars !== 0) {
       const day = Math.floor(open.openedAt / dayMs);
       const account = names.of(accountId) as number;
@@ -93,6 +97,9 @@ class BatchTotals {
       addRow(this.#charges, `${day} ${account}`, [account, day, chargedNanodollars]);
       if (periodStart !== null) {
         addRow(this.#budgets, `${periodStart} ${keyId}`, [accountId, keyId, periodStart, chargedNanodollars]);
+      }
+      for (const { budget, name, periodStart: from, text } of draws ?? []) {
+        addRow(this.#draws, text, [budget.id, name, from, chargedNanodollars]);
       }
     }
     if (quotaDay !== null && quotaTokens !== 0) {
@@ -105,6 +112,7 @@ class BatchTotals {
     for (const row of this.#charges.values()) statements.addCharge.run(...row);
     for (const row of this.#quotas.values()) statements.drawQuota.run(...row);
     for (const row of this.#budgets.values()) statements.spendBudget.run(...row);
+    for (const row of this.#draws.values()) statements.spendSubjectBudget.run(...row);
   }
 }
 
@@ -115,13 +123,18 @@ function addRow<Key, Row extends [...(string | number)[], number]>(rows: Map<Key
   else found[found.length - 1] = (found.at(-1) as number) + (row.at(-1) as number);
 }
 
-type Reader<Of> = (record: Of, names: NameNumbers) => SQLInputValue[];
+type Reader<Of> = (record: Of, names: NameNumbers, ...before: SQLInputValue[]) => SQLInputValue[];
 
-/** Reads the values of a record in the order of its columns. */
+/** Reads the values of a record in the order of its columns, after those that stand before them. */
 function createReader<Of>(columns: Readonly<Record<string, CallColumn<Of>>>): Reader<Of> {
   const all = Object.values(columns);
-  return (record, names) =>
-    all.map(({ type, read }) => (type === "name" ? names.of(read(record) as string | null) : read(record)));
+  return (record, names, ...values) => {
+    for (const { type, read } of all) {
+      const value = read(record);
+      values.push(type === "name" ? names.of(value as string | null) : value);
+    }
+    return values;
+  };
 }
 
 function pick<Of>(columns: Readonly<Record<string, Of>>, names: readonly string[]): Record<string, Of> {

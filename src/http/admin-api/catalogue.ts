@@ -22,7 +22,7 @@ const FileObject = Type.Object({
   content: Type.Unknown(),
   revision: Type.String({ description: "Of the whole catalogue" }),
 });
-const changes = Type.Array(Type.String(), { description: "What becomes of which model, in sentences" });
+const changes = Type.Array(Type.String(), { description: "What becomes of which model, in messages" });
 const ChangedFile = Type.Intersect([FileObject, Type.Object({ dry_run: Type.Boolean(), changes })]);
 const DeletedFile = Type.Object({
   id: Type.String(),

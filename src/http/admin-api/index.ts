@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import type { HttpDeps } from "../deps.ts";
 import { adminKeysController } from "./admin-keys.ts";
 import { auditLogsController } from "./audit-logs.ts";
+import { budgetController, budgetsController } from "./budgets.ts";
 import { organizationCatalogueController } from "./catalogue.ts";
 import { configurationController } from "./configuration.ts";
 import type { AdminApi } from "./guard.ts";
@@ -27,6 +28,8 @@ export function organizationApi(deps: HttpDeps, api: AdminApi) {
   return new Elysia()
     .use(projectsController(deps, api))
     .use(projectLimitsController(deps, api))
+    .use(budgetsController(deps, api))
+    .use(budgetController(deps, api))
     .use(projectKeysController(deps, api))
     .use(keyChangesController(deps, api))
     .use(serviceAccountsController(deps, api))

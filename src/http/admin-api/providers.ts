@@ -37,7 +37,12 @@ const NewProvider = formBody({
   ...secret,
   ...order,
 });
-const ProviderChange = formBody(order);
+const ProviderChange = formBody({
+  manifest: Type.Optional(
+    Type.Unknown({ description: "Of one that was added here. Its keys stay where they go to the same hosts" }),
+  ),
+  ...order,
+});
 const NewKey = formBody(secret);
 const Test = formBody({
   model: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: "Absent: the cheapest" })),
@@ -134,13 +139,15 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       ({ request, admin, body, params: { provider_id: id } }) =>
         writeOnce(deps, { request, admin, body }, async () => {
           readProvider(deps, id);
-          if (Object.keys(body).length > 0) await actions.set(admin.accountId, id, body);
+          const { manifest, ...change } = body;
+          if (manifest !== undefined) await actions.replaceManifest(admin, id, manifest);
+          if (Object.keys(change).length > 0) await actions.set(admin.accountId, id, change);
           return toProvider(readProvider(deps, id));
         }),
       {
         body: ProviderChange,
         detail: {
-          ...{ summary: "Enable, disable or order a provider", tags, security },
+          ...{ summary: "Enable, disable or order a provider, or replace its manifest", tags, security },
           responses: responses(one, writeErrors),
         },
       },

@@ -2,12 +2,16 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   type BudgetState,
+  budgetPeriods,
+  budgetSubjects,
   type Caller,
   type CallsState,
   formatUsd,
   type LimitState,
   type LimitsUsage,
   type QuotaState,
+  type SubjectBudget,
+  type SubjectBudgetState,
   type WalletState,
 } from "../../contract/index.ts";
 import type { HttpDeps } from "../deps.ts";
@@ -68,6 +72,23 @@ const KeyObject = Type.Object({
   ),
   budget: Budget("What premium calls of this key may cost in this UTC day, week or month; `null` without a budget"),
   account_budget: Budget("The same of all keys of the account; `null` without a budget"),
+  budgets: Type.Array(
+    Type.Object({
+      subject: Type.Union(budgetSubjects.map((subject) => Type.Literal(subject))),
+      name: Type.Union([Type.String(), Type.Null()], { description: "`null`: each by itself" }),
+      period: Type.Union(budgetPeriods.map((period) => Type.Literal(period))),
+      limit_usd: Usd,
+      used_usd: orNull(Usd),
+      held_usd: orNull(Usd),
+      remaining_usd: orNull(Usd),
+      resets_at: orNull(Type.String({ format: "date-time" })),
+    }),
+    {
+      description:
+        "What premium calls of this key may cost by end user, tag, session, model, key or account. Figures are `null` where " +
+        "each subject has its own",
+    },
+  ),
   wallet: Type.Object(
     {
       balance_usd: Usd,
@@ -97,7 +118,7 @@ export function keyController(deps: HttpDeps) {
         ledger.readWalletState(caller.accountId),
       ]);
       const headers = { ...dataHeaders(httpRequest), ...limitHeaders(limits), "x-request-id": id };
-      return Response.json(toKeyJson(caller, { limits, bounds, quota, wallet }), { headers });
+      return Response.json(toKeyJson(caller, { limits, bounds, quota, wallet }, deps.now()), { headers });
     },
     {
       apiKey: true,
@@ -117,7 +138,7 @@ interface KeyState {
   wallet: WalletState;
 }
 
-function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState): Static<typeof KeyObject> {
+function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState, now: number): Static<typeof KeyObject> {
   const { balanceNanodollars: balance, heldNanodollars: held } = wallet;
   return {
     object: "key",
@@ -149,6 +170,7 @@ function toKeyJson(caller: Caller, { limits, bounds, quota, wallet }: KeyState):
     },
     budget: bounds.budget === undefined ? null : toBudgetJson(bounds.budget),
     account_budget: bounds.accountBudget === undefined ? null : toBudgetJson(bounds.accountBudget),
+    budgets: (caller.budgets ?? []).map((budget) => toSubjectJson(budget, bounds.budgets, now)),
     wallet: {
       balance_usd: formatUsd(balance),
       held_usd: formatUsd(held),
@@ -166,12 +188,31 @@ function toCallsJson({ limit, running }: CallsState) {
   return { limit: limit ?? null, used: running, remaining, resets_in_seconds: null };
 }
 
-function toBudgetJson({ limitNanodollars, spentNanodollars, heldNanodollars, resetsAt }: BudgetState) {
+function toBudgetJson({ resetsAt, ...figures }: BudgetState) {
+  return { ...toFigures(figures), resets_at: new Date(resetsAt).toISOString() };
+}
+
+function toSubjectJson(budget: SubjectBudget, states: readonly SubjectBudgetState[] = [], now: number) {
+  const { subject, name = null, period, limitNanodollars, raise } = budget;
+  const state = states.find((one) => one.budget.id === budget.id);
+  const raised = raise !== undefined && now < raise.until ? raise.nanodollars : 0;
+  const common = { subject, name, period };
+  if (state !== undefined) {
+    return {
+      ...common,
+      ...toFigures(state),
+      resets_at: state.resetsAt === undefined ? null : new Date(state.resetsAt).toISOString(),
+    };
+  }
+  const none = { used_usd: null, held_usd: null, remaining_usd: null, resets_at: null };
+  return { ...common, limit_usd: formatUsd(limitNanodollars + raised), ...none };
+}
+
+function toFigures({ limitNanodollars, spentNanodollars, heldNanodollars }: Omit<BudgetState, "resetsAt">) {
   return {
     limit_usd: formatUsd(limitNanodollars),
     used_usd: formatUsd(spentNanodollars),
     held_usd: formatUsd(heldNanodollars),
     remaining_usd: formatUsd(Math.max(0, limitNanodollars - spentNanodollars - heldNanodollars)),
-    resets_at: new Date(resetsAt).toISOString(),
   };
 }

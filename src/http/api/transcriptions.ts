@@ -196,8 +196,8 @@ function checkFile(file: File): void {
   if (file.size === 0) throw new GatewayError("invalid_request", "file is empty", { param: "file" });
   const ending = file.name.includes(".") ? (file.name.split(".").at(-1) as string).toLowerCase() : "";
   if ((audioFormats as readonly string[]).includes(ending)) return;
-  const sentence = `file is named '${file.name.slice(0, 100)}', but its ending must be one of: ${audioFormats.join(", ")}`;
-  throw new GatewayError("invalid_request", sentence, { param: "file" });
+  const message = `file is named '${file.name.slice(0, 100)}', but its ending must be one of: ${audioFormats.join(", ")}`;
+  throw new GatewayError("invalid_request", message, { param: "file" });
 }
 
 /** The whole text as one event: no provider here sends it in pieces. */

@@ -168,9 +168,9 @@ async function noEndpoint(
     const message = `There is no endpoint ${request.method} ${pathname}; ${remedy}`;
     return errorResponse(deps, new GatewayError("not_found", message), { request, inbound });
   }
-  const sentence = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
+  const message = `${pathname} takes ${methods.join(", ")}, not ${request.method}`;
   const headers = { allow: methods.join(", ") };
-  return errorResponse(deps, new GatewayError("method_not_allowed", sentence), { request, headers, inbound });
+  return errorResponse(deps, new GatewayError("method_not_allowed", message), { request, headers, inbound });
 }
 
 /** Elysia wraps what `parse` throws. */

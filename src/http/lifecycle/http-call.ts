@@ -47,6 +47,7 @@ export class HttpCall {
   readonly capability: Capability | undefined;
   session: string | undefined;
   tag: string | undefined;
+  endUser: string | undefined;
   /** The models that the client listed, the first to be tried first; absent for a single one. */
   models: readonly string[] | undefined = undefined;
   /** The model that the body asks for, whatever that is. */
@@ -89,6 +90,7 @@ export class HttpCall {
     this.clientRequestId = readClientRequestId(httpRequest);
     this.session = readSessionHeader(httpRequest.headers);
     this.tag = readTagHeader(httpRequest.headers);
+    this.endUser = toEndUser(caller.token?.endUser) ?? readEndUserHeader(httpRequest.headers);
   }
 
   get protocol(): string {
@@ -134,7 +136,7 @@ export class HttpCall {
 
   /** The request as the kernel takes it. */
   toRequest<C extends Capability>({ capability, request, sink }: CallRequest<C>): ClientRequest<C> {
-    const { id, openedAt, startedMs, caller, protocol, passthrough, clientRequestId, session, tag } = this;
+    const { id, openedAt, startedMs, caller, protocol, passthrough, clientRequestId, session, tag, endUser } = this;
     const { outlivesClient, forbidsStoring, warnings, memory } = this;
     return {
       id,
@@ -149,6 +151,7 @@ export class HttpCall {
       clientRequestId,
       session,
       tag,
+      endUser,
       // Bun also closes the connection, and aborts, when bytes arrive behind a request that has no answer yet.
       signal: this.httpRequest.signal,
       outlivesClient,
@@ -235,27 +238,59 @@ export function readTagHeader(headers: Headers): string | undefined {
   return toTag(headers.get("x-modelgate-tag"));
 }
 
-/**
- * The names that a body of any protocol gives its session, `prompt_cache_key` or Claude Code's in `metadata.user_id`, and
- * its tag, `metadata.tag`, where the headers had none.
- */
-export function readNamesOfBody(body: unknown, names: { session: string | undefined; tag: string | undefined }): void {
-  if (!isRecord(body)) return;
-  const { prompt_cache_key: cacheKey } = body;
-  const metadata = isRecord(body.metadata) ? body.metadata : undefined;
-  names.session ??= toSession(cacheKey) ?? readUserId(metadata?.user_id);
-  names.tag ??= toTag(metadata?.tag);
+/** A name of a person or a customer, such as an e-mail or an id. Others are as if none were given. */
+const endUserCharactersMax = 128;
+
+/** The end user in a client's headers. */
+export function readEndUserHeader(headers: Headers): string | undefined {
+  return toEndUser(headers.get("x-modelgate-end-user"));
 }
 
-/** Claude Code's is JSON with `session_id`; older ones end in `_session_` and an id. Without a session it names a person. */
-function readUserId(userId: unknown): string | undefined {
+/** The names that a client gives a request. */
+type ClientNames = Pick<HttpCall, "session" | "tag" | "endUser">;
+
+/**
+ * The names that a body of any protocol gives its session, `prompt_cache_key` or Claude Code's in `metadata.user_id`, its tag,
+ * `metadata.tag`, and its end user, `safety_identifier`, `user` or `metadata.user_id`, where headers and token had none.
+ */
+export function readNamesOfBody(body: unknown, names: ClientNames): void {
+  if (!isRecord(body)) return;
+  const { prompt_cache_key: cacheKey, safety_identifier: identifier, user } = body;
+  const metadata = isRecord(body.metadata) ? body.metadata : undefined;
+  const ofClaudeCode = metadata?.user_id === undefined ? undefined : readUserId(metadata.user_id);
+  names.session ??= toSession(cacheKey) ?? ofClaudeCode?.session;
+  names.tag ??= toTag(metadata?.tag);
+  names.endUser ??= toEndUser(identifier) ?? toEndUser(user) ?? ofClaudeCode?.endUser;
+}
+
+/**
+ * Anthropic's `user_id` names a person. Claude Code's is JSON with `session_id` and the ids of the account and the device; older ones
+ * are a name of the account, `_session_` and an id.
+ */
+function readUserId(userId: unknown): { session?: string | undefined; endUser: string | undefined } | undefined {
   if (typeof userId !== "string" || userId.length > userIdCharactersMax) return undefined;
-  if (!userId.startsWith("{")) return toSession(/_session_([^_]*)$/.exec(userId)?.[1]);
+  if (!userId.startsWith("{")) {
+    const [, account = userId, session] = /^(.*)_session_([^_]*)$/.exec(userId) ?? [];
+    return { session: toSession(session), endUser: toEndUser(account) };
+  }
   try {
-    return toSession(JSON.parse(userId).session_id);
+    const { session_id: session, account_uuid: account, device_id: device } = JSON.parse(userId);
+    return { session: toSession(session), endUser: toEndUser(account) ?? toEndUser(device) };
   } catch {
     return undefined;
   }
+}
+
+/** The ledger stores it as JSON, which PostgreSQL reads only without null characters and halves of surrogate pairs. */
+function toEndUser(name: unknown): string | undefined {
+  const isUsable =
+    typeof name === "string" &&
+    name.length > 0 &&
+    name.length <= endUserCharactersMax &&
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+    !/[\u0000-\u001f\u007f]/.test(name) &&
+    name.isWellFormed();
+  return isUsable ? name : undefined;
 }
 
 function toSession(name: unknown): string | undefined {

@@ -93,25 +93,21 @@ interface ReadOptions {
  */
 export async function readJson(request: Request, { reservation, beforeParsing }: ReadOptions = {}): Promise<unknown> {
   refuseEncoding(request);
-  const text = await readText(request, reservation);
+  const bytes = await readBytes(request, jsonBytesMax, reservation);
+  const text = bytes.length > largeBytesMin ? await runInOwnTurn(decode, bytes) : decode(bytes);
   beforeParsing?.();
   if (text === "") throw new GatewayError("invalid_request", "The body is empty, but a JSON object was expected");
   const isLarge = text.length > largeBytesMin;
-  const shape = isLarge ? await runInOwnTurn(() => checkJsonBounds(text)) : checkJsonBounds(text);
+  const shape = isLarge ? await runInOwnTurn(checkJsonBounds, text) : checkJsonBounds(text);
   // The body is text by now and becomes values: many short ones take many times their text. With no more than this the
   // largest body still takes three times its length.
   const countedBytes = text.length >= countedBytesMin ? text.length : 0;
   reservation?.shrink(countedBytes);
   reservation?.grow(Math.min(Math.max(0, shape.valueBytes - countedBytes), jsonBytesMax));
   const isSlow = isLarge || shape.weight > slowWeightMin;
-  const body = isSlow ? await runInOwnTurn(() => parse(text)) : parse(text);
+  const body = isSlow ? await runInOwnTurn(parse, text) : parse(text);
   keepJsonText(body, text, shape.spans, shape.fields);
   return body;
-}
-
-async function readText(request: Request, reservation: MemoryReservation | undefined): Promise<string> {
-  const bytes = await readBytes(request, jsonBytesMax, reservation);
-  return bytes.length > largeBytesMin ? await runInOwnTurn(() => decode(bytes)) : decode(bytes);
 }
 
 /**
@@ -127,20 +123,24 @@ async function readBytes(
 ): Promise<Uint8Array<ArrayBuffer>> {
   const declared = request.headers.get("content-length");
   if (declared !== null && Number(declared) < countedBytesMin) {
-    return await request.bytes().catch((cause) => {
+    try {
+      return await request.bytes();
+    } catch (cause) {
       throw interruptedBodyError(cause);
-    });
+    }
   }
   const chunks = await Array.fromAsync(boundedChunks(request, bytesMax, reservation));
   const bytes = chunks.reduce((sum, { length }) => sum + length, 0);
   reservation?.grow(2 * bytes);
-  return bytes > largeBytesMin ? await runInOwnTurn(() => Buffer.concat(chunks)) : Buffer.concat(chunks);
+  return bytes > largeBytesMin ? await runInOwnTurn(Buffer.concat, chunks) : Buffer.concat(chunks);
 }
+
+const decoder = new TextDecoder();
 
 /** Text that is not UTF-8 is refused, because a replaced character would go unnoticed. */
 function decode(bytes: Uint8Array): string {
   // A fatal decoder takes three times the memory for a large body.
-  if (isUtf8(bytes)) return new TextDecoder().decode(bytes);
+  if (isUtf8(bytes)) return decoder.decode(bytes);
   throw new GatewayError("invalid_request", "The body is not valid UTF-8");
 }
 
@@ -158,14 +158,16 @@ let turn = Promise.resolve();
  * Runs the work on a large body, or on much that was stored, in a turn of the event loop of its own. One piece of work runs at a time, followed by a
  * pause as long as it took, so that large bodies take at most half of the event loop from other requests.
  */
-export function runInOwnTurn<Outcome>(work: () => Outcome): Promise<Outcome> {
+export function runInOwnTurn<Outcome>(work: () => Outcome): Promise<Outcome>;
+export function runInOwnTurn<Input, Outcome>(work: (input: Input) => Outcome, input: Input): Promise<Outcome>;
+export function runInOwnTurn<Input, Outcome>(work: (input: Input) => Outcome, input?: Input): Promise<Outcome> {
   let [startedMs, endedMs] = [0, 0];
   const outcome = turn
     .then(() => nextImmediate())
     .then(() => {
       startedMs = performance.now();
       try {
-        return work();
+        return work(input as Input);
       } finally {
         endedMs = performance.now();
       }

@@ -51,8 +51,10 @@ export function callHeaders(call: HttpCall, sandbox: boolean, contentType: strin
   if (isSuccession === true && model !== undefined) headers["x-modelgate-successor"] = model;
   if (costNanodollars !== undefined) headers["x-modelgate-cost-usd"] = formatUsd(costNanodollars);
   if (lowered !== undefined) headers["x-modelgate-lowered"] = formatLowered(lowered, inbound);
-  const ignored = new Set([...call.leftOut, ...(execution?.run?.ignored ?? [])]);
-  if (ignored.size > 0) headers["x-modelgate-ignored"] = [...ignored].join(", ");
+  const ignored = execution?.run?.ignored ?? call.leftOut;
+  if (ignored.size + call.leftOut.size > 0) {
+    headers["x-modelgate-ignored"] = [...call.leftOut.union(ignored)].join(", ");
+  }
   if (sandbox || answeredBy === "sandbox") headers["x-modelgate-sandbox"] = "true";
   return headers;
 }

@@ -64,7 +64,8 @@ export function readJsonCall(deps: HttpDeps, endpoint: JsonEndpoint) {
     readNamesOfBody(body, call);
     inbound?.refuse(body);
     resolveModels(deps, call, body, endpoint.modelDefault);
-    return (await endpoint.check?.(body, call)) ?? body;
+    const checked = endpoint.check?.(body, call);
+    return (checked instanceof Promise ? await checked : checked) ?? body;
   };
 }
 
@@ -82,6 +83,7 @@ export function readFormCall<Body>(deps: HttpDeps, endpoint: FormEndpoint<Body>)
     deps.ledger.checkRequests(call.caller);
     declaredBytes(context.request, formBytesMax);
     const body = endpoint.toBody(await readForm(context.request, call.memory.request));
+    readNamesOfBody(body, call);
     resolveModels(deps, call, body, endpoint.modelDefault);
     return body;
   };

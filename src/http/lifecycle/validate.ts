@@ -1,5 +1,5 @@
 /**
- * Step 5: checks a body against the schema of its endpoint, and says in one sentence what is wrong with it.
+ * Step 5: checks a body against the schema of its endpoint, and says in one message what is wrong with it.
  */
 import { type Static, type TProperties, type TSchema, Type } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
@@ -78,7 +78,7 @@ function selectError([first, ...others]: SchemaError[]): SchemaError | undefined
   );
 }
 
-/** The sentence for the caller: which field, what was there, what was expected. */
+/** The message for the caller: which field, what was there, what was expected. */
 export function toInvalidRequest(error: SchemaError): GatewayError {
   const { path, schema, value } = deepest(error);
   const param = toParam(path);

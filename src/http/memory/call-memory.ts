@@ -130,8 +130,8 @@ export class MemoryAccountant {
     }
     const others = this.#bytes - ownBytes;
     if (!holds(others, this.#bytesMax)) return;
-    const sentence = `The gateway holds ${others} bytes of other requests and answers and has no room for ${ownBytes + bytes} more; send the request again`;
-    throw new GatewayError("unavailable", sentence, { retryAfterMs });
+    const message = `The gateway holds ${others} bytes of other requests and answers and has no room for ${ownBytes + bytes} more; send the request again`;
+    throw new GatewayError("unavailable", message, { retryAfterMs });
   }
 
   #ofOwner(owner: string): number {

@@ -11,6 +11,7 @@ import {
   GatewayError,
   isAmount,
   isEnded,
+  type Message,
   type Meters,
   type Model,
   type PassthroughFormat,
@@ -52,7 +53,7 @@ import {
 } from "../normalize/prompt-bounds.ts";
 import { countPieces, countTokens } from "../normalize/tokenizer.ts";
 import { shareOfOpen, toChatUsage, UsageMeter } from "../normalize/usage.ts";
-import { type ModelEntry, mayUse, orderRoutes, type Route } from "../routing/registry.ts";
+import { type ModelEntry, mayUse, orderRoutes } from "../routing/registry.ts";
 import { type BegunStream, begin, pump, StreamReader } from "../streaming.ts";
 import type { CapabilityHandler, Kernel } from "../types.ts";
 import { BoundUpstream } from "../upstream/upstream.ts";
@@ -124,7 +125,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const { n } = request;
     checkCustomTools(request, routes);
     checkFeatures(kernel, run);
-    if (n && n > fanOutMax && routes.some((route) => needsFanOut(route, request))) {
+    if (n && n > fanOutMax && promptCopiesMax(request, run.modelEntry) > 1) {
       throw new GatewayError("invalid_request", `n is ${n}, but this model takes at most ${fanOutMax}`, { param: "n" });
     }
     const wanted = getOutputTokens(request);
@@ -145,12 +146,15 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const bounds = boundPrompts(run);
     run.isOpenEnded = bounds.some(({ isOpenEnded }) => isOpenEnded);
     run.keepsHour = bounds.some(({ keepsHour }) => keepsHour);
-    const most = (meter: "inputToken" | "audioInputToken") =>
-      Math.min(counted, Math.max(...bounds.map(({ meters }) => meters[meter] ?? 0)));
-    const audioInputToken = most("audioInputToken");
+    let [sent, audioInputToken] = [0, 0];
+    for (const { meters } of bounds) {
+      sent = Math.max(sent, meters.inputToken ?? 0);
+      audioInputToken = Math.max(audioInputToken, meters.audioInputToken ?? 0);
+    }
+    sent = Math.min(counted, sent);
+    audioInputToken = Math.min(counted, audioInputToken);
     const searches = run.passthrough?.searchLimitOf(modelEntry) ?? 0;
     setSearches(run, searches);
-    const sent = most("inputToken");
     run.sentTokensMax = sent;
     // Search results are part of the prompt that is read next, so only the context bounds it.
     run.isOpenEnded ||= searches > 0;
@@ -373,6 +377,7 @@ type Feature = NonNullable<Model["features"]>[number];
 
 /** Features beyond text that a request needs, each with the field that needs it. */
 type Needs = ReadonlyMap<Feature, string>;
+const noNeeds: Needs = new Map();
 
 /** The missing feature as the end of an error message. */
 const lacks: Readonly<Record<Feature, string>> = {
@@ -403,8 +408,8 @@ function checkFeatures({ registry }: Kernel, run: ModelRun<"chat">): void {
   checkOutputLimit(run);
   const { request, modelEntry, passthrough } = run;
   const { model } = modelEntry;
-  const needs: Needs = model.features === undefined || passthrough?.untranslatable ? new Map() : findNeeds(request);
-  const missing = [...needs].find(([feature]) => !hasFeature(model, feature));
+  const needs = model.features === undefined || passthrough?.untranslatable ? noNeeds : findNeeds(request);
+  const missing = needs.size === 0 ? undefined : [...needs].find(([feature]) => !hasFeature(model, feature));
   // The provider shortens such a prompt itself.
   const isShortened = passthrough?.format.shortensPrompt(passthrough.body) === true;
   const tokensMin = isShortened ? 0 : countWords(request, model.contextTokens);
@@ -446,7 +451,8 @@ function findNeeds({ messages, tools, functions, response_format: format }: Chat
   if (tools?.length) needs.set("tools", "tools");
   else if (functions?.length) needs.set("tools", "functions");
   if (format?.type === "json_schema") needs.set("json_schema", "response_format");
-  for (const [index, { content }] of messages.entries()) {
+  for (let index = 0; index < messages.length; index++) {
+    const { content } = messages[index] as Message;
     if (!Array.isArray(content)) continue;
     for (const [part, value] of content.entries()) {
       const feature = toFeature(value);
@@ -472,10 +478,13 @@ function toFeature(part: ContentPart): Feature | undefined {
  */
 function countWords({ messages }: ChatRequest, tokensMax: number | undefined): number {
   if (tokensMax === undefined) return 0;
-  const texts = messages.flatMap(({ content }) =>
-    typeof content === "string" ? content : (content ?? []).flatMap((part) => (part.type === "text" ? part.text : [])),
-  );
-  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  const texts: string[] = [];
+  for (const { content } of messages) {
+    if (typeof content === "string") texts.push(content);
+    else for (const part of content ?? []) if (part.type === "text") texts.push(part.text);
+  }
+  let length = 0;
+  for (const text of texts) length += text.length;
   if (length < wordCharsMean * tokensMax) return 0;
   const countedMax = countedWordChars * tokensMax;
   let [words, counted] = [0, 0];
@@ -566,8 +575,9 @@ async function estimateUnseen(run: ModelRun<"chat">): Promise<number> {
 }
 
 /** How many times the prompt is paid for. */
-function promptCopiesMax(request: ChatRequest, { routes }: ModelEntry): number {
-  return routes.some((route) => needsFanOut(route, request)) ? (request.n as number) : 1;
+function promptCopiesMax({ n }: Pick<ChatRequest, "n">, { routes }: ModelEntry): number {
+  if (!n || n === 1) return 1;
+  return routes.some((route) => needsFanOut(route, { n })) ? n : 1;
 }
 
 /** Bounds of the same request with other limits. A long prompt is counted once: its tokens are taken from the upper bound. */
@@ -587,7 +597,7 @@ function createLowerBounds(run: ModelRun<"chat">, upper: Meters) {
         [outputMeter]: n * Math.min(most, outputTokens),
       };
     }
-    const copies = promptCopiesMax({ ...request, n }, modelEntry);
+    const copies = promptCopiesMax({ n }, modelEntry);
     return {
       inputToken: (copies * sentTokens) / copiesMax,
       ...(audioInputToken > 0 && { audioInputToken: (copies * audioInputToken) / copiesMax }),
@@ -625,14 +635,9 @@ const samplingFields: readonly string[] = [
   "typical_p",
   "verbosity",
 ];
-/** Those, and fields that say how a model thinks within the limit. */
-const steeringFields: ReadonlySet<string> = new Set([
-  ...samplingFields,
-  "chat_template_kwargs",
-  "reasoning",
-  "thinking",
-]);
 const plainFields: ReadonlySet<string> = new Set([...Object.keys(ChatRequest.properties), ...samplingFields]);
+/** Those, and fields that say how a model thinks within the limit. */
+const knownFields: ReadonlySet<string> = new Set([...plainFields, "chat_template_kwargs", "reasoning", "thinking"]);
 
 /**
  * Whether a request may ask for reasoning, which may not be shown: by its effort, by a field that this API does not know, or
@@ -642,7 +647,8 @@ function mayReason({ request, passthrough }: ModelRun<"chat">): boolean {
   const { reasoning_effort: effort } = request;
   if (effort && effort !== "none") return true;
   if (effort !== "none" && passthrough?.format.reasoningOf(passthrough.body)) return true;
-  return Object.entries(request).some(([name, value]) => value != null && !plainFields.has(name));
+  for (const name in request) if (!plainFields.has(name) && request[name as keyof ChatRequest] != null) return true;
+  return false;
 }
 
 /**
@@ -650,10 +656,14 @@ function mayReason({ request, passthrough }: ModelRun<"chat">): boolean {
  * do `n_predict`: then the limit that is known bounds nothing.
  */
 function mayLengthen(request: ChatRequest): boolean {
+  for (const name in request) if (!knownFields.has(name)) return hasUnknownNumber(request);
+  return false;
+}
+
+function hasUnknownNumber(request: ChatRequest): boolean {
   let lengthens = lengthening.get(request);
   if (lengthens === undefined) {
-    const isKnown = (name: string) => Object.hasOwn(ChatRequest.properties, name) || steeringFields.has(name);
-    lengthens = Object.entries(request).some(([name, value]) => !isKnown(name) && hasNumber(value));
+    lengthens = Object.entries(request).some(([name, value]) => !knownFields.has(name) && hasNumber(value));
     lengthening.set(request, lengthens);
   }
   return lengthens;
@@ -675,8 +685,8 @@ function hasNumber(value: unknown): boolean {
 
 /** Both names of the output limit mean one value: the smaller one, or a provider could follow the other. */
 function withOneOutputLimit(request: ChatRequest): ChatRequest {
+  if (!request.max_tokens || !request.max_completion_tokens) return request;
   const { max_tokens, max_completion_tokens, ...rest } = request;
-  if (!max_tokens || !max_completion_tokens) return request;
   return { ...rest, max_completion_tokens: Math.min(max_tokens, max_completion_tokens) };
 }
 
@@ -701,10 +711,13 @@ function nameOfLimit({ max_completion_tokens }: ChatRequest) {
  * does not say that it sends it.
  */
 function mayExceed(request: ChatRequest, { routes }: ModelEntry): boolean {
+  if (mayLengthen(request)) return true;
   const name = nameOfLimit(request);
-  const isOmitted = ({ plugin, model }: Route) =>
-    model.omit?.includes(name) === true || plugin.handlers.chat?.omits?.(model).includes(name) !== false;
-  return mayLengthen(request) || routes.some(isOmitted);
+  for (const { plugin, model } of routes) {
+    if (model.omit?.includes(name) === true) return true;
+    if (plugin.handlers.chat?.omits?.(model).includes(name) !== false) return true;
+  }
+  return false;
 }
 
 function getOutputTokensMax(request: ChatRequest, modelEntry: ModelEntry): number {

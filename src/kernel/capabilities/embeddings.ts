@@ -186,7 +186,7 @@ async function checkTokens(inputs: Input[], model: Model): Promise<void> {
   }
 }
 
-/** Begins as OpenAI's sentence does, by which clients know the error. */
+/** Begins as OpenAI's message does, by which clients know the error. */
 function contextLengthError(param: string, tokens: number, tokensMax: number): GatewayError {
   const message = `This model's maximum context length is ${tokensMax} tokens. However, ${param} has about ${tokens} tokens; send less`;
   return new GatewayError("context_length_exceeded", message, { param });

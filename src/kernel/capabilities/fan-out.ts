@@ -144,7 +144,10 @@ function addParts(sum: Record<string, number>, parts: Record<string, unknown> | 
 }
 
 /** Whether a route makes fewer choices at a time than are asked for, so that it is asked once for each. */
-export function needsFanOut({ plugin, model }: Pick<Route, "plugin" | "model">, { n }: ChatRequest): boolean {
+export function needsFanOut(
+  { plugin, model }: Pick<Route, "plugin" | "model">,
+  { n }: Pick<ChatRequest, "n">,
+): boolean {
   // The Responses protocol has no `n`.
   const most = model.endpoint === "responses" ? 1 : plugin.maxChoices.chat;
   return n !== undefined && n !== null && most !== undefined && n > most;

@@ -40,11 +40,16 @@ export function checkCustomTools(request: ChatRequest, routes: readonly { plugin
   if (routes.every(({ plugin }) => plugin.takes?.includes("customTools"))) return;
   const { tools, tool_choice: choice, messages } = request;
   if (typeof choice === "object") refuseCustom(choice, "tool_choice");
-  for (const [index, tool] of Object.entries(tools ?? [])) refuseCustom(tool, `tools[${index}]`);
-  for (const [index, { tool_calls: calls }] of messages.entries()) {
-    for (const [position, call] of (calls ?? []).entries())
-      refuseCustom(call, `messages[${index}].tool_calls[${position}]`);
+  refuseCustomIn(tools, "tools");
+  for (let index = 0; index < messages.length; index++) {
+    const calls = messages[index]?.tool_calls;
+    if (calls) refuseCustomIn(calls, `messages[${index}].tool_calls`);
   }
+}
+
+function refuseCustomIn(list: readonly object[] | null | undefined, place: string): void {
+  if (!list) return;
+  for (let index = 0; index < list.length; index++) refuseCustom(list[index] as object, `${place}[${index}]`);
 }
 
 function refuseCustom(member: object | null, place: string): void {

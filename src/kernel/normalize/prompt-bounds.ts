@@ -84,19 +84,21 @@ export function boundPrompt(body: object, form: PromptForm, model: Model): Promp
   const contextTokens = getContextTokensMax(model);
   const { isOpenEnded, hasAddress, keepsHour } = bound;
   const images = bound.images * (model.imageTokensMax ?? imageTokensDefault);
-  const cap = (tokens: number, isOpen: boolean) => {
-    if (isOpen) return contextTokens ?? Math.max(tokens, contextTokensDefault);
-    return contextTokens === undefined ? tokens : Math.min(tokens, contextTokens);
-  };
   if (!hasAudioPrice(model)) {
-    const inputToken = cap(bound.tokens + images + bound.audioTokens, isOpenEnded);
+    const inputToken = cap(bound.tokens + images + bound.audioTokens, contextTokens, isOpenEnded);
     return { meters: { inputToken }, isOpenEnded, hasAddress, keepsHour };
   }
   // A prompt without a bound may be audio, which costs more. Earlier answers in audio stand in the prompt by their ids.
   const answers = bound.audioAnswers * (model.outputTokensMax ?? answerTokensDefault);
-  const audioInputToken = cap(bound.audioTokens + answers, isOpenEnded);
-  const meters = { inputToken: cap(bound.tokens + images, false), ...(audioInputToken > 0 && { audioInputToken }) };
+  const audioInputToken = cap(bound.audioTokens + answers, contextTokens, isOpenEnded);
+  const inputToken = cap(bound.tokens + images, contextTokens, false);
+  const meters = { inputToken, ...(audioInputToken > 0 && { audioInputToken }) };
   return { meters, isOpenEnded, hasAddress, keepsHour };
+}
+
+function cap(tokens: number, contextTokens: number | undefined, isOpen: boolean): number {
+  if (isOpen) return contextTokens ?? Math.max(tokens, contextTokensDefault);
+  return contextTokens === undefined ? tokens : Math.min(tokens, contextTokens);
 }
 
 /** The text of a prompt in pieces for a tokenizer, and the tokens of what is not text. */

@@ -106,7 +106,11 @@ export class UsageMeter {
   }
 
   async #compute(): Promise<Count> {
-    const count = await this.#countAll();
+    const { reported } = this;
+    const isReported = this.complete && reported !== undefined && this.#isUsable(reported);
+    const isOnly = isReported && this.#options.hasSeveral?.() !== true;
+    this.#hasReport = reported !== undefined;
+    const count: Count = isOnly ? { meters: reported, source: "reported" } : await this.#countAll(isReported);
     // The estimate itself is within bounds.
     if (!this.#hasReport) return count;
     const bounded = this.#options.bound?.(count.meters);
@@ -115,18 +119,16 @@ export class UsageMeter {
     return { meters: bounded, source: "estimated" };
   }
 
-  async #countAll(): Promise<Count> {
+  /** @param isReported The last report is that of a complete answer. */
+  async #countAll(isReported: boolean): Promise<Count> {
     const { reported } = this;
-    this.#hasReport = reported !== undefined;
-    const isReported = this.complete && reported !== undefined && this.#isUsable(reported);
-    if (isReported && this.#options.hasSeveral?.() !== true) return { meters: reported, source: "reported" };
     const { meters, open = 0, cut = 0, requests = 0 } = this.#options.served?.() ?? {};
     this.#hasReport ||= meters !== undefined;
     const isServed = meters !== undefined && open === 0 && this.#isUsable(meters) && !isZero(meters);
     if (isServed && requests > 1) return { meters, source: "reported" };
     // Those that were given out reported all that they used, and others are still worked on.
     const isShort = meters !== undefined && cut > 0 && cut === open;
-    if (isReported && !isShort) return { meters: reported, source: "reported" };
+    if (isReported && reported !== undefined && !isShort) return { meters: reported, source: "reported" };
     if (!this.produced) return { meters: {}, source: "none" };
     if (isServed) return { meters, source: "reported" };
     // An answer of which the provider says that it used nothing.
@@ -147,7 +149,8 @@ export class UsageMeter {
 }
 
 function isZero(meters: Meters): boolean {
-  return meterNames.every((name) => meters[name] === undefined || meters[name] === 0);
+  for (const name of meterNames) if (meters[name] !== undefined && meters[name] !== 0) return false;
+  return true;
 }
 
 /** Adds the second to the first, which it returns. */
@@ -218,6 +221,9 @@ export function toChatUsage(
 export function toQuotaTokens(meters: Meters, model: Model): number {
   const ofModel: Meters = model.quotaWeights ?? {};
   let tokens = 0;
-  for (const name of meterNames) tokens += (meters[name] ?? 0) * (ofModel[name] ?? quotaWeights[name]);
+  for (const name of meterNames) {
+    const amount = meters[name];
+    if (amount !== undefined) tokens += amount * (ofModel[name] ?? quotaWeights[name]);
+  }
   return Math.min(Math.ceil(tokens), Number.MAX_SAFE_INTEGER);
 }

@@ -350,7 +350,7 @@ export interface RegistryMemory extends Map<string, PluginState> {
 /** A plugin that was left out, and why. */
 export interface Refusal {
   readonly plugin: ProviderPlugin;
-  readonly sentence: string;
+  readonly message: string;
 }
 
 /** A registry and what was left out of it. */
@@ -364,7 +364,7 @@ export interface RegistryReport {
  * or premium flag), or has a name that is another model's, is refused as a whole; the others are not affected.
  *
  * @param memory The state of keys and circuits from the registry before; updated for the next one.
- * @param labelOf What sentences call a plugin: its file.
+ * @param labelOf Returns the name of a plugin in messages: its file.
  */
 export function buildRegistry(
   plugins: readonly ProviderPlugin[],
@@ -379,7 +379,7 @@ export function buildRegistry(
   const owners = findOwners(plugins.filter(hasKeys), (name) => memory.registry?.byName(name)?.model.id);
   for (const plugin of plugins) {
     if (names.has(plugin.name)) {
-      refused.push({ plugin, sentence: `Plugin '${plugin.name}' exists twice: rename one of the two` });
+      refused.push({ plugin, message: `Plugin '${plugin.name}' exists twice: rename one of the two` });
       continue;
     }
     names.add(plugin.name);
@@ -388,7 +388,7 @@ export function buildRegistry(
       .map((model) => findDisagreement(plugin, model, models) ?? findTakenName(plugin, model, owners, labelOf))
       .find(Boolean);
     if (disagreement !== undefined) {
-      refused.push({ plugin, sentence: disagreement });
+      refused.push({ plugin, message: disagreement });
       continue;
     }
     addRoutes(models, plugin, credentialOf(plugin.name), memory);

@@ -153,31 +153,29 @@ export class HttpClient {
    * @throws {ConnectionError} When no response came.
    * @throws The reason of the signal once that is aborted.
    */
-  async request(request: HttpRequest): Promise<Response> {
+  async request({ baseUrl, path, method, headers, body, signal }: HttpRequest): Promise<Response> {
     const sentAt = this.#now();
-    try {
-      return await this.#send(request, true);
-    } catch (error) {
-      const isStale =
-        error instanceof ConnectionError &&
-        error.isReset &&
-        this.#answeredUrls.has(request.baseUrl) &&
-        this.#now() - sentAt <= staleMsMax;
-      if (!isStale) throw error;
-      return await this.#send(request, false);
-    }
-  }
-
-  async #send({ baseUrl, path, method, headers, body, signal }: HttpRequest, keepalive: boolean): Promise<Response> {
-    // `timeout: false` turns off Bun's own limit of five minutes, which other platforms do not have.
-    const sent = body === undefined ? {} : { body };
-    const init = { method, headers, ...sent, signal, redirect: "manual", keepalive, timeout: false } as const;
-    try {
-      const response = await this.#fetch(baseUrl + path, init);
-      this.#answeredUrls.add(baseUrl);
-      return response;
-    } catch (error) {
-      throw signal.aborted ? signal.reason : new ConnectionError(error);
+    for (let keepalive = true; ; keepalive = false) {
+      // `timeout: false` turns off Bun's own limit of five minutes, which other platforms do not have.
+      const init = {
+        method,
+        headers,
+        body: body ?? null,
+        signal,
+        redirect: "manual",
+        keepalive,
+        timeout: false,
+      } as const;
+      try {
+        const response = await this.#fetch(baseUrl + path, init);
+        this.#answeredUrls.add(baseUrl);
+        return response;
+      } catch (cause) {
+        if (signal.aborted) throw signal.reason;
+        const error = new ConnectionError(cause);
+        const isStale = error.isReset && this.#answeredUrls.has(baseUrl) && this.#now() - sentAt <= staleMsMax;
+        if (!keepalive || !isStale) throw error;
+      }
     }
   }
 }
@@ -213,18 +211,22 @@ const defaultHeaders = { accept: "*/*", "accept-encoding": "identity", "user-age
  */
 export function createHeaders(...given: (Readonly<Record<string, string>> | undefined)[]): Record<string, string> {
   const headers: Record<string, string> = { ...defaultHeaders };
-  for (const [name, value] of given.flatMap((some) => Object.entries(some ?? {}))) {
-    const lower = name.toLowerCase();
-    if (!namePattern.test(name)) throw new TypeError(`Cannot send the header ${JSON.stringify(name)}: invalid name`);
-    if (reservedNames.has(lower)) {
-      throw new TypeError(`Cannot send the header '${lower}': only the gateway sets it`);
-    }
-    if (!isHeaderValue(value)) {
-      throw new TypeError(`Cannot send the header '${lower}': its value has a character that is not printable ASCII`);
-    }
-    headers[lower] = value;
+  for (const some of given) {
+    for (const name in some) addHeader(headers, name, some[name] as string);
   }
   return headers;
+}
+
+function addHeader(headers: Record<string, string>, name: string, value: string): void {
+  const lower = name.toLowerCase();
+  if (!namePattern.test(name)) throw new TypeError(`Cannot send the header ${JSON.stringify(name)}: invalid name`);
+  if (reservedNames.has(lower)) {
+    throw new TypeError(`Cannot send the header '${lower}': only the gateway sets it`);
+  }
+  if (!isHeaderValue(value)) {
+    throw new TypeError(`Cannot send the header '${lower}': its value has a character that is not printable ASCII`);
+  }
+  headers[lower] = value;
 }
 
 export type Bytes = Uint8Array<ArrayBuffer>;
@@ -241,7 +243,7 @@ export interface BodyLimits {
   /** Counted after decompression. */
   readonly bytesMax: number;
   /** Counts memory before a chunk is kept, and frees it where that is negative; may throw. Absent: nothing is kept. */
-  reserve?(bytes: number): void;
+  readonly reserve?: ((bytes: number) => void) | undefined;
   /** Called when the provider is silent for longer; it aborts the request. */
   onIdle(): void;
   /** Converts a read error into the error to throw. */
@@ -332,12 +334,19 @@ export async function* readChunks(response: Response, limits: BodyLimits): Async
  * @param onCut Gets what has come of a body that breaks off, stalls or is too long, and how many bytes it has at the least.
  * @throws {UpstreamError} When it does.
  */
-export async function readText(
+export function readText(response: Response, limits: BodyLimits, onCut?: OnCut): Promise<string> {
+  const length = getDeclaredLength(response);
+  if (length !== undefined && length <= Math.min(wholeBytesMax, limits.bytesMax)) {
+    return readWhole(response, limits, onCut);
+  }
+  return readPieces(response, limits, { length, onCut });
+}
+
+async function readPieces(
   response: Response,
   limits: BodyLimits,
-  onCut?: (chunks: readonly Bytes[], length: number) => void,
+  { length, onCut }: { length: number | undefined; onCut: OnCut | undefined },
 ): Promise<string> {
-  const length = getDeclaredLength(response);
   if (length !== undefined && length > limits.bytesMax) {
     cancelBody(response);
     onCut?.([], length);
@@ -345,7 +354,6 @@ export async function readText(
   }
   const chunks: Bytes[] = [];
   try {
-    if (length !== undefined && length <= wholeBytesMax) return await readWhole(response, limits);
     for await (const chunk of readChunks(response, limits)) chunks.push(chunk);
   } catch (error) {
     const bytes = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
@@ -355,12 +363,19 @@ export async function readText(
   return new Blob(chunks).text();
 }
 
+type OnCut = (chunks: readonly Bytes[], length: number) => void;
+
 /** Without a reader: most answers are short, and this takes half the time. */
-async function readWhole(response: Response, { timeouts, now, idleMsMax, onIdle, toUpstreamError }: BodyLimits) {
+async function readWhole(
+  response: Response,
+  { timeouts, now, idleMsMax, onIdle, toUpstreamError }: BodyLimits,
+  onCut?: OnCut,
+): Promise<string> {
   const timeout = timeouts.schedule(now() + idleMsMax, onIdle);
   try {
     return await response.text();
   } catch (error) {
+    onCut?.([], 0);
     throw toUpstreamError(error);
   } finally {
     timeouts.cancel(timeout);

@@ -206,7 +206,7 @@ export class BoundUpstream implements Upstream {
     // It is waited for below; until then a refusal is nobody's.
     checked?.catch(() => undefined);
     const target = isPath ? { baseUrl: this.baseUrl, path } : splitUrl(path);
-    const { method = "POST" } = init ?? {};
+    const method = init?.method ?? "POST";
     const authorized = this.#authorize(method, target.baseUrl + target.path, body, init);
     const headers = authorized instanceof Promise ? await authorized : authorized;
     if (this.#signal.aborted) throw this.#toUpstreamError(this.#signal.reason);
@@ -248,7 +248,9 @@ export class BoundUpstream implements Upstream {
     const contentType = typeof body === "string" ? json : undefined;
     if (this.#credential === undefined) return createHeaders(init?.headers, contentType);
     const request: AuthorizedRequest = {
-      ...{ method, url, body },
+      method,
+      url,
+      body,
       // Few look at them.
       get headers() {
         return createHeaders(init?.headers, contentType);
@@ -324,9 +326,8 @@ export class BoundUpstream implements Upstream {
   }
 
   async #readJson(response: Response, sent: SentRequest): Promise<unknown> {
-    const reserve = (bytes: number) => this.#reserveAnswer(bytes);
-    const onCut = (chunks: readonly Uint8Array[], bytes: number) => sent.readCut(chunks, bytes);
-    const text = await readText(response, { ...this.#limits(this.#network.bounds.answerBytesMax), reserve }, onCut);
+    const limits = this.#limits(this.#network.bounds.answerBytesMax, (bytes) => this.#reserveAnswer(bytes));
+    const text = await readText(response, limits, (chunks, bytes) => sent.readCut(chunks, bytes));
     try {
       const value: unknown = JSON.parse(text);
       this.#answers.push(value);
@@ -348,13 +349,14 @@ export class BoundUpstream implements Upstream {
     }
   }
 
-  #limits(bytesMax: number): BodyLimits {
+  #limits(bytesMax: number, reserve?: (bytes: number) => void): BodyLimits {
     const { timeouts, now, bounds } = this.#network;
     return {
       timeouts,
       now,
       idleMsMax: this.#silenceMsMax(bounds.idleMsMax),
       bytesMax,
+      reserve,
       onIdle: () => this.#timeout(),
       toUpstreamError: (error) =>
         this.#toUpstreamError(error instanceof UpstreamError ? error : new ConnectionError(error, true)),

@@ -1,4 +1,4 @@
-import { ChatCompletion, ChatRequest, GatewayError } from "../../contract/index.ts";
+import { ChatCompletion, ChatRequest, GatewayError, type Message } from "../../contract/index.ts";
 import { isRecord } from "../../lib/json.ts";
 import { type Exchange, type ServedInbound, toEvent, toOpenaiError } from "../inbound.ts";
 import { effortOfBudget } from "../messages/inbound.ts";
@@ -63,7 +63,8 @@ export const chatInbound: ServedInbound<ChatRequest> = {
 
 /** Only an assistant's and a tool's message may say nothing; with Cursor that is an empty array. */
 function checkContent({ messages }: ChatRequest): void {
-  for (const [index, message] of messages.entries()) {
+  for (let index = 0; index < messages.length; index++) {
+    const message = messages[index] as Message;
     if (Array.isArray(message.content) && message.content.length === 0) message.content = null;
     if (message.content != null || !/^(user|system|developer)$/.test(message.role)) continue;
     const param = `messages[${index}].content`;

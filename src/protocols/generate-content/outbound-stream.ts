@@ -23,15 +23,15 @@ export interface GeneratedSoFar {
   text: boolean;
   calls: number;
   reason?: string | undefined;
-  /** The provider's sentence on the reason. */
-  sentence?: string | undefined;
+  /** The provider's message on the reason. */
+  finishMessage?: string | undefined;
 }
 
 const lengthReasons = ["MAX_TOKENS", "CONTINUATION"];
 const filterReasons = `SAFETY RECITATION LANGUAGE BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY
   IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION`.split(/\s+/);
 
-function toFinish({ reason = "OTHER", sentence: message, text, calls }: GeneratedSoFar): FinishReason {
+function toFinish({ reason = "OTHER", finishMessage: message, text, calls }: GeneratedSoFar): FinishReason {
   if (lengthReasons.includes(reason)) return "length";
   if (filterReasons.includes(reason)) return "content_filter";
   if (calls > 0) return "tool_calls";
@@ -48,7 +48,7 @@ function expectAllowed(
   hasOutput: boolean,
   param: string,
 ): void {
-  const finish = toFinish({ reason, sentence: finishMessage, text: hasOutput, calls: 0 });
+  const finish = toFinish({ reason, finishMessage, text: hasOutput, calls: 0 });
   if (finish !== "content_filter") return;
   const message = `The provider's safety system refused this (${reason}): change the ${param}`;
   throw new GatewayError("invalid_request", message, { param, publicCode: "content_policy_violation" });
@@ -119,7 +119,7 @@ const endedEarly = () =>
 function toDeltas(candidate: GeneratedCandidate, given: GeneratedSoFar, reading: CallReading): ChunkChoice["delta"][] {
   const deltas: ChunkChoice["delta"][] = [];
   given.reason = candidate.finishReason ?? given.reason;
-  given.sentence = candidate.finishMessage ?? given.sentence;
+  given.finishMessage = candidate.finishMessage ?? given.finishMessage;
   for (const part of candidate.content?.parts ?? []) {
     const last = deltas.at(-1);
     if (part.functionCall !== undefined) {
@@ -246,7 +246,7 @@ export interface GenerateContentReader {
   readEvent(event: ServerEvent): GenerateAnswer;
   /**
    * The candidates of an answer or of an event. A prompt that was refused has none, and sometimes no reason but a
-   * sentence: it is read as a candidate that was filtered.
+   * message: it is read as a candidate that was filtered.
    *
    * @throws {UpstreamError} When it holds an error, or is not an answer at all.
    */

@@ -242,7 +242,7 @@ function toThinking(effort: ChatRequest["reasoning_effort"], { options, id }: Mo
   return undefined;
 }
 
-/** The sentence that asks for JSON where a response type cannot: the provider refuses one together with tools. */
+/** The instruction that asks for JSON where a response type cannot: the provider refuses one together with tools. */
 function jsonInstruction({ response_format: format, tools }: ChatRequest): string | undefined {
   if (!format || format.type === "text" || !tools || tools.length === 0) return undefined;
   const plain = "Unless you call a function, answer with one JSON object and no text or Markdown fence around it";

@@ -72,12 +72,12 @@ function toMessage({ code, message }: GatewayError): string {
   return `prompt is too long: ${message} (capability_rejected: prompt_too_long)`;
 }
 
-/** The fields that a sentence of the provider can begin with (`tools.0.name: …`), by the names callers know them by. */
+/** The fields that a message of the provider can begin with (`tools.0.name: …`), by the names callers know them by. */
 const sameParams = ["max_tokens", "messages", "model", "temperature", "tool_choice", "tools", "top_p"];
 const otherParams = { metadata: "user", stop_sequences: "stop", system: "messages", thinking: "reasoning_effort" };
 const params = new Map([...sameParams.map((name): [string, string] => [name, name]), ...Object.entries(otherParams)]);
 
-/** Reads a refusal. The provider has no codes for what is wrong with a request, so that its sentence has to tell. */
+/** Reads a refusal. The provider has no codes for what is wrong with a request, so that its message decides. */
 export function readError(answer: RefusedResponse): UpstreamError {
   const error = classifyRefusal(answer);
   if (error.kind !== "bad_request") return error;

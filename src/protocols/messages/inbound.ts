@@ -30,7 +30,7 @@ interface TranslationOptions {
   /** The most that the model writes. Agents ask for 128 000 tokens of every model, which others refuse. */
   outputTokensMax?: number | undefined;
   /** Takes what the translation had to leave out. */
-  warn(sentence: string): void;
+  warn(message: string): void;
 }
 
 /** How the answer to a translated request is to be written. */
@@ -174,7 +174,7 @@ interface TranslationContext {
   /** The id of the model that the request is for, the only one to read reasoning that was sealed for it. */
   model: string;
   names: ToolNames;
-  warn(sentence: string): void;
+  warn(message: string): void;
 }
 
 /** A conversation in the uniform format, and the changes of tools that stood in it. */
@@ -213,7 +213,7 @@ class ConversationReader {
   /** Messages between a call and its result. They follow the results, because chat takes nothing in between. */
   readonly #held: Message[] = [];
   readonly #dropped = new Set<string>();
-  /** Each sentence once: a long conversation has the same loss in every turn. */
+  /** Each message once: a long conversation has the same loss in every turn. */
   readonly #warnings = new Set<string>();
 
   constructor(surroundings: TranslationContext) {
@@ -258,7 +258,7 @@ class ConversationReader {
     if (this.#dropped.size > 0) {
       this.#warnings.add(`Left out blocks of type ${[...this.#dropped].join(", ")}: only Anthropic reads them`);
     }
-    for (const sentence of this.#warnings) this.#surroundings.warn(sentence);
+    for (const message of this.#warnings) this.#surroundings.warn(message);
     if (this.#messages.length === 0) throw invalid("messages", "They hold nothing, expected text or another block");
     return { messages: this.#messages, toolChanges: this.#toolChanges };
   }
@@ -280,8 +280,8 @@ class ConversationReader {
   #addResult(block: MessagesBlock, path: string): void {
     const id = getText(block, "tool_use_id", path);
     if (!this.#open.delete(id)) {
-      const sentence = `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${quoteValue(id)}`;
-      throw invalid(path, `${sentence}; expected the id of a \`tool_use\` block in the message before`);
+      const message = `unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${quoteValue(id)}`;
+      throw invalid(path, `${message}; expected the id of a \`tool_use\` block in the message before`);
     }
     const { content, is_error: isError } = block;
     const blocks = content === undefined || content === null ? [] : toBlocks(content, `${path}.content`);
@@ -351,8 +351,8 @@ class ConversationReader {
     const [missing] = this.#open;
     if (missing === undefined) return;
     const [id, path] = missing;
-    const sentence = `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${id}`;
-    throw invalid(path, `${sentence}; expected a \`tool_result\` with its id in the next message`);
+    const message = `\`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${id}`;
+    throw invalid(path, `${message}; expected a \`tool_result\` with its id in the next message`);
   }
 }
 
@@ -600,8 +600,8 @@ export function withoutThread<Body extends object>(body: Body): Body {
   if (!(threadField in body)) return body;
   const { [threadField]: thread, ...rest } = body;
   if (isRecord(thread) && thread.type !== "create") {
-    const sentence = "This gateway keeps no threads of messages; send the whole conversation";
-    throw new GatewayError("not_found", sentence, { param: threadField, publicCode: "thread_not_found" });
+    const message = "This gateway keeps no threads of messages; send the whole conversation";
+    throw new GatewayError("not_found", message, { param: threadField, publicCode: "thread_not_found" });
   }
   return rest as Body;
 }
@@ -621,7 +621,7 @@ function getText(holder: Record<string, unknown>, field: string, path: string): 
 const chatRoles = ["tool", "developer", "function"];
 
 /**
- * Refuses a body of the chat or the Responses protocol with a sentence that names its path. To be called before the body
+ * Refuses a body of the chat or the Responses protocol with a message that names its path. To be called before the body
  * is held against the schema, whose complaint would be about a missing field.
  *
  * @throws {GatewayError} `invalid_request`
@@ -716,8 +716,8 @@ export function toMessagesAnswer(completion: ChatCompletion, plan: MessagesPlan)
     if (input !== undefined) content.push({ type: "tool_use", id, name: plan.names.toOriginal(called.name), input });
     // The model ran out of tokens within the arguments.
     else if (finish !== "length") {
-      const sentence = `The provider's answer calls ${called.name} with arguments that are not a JSON object`;
-      throw new UpstreamError("bad_response", sentence);
+      const message = `The provider's answer calls ${called.name} with arguments that are not a JSON object`;
+      throw new UpstreamError("bad_response", message);
     }
   }
   const { id, model, usage, service_tier: tier } = completion as ChatCompletion & { service_tier?: unknown };

@@ -194,4 +194,4 @@ export interface Reading {
 }
 
 /** Takes what a translation had to leave out or change. */
-export type Warn = (sentence: string, ignored?: string | readonly string[]) => void;
+export type Warn = (message: string, ignored?: string | readonly string[]) => void;

@@ -179,7 +179,7 @@ function streams({ stream, response_format: format }: ChatRequest, { streams: an
 }
 
 /** The service tiers OpenAI's clients know; other values are dropped. */
-const serviceTiers = ["auto", "default", "flex", "scale", "priority", "fast"];
+const serviceTiers = ["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"];
 const finishReasonsDefault: Readonly<Record<string, string>> = { eos: "stop" };
 const reasoningFieldsDefault: readonly string[] = ["reasoning_content", "reasoning"];
 
@@ -377,8 +377,9 @@ const stopCharactersMax = 1000;
 
 /** The stop sequences that are applied here, because the model does not take `stop`. */
 export function getStops({ stop }: ChatRequest, { omit }: ChatOptions): string[] {
-  const stops = [stop ?? []].flat().filter((text) => text !== "");
-  return omit?.includes("stop") && stops.every((text) => text.length <= stopCharactersMax) ? stops : [];
+  if (!stop || !omit?.includes("stop")) return [];
+  const stops = [stop].flat().filter((text) => text !== "");
+  return stops.every((text) => text.length <= stopCharactersMax) ? stops : [];
 }
 
 /** Where the stop sequence begins that is complete first, as a model meets them; -1 without one. */
@@ -403,6 +404,7 @@ function findBeginning(text: string, stop: string): number {
 
 /** Ends each choice of an answer before its first stop sequence. */
 export function stopCompletion(completion: ChatCompletion, stops: readonly string[]): ChatCompletion {
+  if (stops.length === 0) return completion;
   for (const choice of completion.choices) {
     const { content } = choice.message;
     const place = typeof content === "string" ? findStop(content, stops) : -1;

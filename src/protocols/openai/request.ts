@@ -188,27 +188,28 @@ export const openaiModelOptions: ModelOptions = {
 interface RequestInput {
   readonly request: object;
   readonly model: Model;
-  warn(sentence: string, ignored?: string): void;
+  warn(message: string, ignored?: string): void;
 }
 
 /** The body to send: the request with the provider's model name, without what it rejects. `null` counts as absent. */
 export function toBody(call: RequestInput, options: RequestOptions): Record<string, unknown> {
-  const { rename = {}, values = {}, pass = [] } = options;
+  const { rename, values, pass } = options;
   const body: Record<string, unknown> = { ...options.extra };
   const renamed: [string, unknown][] = [];
-  for (const [field, value] of Object.entries(call.request)) {
+  for (const field in call.request) {
+    const value: unknown = call.request[field as never];
     if (value === null || value === undefined) continue;
     if (isLeftOut(field, options)) {
       call.warn(`Left out ${field}: the provider does not take it`, field);
       continue;
     }
-    const priced = pass.includes(field) ? value : toPriced(field, value, call.model);
+    const priced = pass?.includes(field) ? value : toPriced(field, value, call.model);
     if (priced === undefined) {
       call.warn(`Left out ${field}: the price of this model does not cover it`, field);
       continue;
     }
-    const sent = toValue(field, priced, values);
-    const renamedTo = getOwn(rename, field);
+    const sent = values === undefined ? priced : toValue(field, priced, values);
+    const renamedTo = rename && getOwn(rename, field);
     if (sent === null) call.warn(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`, field);
     else if (renamedTo === undefined) body[field] = sent;
     else renamed.push([renamedTo, sent]);
@@ -227,13 +228,20 @@ function isLeftOut(field: string, { omit, fields }: Pick<RequestOptions, "omit" 
   return fields !== undefined && !fields.includes(field) && !essential.includes(field);
 }
 
+const leftOut = new WeakMap<object, readonly string[]>();
+
 /**
  * Lists the fields of a chat request that a provider is not sent: those it rejects, and of the others those that bound
  * the output.
  */
 export function listLeftOut(options: Pick<RequestOptions, "omit" | "fields">): readonly string[] {
-  const limits = ["max_tokens", "max_completion_tokens"].filter((name) => isLeftOut(name, options));
-  return [...new Set([...(options.omit ?? []), ...limits])];
+  let fields = leftOut.get(options);
+  if (fields === undefined) {
+    const limits = ["max_tokens", "max_completion_tokens"].filter((name) => isLeftOut(name, options));
+    fields = [...new Set([...(options.omit ?? []), ...limits])];
+    leftOut.set(options, fields);
+  }
+  return fields;
 }
 
 function toValue(field: string, value: unknown, values: NonNullable<RequestOptions["values"]>): unknown {
@@ -253,18 +261,19 @@ const mark = "cache_control";
 export function toMessages(messages: readonly Message[], options: ChatOptions): readonly Message[] {
   const sent: Message[] = [];
   const media: ContentPart[] = [];
-  const sendMedia = () => {
-    if (media.length > 0) sent.push({ role: "user", content: media.splice(0) });
-  };
   for (const message of messages) {
-    if (message.role !== "tool") sendMedia();
+    if (message.role !== "tool") sendMedia(media, sent);
     sent.push(toMessage(message.role === "tool" ? toToolMessage(message, media) : message, options));
   }
-  sendMedia();
+  sendMedia(media, sent);
   const isPriced = options.cacheControl !== true || options.pass?.includes(mark) === true;
   const priced = isPriced ? sent : mapChanged(sent, withPricedMarks);
   const isSame = priced.length === messages.length && priced.every((message, index) => message === messages[index]);
   return isSame ? messages : priced;
+}
+
+function sendMedia(media: ContentPart[], sent: Message[]): void {
+  if (media.length > 0) sent.push({ role: "user", content: media.splice(0) });
 }
 
 /** Takes out Anthropic's cache marks, which other providers refuse. A list without any is returned as it is. */
@@ -282,18 +291,17 @@ function toMessage(given: Message, options: ChatOptions): Message {
   const isBare = keepsReasoning === true && Array.isArray(given.tool_calls) && !given.reasoning_content;
   const message = isBare ? { ...given, reasoning_content: unknownReasoning } : given;
   const role = toRole(message.role, systemRole);
-  const omit = cacheControl === true ? messageOmit : [...messageOmit, mark];
   const { content, tool_calls: calls } = message;
   const hasMarks = cacheControl !== true && (hasMark(content) || hasMark(calls));
-  const isKept = (key: string) => !omit.includes(key) && (message[key as keyof Message] !== null || key === "content");
-  const keys = Object.keys(message);
-  if (role === message.role && !hasMarks && keys.every(isKept)) return message;
-  const kept = keys.filter(isKept);
+  let isSame = role === message.role && !hasMarks;
   const copy: Record<string, unknown> = {};
-  for (const key of kept) {
+  for (const key in message) {
     const value: unknown = message[key as keyof Message];
-    copy[key] = hasMarks && Array.isArray(value) ? withoutMarks(value) : value;
+    const isOmitted = messageOmit.includes(key) || (key === mark && cacheControl !== true);
+    if (isOmitted || (value === null && key !== "content")) isSame = false;
+    else copy[key] = hasMarks && Array.isArray(value) ? withoutMarks(value) : value;
   }
+  if (isSame) return message;
   copy.role = role;
   return copy as Message;
 }
@@ -390,8 +398,8 @@ export function fitReasoning(
   const efforts = (hasTools ? options.toolEfforts : undefined) ?? options.reasoningEfforts;
   const effort = efforts === undefined ? asked : nearestEffort(asked, efforts);
   if (effort !== asked) {
-    const sentence = `Sent reasoning_effort ${effort ?? options.toolEffortDefault ?? "not at all"} for ${asked}: the model takes ${efforts?.join(", ")}`;
-    call.warn(sentence, "reasoning_effort");
+    const message = `Sent reasoning_effort ${effort ?? options.toolEffortDefault ?? "not at all"} for ${asked}: the model takes ${efforts?.join(", ")}`;
+    call.warn(message, "reasoning_effort");
   }
   const sent = effort ?? (hasTools ? options.toolEffortDefault : undefined);
   if (sent === undefined) delete body.reasoning_effort;

@@ -37,7 +37,7 @@ const differences: Partial<Record<ErrorCode, Omit<ResponsesError, "body"> & { co
 
 /** An error before the first event, in OpenAI's envelope; message and type are the gateway's own. */
 export function toResponsesError(error: GatewayError): ResponsesError {
-  // Only the operator can cure it: Codex makes one request for a 400, and shows the sentence.
+  // Only the operator can cure it: Codex makes one request for a 400, and shows the message.
   const difference = isOfOperator(error) ? { status: 400, headers: {} } : differences[error.code];
   const { error: said } = error.toBody();
   return {

@@ -163,8 +163,8 @@ export function isResponsesBody(body: unknown): boolean {
  */
 export function refuseChatBody(body: unknown): GatewayError | undefined {
   if (!isRecord(body) || !Array.isArray(body.messages) || "input" in body) return undefined;
-  const sentence = "This is a body of /chat/completions, expected input in place of messages: send it there";
-  return badRequest(sentence, "messages");
+  const message = "This is a body of /chat/completions, expected input in place of messages: send it there";
+  return badRequest(message, "messages");
 }
 
 /** History of tools that a provider ran by itself: the answers that follow say what came of it. */
@@ -212,7 +212,7 @@ interface ConversationOptions {
   envelope: ReasoningEnvelope;
   /** The id of the model that the request is for: it alone can use what was sealed for it. */
   model: string;
-  warn(sentence: string): void;
+  warn(message: string): void;
 }
 
 /**
@@ -298,8 +298,8 @@ class Conversation {
 
   #refuse(type: string, path: string): void {
     if (!droppedItems.has(type)) {
-      const sentence = `This model takes no items of type ${quoteValue(type)}, expected messages, tool calls, their outputs or reasoning`;
-      throw badRequest(sentence, `${path}.type`);
+      const message = `This model takes no items of type ${quoteValue(type)}, expected messages, tool calls, their outputs or reasoning`;
+      throw badRequest(message, `${path}.type`);
     }
     this.#warn(`Left out an item of type ${quoteValue(type)}, which only its own provider can read`);
   }
@@ -333,8 +333,8 @@ class Conversation {
   #addResult(callId: string, parts: ContentPart[], path: string): void {
     const turn = this.#turns.get(callId);
     if (turn === undefined) {
-      const sentence = `No tool call found for the output of ${quoteValue(callId)}, expected its call before it`;
-      throw badRequest(sentence, `${path}.call_id`);
+      const message = `No tool call found for the output of ${quoteValue(callId)}, expected its call before it`;
+      throw badRequest(message, `${path}.call_id`);
     }
     if (turn.results.has(callId))
       throw badRequest(`The call ${quoteValue(callId)} has two outputs, expected one`, `${path}.call_id`);
@@ -359,8 +359,8 @@ class Conversation {
 
 /** The refusal of an envelope of another account or gateway, or one that was changed. */
 function unverified(param: string): GatewayError {
-  const sentence = "Cannot verify encrypted_content: it was changed, or made for another account; leave the item out";
-  return new GatewayError("invalid_request", sentence, { param, publicCode: "invalid_encrypted_content" });
+  const message = "Cannot verify encrypted_content: it was changed, or made for another account; leave the item out";
+  return new GatewayError("invalid_request", message, { param, publicCode: "invalid_encrypted_content" });
 }
 
 /** The request without reasoning that was sealed here, for a native route: its provider refuses them. */
@@ -582,8 +582,8 @@ class ToolSet {
     }
     const isSame = other.name === target.name && other.namespace === target.namespace && other.kind === target.kind;
     if (isSame && isLoaded) return false;
-    const sentence = `${describeTarget(target)} and ${describeTarget(other)} both become the function ${name} for this model`;
-    throw badRequest(`${sentence}, expected different names`, `${path}.name`);
+    const message = `${describeTarget(target)} and ${describeTarget(other)} both become the function ${name} for this model`;
+    throw badRequest(`${message}, expected different names`, `${path}.name`);
   }
 }
 
@@ -768,20 +768,20 @@ function toSendable(item: ResponseItem): ResponseItem[] {
 
 /** The refusal of a reference to an item that is not stored, has expired, or belongs to another account. */
 function itemNotFound(id: string, param: string): GatewayError {
-  const sentence = `Item ${quoteValue(id)} not found: it has expired or was never stored; send the item itself, or set store to false`;
-  return new GatewayError("invalid_request", sentence, { param, publicCode: "item_not_found" });
+  const message = `Item ${quoteValue(id)} not found: it has expired or was never stored; send the item itself, or set store to false`;
+  return new GatewayError("invalid_request", message, { param, publicCode: "item_not_found" });
 }
 
 /** The words are OpenAI's. */
 function duplicateItem(id: string, param: string): GatewayError {
-  const sentence = `Duplicate item found with id ${quoteValue(id)}. Remove duplicate items from your input and try again`;
-  return new GatewayError("invalid_request", sentence, { param });
+  const message = `Duplicate item found with id ${quoteValue(id)}. Remove duplicate items from your input and try again`;
+  return new GatewayError("invalid_request", message, { param });
 }
 
 /** The refusal of a `previous_response_id` that is not stored, has expired, or belongs to another account. */
 export function previousResponseNotFound(id: string): GatewayError {
-  const sentence = `Previous response ${quoteValue(id)} not found: it, or one before it, has expired, was deleted or was never stored; send all items in input`;
-  return new GatewayError("invalid_request", sentence, {
+  const message = `Previous response ${quoteValue(id)} not found: it, or one before it, has expired, was deleted or was never stored; send all items in input`;
+  return new GatewayError("invalid_request", message, {
     param: "previous_response_id",
     publicCode: "previous_response_not_found",
   });

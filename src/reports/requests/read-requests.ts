@@ -158,7 +158,7 @@ function readTable(store: LogStore, table: LogTable, filter: RequestFilter, { li
 }
 
 interface Scan {
-  /** What one index finds in the order of time. */
+  /** Conditions that one index finds in the order of time. */
   readonly found: readonly RawBuilder<unknown>[];
   readonly others: readonly RawBuilder<unknown>[];
   readonly order: RawBuilder<unknown>;

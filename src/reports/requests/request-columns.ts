@@ -86,7 +86,7 @@ export function isOf(table: LogTable, owner: "account" | "key", id: string): Raw
   return sql`${sql.ref(`${owner}_no`)} = ${nameNumber(id)}`;
 }
 
-/** What a filter looks at row by row. */
+/** Columns that a filter reads row by row. */
 const filtered = ["opened_at", "session", "tag", "status", "model", "protocol", "plugin", "client_request_id"];
 
 /** The columns that conditions of a filter ask for. */

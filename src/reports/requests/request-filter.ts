@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { hasColumn, isOf, type LogTable } from "./request-columns.ts";
 
-/** Which requests are meant; times in milliseconds since 1970. What is absent does not matter. */
+/** Filter of requests; times in milliseconds since 1970. An absent field does not filter. */
 export interface RequestFilter {
   readonly from?: number | undefined;
   readonly until?: number | undefined;

@@ -4,11 +4,11 @@ import { answerColumns, promptColumns } from "../../contract/index.ts";
 import { figureColumns, type Store, type UsageKind } from "../../db/index.ts";
 import { sumFigures } from "./figures.ts";
 
-/** What statistics can be told apart by. */
+/** Groups of statistics. */
 export const statisticsGroups = ["account", "key", "model", "plugin", "status", "session", "tag"] as const;
 export type StatisticsGroup = (typeof statisticsGroups)[number];
 
-/** What groups can be ranked by. */
+/** Orders of groups. */
 export type Rank = "cost" | "requests" | "errors" | "tokens";
 
 /** Requests of some values alone; not with groups of sessions and tags, which are summed up by account alone. */
@@ -124,7 +124,10 @@ export async function readSum(
   return sumFigures(totals.flatMap((figures) => [...figures.values()]));
 }
 
-/** What keys cost on these days, counted from 1970, in nanodollars by their id. A key without requests is missing. */
+/**
+ * Reads the cost of keys on these days, counted from 1970, in nanodollars by their id. A key without requests is
+ * missing.
+ */
 export async function readKeyCosts(
   { db }: Pick<Store, "db">,
   keys: readonly { readonly id: string; readonly accountId: string }[],

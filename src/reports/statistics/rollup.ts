@@ -19,7 +19,7 @@ import type { RefusedRequest } from "../requests/refusal-log.ts";
 import { findLatencyBucket } from "./latency.ts";
 import { Names } from "./names.ts";
 
-/** What a step costs grows with the rows of `usage` that it touches, not with the calls, so there must not be many. */
+/** The cost of a step grows with the rows of `usage` that it touches, not with the calls, so steps must be few. */
 const pauseMs = 60_000;
 /** After the start, for what the last process has left. */
 const firstPauseMs = 1000;
@@ -217,7 +217,7 @@ const durations = firstBytes + latencyBuckets;
 /** Summed under the same name as in `calls`. */
 const summed = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quota_tokens"] as const;
 
-/** What is counted of a call that has ended. */
+/** Columns counted of a call that has ended. */
 const countedColumns = [
   ...(["state", "account_id", "key_id", "model", "plugin", "status", "session", "tag", "opened_at"] as const),
   ...(["first_byte_ms", "duration_ms"] as const),

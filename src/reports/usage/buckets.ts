@@ -41,7 +41,7 @@ export function createBuckets(period: Period, { startDay, endDay }: DaySpan): Bu
   return buckets;
 }
 
-/** Which of the buckets, that follow one another, an hour falls into; `undefined` outside of all. */
+/** Finds the bucket of an hour among consecutive buckets; `undefined` outside of all. */
 export function findBucketIndex(buckets: readonly Bucket[], hour: number): number | undefined {
   let [low, high] = [0, buckets.length - 1];
   while (low <= high) {

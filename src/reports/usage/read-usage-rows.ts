@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from "kysely";
 import type { Store } from "../../db/index.ts";
 import { type UsageFigures, usageFigures } from "./sum-usage.ts";
 
-/** Which usage of the whole gateway is meant; an absent list does not matter. */
+/** Filter of usage of the whole gateway; an absent list does not filter. */
 export interface UsageRowsQuery {
   /** How long the buckets are. */
   readonly hours: 1 | 24;

@@ -1,7 +1,7 @@
 import { usageColumns } from "../../contract/index.ts";
 import { type Bucket, findBucketIndex } from "./buckets.ts";
 
-/** What is counted. */
+/** Figures of usage. */
 export const usageFigures = [
   "requests",
   "failures",

@@ -1,11 +1,14 @@
-import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type AgentName, type Agents, prepareAgents, turnMsMax } from "../../support/agents.ts";
 import { useAgentsGateway } from "../../support/agents-gateway.ts";
+import { ownerEmail } from "../../support/gateway.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
 import { thoughtText } from "../../support/providers/script.ts";
 import type { ScriptedRequest } from "../../support/scripted-providers.ts";
+import { startTokenIssuer } from "../../support/token-issuer.ts";
 
 const made = "made.txt";
 const line = "written by an agent";
@@ -15,7 +18,14 @@ const models = { openai: "gpt-5.4", anthropic: "claude-sonnet-4-6", gemini: "gem
 type Provider = keyof typeof models;
 const providers = Object.keys(models) as Provider[];
 
-const shared = useAgentsGateway();
+const issuer = await startTokenIssuer();
+const tokens = mkdtempSync(join(tmpdir(), "modelgate-tokens-"));
+const issuers = [{ issuer: issuer.url, audiences: ["modelgate"], claims: { account: "email" } }];
+const shared = useAgentsGateway({ JWT_ISSUERS: JSON.stringify(issuers), JWT_NETWORKS: "127.0.0.0/8" });
+afterAll(() => {
+  issuer.stop();
+  rmSync(tokens, { recursive: true, force: true });
+});
 let agents: Agents;
 beforeAll(async () => {
   agents = await prepareAgents();
@@ -26,8 +36,13 @@ beforeEach(() => {
   shared.providers.plan = undefined;
 });
 
-async function ask(agent: AgentName, model: string): Promise<{ said: string; folder: string }> {
-  const { key } = shared.gateway;
+type Key = Parameters<Agents["run"]>[2]["key"];
+
+async function ask(
+  agent: AgentName,
+  model: string,
+  key: Key = shared.gateway.key,
+): Promise<{ said: string; folder: string }> {
   const before = shared.ledger.counts().calls;
   const question = "Do what there is to do, please";
   const { code, stdout, stderr, folder } = await agents.run(agent, question, { ...shared.recorder, key, model });
@@ -48,6 +63,22 @@ describe.each(["codex", "claude"] as const)("a turn of %s in text", (agent) => {
       const { said } = await ask(agent, models[provider]);
       expect(said).toContain("Hello Ada");
       expect(shared.providers.seen.map((request) => request.provider)).toEqual([provider]);
+    },
+    turnMsMax,
+  );
+});
+
+describe("a token in place of an API key", () => {
+  test.each(["codex", "claude"] as const)(
+    "comes from a command of %s, and is in the ledger by its subject",
+    async (agent) => {
+      if (agents.missing !== undefined) return;
+      const token = await issuer.sign({ sub: `person of ${agent}`, email: ownerEmail });
+      await Bun.write(join(tokens, agent), token);
+      const { said } = await ask(agent, models.openai, { command: `cat '${join(tokens, agent)}'` });
+      expect(said).toContain("Hello Ada");
+      const keys = await shared.gateway.cli("key", "list", "--account", ownerEmail);
+      expect(keys).toContainEqual(expect.objectContaining({ name: expect.stringContaining(`person of ${agent}`) }));
     },
     turnMsMax,
   );

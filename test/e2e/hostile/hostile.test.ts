@@ -1,10 +1,15 @@
 import { expect, test } from "bun:test";
+import { isLong } from "../../support/long.ts";
+import { slowness } from "../../support/slowness.ts";
 import { hostileInputs } from "./inputs.ts";
 import { type HostileResult, runHostile } from "./run-hostile.ts";
 
-/** Above what `bun test/bench/hostile.ts` measures, so that a slow machine does not fail the test. */
-const turnCpuMsMax = 300;
-const pauseMsMax = 2000;
+/** Above what `bun test/bench/hostile.ts` measures. */
+const turnCpuMsMax = 300 * slowness();
+/** By the clock, so for a machine that has nothing else to do. */
+const pauseMsMax = isLong ? 2000 : Number.POSITIVE_INFINITY;
+/** The short form sends every third. */
+const inputs = hostileInputs.filter((_, index) => isLong || index % 3 === 0);
 const moreMbMax = 600;
 const testMsMax = 240_000;
 
@@ -17,8 +22,8 @@ const said = ({ input, statuses, cpuMsMax, healthMsMax, rssMbMax }: HostileResul
 test(
   "hostile input of one key without money is refused, charged nothing, and others are served meanwhile",
   async () => {
-    const run = await runHostile((result) => console.log(said(result)));
-    expect(run.results).toHaveLength(hostileInputs.length);
+    const run = await runHostile((result) => console.log(said(result)), { inputs });
+    expect(run.results).toHaveLength(inputs.length);
     for (const result of run.results) {
       const { input, statuses, cpuMsMax, healthMsMax, rssMbMax, failures } = result;
       const unexpected = statuses.filter((status) => !input.statuses.includes(status));
@@ -28,7 +33,7 @@ test(
       expect(healthMsMax, said(result)).toBeLessThan(pauseMsMax);
       expect(rssMbMax - run.idleRssMb, said(result)).toBeLessThan(moreMbMax);
     }
-    expect(run.neighbourCalls).toBeGreaterThan(hostileInputs.length);
+    expect(run.neighbourCalls).toBeGreaterThan(inputs.length);
     expect(run.hostileCalls).toBe(0);
     expect(run.isVerified).toBe(true);
   },

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import uuid
 import wave
 from urllib.parse import parse_qsl, urlsplit
 
@@ -69,6 +70,17 @@ def named(case):
     return {"key": f"key-of-a-provider-{number}"} if "/keys" in path else body
 
 
+def budget(path, body):
+    """A budget that is not there yet; a raise has an amount and a time to come."""
+    body = body | ({} if "raise_usd" not in body else {"raise_usd": "1.00", "raise_until": 4102444800})
+    if "raise_usd" not in body:
+        body.pop("raise_until", None)
+    if path.endswith("/budgets"):
+        number = f"{len(str(body))}-{uuid.uuid4()}"
+        body = body | {"subject": "tag", "name": number, "api_key_id": None, "budget_period": "day"}
+    return body
+
+
 SILENCE = make_silence()
 PICTURE = urlsplit(os.environ["PICTURE_URL"])
 
@@ -95,6 +107,8 @@ def manage(case):
             body["email"] = f"{len(str(case.body))}-{len(str(body))}@example.org"
         if case.operation.path.endswith("/users"):
             body = {"user_id": ORGANIZATION["user_id"], "role": body.get("role", "member")}
+        if "/budgets" in case.operation.path:
+            body = budget(case.operation.path, body)
         if "expires_at" in body:
             body.pop("expires_in_seconds", None)
         if "budget_period" in body and "budget_usd" not in body and "/api_keys" not in case.operation.path:

@@ -19,6 +19,15 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     return (await post("/providers", { name, manifest, key: `first-key-of-${name}` })).id;
   };
   const providerKey = async (name: string, key: string) => (await post(`/providers/${name}/keys`, { key })).id;
+  const budget = async (tag: string) =>
+    (
+      await post(`/projects/${project}/budgets`, {
+        subject: "tag",
+        name: tag,
+        budget_usd: "1.00",
+        budget_period: "day",
+      })
+    ).id;
   const providerId = await provider("test-a");
   await post("/catalogue/openai", { content: { models: [] } });
   return {
@@ -28,6 +37,8 @@ export async function prepareOrganization(origin: string, key: string): Promise<
     provider_key_id: await providerKey(providerId, "key-to-be-replaced"),
     ended_provider_key_id: await providerKey(providerId, "key-to-be-deleted"),
     file_id: "openai",
+    budget_id: await budget("a"),
+    ended_budget_id: await budget("b"),
     key_id: await newKey(),
     ended_key_id: await newKey(),
     admin_key_id: (await post("/admin_api_keys", { name: "a key", scopes: ["usage:read"] })).id,

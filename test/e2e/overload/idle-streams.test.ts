@@ -51,7 +51,12 @@ test.skipIf(process.platform !== "linux")(
   `${streamsCount} streams that think cost little memory, and others are served meanwhile`,
   async () => {
     const provider = await startThinker();
-    const env = { OPENAI_API_KEY: "sk-upstream", OPENAI_BASE_URL: provider.baseUrl, LOG_LEVEL: "warn" };
+    const env = {
+      OPENAI_API_KEY: "sk-upstream",
+      OPENAI_BASE_URL: provider.baseUrl,
+      LOG_LEVEL: "warn",
+      OVERLOAD_LAG_MS: "0",
+    };
     const gateway = await startGateway({ env });
     const ledger = openCliStore(gateway.home);
     const sockets: Socket[] = [];

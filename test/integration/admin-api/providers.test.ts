@@ -99,6 +99,20 @@ describe("providers by the management API", () => {
     expect(changed.json.keys).toEqual([second.json]);
     for (const { text } of [made, replaced, second, changed]) expect(text).not.toContain("acme-secret");
 
+    // Another model at the same host: the key stays. Another host: it was not given for that one.
+    await ask("POST", "/providers/acme", { body: { enabled: true } });
+    const manifest = { ...toManifest("acme"), models: [{ id: "acme/other", upstreamId: "other", premium: false }] };
+    const grown = await ask("POST", "/providers/acme", { body: { manifest, weight: 3 } });
+    expect(grown.json).toMatchObject({ status: "serving", weight: 3, keys: [{ last4: "0003" }] });
+    const models = gateway.app.kernel.registry;
+    expect([models.byName("acme/llama"), models.byName("acme/other")?.model.upstreamId]).toEqual([undefined, "other"]);
+    const wrong = await ask("POST", "/providers/acme", { body: { manifest: { ...manifest, models: 5 } } });
+    expect([wrong.status, wrong.json.error.param]).toEqual([400, "manifest"]);
+    const elsewhere = { ...manifest, baseUrl: `http://localhost:${upstream.port}/v1` };
+    const moved = await ask("POST", "/providers/acme", { body: { manifest: elsewhere } });
+    expect(moved.json).toMatchObject({ base_url: elsewhere.baseUrl, keys: [] });
+    expect((await ask("POST", "/providers/openai", { body: { manifest } })).status).toBe(409);
+
     expect((await ask("DELETE", "/providers/acme")).json).toMatchObject({ id: "acme", deleted: true });
     expect((await ask("GET", "/providers/acme")).status).toBe(404);
     expect((await ask("DELETE", "/providers/acme")).status).toBe(404);
@@ -108,6 +122,7 @@ describe("providers by the management API", () => {
       expect.arrayContaining([
         "provider.add",
         "provider.set",
+        "provider.replace",
         "provider.key.rotate",
         "provider.key.remove",
         "provider.remove",

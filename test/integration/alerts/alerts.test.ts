@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { commandLine, createBudget } from "../../../src/accounts/index.ts";
 import {
   addMetricRule,
   changeMetricRule,
@@ -135,6 +136,36 @@ describe("an alert", () => {
     expect((await round())[0]).toContain("The account ada@example.org has spent 50 % of its budget of this day: $5.00");
     await spend(clock.now, 5);
     expect((await round())[0]).toContain("100 % of its budget of this day: $10.00");
+  });
+
+  test("tells of the budget of each end user in its running period, raised for a time", async () => {
+    const { store, clock, channel, round } = await fixture();
+    const { id: accountId } = await accountWith(store, "ada@example.org", 30 * usd, clock.now);
+    await channel();
+    const fields = {
+      by: commandLine,
+      accountId,
+      subject: "end_user",
+      limitNanodollars: 5 * usd,
+      period: "day",
+    } as const;
+    const raise = { nanodollars: 5 * usd, until: clock.now + 10 * minute };
+    const budget = await createBudget(store, { ...fields, raise }, clock.now);
+    const spend = async (name: string, dollars: number, openedAt = clock.now) => {
+      const periodStart = startOfPeriod(openedAt, "day");
+      const text = JSON.stringify([budget.id, name, periodStart]);
+      const draws = [{ budget, name, periodStart, text, limitNanodollars: 5 * usd }];
+      const open = openOf(crypto.randomUUID(), { accountId, openedAt, draws });
+      await store.writeLedger([open, endOf(open, { chargedNanodollars: dollars * usd })]);
+    };
+    await spend("eve", 9, clock.now - 86_400_000);
+    await spend("eve", 4);
+    expect(await round()).toEqual([]);
+    await spend("eve", 1);
+    expect((await round())[0]).toContain(
+      "The end user “eve” of ada@example.org has spent 50 % of its budget of this day: $5.00 of $10.00",
+    );
+    expect((await round(10 * minute))[0]).toContain("100 % of its budget of this day: $5.00 of $5.00");
   });
 
   test("tells of differences that the daily verification of the ledger found", async () => {

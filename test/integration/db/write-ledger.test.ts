@@ -56,7 +56,9 @@ async function rowsOf(
 describe("writeLedger", () => {
   test("puts every field of a call into its column", async () => {
     const store = await temporaryStore();
-    const open = openOf("c1", { session: "s-1" });
+    const budget = { id: "bud_1", subject: "tag", limitNanodollars: 9, period: "day" } as const;
+    const draw = { budget, name: "t-1", periodStart: 7, text: '["bud_1","t-1",7]', limitNanodollars: 9 };
+    const open = openOf("c1", { session: "s-1", draws: [draw] });
     await store.writeLedger([open]);
     const numbers = {
       id_bytes: expect.anything(),
@@ -75,6 +77,7 @@ describe("writeLedger", () => {
         opened_at: 5 * hourMs + 7,
         quota_day: null,
         period_start: null,
+        budgets: '[["bud_1","t-1",7]]',
         hold_nanodollars: 15,
         hold_tokens: 0,
         price_version: "v1",
@@ -114,6 +117,7 @@ describe("writeLedger", () => {
         opened_at: 5 * hourMs + 7,
         settled_at: 5 * hourMs + 99,
         quota_day: null,
+        budgets: '[["bud_1","t-1",7]]',
         hold_nanodollars: 15,
         hold_tokens: 0,
         input_tokens: 1,

@@ -1,4 +1,10 @@
-import type { AccountBudget, AdmissionRequest, KeyLimits, Settlement } from "../../../src/contract/index.ts";
+import type {
+  AccountBudget,
+  AdmissionRequest,
+  KeyLimits,
+  Settlement,
+  SubjectBudget,
+} from "../../../src/contract/index.ts";
 
 /** 2026-01-01T00:00:00Z. */
 export const newYear = Date.UTC(2026, 0, 1);
@@ -13,6 +19,7 @@ export interface AdmissionFields extends Partial<Omit<AdmissionRequest, "caller"
   keyId?: string;
   keyLimits?: KeyLimits | undefined;
   accountBudget?: AccountBudget | undefined;
+  budgets?: readonly SubjectBudget[] | undefined;
 }
 
 let claims = 0;
@@ -27,6 +34,7 @@ export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest 
     keyId = "key_1",
     keyLimits,
     accountBudget,
+    budgets,
     ...rest
   } = fields;
   claims += 1;
@@ -37,6 +45,7 @@ export function createAdmission(fields: AdmissionFields = {}): AdmissionRequest 
       keyId,
       keyLimits,
       accountBudget,
+      budgets,
       freeTokensPerDay,
       limits: { requestsPerMinute, tokensPerMinute, concurrentCalls },
     },

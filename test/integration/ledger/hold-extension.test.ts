@@ -4,7 +4,7 @@ import { type Extension, GatewayError } from "../../../src/contract/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
 import { type AdmissionFields, createAdmission, createSettlement } from "./admissions.ts";
-import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
+import { engineNames, historyCount, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, dayMs, ledgerFixture } from "./fixture.ts";
 
 const engines = useEngines();
@@ -219,7 +219,7 @@ describe.each(engineNames)("an extended hold: %s engine", (name) => {
         expect((await verifyLedger(store)).differences).toEqual([]);
         await store.close();
       }),
-      { numRuns: 25 },
+      { numRuns: historyCount },
     );
   });
 });

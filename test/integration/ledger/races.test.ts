@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { GatewayError, type Hold } from "../../../src/contract/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
 import { errorOf } from "../../support/error-of.ts";
-import { engineNames, type MakeLedger, useEngines } from "./engines.ts";
+import { engineNames, historyCount, type MakeLedger, useEngines } from "./engines.ts";
 import { addAccount, createAdmission, createSettlement, ledgerFixture } from "./fixture.ts";
 
 const engines = useEngines();
@@ -100,7 +100,7 @@ describe.each(engineNames)("%s engine", (name) => {
         expect((await verifyLedger(store)).differences).toEqual([]);
         await store.close();
       }),
-      { numRuns: 30 },
+      { numRuns: historyCount },
     );
   });
 
@@ -164,7 +164,7 @@ describe.each(engineNames)("%s engine", (name) => {
         expect((await verifyLedger(store)).differences).toEqual([]);
         await store.close();
       }),
-      { numRuns: 40 },
+      { numRuns: historyCount },
     );
   });
 });

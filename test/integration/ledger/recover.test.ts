@@ -36,6 +36,23 @@ describe("recover", () => {
     expect((await ledger.recover()).released).toBe(0);
   });
 
+  test("frees budgets of subjects from what a dead process held of them, and charges them nothing", async () => {
+    const file = temporaryFile();
+    const dead = await ledgerFixture(file);
+    await addAccount(dead.store, "acc_1", 100);
+    const budgets = [{ id: "bud_1", subject: "end_user", limitNanodollars: 50, period: "day" }] as const;
+    const fields = { budgets, endUser: "ada", holdNanodollars: 30 };
+    await dead.ledger.admit(createAdmission(fields));
+    const ended = createAdmission({ ...fields, holdNanodollars: 5 });
+    await dead.ledger.admit(ended);
+    await dead.ledger.settle(createSettlement(ended.callId, { costNanodollars: 5 }));
+    const store = await temporaryStore(file);
+    const ledger = new ProcessLedger({ store, now: () => dead.clock.time });
+    expect((await ledger.recover()).released).toBe(1);
+    expect((await ledger.admit(createAdmission({ ...fields, holdNanodollars: 60 }))).heldNanodollars).toBe(45);
+    expect((await verifyLedger(store)).differences).toEqual([]);
+  });
+
   test("does not hinder a process that lives after all: its call is charged, once", async () => {
     const file = temporaryFile();
     const alive = await ledgerFixture(file);

@@ -1,15 +1,17 @@
 import { testOverPostgres } from "./suites.ts";
 
 /** Each of them runs there with and without Redis. */
-testOverPostgres([
-  "integration/ledger/rows",
-  "integration/ledger/wallet",
-  "integration/ledger/limits",
-  "integration/ledger/quota",
-  "integration/ledger/budget",
-  "integration/ledger/budget-periods",
-  "integration/ledger/limit-errors",
-  "integration/ledger/fallback-funds",
-  "integration/ledger/verify",
-  "integration/ledger/prune-calls",
-]);
+testOverPostgres(
+  [
+    "integration/ledger/rows",
+    "integration/ledger/wallet",
+    "integration/ledger/limits",
+    "integration/ledger/quota",
+    "integration/ledger/budget",
+    "integration/ledger/budget-periods",
+    "integration/ledger/subject-budgets",
+    "integration/ledger/verify",
+    "integration/ledger/prune-calls",
+  ],
+  ["integration/ledger/limit-errors", "integration/ledger/fallback-funds"],
+);

@@ -1,3 +1,5 @@
+import { isLong } from "../../support/long.ts";
+
 /** What stands where something else should. */
 const junk: readonly unknown[] = [
   undefined,
@@ -27,4 +29,12 @@ export function* mutantsOf(value: unknown): Generator<unknown> {
       else yield { ...value, [name]: mutant };
     }
   }
+}
+
+/**
+ * Those that are tried: in the short form every third, beginning at another one each turn, so that plugins of one dialect
+ * have all of them among themselves.
+ */
+export function triedOf<Mutant>(mutants: Iterable<Mutant>, turn: number): Mutant[] {
+  return [...mutants].filter((_, index) => isLong || index % 3 === turn % 3);
 }

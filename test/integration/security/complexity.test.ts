@@ -3,15 +3,16 @@ import { stallProbed, stallSince } from "../../e2e/hostile/stall-probe.ts";
 import { freePort } from "../../support/free-port.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
 import { isLong, timeoutMs } from "../../support/long.ts";
+import { slowness } from "../../support/slowness.ts";
 import { type Axis, axes, largest } from "./growing-bodies.ts";
 
 /** Four doublings, and what the CPU time may grow beyond that. */
 const growth = 16;
 const marginMax = 1.3;
 /** Shorter times are the head of any request, and noise. */
-const floorMs = isLong ? 3 : 2;
+const floorMs = (isLong ? 3 : 2) * slowness();
 /** Nothing occupies the event loop for longer. */
-const turnCpuMsMax = 100;
+const turnCpuMsMax = 100 * slowness();
 /** A measurement above the bound is taken again: a collection of garbage may have been in it. */
 const triesMax = 5;
 /** Prints what was measured. */

@@ -1,4 +1,4 @@
-import { commandLine, createAdminKey, createServiceAccount } from "../../../src/accounts/index.ts";
+import { commandLine, createAdminKey, createBudget, createServiceAccount } from "../../../src/accounts/index.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 import { joinTeam, type TeamIds } from "./team-rows.ts";
 
@@ -33,6 +33,12 @@ export function organizationRows<Row>(
   const newService = async () => {
     const fields = { accountId: member(), name: "job", by: "cli" };
     return `${member()} ${(await createServiceAccount(parts.gateway().store, fields, Date.now())).id}`;
+  };
+  const aBudget = { subject: "end_user", budget_usd: "1.00", budget_period: "day" };
+  const newBudget = async () => {
+    const target = { subject: "tag", name: crypto.randomUUID(), period: "day", limitNanodollars: 1 } as const;
+    const fields = { by: commandLine, accountId: member(), ...target };
+    return `${member()} ${(await createBudget(parts.gateway().store, fields, Date.now())).id}`;
   };
   const newAdminKey = async () =>
     (await createAdminKey(parts.gateway().store, commandLine, { name: "x", scopes: ["usage:read"] }, Date.now())).id;
@@ -123,6 +129,12 @@ export function organizationRows<Row>(
       id: async () => `${await newAccount()} all`,
       body: { max_requests_per_1_minute: 5 },
     }),
+    [`GET ${project}/budgets`]: managed(200, { id: member }),
+    [`POST ${project}/budgets`]: managed(200, { id: newAccount, body: aBudget }),
+    [`GET ${project}/budgets/:budget_id`]: managed(200, { id: newBudget }),
+    [`POST ${project}/budgets/:budget_id`]: managed(200, { id: newBudget, body: { budget_usd: "2.00" } }),
+    [`DELETE ${project}/budgets/:budget_id`]: managed(200, { id: newBudget }),
+    [`GET ${project}/budgets/:budget_id/usage`]: managed(200, { id: newBudget }),
     [`GET ${project}/api_keys`]: managed(200, { id: member }),
     [`POST ${project}/api_keys`]: managed(200, { id: member, body: { name: "new" } }),
     [`GET ${project}/api_keys/:key_id`]: managed(200, { id: newKey }),

@@ -191,6 +191,7 @@ function toPath(path: string): string {
     [/\/projects\/:project_id/, `/projects/${ids.member}`],
     [/\/api_keys\/:key_id/, `/api_keys/${made.keyId}`],
     [/\/admin_api_keys\/:key_id/, `/admin_api_keys/${made.adminKeyId}`],
+    [/\/budgets\/:budget_id/, "/budgets/unknown"],
     [/\/service_accounts\/:service_account_id/, "/service_accounts/unknown"],
     [/\/users\/:user_id/, `/users/${ids.member}`],
     [/\/invites\/:invite_id/, `/invites/invite_${made.invited}`],

@@ -49,6 +49,20 @@ describe("a rule finds", () => {
     expect(shared({ budgets: budget(spent * usd) }).map((finding) => finding.level)).toEqual(level ? [level] : []);
   });
 
+  test.each([
+    ["end_user", "ada", "day", "The end user “ada” of x@y has spent 80 % of its budget of this day"],
+    ["tag", "", "week", "Requests without tag of x@y has spent 80 % of its budget of this week"],
+    ["account", "", "lifetime", "The account x@y has spent 80 % of its budget of its lifetime"],
+  ] as const)("a budget of the subject %s “%s” for a %s", (kind, name, period, text) => {
+    const [found] = shared({
+      budgets: budget(8 * usd).map(({ keyId: _, ...one }) => {
+        return { ...one, name, period, ofSubject: { id: "bud_1", kind, account: "x@y" } };
+      }),
+    });
+    expect(found).toMatchObject({ rule: "budget", subject: `bud_1 ${name}`, level: 2 });
+    expect(found?.text).toStartWith(text);
+  });
+
   test("a budget from the owner's own threshold only, and none of a budget of 0", () => {
     expect(shared({ budgets: budget(7 * usd) }, { budget: 80 })).toEqual([]);
     expect(shared({ budgets: budget(8 * usd) }, { budget: 80 })).toMatchObject([{ subject: "k1" }]);

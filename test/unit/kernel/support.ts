@@ -211,7 +211,7 @@ export function createBench(plugins: readonly ProviderPlugin[], options: BenchOp
   };
   const credentialOf = (name: string) => options.credentials?.[name] ?? { keys: [keyOf(name)] };
   const { registry, refused } = buildRegistry(plugins, credentialOf);
-  if (refused.length > 0) throw new Error(refused.map(({ sentence }) => sentence).join("\n"));
+  if (refused.length > 0) throw new Error(refused.map(({ message }) => message).join("\n"));
   const pauses: number[] = [];
   const pause = async (ms: number) => {
     pauses.push(ms);

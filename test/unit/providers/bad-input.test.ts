@@ -286,7 +286,9 @@ describe("a dropped file is refused in one sentence, and everything else goes on
     const sentence =
       "Cannot serve plugins/keyless.json: it has no key; add one on the page Providers, set KEYLESS_API_KEY and start again, or credential to none in the plugin";
     expect(warnings).toEqual(["Cannot use BAD_BASE_URL: it is wrong", sentence]);
-    expect(log.lines).toContainEqual(expect.objectContaining({ event: "plugin_refused", fields: { sentence } }));
+    expect(log.lines).toContainEqual(
+      expect.objectContaining({ event: "plugin_refused", fields: { message: sentence } }),
+    );
   });
 
   test("folders and files of editors and package managers are left alone", async () => {

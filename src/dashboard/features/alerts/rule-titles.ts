@@ -14,7 +14,7 @@ export const ruleTitles: Readonly<Record<string, RuleTitle>> = {
   },
   budget: {
     title: "Budget spent",
-    description: "An API key or account has spent 50, 80 or 100 % of its budget.",
+    description: "An API key, account, end user, tag, session or model has spent 50, 80 or 100 % of its budget.",
     threshold: "From (%)",
   },
   provider_failing: {

@@ -64,6 +64,8 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "payment.dispute": describeReversal,
   "payment.dispute_won": ({ usd, note }) => `Put ${toUsd(usd)} back: ${note}`,
   "provider.add": ({ base_url: url }) => `Added the provider at ${url}`,
+  "provider.replace": ({ base_url: url, keys_removed: removed }) =>
+    `Replaced the provider’s manifest; it is at ${url}${removed === true ? ", and its keys were removed" : ""}`,
   "provider.remove": () => "Removed the provider and its keys",
   "provider.set": describeProvider,
   "provider.key.add": ({ last4 }) => `Added an API key of the provider${toEnding(last4)}`,
@@ -97,6 +99,9 @@ export const auditSentences: Readonly<Record<string, (detail: Detail, subject: s
   "admin_key.revoke": ({ name }) => `Revoked the admin key “${name}”`,
   "service_account.create": ({ name }) => `Created the service account “${name}”`,
   "service_account.delete": ({ name }) => `Deleted the service account “${name}” and revoked its API keys`,
+  "budget.create": (budget) => `Created the ${toBudgetText(budget)}`,
+  "budget.change": (budget) => `Changed the ${toBudgetText(budget)}`,
+  "budget.delete": (budget) => `Deleted the ${toBudgetText(budget)}`,
   "voucher.create": ({ usd, expires_at: at }) =>
     `Created a voucher worth ${toUsd(usd)}${typeof at === "string" ? `, valid until ${formatDay(at)}` : ""}`,
   "voucher.void": () => "Voided the voucher",
@@ -161,6 +166,7 @@ export const auditGroups: readonly (readonly [
   ],
   ["admin_key", "Admin keys", { create: "Admin key created", revoke: "Admin key revoked" }],
   ["service_account", "Service accounts", { create: "Service account created", delete: "Service account deleted" }],
+  ["budget", "Budgets", { create: "Budget created", change: "Budget changed", delete: "Budget deleted" }],
   ["voucher", "Vouchers", { create: "Voucher created", void: "Voucher voided" }],
   ["payment", "Payments", { refund: "Refund", dispute: "Dispute", dispute_won: "Dispute won" }],
   [
@@ -223,6 +229,15 @@ function describeProvider({ enabled, priority, weight }: Detail): string {
   ];
   const text = parts.join(", ");
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function toBudgetText({ subject, name, usd, period, raise_usd: raise, raise_until: until }: Detail): string {
+  const kind = String(subject).replace("_", " ");
+  const whose =
+    name === null && subject !== "account" ? `each ${kind}` : name === null ? `the ${kind}` : `the ${kind} “${name}”`;
+  const span = period === "lifetime" ? "in all" : `a ${period}`;
+  const raised = raise === null ? "" : `, raised by ${toUsd(raise)} until ${formatDay(String(until))}`;
+  return `budget of ${whose}: ${toUsd(usd)} ${span}${raised}`;
 }
 
 function describeReversal({ usd, note }: Detail): string {

@@ -37,7 +37,8 @@ postgresTest("a hold that a crash of PostgreSQL has lost is taken anew when it i
   await store.change((db) => moveWallet(db, "acc_1", 100));
   await store.writeLedger([open]);
   await store.db.deleteFrom("open_call_rows").execute();
-  expect(await store.extendHold?.(extended)).toMatchObject({ holdNanodollars: 30, available: 100 });
+  const decisions = await store.writeLedger([{ kind: "extend", open: extended }]);
+  expect(decisions?.get(extended)).toMatchObject({ holdNanodollars: 30, available: 100 });
   expect(await store.db.selectFrom("open_calls").select(["id", "hold_nanodollars", "node_id"]).execute()).toEqual([
     { id: "c1", hold_nanodollars: 30, node_id: store.nodeId },
   ]);

@@ -21,6 +21,7 @@ describe("GET /key", () => {
       quota: { limit: 250_000, used: 1000, held: 500, remaining: 248_500, resets_at: "2026-11-22T00:00:00.000Z" },
       budget: null,
       account_budget: null,
+      budgets: [],
       wallet: {
         ...{ balance_usd: "5", held_usd: "1", available_usd: "4" },
         ...{ limit_usd: "5", used_usd: "1", remaining_usd: "4", resets_at: null },

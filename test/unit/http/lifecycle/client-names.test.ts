@@ -1,12 +1,21 @@
 import { describe, expect, test } from "bun:test";
-import { readNamesOfBody, readSessionHeader, readTagHeader } from "../../../../src/http/lifecycle/http-call.ts";
+import {
+  readEndUserHeader,
+  readNamesOfBody,
+  readSessionHeader,
+  readTagHeader,
+} from "../../../../src/http/lifecycle/http-call.ts";
 import { httpOf } from "../support.ts";
 
 const id = "0199f2a4-55c0-7a91-9d1c-3b1a2f6f0d11";
 
 function namesOf(given: Record<string, string>, body: unknown) {
   const headers = new Headers(given);
-  const names = { session: readSessionHeader(headers), tag: readTagHeader(headers) };
+  const names = {
+    session: readSessionHeader(headers),
+    tag: readTagHeader(headers),
+    endUser: readEndUserHeader(headers),
+  };
   readNamesOfBody(body, names);
   return names;
 }
@@ -52,6 +61,27 @@ describe("the session of a call", () => {
     ["none: no object", {}, "text", undefined],
   ])("is that of %s", (_, headers, body, session) => {
     expect(namesOf(headers, body).session).toBe(session);
+  });
+});
+
+describe("the end user of a call", () => {
+  test.each<[string, Record<string, string>, unknown, string | undefined]>([
+    ["the header", { "x-modelgate-end-user": "ada@example.com" }, {}, "ada@example.com"],
+    ["the header before the body", { "x-modelgate-end-user": "ada" }, { user: "ben" }, "ada"],
+    ["safety_identifier before user", {}, { safety_identifier: "ada", user: "ben" }, "ada"],
+    ["user", {}, { user: "Zoë Ω" }, "Zoë Ω"],
+    ["Anthropic's metadata", {}, { metadata: { user_id: "user-1" } }, "user-1"],
+    ["Claude Code's account", {}, { metadata: { user_id: '{"account_uuid":"a","device_id":"d"}' } }, "a"],
+    ["Claude Code's device", {}, { metadata: { user_id: '{"account_uuid":"","device_id":"d"}' } }, "d"],
+    ["its older form", {}, { metadata: { user_id: `user_ab12_account__session_${id}` } }, "user_ab12_account_"],
+    ["the longest", {}, { user: "a".repeat(128) }, "a".repeat(128)],
+    ["none: too long", {}, { user: "a".repeat(129) }, undefined],
+    ["none: empty", {}, { user: "" }, undefined],
+    ["none: a null character", {}, { user: "a\0" }, undefined],
+    ["none: half a pair", {}, { user: "\ud800" }, undefined],
+    ["none: no text", {}, { user: 7, safety_identifier: {} }, undefined],
+  ])("is that of %s", (_, headers, body, endUser) => {
+    expect(namesOf(headers, body).endUser).toBe(endUser);
   });
 });
 

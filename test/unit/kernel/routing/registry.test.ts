@@ -57,8 +57,8 @@ describe("a registry", () => {
       const memory: RegistryMemory = new Map();
       const labelOf = (name: string) => `plugins/${name}.json`;
       const { registry, refused } = buildRegistry([acme, other], withKeys, memory, labelOf);
-      const sentence = `Plugin 'other' has ${words} in plugins/acme.json: rename one of the two`;
-      expect(refused).toEqual([{ plugin: other, sentence }]);
+      const message = `Plugin 'other' has ${words} in plugins/acme.json: rename one of the two`;
+      expect(refused).toEqual([{ plugin: other, message }]);
       expect([registry.byName("a")?.model.id, registry.byName("b")?.model.id]).toEqual([
         "a",
         first.aliases?.[0] === "b" ? "a" : undefined,
@@ -114,15 +114,15 @@ describe("a registry", () => {
       named("second", changes, { id: "more" }),
       named("third", {}),
     );
-    const sentence = expect.stringMatching(new RegExp(`'second' .*'chat-1' .*${field}.*'first'`));
-    expect(refused).toMatchObject([{ plugin: { name: "second" }, sentence }]);
+    const message = expect.stringMatching(new RegExp(`'second' .*'chat-1' .*${field}.*'first'`));
+    expect(refused).toMatchObject([{ plugin: { name: "second" }, message }]);
     expect(registry.byName("more")).toBeUndefined();
     expect(registry.byName("chat-1")?.routes.map(({ plugin }) => plugin.name)).toEqual(["first", "third"]);
   });
 
   test("refuses the second plugin of a name", () => {
     const { registry, refused } = build(named("acme", {}), named("acme", { id: "more" }));
-    expect(refused).toMatchObject([{ sentence: expect.stringContaining("'acme' exists twice") }]);
+    expect(refused).toMatchObject([{ message: expect.stringContaining("'acme' exists twice") }]);
     expect(registry.byName("more")).toBeUndefined();
   });
 
