@@ -11,6 +11,7 @@ export { readFigures, type StatisticsFigures, sumFigures } from "./statistics/fi
 export {
   type FiguresByHour,
   type HourSpan,
+  keepDayLists,
   type Rank,
   readGroups,
   readKeyCosts,
