@@ -36,7 +36,7 @@ export function Performance({ search, onShow }: { search: string; onShow: (model
           const shown = known.filter((row) => toGroupName(row, group).toLowerCase().includes(query));
           return (
             <>
-              {data.group_count > data.groups.length && (
+              {data.group_count !== null && data.group_count > data.groups.length && (
                 <p className="card-body faint">The {data.groups.length} with the most requests are shown.</p>
               )}
               <Table
