@@ -41,7 +41,7 @@ import { createPruner, openLedger, type ProcessLedger, readOverdrawn, remoteCall
 import type { Observability } from "./observability/index.ts";
 import { OperatorCatalogueEditor, type PluginSnapshot, Providers, readHealth } from "./providers/index.ts";
 import { openPluginManager } from "./providers/open-plugin-manager.bun.ts";
-import { measureCalls, RefusalLog, readUsedModels, UsageRollup } from "./reports/index.ts";
+import { keepDayLists, measureCalls, RefusalLog, readUsedModels, UsageRollup } from "./reports/index.ts";
 
 const syncMs = 500;
 const pruneMs = 60_000;
@@ -335,6 +335,7 @@ function startMaintenance(
     every(pruneMs, () => createStoredResponses(store, now).prune(now())),
     every(pruneMs, () => refusals.prune()),
     every(pruneMs, () => rollup.prune()),
+    every(pruneMs, () => keepDayLists(store, now())),
     every(pruneCallsMs, createPruner({ store, retentionDays: config.callRetentionDays, now })),
   ];
   if (store.shared) {

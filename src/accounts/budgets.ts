@@ -55,8 +55,7 @@ export async function createBudget(
   { by, accountId, ...fields }: NewBudget,
   now: number,
 ): Promise<StoredBudget> {
-  checkTarget(fields);
-  checkChanges(fields, now);
+  checkBudget(fields, now);
   const row: BudgetsTable = {
     id: `bud_${randomBytes(9).toString("hex")}`,
     account_id: accountId,
@@ -131,14 +130,15 @@ export async function deleteBudget(
   });
 }
 
-/** One page of the budgets of an account, oldest first. @param after The last one of the page before. */
+/** One page of the budgets of some accounts or of all, oldest first. @param after The last one of the page before. */
 export async function listBudgets(
   { db }: Pick<Store, "db">,
-  accountIds: readonly string[],
+  accountIds: readonly string[] | undefined,
   { limit, after }: { limit: number; after?: Pick<StoredBudget, "id" | "createdAt"> | undefined },
 ): Promise<StoredBudget[]> {
-  if (accountIds.length === 0) return [];
-  let query = db.selectFrom("budgets").selectAll().where("account_id", "in", accountIds);
+  if (accountIds?.length === 0) return [];
+  let query = db.selectFrom("budgets").selectAll();
+  if (accountIds !== undefined) query = query.where("account_id", "in", accountIds);
   if (after !== undefined) {
     const { id, createdAt } = after;
     query = query.where((where) =>
@@ -283,6 +283,12 @@ function checkTarget({ subject, name, keyId, period }: BudgetTarget): void {
     const message = `of each ${subject.replace("_", " ")} lasts a day, a week or a month; one that never ends has a name`;
     throw invalid("budget_period", message);
   }
+}
+
+/** @throws {GatewayError} `invalid_request` for a budget that cannot be, whatever there is. */
+export function checkBudget(budget: BudgetTarget & BudgetChanges, now: number): void {
+  checkTarget(budget);
+  checkChanges(budget, now);
 }
 
 function checkChanges({ limitNanodollars, raise }: BudgetChanges, now: number): void {

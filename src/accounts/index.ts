@@ -29,6 +29,7 @@ export { type AccountDefaults, getFreeQuota, RefusedKeyError } from "./authentic
 export {
   type BudgetChanges,
   changeBudget,
+  checkBudget,
   createBudget,
   deleteBudget,
   listBudgets,

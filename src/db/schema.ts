@@ -599,6 +599,7 @@ interface ContentSwitchesTable {
 /** The sums of requests, and how far they go. */
 export interface UsageTables {
   usage: UsageTable;
+  usage_tops: UsageTopsTable;
   usage_progress: UsageProgressTable;
 }
 
@@ -650,6 +651,16 @@ export interface UsageKey {
  * Which calls are in the sums: the one row says up to which `seq` all are. Calls behind it are not yet, except, while a
  * large step is written in parts, those up to `until_seq` of the accounts up to `upto`.
  */
+/** The largest accounts and keys of a day that is over. */
+interface UsageTopsTable {
+  /** The first hour of the day, counted from 1970. */
+  hour: number;
+  group_by: "account" | "key";
+  ranked_by: string;
+  /** JSON of the groups with their ranks, the largest first. */
+  list: string;
+}
+
 interface UsageProgressTable {
   id: 1;
   seq: number;

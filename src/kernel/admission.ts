@@ -77,15 +77,29 @@ async function holdFor<C extends Capability>(
     openedAt,
   });
   run.hold = hold;
-  const { heldNanodollars, heldTokens, availableNanodollars, availableTokens } = hold;
-  const [maxNanodollars, maxTokens] =
-    growth === undefined ? [heldNanodollars, heldTokens] : [availableNanodollars, availableTokens];
-  const covers = ({ nanodollars, tokens }: HoldAmount) => nanodollars <= maxNanodollars && tokens <= maxTokens;
   run.upper = upper;
-  if (!covers(most)) handler.lower?.(run, upper, (meters) => covers(toHold(run, meters)));
-  if (growth === undefined) return;
-  run.growingHold = new GrowingHold({
-    ledger,
+  const limit: HoldAmount =
+    growth === undefined
+      ? { nanodollars: hold.heldNanodollars, tokens: hold.heldTokens }
+      : { nanodollars: hold.availableNanodollars, tokens: hold.availableTokens };
+  if (!covers(limit, most)) lowerTo(limit, run, handler);
+  if (growth !== undefined) run.growingHold = createGrowingHold(kernel, run, { hold, growth });
+}
+
+const covers = (limit: HoldAmount, { nanodollars, tokens }: HoldAmount) =>
+  nanodollars <= limit.nanodollars && tokens <= limit.tokens;
+
+function lowerTo<C extends Capability>(limit: HoldAmount, run: ModelRun<C>, handler: CapabilityHandler<C>): void {
+  handler.lower?.(run, run.upper ?? {}, (meters) => covers(limit, toHold(run, meters)));
+}
+
+function createGrowingHold(
+  kernel: Kernel,
+  run: ModelRun,
+  { hold, growth }: { hold: Hold; growth: Growth },
+): GrowingHold {
+  return new GrowingHold({
+    ledger: kernel.ledger,
     hold,
     amountOf: (outputTokens) => toHold(run, growth.boundOf(outputTokens)),
     limitTokensOf: (outputTokens) => limitTokensOf(run, growth.boundOf(outputTokens)) ?? 0,

@@ -101,7 +101,7 @@ async function measure(name: string, store: Store): Promise<void> {
     const starts = Array.from({ length: buckets }, (_, place) => endHour - (place + 1) * hours);
     for (const [asks, group, filter] of asked) {
       const ms: number[] = [];
-      let found = 0;
+      let found: number | undefined;
       const cpu = await readCpu(store);
       for (let time = 0; time < timesAsked; time++) {
         const from = performance.now();
@@ -112,7 +112,7 @@ async function measure(name: string, store: Store): Promise<void> {
       }
       const cpuMs = ((await readCpu(store)) - cpu) / timesAsked;
       const all = ms.map((each) => each.toFixed(0)).join(", ");
-      process.stdout.write(`  ${what}, ${asks}: ${all} ms, CPU ${cpuMs.toFixed(0)} ms, ${found} groups\n`);
+      process.stdout.write(`  ${what}, ${asks}: ${all} ms, CPU ${cpuMs.toFixed(0)} ms, ${found ?? "some"} groups\n`);
     }
   }
   await store.close();

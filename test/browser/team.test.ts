@@ -135,4 +135,49 @@ describe.skipIf(!hasChromium)("a team", () => {
     },
     testMsMax,
   );
+
+  test(
+    "shows the budgets by subject of its account, beside what is spent of them",
+    async () => {
+      const id = await createUser(dashboard, "fay@example.org");
+      const { key } = await dashboard.gateway.cli<{ key: string }>(
+        ...["admin-key", "create", "--name", "budgets", "--scopes", "all"],
+      );
+      const until = Math.floor(Date.now() / 1000) + 86_400;
+      for (const budget of [
+        { subject: "end_user", budget_usd: "1.00", budget_period: "day" },
+        { subject: "end_user", name: "ada@example.com", budget_usd: "20.00", budget_period: "month" },
+        {
+          subject: "model",
+          name: "gpt-4.1",
+          budget_usd: "5",
+          budget_period: "lifetime",
+          raise_usd: "2",
+          raise_until: until,
+        },
+      ]) {
+        const response = await fetch(`${dashboard.gateway.origin}/v1/organization/projects/${id}/budgets`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+          body: JSON.stringify(budget),
+        });
+        expect(response.status).toBe(200);
+      }
+      await dashboard.visit(async (page) => {
+        await signIn(page, "fay@example.org");
+        await page.goto("/settings");
+        const row = (text: string) => page.locator("tr", { hasText: text });
+        await row("each end user").getByText("each by itself").waitFor();
+        expect(await row("end user ada@example.com").textContent()).toContain("$20.00 a month");
+        const ofModel = await row("4.1").textContent();
+        expect(ofModel).toContain("$0.00");
+        expect(ofModel).toContain("$7.00 in all");
+        expect(ofModel).toContain("raised until");
+        expect(await findViolations(page)).toEqual([]);
+        const folder = process.env.SCREENSHOTS;
+        if (folder !== undefined) await page.screenshot({ path: `${folder}/budgets.png`, fullPage: true });
+      });
+    },
+    testMsMax,
+  );
 });

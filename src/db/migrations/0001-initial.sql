@@ -254,6 +254,14 @@ create table usage (
   primary key (hours, kind, hour, account_id, key_id, model, plugin, status, name)
 ) without rowid;
 
+create table usage_tops (
+  hour bigint not null,
+  group_by text not null,
+  ranked_by text not null,
+  list text not null,
+  primary key (hour, group_by, ranked_by)
+) without rowid;
+
 create table usage_progress (
   id bigint not null primary key,
   seq bigint not null,

@@ -63,7 +63,7 @@ export function writeBatch(database: DatabaseSync, statements: LedgerStatements,
 }
 
 function openCall({ openCall: insertOpen, names }: LedgerStatements, open: OpenCall): void {
-  insertOpen.run(toCallKey(open.callId), ...openValues(open, names));
+  insertOpen.run(...openValues(open, names, toCallKey(open.callId)));
 }
 
 /** Returns whether the call was still to be ended. */
@@ -71,7 +71,7 @@ function writeEnd({ closeCall, endCall, names }: LedgerStatements, end: EndedCal
   const key = toCallKey(end.open.callId);
   const wasOpen = closeCall.run(key).changes > 0;
   if (end.unmade && !wasOpen) return false;
-  return endCall.run(key, ...endValues(end, names)).changes > 0;
+  return endCall.run(...endValues(end, names, key)).changes > 0;
 }
 
 function extendCall({ extendCall: update, names }: LedgerStatements, open: OpenCall): void {
@@ -123,13 +123,18 @@ function addRow<Key, Row extends [...(string | number)[], number]>(rows: Map<Key
   else found[found.length - 1] = (found.at(-1) as number) + (row.at(-1) as number);
 }
 
-type Reader<Of> = (record: Of, names: NameNumbers) => SQLInputValue[];
+type Reader<Of> = (record: Of, names: NameNumbers, ...before: SQLInputValue[]) => SQLInputValue[];
 
-/** Reads the values of a record in the order of its columns. */
+/** Reads the values of a record in the order of its columns, after those that stand before them. */
 function createReader<Of>(columns: Readonly<Record<string, CallColumn<Of>>>): Reader<Of> {
   const all = Object.values(columns);
-  return (record, names) =>
-    all.map(({ type, read }) => (type === "name" ? names.of(read(record) as string | null) : read(record)));
+  return (record, names, ...values) => {
+    for (const { type, read } of all) {
+      const value = read(record);
+      values.push(type === "name" ? names.of(value as string | null) : value);
+    }
+    return values;
+  };
 }
 
 function pick<Of>(columns: Readonly<Record<string, Of>>, names: readonly string[]): Record<string, Of> {

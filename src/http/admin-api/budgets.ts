@@ -207,8 +207,12 @@ export function toTarget({ kernel }: HttpDeps, body: Pick<Static<typeof NewBudge
   };
 }
 
+type BudgetBody = {
+  readonly [Field in keyof Static<typeof BudgetChange>]: Static<typeof BudgetChange>[Field] | undefined;
+};
+
 /** @throws {GatewayError} `invalid_request` for half a raise. */
-export function readBudgetChanges(body: Static<typeof BudgetChange>): BudgetChanges {
+export function readBudgetChanges(body: BudgetBody): BudgetChanges {
   const { budget_usd: usd, raise_usd: raiseUsd, raise_until: until } = body;
   if ((raiseUsd == null) !== (until == null)) {
     throw invalid("raise_until", "raise_usd and raise_until are given or left out together");

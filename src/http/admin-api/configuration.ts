@@ -1,5 +1,5 @@
 /**
- * One document with all that an operator decides: accounts and teams, API keys without their secrets, providers, catalogue,
+ * One document with all that an operator decides: accounts and teams, API keys without their secrets, budgets, providers, catalogue,
  * virtual models, rules of alerts and issuers of tokens. Reading it gives the state; writing it makes the state what it says, which is
  * planned first, entry by entry, so that a plan can be read before anything changes and a document that is in force changes nothing.
  * What the document does not name is left as it is: an account is archived, a key revoked and a provider removed by saying so.
@@ -13,16 +13,21 @@ import {
   type AdminKeyArea,
   type ApiKey,
   addToTeam,
+  changeBudget,
   changeProject,
+  checkBudget,
   checkKeyFields,
+  createBudget,
   createProject,
   createServiceAccount,
+  deleteBudget,
   emailsOf,
   findAccounts,
   findMembers,
   findServiceAccounts,
   hasScope,
   listAccountsPage,
+  listBudgets,
   listServiceAccounts,
   listUsableKeys,
   listUsersPage,
@@ -32,6 +37,7 @@ import {
   parseTokenIssuers,
   recordAudit,
   type ServiceAccount,
+  type StoredBudget,
   teamActions,
   type User,
 } from "../../accounts/index.ts";
@@ -64,6 +70,7 @@ import { readBudget } from "../dashboard-api/read-fields.ts";
 import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
+import { budgetAmounts, budgetTarget, readBudgetChanges, toTarget } from "./budgets.ts";
 import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
 import { invalid, optional, parameters, readFlag } from "./lists.ts";
 import { readKeyChanges, readKeyLimits } from "./project-keys.ts";
@@ -155,12 +162,25 @@ const RuleEntry = Type.Object(
 );
 type RuleEntry = Static<typeof RuleEntry>;
 
+const BudgetEntry = Type.Object(
+  {
+    account: { ...Email, description: "The e-mail of its account, or the address of its team" },
+    ...budgetTarget,
+    ...budgetAmounts,
+    budget_usd: Type.Optional(Usd),
+    status: Type.Optional(Type.Union([Type.Literal("present"), Type.Literal("removed")])),
+  },
+  closed,
+);
+type BudgetEntry = Static<typeof BudgetEntry>;
+
 /** Rows in one section of a document. */
 const entriesMax = 10_000;
 const list = (entry: TSchema) => Type.Optional(Type.Array(entry, { maxItems: entriesMax }));
 const sectionSchemas = {
   accounts: Type.Optional(Type.Array(AccountEntry, { maxItems: entriesMax })),
   keys: Type.Optional(Type.Array(KeyEntry, { maxItems: entriesMax })),
+  budgets: Type.Optional(Type.Array(BudgetEntry, { maxItems: entriesMax })),
   providers: Type.Optional(Type.Array(ProviderEntry, { maxItems: 200 })),
   sandbox: Type.Optional(Type.Union([Type.Literal("on"), Type.Literal("off"), Type.Literal("auto")])),
   catalogue: Type.Optional(
@@ -179,6 +199,7 @@ const sections = Object.keys(sectionSchemas) as Section[];
 const areas: Readonly<Record<Section, AdminKeyArea>> = {
   accounts: "accounts",
   keys: "keys",
+  budgets: "accounts",
   providers: "providers",
   sandbox: "providers",
   catalogue: "catalogue",
@@ -356,6 +377,15 @@ const readers: { readonly [S in Section]: (deps: HttpDeps) => Promise<Document[S
       return account === undefined ? [] : [toKeyEntry(key, account, services)];
     });
   },
+  async budgets(deps) {
+    const emails = new Map((await listAll(deps)).map(({ id, email }) => [id, email]));
+    const budgets = await listBudgets(deps.store, undefined, { limit: entriesMax + 1 });
+    expectFew("budgets", budgets.length);
+    return budgets.flatMap((budget) => {
+      const account = emails.get(budget.accountId);
+      return account === undefined ? [] : [{ account, ...toBudgetEntry(budget, deps.now()) }];
+    });
+  },
   providers: ({ providers }) =>
     [...providers.settings.rows.values()]
       .filter(({ isRemoved }) => !isRemoved)
@@ -472,7 +502,7 @@ async function planDocument(deps: HttpDeps, admin: AdminKeyActor, document: Docu
   }
   const names = [
     ...(document.accounts ?? []).map(({ email }) => email),
-    ...(document.keys ?? []).map(({ account }) => account),
+    ...[...(document.keys ?? []), ...(document.budgets ?? [])].map(({ account }) => account),
   ];
   const accounts = await findAccounts(deps.store, names);
   const planning: Planning = { deps, admin, document, accounts, keyIds: new Map() };
@@ -481,6 +511,7 @@ async function planDocument(deps: HttpDeps, admin: AdminKeyActor, document: Docu
     ...planCatalogue(planning),
     ...(await planAccounts(planning)),
     ...(await planKeys(planning)),
+    ...(await planBudgets(planning)),
     ...(await planAlerts(planning)),
     ...(await planIssuers(planning)),
   ];
@@ -706,6 +737,95 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
       ...{ ...common, action: "change", fields },
       async run() {
         await accounts.changeKey(key.id, changes, admin.accountId);
+        return undefined;
+      },
+    });
+  }
+  return steps;
+}
+
+/** A raise that is over is none. */
+function toBudgetEntry({ subject, name, keyId, period, limitNanodollars, raise }: StoredBudget, now: number) {
+  const isRaised = raise !== undefined && raise.until > now;
+  return {
+    ...{ subject, name: name ?? null, api_key_id: keyId ?? null, budget_period: period },
+    budget_usd: formatUsd(limitNanodollars),
+    raise_usd: isRaised ? formatUsd(raise.nanodollars) : null,
+    raise_until: isRaised ? Math.floor(raise.until / 1000) : null,
+  };
+}
+
+/** A budget is found by what it counts. @throws {GatewayError} `invalid_request` */
+async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning): Promise<Step[]> {
+  const { store, now } = deps;
+  const entries = document.budgets ?? [];
+  const created = new Set((document.accounts ?? []).map(({ email }) => toLower(email)));
+  const labelOf = ({ account, subject, name, api_key_id: key, budget_period: period }: BudgetEntry) =>
+    [account, subject, name ?? "each", period, ...(key == null ? [] : [key])].join(" ");
+  expectOnce("budgets", entries.map(labelOf));
+  const present = await listBudgets(
+    store,
+    entries.flatMap(({ account }) => accounts.get(account)?.id ?? []),
+    { limit: entriesMax },
+  );
+  /** The keys have the ids that they have here, as far as they are here yet. */
+  const targetOf = (entry: BudgetEntry) => {
+    const { keyId, name, ...target } = toTarget(deps, entry);
+    const here = (id: string | undefined) => (id === undefined ? undefined : (keyIds.get(id) ?? id));
+    return { ...target, keyId: here(keyId), name: target.subject === "key" ? here(name) : name };
+  };
+  const steps: Step[] = [];
+  for (const entry of entries) {
+    const account = accounts.get(entry.account);
+    if (account === undefined && !created.has(toLower(entry.account))) {
+      throw invalid("budgets", `The account ${quoteValue(entry.account)} of a budget does not exist`);
+    }
+    const target = targetOf(entry);
+    const budget = present.find((one) => {
+      const isSame = (["subject", "name", "keyId", "period"] as const).every((field) => one[field] === target[field]);
+      return isSame && one.accountId === account?.id;
+    });
+    const common = { section: "budgets" as const, id: labelOf(entry) };
+    if (entry.status === "removed") {
+      if (account === undefined || budget === undefined) continue;
+      steps.push({
+        ...{ ...common, action: "remove", fields: {} },
+        async run() {
+          await deleteBudget(store, { by: admin, accountId: account.id, id: budget.id }, now());
+          return undefined;
+        },
+      });
+      continue;
+    }
+    const { budget_usd: usd, raise_usd: raise, raise_until: until } = entry;
+    const isOver = until != null && until * 1000 <= now();
+    const wanted = {
+      budget_usd: usd === undefined ? undefined : formatUsd(readBudget(usd)),
+      raise_usd: isOver ? null : typeof raise === "string" ? formatUsd(readBudget(raise, "raise_usd")) : raise,
+      raise_until: isOver ? null : until,
+    };
+    const changes = readBudgetChanges(wanted);
+    const fields = diff(budget === undefined ? {} : toBudgetEntry(budget, now()), wanted);
+    if (budget !== undefined && account !== undefined) {
+      if (Object.keys(fields).length === 0) continue;
+      steps.push({
+        ...{ ...common, action: "change", fields },
+        async run() {
+          await changeBudget(store, { by: admin, accountId: account.id, id: budget.id, changes }, now());
+          return undefined;
+        },
+      });
+      continue;
+    }
+    const { limitNanodollars } = changes;
+    if (limitNanodollars === undefined) throw invalid("budgets", `The budget ${labelOf(entry)} has no budget_usd`);
+    checkBudget({ ...target, limitNanodollars, raise: changes.raise ?? undefined }, now());
+    steps.push({
+      ...{ ...common, action: "create", fields },
+      async run() {
+        const { id: accountId } = (await deps.accounts.find(entry.account)) as Account;
+        const made = { ...targetOf(entry), limitNanodollars, raise: changes.raise ?? undefined };
+        await createBudget(store, { by: admin, accountId, ...made }, now());
         return undefined;
       },
     });

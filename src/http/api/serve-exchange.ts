@@ -149,7 +149,7 @@ export function findPassthrough(call: HttpCall, requested: Exchange["passthrough
  * @returns `undefined` for a body of chat in OpenAI's words.
  * @throws {GatewayError} `invalid_request`
  */
-async function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall): Promise<ChatRequest | undefined> {
+function toChatBody(deps: HttpDeps, body: unknown, call: HttpCall): ChatRequest | undefined {
   if (!isResponsesBody(body)) return fromOtherHabits(body, (field) => call.leaveOut(field)) as ChatRequest | undefined;
   checkResponsesRequest(body);
   const request = checkBody(ResponsesRequest, body);

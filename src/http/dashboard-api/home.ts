@@ -23,7 +23,7 @@ const dayHours = 24;
 /** The spend of the last days is compared with that of as many before. */
 const moversDays = 7;
 /** Groups that are compared: those that spent the most. */
-const comparedMax = 500;
+const comparedMax = 200;
 const costPlace = figureColumns.indexOf("cost_nanodollars");
 const listedMax = 8;
 /** Keys that end within this time are listed, unless they were made for less than a day, as those of the playground. */

@@ -98,7 +98,8 @@ export function statisticsController(deps: HttpDeps) {
         /** Why requests of an account were refused, the most frequent reason first; empty where all accounts are shown. */
         refusals: reasons,
         values: toValues(totals),
-        group_count: count,
+        /** Null: there are many accounts, and the largest are looked for among those of each day. */
+        group_count: count ?? null,
         groups: groups.map((each) => ({
           value: each.value,
           ...names(each),

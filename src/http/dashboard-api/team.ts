@@ -2,6 +2,7 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   emailsOf,
+  listBudgets,
   listPeople,
   listTeamInvitations,
   listTeams,
@@ -9,9 +10,11 @@ import {
   type Person,
   RateLimiter,
   readAccountBudget,
+  readSpentOfBudgets,
   readTeamInvitation,
   type SessionUser,
   type SpentBudget,
+  type StoredBudget,
   type TeamActor,
   teamActions,
 } from "../../accounts/index.ts";
@@ -44,6 +47,8 @@ const Budget = formBody({
 });
 
 const changesPerMinuteMax = 60;
+/** More are a list for a program. */
+const budgetsShown = 100;
 
 /** With the person, by whom a mail is. */
 type Inviter = TeamActor & { readonly user: SessionUser };
@@ -62,7 +67,10 @@ function createTeamHandlers(deps: HttpDeps) {
         invitations.map(({ createdBy }) => createdBy),
       );
       const budget = await readAccountBudget(store, accountId, now());
+      const budgets = await listBudgets(store, [accountId], { limit: budgetsShown });
+      const spent = await readSpentOfBudgets(store, budgets, now());
       return {
+        budgets: budgets.map((one) => toSubjectBudgetJson(one, spent.get(one.id), now())),
         budget: budget === undefined ? null : toBudgetJson(budget),
         can_mail: isAdmin && (await mail.mayInvite(by)),
         people: (await listPeople(store, accountId)).map(toPersonJson),
@@ -243,6 +251,18 @@ export function teamsController(deps: HttpDeps) {
 function toBudgetJson({ limitNanodollars, period, spentNanodollars, resetsAt }: SpentBudget) {
   const amounts = { usd: formatUsd(limitNanodollars), used_usd: formatUsd(spentNanodollars) };
   return { ...amounts, period, resets_at: new Date(resetsAt).toISOString() };
+}
+
+/** What is spent is null where each subject has its own. */
+function toSubjectBudgetJson(budget: StoredBudget, spent: number | undefined, now: number) {
+  const { id, subject, name, keyId, period, limitNanodollars, raise } = budget;
+  const isRaised = raise !== undefined && raise.until > now;
+  return {
+    ...{ id, subject, name: name ?? null, key: keyId ?? null, period },
+    usd: formatUsd(limitNanodollars + (isRaised ? raise.nanodollars : 0)),
+    raised_until: isRaised ? toIso(raise.until) : null,
+    used_usd: spent === undefined ? null : formatUsd(spent),
+  };
 }
 
 function toPersonJson({ id, email, name, teamRole, isHolder, role, joinedAt, isDisabled }: Person) {

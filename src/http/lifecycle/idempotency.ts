@@ -41,6 +41,7 @@ interface Handled<Body> {
  * @throws {GatewayError} `conflict` for another body, an answer that was not stored, or one that takes too long.
  */
 export function replyOnce<Body>(deps: HttpDeps, reply: (handled: Handled<Body>) => Promise<Response>) {
+  // Elysia waits only for a handler that is an async function.
   return async ({ call, body }: Handled<Body>): Promise<Response> => {
     const key = idempotencyKeyOf(call.httpRequest);
     if (key === undefined) return await reply({ call, body });

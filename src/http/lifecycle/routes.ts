@@ -64,7 +64,8 @@ export function readJsonCall(deps: HttpDeps, endpoint: JsonEndpoint) {
     readNamesOfBody(body, call);
     inbound?.refuse(body);
     resolveModels(deps, call, body, endpoint.modelDefault);
-    return (await endpoint.check?.(body, call)) ?? body;
+    const checked = endpoint.check?.(body, call);
+    return (checked instanceof Promise ? await checked : checked) ?? body;
   };
 }
 

@@ -59,7 +59,7 @@ type RankedGroup = GroupRow & { rank: number };
 
 /** The groups with the most of a rank, the largest first, and how many groups there are. */
 interface Ranking {
-  readonly wanted: readonly GroupRow[];
+  readonly wanted: readonly RankedGroup[];
   readonly count: number;
 }
 
@@ -73,13 +73,22 @@ const bucketsAtOnce = 4;
 /** Accounts that are ranked at once first; then as many as take between half of these milliseconds and all. */
 const accountsAtFirst = 64;
 const rangeMs = 6;
-/** To rank more accounts takes a tenth of a second and more, so that it is done at most once a minute. */
+/** To rank more accounts takes a tenth of a second and more, so that it is done by the day, and at most once a minute. */
 const accountsRankedAlways = 5000;
 const rankingMs = 60_000;
 /** An older ranking is not shown, not even while the next one is made. */
 const rankingMaxMs = 600_000;
-/** Groups of all rankings that are kept, some MB. */
+/** Groups of all rankings that are kept in memory, some MB. */
 const rankedGroupsMax = 20_000;
+/** Groups of the list of a day, and how many of lists are ranked over a span at once. */
+const dayListMax = 200;
+const listedAtOnce = 20;
+/** Days whose lists are kept. */
+const dayListsMax = 366;
+/** Calls that end later than this are counted, yet change no list of the day on which they began. */
+const dayClosesMs = 2 * 3_600_000;
+const dayMs = 86_400_000;
+const dayHours = 24;
 
 const valueColumns: Readonly<Record<StatisticsGroup, string>> = {
   account: "account_id",
@@ -96,6 +105,7 @@ const rankColumns: Readonly<Record<Rank, string>> = {
   errors: "failed + refused",
   tokens: [...promptColumns, ...answerColumns].join(" + "),
 };
+const ranks = Object.keys(rankColumns) as Rank[];
 const sums = sql.raw(figureColumns.map((name) => `cast(sum(${name}) as bigint) as ${name}`).join(", "));
 
 /** All requests that fit, by bucket. */
@@ -154,18 +164,17 @@ export async function readKeyCosts(
 
 /**
  * The groups with the most of a rank, the largest first. Only what is charted by the hour is read by the hour: all else is
- * in the sums of days, of which there are 24 times fewer.
+ * in the sums of days, of which there are 24 times fewer. Of more than 5,000 accounts the largest are looked for among the 200
+ * largest of each day, and how many groups there are is not known.
  */
 export async function readGroups(
   { db, shared }: Pick<Store, "db" | "shared">,
   query: StatisticsQuery,
   { group, rank, limit, charted }: GroupsWanted,
-): Promise<{ readonly groups: readonly StatisticsOfGroup[]; readonly count: number }> {
+): Promise<{ readonly groups: readonly StatisticsOfGroup[]; readonly count: number | undefined }> {
   const source = { db, isEmbedded: !shared, ...toSource(query.filter, group) };
   const whole = toWholeDays(query);
-  const rankNow = () => rankGroups(source, whole, rank, limit);
-  const asked = JSON.stringify([query, group, rank, limit]);
-  const { wanted, count } = (await hasManyAccounts(source)) ? await readRanking(db, asked, rankNow) : await rankNow();
+  const { wanted, count } = await chooseGroups(source, query, { group, rank, limit });
   const byHour = await readFigures(source, [query], wanted.slice(0, charted), "hour");
   const totals = await readFigures(source, whole, wanted.slice(charted), "0");
   const groups = wanted.map((row) => {
@@ -212,9 +221,104 @@ function toSource(filter: StatisticsFilter, group: StatisticsGroup): Omit<Source
   };
 }
 
-/** Whether the embedded store would rank so many accounts that a page had to wait. */
-async function hasManyAccounts({ db, isEmbedded, ofAll }: Source): Promise<boolean> {
-  if (!isEmbedded || !ofAll) return false;
+async function chooseGroups(
+  source: Source,
+  query: StatisticsQuery,
+  { group, rank, limit }: Omit<GroupsWanted, "charted">,
+): Promise<{ readonly wanted: readonly GroupRow[]; readonly count: number | undefined }> {
+  const { db, ofAll, kind, isEmbedded } = source;
+  const whole = toWholeDays(query);
+  const rankNow = () => rankGroups(source, whole, rank, limit);
+  if (!ofAll || !(await hasManyAccounts(db))) return rankNow();
+  if (kind === "key" && query.filter.keyId === undefined && limit <= dayListMax) {
+    const listed = await readDayLists(source, query, group as ListedGroup, rank);
+    const ranked: RankedGroup[] = [];
+    for (let from = 0; from < listed.length; from += listedAtOnce) {
+      const owner = toCondition(source, listed.slice(from, from + listedAtOnce));
+      ranked.push(...(await rankGroups({ ...source, owner, ofAll: false }, whole, rank, listedAtOnce)).wanted);
+      if (isEmbedded) await new Promise((resolve) => setImmediate(resolve));
+    }
+    return { wanted: ranked.sort(byRank).slice(0, limit), count: undefined };
+  }
+  return isEmbedded ? readRanking(db, JSON.stringify([query, group, rank, limit]), rankNow) : rankNow();
+}
+
+const listedGroups = ["account", "key"] as const;
+type ListedGroup = (typeof listedGroups)[number];
+
+/** The groups that are on the lists of the days, those with the most on these first. A day without a list is ranked now. */
+async function readDayLists(
+  source: Source,
+  { starts }: StatisticsQuery,
+  group: ListedGroup,
+  rank: Rank,
+): Promise<readonly GroupRow[]> {
+  const { db } = source;
+  const days = [...new Set(starts.map((start) => start - (start % dayHours)))];
+  if (days.length === 0) return [];
+  const rows = await db
+    .selectFrom("usage_tops")
+    .select(["hour", "list"])
+    .where("hour", "in", days)
+    .where("group_by", "=", group)
+    .where("ranked_by", "=", rank)
+    .execute();
+  const lists = new Map(rows.map(({ hour, list }) => [hour, JSON.parse(list) as RankedGroup[]]));
+  const sums = new Map<string, RankedGroup>();
+  for (const day of days) {
+    const rankDay = () => rankGroups(source, [wholeDay(day)], rank, dayListMax);
+    const list = lists.get(day) ?? (await readRanking(db, JSON.stringify([day, group, rank]), rankDay)).wanted;
+    for (const row of list) {
+      const key = toKey(row);
+      sums.set(key, { ...row, rank: row.rank + (sums.get(key)?.rank ?? 0) });
+    }
+  }
+  return [...sums.values()].sort(byRank).slice(0, dayListMax);
+}
+
+/**
+ * Keeps the lists of the largest accounts and keys of the latest day that is over and has none, where accounts are many. For a
+ * timer of the owner.
+ */
+export async function keepDayLists({ db, shared }: Pick<Store, "db" | "shared">, now: number): Promise<void> {
+  if (!(await hasManyAccounts(db))) return;
+  const last = Math.floor((now - dayClosesMs) / dayMs) - 1;
+  const first = last - dayListsMax + 1;
+  const kept = await db
+    .selectFrom("usage_tops")
+    .select("hour")
+    .where("hour", ">=", first * dayHours)
+    .distinct()
+    .execute();
+  const days = new Set(kept.map(({ hour }) => hour / dayHours));
+  let day = last;
+  while (days.has(day)) day -= 1;
+  if (day < first) return;
+  const rows = [];
+  for (const group of listedGroups) {
+    const source = { db, isEmbedded: !shared, ...toSource({}, group) };
+    for (const rank of ranks) {
+      const { wanted } = await rankGroups(source, [wholeDay(day * dayHours)], rank, dayListMax);
+      rows.push({ hour: day * dayHours, group_by: group, ranked_by: rank, list: JSON.stringify(wanted) });
+    }
+  }
+  await db
+    .insertInto("usage_tops")
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+  await db
+    .deleteFrom("usage_tops")
+    .where("hour", "<", first * dayHours)
+    .execute();
+}
+
+function wholeDay(start: number): StatisticsQuery {
+  return { filter: {}, hours: dayHours, starts: [start] };
+}
+
+/** Whether there are so many accounts that a page would have to wait for their ranking. */
+async function hasManyAccounts(db: Store["db"]): Promise<boolean> {
   const accounts = db.selectFrom("accounts").select("id").where("id", ">", "").orderBy("id");
   return (await accounts.offset(accountsRankedAlways).limit(1).executeTakeFirst()) !== undefined;
 }

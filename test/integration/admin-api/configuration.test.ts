@@ -34,8 +34,12 @@ const document = {
     { email: "ada@example.com", name: "Ada", free_tokens_per_day: 1000, allowed_models: ["gpt-4.1-nano"] },
   ],
   keys: [
-    { account: "search@teams.example", name: "website", budget_usd: "5.00", budget_period: "day" },
+    { id: "there", account: "search@teams.example", name: "website", budget_usd: "5.00", budget_period: "day" },
     { account: "ada@example.com", name: "laptop", allowed_networks: ["127.0.0.0/8"] },
+  ],
+  budgets: [
+    { account: "search@teams.example", subject: "end_user", budget_usd: "1.00", budget_period: "day" },
+    { account: "search@teams.example", subject: "tag", api_key_id: "there", budget_usd: "2", budget_period: "week" },
   ],
   providers: [
     {
@@ -69,6 +73,8 @@ describe("the document of a gateway", () => {
       ["accounts", "ada@example.com", "create"],
       ["keys", "search@teams.example: website", "create"],
       ["keys", "ada@example.com: laptop", "create"],
+      ["budgets", "search@teams.example end_user each day", "create"],
+      ["budgets", "search@teams.example tag each week there", "create"],
       ["alerts", "disk_full", "change"],
     ]);
     expect((await ask("GET", "")).json).toEqual(before);
@@ -107,6 +113,10 @@ describe("the document of a gateway", () => {
         expect.objectContaining({ email: "ada@example.com", free_tokens_per_day: 1000 }),
       ]),
     );
+    expect(json.budgets).toMatchObject([
+      { account: "search@teams.example", subject: "end_user", name: null, budget_usd: "1", raise_usd: null },
+      { subject: "tag", api_key_id: applied.json.keys[0].id, budget_usd: "2", budget_period: "week" },
+    ]);
     expect(json.catalogue).toEqual(document.catalogue);
     expect(json.virtual_models).toEqual(document.virtual_models);
     expect(JSON.stringify(json)).not.toContain(applied.json.keys[0].value);
@@ -121,6 +131,36 @@ describe("the document of a gateway", () => {
   test("as it is read is in force: writing it back changes nothing", async () => {
     const { json } = await ask("GET", "");
     expect((await ask("PUT", "", { body: json })).json).toMatchObject({ changes: [], keys: [] });
+  });
+
+  test("changes, raises and removes budgets by what they count", async () => {
+    const ofUsers = { account: "search@teams.example", subject: "end_user", budget_period: "day" };
+    const until = Math.floor(Date.now() / 1000) + 3600;
+    const raised = { ...ofUsers, budget_usd: "3.0", raise_usd: "1.50", raise_until: until };
+    const { json } = await ask("PUT", "", { body: { budgets: [raised] } });
+    expect(json.changes).toEqual([
+      {
+        ...{ section: "budgets", id: "search@teams.example end_user each day", action: "change" },
+        fields: {
+          budget_usd: { before: "1", after: "3" },
+          raise_usd: { before: null, after: "1.5" },
+          raise_until: { before: null, after: until },
+        },
+      },
+    ]);
+    expect((await ask("PUT", "", { body: { budgets: [raised] } })).json.changes).toEqual([]);
+    const removal = await ask("PUT", "", { body: { budgets: [{ ...ofUsers, status: "removed" }] } });
+    expect(removal.json.changes).toMatchObject([{ action: "remove" }]);
+    expect((await ask("GET", "?sections=budgets")).json.budgets.length).toBe(1);
+    for (const [wrong, param] of [
+      [ofUsers, "budgets"],
+      [{ ...raised, account: "nobody@example.com" }, "budgets"],
+      [{ ...raised, raise_until: null }, "raise_until"],
+      [{ ...raised, budget_period: "lifetime" }, "budget_period"],
+    ] as const) {
+      const { status, json } = await ask("PUT", "", { body: { budgets: [wrong] } });
+      expect([status, json.error.param]).toEqual([400, param]);
+    }
   });
 
   test("changes what differs by field, revokes, archives and removes what it says so of, and leaves the rest", async () => {

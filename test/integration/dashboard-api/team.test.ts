@@ -178,6 +178,7 @@ describe("a team", () => {
     expect((await admin.remove(`${path}/people/${ben.account.id}`)).status).toBe(200);
     expect(await (await admin.get(path)).json()).toEqual({
       budget: null,
+      budgets: [],
       can_mail: false,
       people: [],
       invitations: [],

@@ -33,7 +33,7 @@ export function GroupsTable({
   sortName?: string;
 }) {
   const { groups, group_count: count } = data;
-  const isCut = groups.length < count;
+  const isCut = count === null || groups.length < count;
   return (
     <Section
       title={`By ${toWords(groupNames[query.group_by])}`}
@@ -41,7 +41,8 @@ export function GroupsTable({
         <span className="row">
           {isCut && (
             <span className="faint">
-              {groups.length} of {formatCount(count)}, the largest by {rankName(query.metric)}
+              {groups.length}
+              {count !== null && ` of ${formatCount(count)}`}, the largest by {rankName(query.metric)}
             </span>
           )}
           <a

@@ -20,7 +20,7 @@ import {
   teamRoles,
   useTeam,
 } from "./api.ts";
-import { BudgetSection } from "./budget-form.tsx";
+import { BudgetSection, SubjectBudgets } from "./budget-form.tsx";
 import { InviteDialog, RemoveDialog } from "./team-dialogs.tsx";
 
 interface TeamProps {
@@ -59,7 +59,7 @@ export function TeamSection({ account, mayManage }: TeamProps) {
       }
     >
       <Loaded state={team} lines={3}>
-        {({ people, invitations, budget }) => (
+        {({ people, invitations, budget, budgets }) => (
           <>
             <Table
               rows={people}
@@ -70,6 +70,7 @@ export function TeamSection({ account, mayManage }: TeamProps) {
             />
             <Invitations account={account} invitations={invitations} mayManage={mayManage} />
             <BudgetSection account={account} budget={budget} mayManage={mayManage} />
+            <SubjectBudgets budgets={budgets} />
           </>
         )}
       </Loaded>
