@@ -6,7 +6,7 @@ export { type LogCursor, readRefusalReasons, readRequest, readRequests } from ".
 export { RefusalLog } from "./requests/refusal-log.ts";
 export type { LoggedRequest, RequestDetail } from "./requests/request-columns.ts";
 export type { RequestFilter, StatusFilter } from "./requests/request-filter.ts";
-export { readStatement, type StatementLine } from "./statement.ts";
+export { readMonthlyStatement, readStatement, type StatementLine } from "./statement.ts";
 export { readFigures, type StatisticsFigures, sumFigures } from "./statistics/figures.ts";
 export {
   type FiguresByHour,

@@ -1,5 +1,5 @@
 import type { Store } from "../db/index.ts";
-import { startOfDay } from "../db/index.ts";
+import { startOfDay, startOfPeriod } from "../db/index.ts";
 
 /** A line of an account's statement: a movement made by hand, or all charges of a UTC day together. */
 export interface StatementLine {
@@ -51,4 +51,36 @@ export async function readStatement({ db }: Store, accountId: string): Promise<S
       return { ...line, balanceNanodollars: balance };
     })
     .reverse();
+}
+
+/** What happened to the wallet of an account in a UTC month; opening balance, charges and transactions add up to the closing one. */
+export interface MonthlyStatement {
+  /** The month of the first line of the account, or this one, milliseconds since 1970. */
+  readonly firstMonth: number;
+  readonly openingNanodollars: number;
+  /** Negative where the wallet paid. */
+  readonly chargesNanodollars: number;
+  /** Credits and debits, oldest first. */
+  readonly transactions: readonly StatementLine[];
+  readonly closingNanodollars: number;
+}
+
+/** @param span The first moment of the month and that of the next one. */
+export async function readMonthlyStatement(
+  store: Store,
+  accountId: string,
+  { from, until }: { from: number; until: number },
+): Promise<MonthlyStatement> {
+  const lines = (await readStatement(store, accountId)).reverse();
+  const before = lines.filter(({ at }) => at < from);
+  const within = lines.filter(({ at }) => at >= from && at < until);
+  const charges = within.filter(({ kind }) => kind === "charges");
+  const openingNanodollars = before.at(-1)?.balanceNanodollars ?? 0;
+  return {
+    firstMonth: startOfDay(startOfPeriod(lines[0]?.at ?? from)),
+    openingNanodollars,
+    chargesNanodollars: charges.reduce((sum, { nanodollars }) => sum + nanodollars, 0),
+    transactions: within.filter(({ kind }) => kind !== "charges"),
+    closingNanodollars: within.at(-1)?.balanceNanodollars ?? openingNanodollars,
+  };
 }

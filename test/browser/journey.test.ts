@@ -65,6 +65,12 @@ describe.skipIf(!hasChromium)("from the first start to a revoked key", () => {
         await page.getByLabel("Redeem a voucher").fill(code);
         await page.getByRole("button", { name: "Redeem" }).click();
         await page.getByText("was already redeemed").waitFor();
+        await page.getByRole("link", { name: "Monthly statement" }).click();
+        await seeHeading(page, "Statement");
+        // Ten dollars of demo credit and five of the voucher.
+        await page.getByText("$15.00", { exact: true }).waitFor();
+        await page.getByRole("cell", { name: "gpt-5", exact: true }).waitFor();
+        expect(await findViolations(page)).toEqual([]);
 
         await page.getByRole("link", { name: "Overview" }).click();
         await ask("famA-5");

@@ -18,7 +18,7 @@ interface RecordOptions {
   readonly stream: boolean;
 }
 
-const secretForms = /\b(?:sk|gsk|pk|rk|tgp|xai|key)[-_][\w-]{8,}|\bAIza[\w-]{10,}|Bearer\s+\S+/g;
+const secretForms = /\b(?:sk|gsk|pk|rk|tgp|xai|key)[-_][\w-]{8,}|\bAIza[\w-]{10,}|Bearer\s+[\w.~+/=-]+/g;
 
 /**
  * Asks the provider once through the plugin and makes a fixture of what went over the network.

@@ -22,7 +22,7 @@ export async function createPluginFiles(name: string, dialect: Dialect): Promise
   const named = (text: string) => text.replaceAll("__NAME__", name).replaceAll("__VARIABLE__", getVariablePrefix(name));
   const files = new Map<string, string>([
     ["index.ts", named(dialect === "openai" ? openaiIndex : translatedIndex)],
-    ["catalogue.json", createCatalogue(name)],
+    ["catalogue.json", createCatalogue(name, dialect)],
     ["modelgate-plugin.d.ts", await pluginTypes()],
     ["tsconfig.json", tsconfig],
   ]);
@@ -35,17 +35,19 @@ export async function createPluginFiles(name: string, dialect: Dialect): Promise
   return files;
 }
 
-function createCatalogue(name: string): string {
+function createCatalogue(name: string, dialect: Dialect): string {
+  const toPrice = (input: string, output: string) => ({
+    inputToken: { usd: input, per: 1_000_000 },
+    outputToken: { usd: output, per: 1_000_000 },
+  });
+  const sample =
+    dialect === "openai"
+      ? { upstreamId: "small", outputTokensMax: 8192, price: toPrice("0.10", "0.40") }
+      : { upstreamId: "command-r7b-12-2024", outputTokensMax: 4096, price: toPrice("0.0375", "0.15") };
+  const { upstreamId, outputTokensMax, price } = sample;
   const row = {
-    id: `${name}-small`,
-    upstreamId: "small",
-    capability: "chat",
-    premium: true,
-    contextTokens: 128_000,
-    outputTokensMax: 8192,
-    ownedBy: name,
-    created: 1_790_000_000,
-    price: { inputToken: { usd: "0.10", per: 1_000_000 }, outputToken: { usd: "0.40", per: 1_000_000 } },
+    ...{ id: `${name}-small`, upstreamId, capability: "chat", premium: true, contextTokens: 128_000, outputTokensMax },
+    ...{ ownedBy: name, created: 1_790_000_000, price },
   };
   return `${JSON.stringify({ models: [row] }, null, 2)}\n`;
 }

@@ -93,4 +93,7 @@ export const accountPage = (
 export const providerPage = (
   <LazyPage path="/admin/providers/:name" load={() => import("../features/providers/provider-page.tsx")} />
 );
+export const statementPage = (
+  <LazyPage path="/statement" load={() => import("../features/billing/statement-page.tsx")} />
+);
 export const settingsPage = <LazyPage path="/settings" load={() => import("../features/settings/settings-page.tsx")} />;

@@ -9,7 +9,7 @@ import { Empty, LoadError } from "../kit/feedback.tsx";
 import { PageHead } from "../kit/page.tsx";
 import { Brand, Navigation } from "./navigation.tsx";
 import { Notices } from "./notices.tsx";
-import { accountPage, listPages, providerPage, settingsPage } from "./pages.tsx";
+import { accountPage, listPages, providerPage, settingsPage, statementPage } from "./pages.tsx";
 
 export function Shell({ me }: { me: Me }) {
   const [path] = useLocation();
@@ -59,6 +59,7 @@ export function Shell({ me }: { me: Me }) {
               ))}
               {maySeeAll(me.role) && <Route path="/admin/accounts/:id">{accountPage}</Route>}
               {maySeeAll(me.role) && <Route path="/admin/providers/:name">{providerPage}</Route>}
+              <Route path="/statement">{statementPage}</Route>
               <Route path="/settings">{settingsPage}</Route>
               <Route component={NotFound} />
             </Switch>

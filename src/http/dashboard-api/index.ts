@@ -20,6 +20,7 @@ import { homeController } from "./home.ts";
 import { adminApiKeysController, keysController } from "./keys.ts";
 import { providersController } from "./providers.ts";
 import { requestsController } from "./requests.ts";
+import { statementController } from "./statement.ts";
 import { statisticsController } from "./statistics.ts";
 import { systemStatusController } from "./system-status.ts";
 import { adminTeamController, teamController, teamsController } from "./team.ts";
@@ -50,6 +51,7 @@ function accountControllers(deps: HttpDeps, inbounds: readonly ClientFormat[]) {
   return new Elysia()
     .use(meController(deps))
     .use(accountController(deps))
+    .use(statementController(deps))
     .use(keysController(deps))
     .use(requestsController(deps, inbounds))
     .use(contentController(deps))

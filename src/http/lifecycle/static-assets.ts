@@ -7,12 +7,16 @@ import { chooseEncoding, pageHeaders } from "./headers.ts";
 /** The paths of the dashboard, a single-page application. */
 export const pagePaths = [
   "/",
+  "/overview",
+  "/connect",
   "/keys",
   "/requests",
   "/statistics",
   "/billing",
+  "/statement",
   "/models",
   "/playground",
+  "/status",
   "/settings",
   "/sign-in",
   "/admin",

@@ -11,20 +11,25 @@ import { codeBlocks, readPage, readSection, root } from "./pages.ts";
 const readyBlocks = codeBlocks(readSection("docs/providers.md", "## Servers of your own"), "sh");
 const codeOf = codeBlocks(readSection("docs/plugins.md", "## Plugin with code"), "sh");
 const tutorial = readPage("docs/write-a-plugin.md");
-const secondsMax = 60_000;
+const secondsMax = 240_000;
 
-/** Stands for the providers that the pages name: OpenAI's dialect and the made-up one. */
+/** In place of the providers that the pages name: OpenAI's dialect, and Cohere's. */
 function startProvider() {
   return Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
-      const body = (await request.json()) as { stream?: boolean; live?: boolean };
-      if (request.url.endsWith("/generate")) {
-        if (!body.live) return Response.json({ said: "Hello there", why: "done", spent: { in: 5, out: 6 } });
-        const events =
-          'event: piece\ndata: {"said":"Hello there"}\n\nevent: end\ndata: {"why":"done","spent":{"in":5,"out":6}}\n\n';
-        return new Response(events, { headers: { "content-type": "text/event-stream" } });
+      const body = (await request.json()) as { stream?: boolean };
+      if (request.url.endsWith("/v1/chat")) {
+        const text = "Hello there";
+        const end = { finish_reason: "COMPLETE", usage: { billed_units: { input_tokens: 5, output_tokens: 6 } } };
+        const content = [{ type: "text", text }];
+        if (!body.stream) return Response.json({ message: { role: "assistant", content }, ...end });
+        const events = [
+          { type: "content-delta", index: 0, delta: { message: { content: { text } } } },
+          { type: "message-end", delta: end },
+        ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+        return new Response(events.join(""), { headers: { "content-type": "text/event-stream" } });
       }
       const message = { role: "assistant", content: "Hello from the provider" };
       const choices = [{ index: 0, message, finish_reason: "stop" }];

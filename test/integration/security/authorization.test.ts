@@ -228,8 +228,12 @@ const pages = [
   "requests",
   "statistics",
   "billing",
+  "statement",
   "models",
   "playground",
+  "status",
+  "overview",
+  "connect",
   "settings",
   "sign-in",
   "admin",
@@ -241,7 +245,7 @@ const adminLists =
   "accounts accounts.csv api-keys attention audit audit.csv audit.jsonl vouchers catalogue catalogue/files health home live settings";
 for (const path of adminLists.split(" ")) rows[`GET /dashboard/api/admin/${path}`] = admin(200);
 const ownLists =
-  "me entries entries.csv calls models vouchers keys requests requests.csv requests.jsonl sessions statistics statistics.csv status wallet";
+  "me entries entries.csv statement statement.csv calls models vouchers keys requests requests.csv requests.jsonl sessions statistics statistics.csv status wallet";
 for (const path of ownLists.split(" ")) rows[`GET /dashboard/api/${path}`] = session(200);
 
 beforeAll(async () => {

@@ -175,7 +175,19 @@ describe("a secret", () => {
   async function seePages(): Promise<void> {
     const see = async (path: string, headers: Record<string, string> = { cookie: session }) =>
       note(path, await fetch(`${gateway.origin}${path}`, { headers }));
-    const pages = ["me", "keys", "entries", "entries.csv", "calls", "models", "gateway", "live", "settings"];
+    const pages = [
+      "me",
+      "keys",
+      "entries",
+      "entries.csv",
+      "statement",
+      "statement.csv",
+      "calls",
+      "models",
+      "gateway",
+      "live",
+      "settings",
+    ];
     const admin = ["accounts", "vouchers", "audit", "settings", "health", "catalogue", "live"];
     for (const page of pages) await see(`/dashboard/api/${page}`);
     for (const page of admin) await see(`/dashboard/api/admin/${page}`);

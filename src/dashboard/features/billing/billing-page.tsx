@@ -19,6 +19,9 @@ export default function BillingPage() {
         title="Billing"
         description="Premium models are charged to your wallet. All others use the daily free quota."
       >
+        <Link className="btn" href="/statement">
+          Monthly statement
+        </Link>
         <a className="btn" href="/dashboard/api/entries.csv" download>
           <Icon name="download" size={15} />
           Download CSV

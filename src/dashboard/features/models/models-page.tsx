@@ -1,3 +1,5 @@
+import { maySeeAll } from "../../data/roles.ts";
+import { useMe } from "../../data/session.ts";
 import { Loaded } from "../../kit/feedback.tsx";
 import { SearchField, Select } from "../../kit/field.tsx";
 import { PageHead } from "../../kit/page.tsx";
@@ -15,7 +17,13 @@ import {
 } from "./api.ts";
 import { ModelDialog } from "./model-dialog.tsx";
 import { ModelsTable } from "./models-table.tsx";
+import { Performance } from "./performance.tsx";
 
+const views = [
+  ["catalogue", "Catalogue"],
+  ["performance", "Performance"],
+] as const;
+type View = (typeof views)[number][0];
 type Kind = "all" | Capability;
 type Tier = "all" | "free" | "premium";
 
@@ -37,12 +45,19 @@ export default function ModelsPage() {
   const [feature, setFeature] = useParam("feature", "any", Object.keys(featureNames));
   const [retired, setRetired] = useParam("retired", "hide", ["hide", "show"]);
   const [shownId, setShownId] = useParam("model", "");
+  const [view, setView] = useParam<View>("view", "catalogue", ["catalogue", "performance"]);
+  const { data: me } = useMe();
+  const isStaff = me !== undefined && maySeeAll(me.role);
+  const shownModel = models.data?.data.find(({ id, name }) => id === shownId || name === shownId);
+  const showsPerformance = isStaff && view === "performance";
   return (
     <>
       <PageHead
         title="Models"
         description="All models available on this gateway. Premium models are charged to your wallet."
-      />
+      >
+        {isStaff && <Segmented label="View" value={view} options={views} onChoose={setView} />}
+      </PageHead>
       <section className="card" aria-label="Models">
         <div className="card-head is-ruled">
           <SearchField
@@ -51,38 +66,47 @@ export default function ModelsPage() {
             value={search}
             onText={setSearch}
           />
-          <Select isSmall aria-label="Feature" options={abilities} value={feature} onText={setFeature} />
-          <Select isSmall aria-label="Billing" options={tiers} value={tier} onText={setTier} />
-          <Segmented label="Capability" value={kind} options={kinds} onChoose={setKind} />
+          {!showsPerformance && (
+            <>
+              <Select isSmall aria-label="Feature" options={abilities} value={feature} onText={setFeature} />
+              <Select isSmall aria-label="Billing" options={tiers} value={tier} onText={setTier} />
+              <Segmented label="Capability" value={kind} options={kinds} onChoose={setKind} />
+            </>
+          )}
         </div>
-        <Loaded state={models} lines={8}>
-          {({ data }) => {
-            const matching = data.filter((model) => matches(model, { search, kind, tier, feature })).sort(byName);
-            const current = matching.filter((model) => !isRetired(model));
-            const shown = retired === "show" ? matching : current;
-            const shownModel = data.find(({ id, name }) => id === shownId || name === shownId);
-            return (
-              <>
-                <ModelsTable models={shown} onShow={({ name }) => setShownId(name)} />
-                <div className="table-foot">
-                  <span>{shown.length === data.length ? data.length : `${shown.length} of ${data.length}`} models</span>
-                  {matching.length > current.length && (
-                    <label className="check">
-                      <input
-                        type="checkbox"
-                        checked={retired === "show"}
-                        onChange={(event) => setRetired(event.target.checked ? "show" : "hide")}
-                      />
-                      Show retired models ({matching.length - current.length})
-                    </label>
-                  )}
-                </div>
-                {shownModel !== undefined && <ModelDialog model={shownModel} onClose={() => setShownId("")} />}
-              </>
-            );
-          }}
-        </Loaded>
+        {showsPerformance ? (
+          <Performance search={search} onShow={setShownId} />
+        ) : (
+          <Loaded state={models} lines={8}>
+            {({ data }) => {
+              const matching = data.filter((model) => matches(model, { search, kind, tier, feature })).sort(byName);
+              const current = matching.filter((model) => !isRetired(model));
+              const shown = retired === "show" ? matching : current;
+              return (
+                <>
+                  <ModelsTable models={shown} onShow={({ name }) => setShownId(name)} />
+                  <div className="table-foot">
+                    <span>
+                      {shown.length === data.length ? data.length : `${shown.length} of ${data.length}`} models
+                    </span>
+                    {matching.length > current.length && (
+                      <label className="check">
+                        <input
+                          type="checkbox"
+                          checked={retired === "show"}
+                          onChange={(event) => setRetired(event.target.checked ? "show" : "hide")}
+                        />
+                        Show retired models ({matching.length - current.length})
+                      </label>
+                    )}
+                  </div>
+                </>
+              );
+            }}
+          </Loaded>
+        )}
       </section>
+      {shownModel !== undefined && <ModelDialog model={shownModel} onClose={() => setShownId("")} />}
     </>
   );
 }

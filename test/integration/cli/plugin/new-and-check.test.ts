@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { commandLine } from "../../../support/gateway.ts";
 
 const root = join(import.meta.dir, "../../../..");
-const secondsMax = 60_000;
+const secondsMax = 240_000;
 
 describe("a new plugin", () => {
   let folder: string;
@@ -29,7 +29,7 @@ describe("a new plugin", () => {
   test.each([
     ["plain", []],
     ["spoken", ["--dialect", "openai"]],
-    ["made-up", ["--translated"]],
+    ["of-its-own", ["--translated"]],
   ])(
     "%s has full marks and no fault of types, as it is written",
     async (name, flags) => {
@@ -76,11 +76,11 @@ describe("a new plugin", () => {
   });
 
   test.each([
-    ["is not written over another", ["new", "made-up"], "is there already"],
-    ["has a name that can be one", ["new", "Made_Up"], "expected kebab-case"],
+    ["is not written over another", ["new", "of-its-own"], "is there already"],
+    ["has a name that can be one", ["new", "Of_Its_Own"], "expected kebab-case"],
     ["speaks what is known", ["new", "other", "--dialect", "latin"], "expected openai"],
     ["is to be there for a check", ["check", "nowhere"], "There is no nowhere"],
-    ["has a key to be recorded", ["record", "made-up"], "set MADE_UP_API_KEY"],
+    ["has a key to be recorded", ["record", "of-its-own"], "set OF_ITS_OWN_API_KEY"],
   ])("%s", async (_, words, sentence) => {
     const { code, stderr } = await modelgate(...words);
     expect({ code, told: stderr.includes(sentence) }).toEqual({ code: 2, told: true });

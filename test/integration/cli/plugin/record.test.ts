@@ -9,21 +9,22 @@ let bench: Bench;
 let folder: string;
 let host: ReturnType<typeof startHost>;
 
-/** A provider of the made-up dialect that shows the key it was asked with. */
+/** A provider of the sample's protocol that shows the key it was asked with. */
 function startHost() {
   return Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
     async fetch(request) {
-      const { live } = (await request.json()) as { live: boolean };
-      const said = "Well, hello there";
-      const spent = { in: 8, out: 4 };
-      const echo = request.headers.get("x-api-key");
-      if (!live) return Response.json({ said, why: "done", spent, echo });
+      const { stream } = (await request.json()) as { stream: boolean };
+      const text = "Well, hello there";
+      const usage = { billed_units: { input_tokens: 8, output_tokens: 4 } };
+      const echo = request.headers.get("authorization");
+      const end = { finish_reason: "COMPLETE", usage, echo };
+      if (!stream) return Response.json({ message: { role: "assistant", content: [{ type: "text", text }] }, ...end });
       const events = [
-        `event: piece\ndata: ${JSON.stringify({ said, echo })}`,
-        `event: end\ndata: ${JSON.stringify({ why: "done", spent })}`,
-      ];
+        { type: "content-delta", index: 0, delta: { message: { content: { text } } } },
+        { type: "message-end", delta: end },
+      ].map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}`);
       return new Response(`${events.join("\n\n")}\n\n`, { headers: { "content-type": "text/event-stream" } });
     },
   });
@@ -52,14 +53,14 @@ test("plugin record makes fixtures of a true call that hold no key and pass the 
     const text = readFileSync(join(folder, "fixtures", file), "utf8");
     expect(text).not.toContain(key);
     const fixture = JSON.parse(text);
-    expect(fixture).toMatchObject({ model: "acme-small", path: "/generate" });
+    expect(fixture).toMatchObject({ model: "acme-small", path: "/chat" });
     expect(fixture.expect).toEqual({
       content: "Well, hello there",
       finishReason: "stop",
       promptTokens: 8,
       completionTokens: 4,
     });
-    expect(fixture.body.turns).toEqual([{ who: "person", says: "Say hello there" }]);
+    expect(fixture.body.messages).toEqual([{ role: "user", content: "Say hello there" }]);
   }
   const checked = await bench.json<{ passed: number; of: number; marks: { check: string }[] }>(
     "plugin",

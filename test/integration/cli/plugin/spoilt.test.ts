@@ -33,32 +33,33 @@ describe("a plugin", () => {
   });
 
   const end = 'throw new UpstreamError("bad_response", "The provider\'s stream ended before its answer did");';
-  const check = 'if (!isRecord(answer) || typeof answer.why !== "string") throw classifyError(answer);';
+  const check = "if (!isRecord(answer) || !isRecord(answer.message)) throw classifyError(answer);";
   test.each([
     ["makes-usage-up", "return {};", "return { usage: { prompt_tokens: 1, completion_tokens: 1 } };", "not free"],
     ["ends-what-broke", end, 'return [{ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }];', "breaks off"],
     ["trusts-anything", check, "", "invalid answers"],
     [
       "forgets-its-key",
-      'authorize: (_, { key }) => ({ "x-api-key": key })',
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is a line of the file
+      "authorize: (_, { key }) => ({ authorization: `Bearer ${key}` })",
       "authorize: () => ({})",
       "the key is sent",
     ],
     [
       "knows-no-tools",
-      'if (message.role === "tool") return',
-      'if (message.role === "tool") throw new TypeError("none");',
+      'if (role === "tool") return',
+      'if (role === "tool") throw new TypeError("none"); if (role === "tool") return',
       "conversation",
     ],
-    ["hides-results", 'message.role === "tool"', 'message.role === ("toolx" as string)', "conversation"],
-    ["mixes-up-reasons", '"content_filter" : "stop"', '"content_filter" : "length"', "a question is answered"],
+    ["hides-results", "{ role, tool_call_id, content: text }", '{ role: "user", content: text }', "conversation"],
+    ["mixes-up-reasons", 'return "stop"', 'return "length"', "a question is answered"],
     [
       "shows-its-key",
       "maxChoices: { chat: 1 },",
       'readError: ({ body }) => new UpstreamError("bad_response", body),',
       "refusals",
     ],
-    ["asks-elsewhere", 'json("/generate"', 'json("/produce"', "a question is answered"],
+    ["asks-elsewhere", 'json("/chat"', 'json("/produce"', "a question is answered"],
   ])("that %s loses the row for it", async (name, from, to, row) => {
     const lost = await lostBy(name, from, to);
 

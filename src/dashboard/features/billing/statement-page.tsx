@@ -1,0 +1,144 @@
+import useSWR from "swr";
+import { Link } from "wouter";
+import { api, request } from "../../data/api.ts";
+import { formatCount, formatMoment } from "../../format.ts";
+import { Button } from "../../kit/button.tsx";
+import { Loaded } from "../../kit/feedback.tsx";
+import { Select } from "../../kit/field.tsx";
+import { Icon } from "../../kit/icon.tsx";
+import { PageHead, Section } from "../../kit/page.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { useParam } from "../../kit/url-state.ts";
+
+const getStatement = (month: string) => request(api.statement.get({ query: month === "" ? {} : { month } }));
+type Statement = Awaited<ReturnType<typeof getStatement>>;
+type Charge = Statement["charges"][number];
+type Transaction = Statement["transactions"][number];
+
+/** What happened to the wallet in a UTC month, with exact amounts, to be printed. */
+export default function StatementPage() {
+  const [month, setMonth] = useParam("month", "");
+  const statement = useSWR(["statement", month], () => getStatement(month), { keepPreviousData: true });
+  const months = listMonths(statement.data);
+  const shown = statement.data?.month ?? month;
+  return (
+    <>
+      <Link href="/billing" className="back">
+        ← Billing
+      </Link>
+      <PageHead title="Statement" description="Charges are those of calls that began in the month (UTC).">
+        <Select
+          isSmall
+          aria-label="Month"
+          options={months.map((each) => [each, formatMonth(each)] as const)}
+          value={shown}
+          onText={(text: string) => setMonth(text)}
+        />
+        <a className="btn" href={`/dashboard/api/statement.csv?month=${shown}`} download>
+          <Icon name="download" size={15} />
+          CSV
+        </a>
+        <Button onClick={() => print()}>Print</Button>
+      </PageHead>
+      <Loaded state={statement} lines={8}>
+        {(data) => <Sheet statement={data} />}
+      </Loaded>
+    </>
+  );
+}
+
+function Sheet({ statement }: { statement: Statement }) {
+  const { account, month, open, charges, transactions } = statement;
+  return (
+    <div className="stack statement">
+      <Section title={`${formatMonth(month)}${open ? ", so far" : ""}`}>
+        <div className="card-body stack">
+          <p>
+            <strong>{account.name ?? account.email}</strong>
+            <span className="sub">
+              {account.name !== null && `${account.email}, `}
+              {account.id}
+            </span>
+          </p>
+          <dl className="facts">
+            <dt>Opening balance</dt>
+            <dd>{toUsd(statement.opening_usd)}</dd>
+            <dt>Payments, credits and debits</dt>
+            <dd>{toUsd(statement.transactions_usd)}</dd>
+            <dt>Charges</dt>
+            <dd>{toUsd(statement.charges_usd)}</dd>
+            <dt>
+              <strong>{open ? "Balance now" : "Closing balance"}</strong>
+            </dt>
+            <dd>
+              <strong>{toUsd(statement.closing_usd)}</strong>
+            </dd>
+          </dl>
+        </div>
+      </Section>
+      <Section title="Charges by model">
+        <Table
+          rows={charges}
+          rowKey={({ name }) => name ?? ""}
+          columns={chargeColumns}
+          empty={<p className="card-body faint">No charges in this month.</p>}
+        />
+      </Section>
+      <Section title="Payments, credits and debits">
+        <Table
+          rows={transactions}
+          rowKey={({ at, balance_usd }) => `${at} ${balance_usd}`}
+          columns={transactionColumns}
+          empty={<p className="card-body faint">None in this month.</p>}
+        />
+      </Section>
+    </div>
+  );
+}
+
+const orDash = (count: number | null) => (count === null ? "–" : formatCount(count));
+
+const chargeColumns: readonly Column<Charge>[] = [
+  { name: "Model", className: "name lead", cell: ({ name }) => name ?? "Not counted by model" },
+  { name: "Requests", className: "end", cell: ({ requests }) => orDash(requests) },
+  { name: "Input tokens", className: "end", cell: ({ prompt_tokens }) => orDash(prompt_tokens) },
+  { name: "Output tokens", className: "end", cell: ({ completion_tokens }) => orDash(completion_tokens) },
+  { name: "Amount", className: "end", cell: ({ charged_usd }) => toUsd(charged_usd) },
+];
+
+const transactionColumns: readonly Column<Transaction>[] = [
+  { name: "Date", className: "tight lead", cell: ({ at }) => formatMoment(at) },
+  { name: "Type", cell: ({ kind }) => (kind === "credit" ? "Credit" : "Debit") },
+  { name: "Note", className: "break soft", cell: ({ note }) => note },
+  { name: "Amount", className: "end", cell: ({ amount_usd }) => toUsd(amount_usd) },
+];
+
+/** An exact amount, of at least two decimals: a statement is not rounded. */
+function toUsd(text: string): string {
+  const [whole = "0", decimals = ""] = text.replace("-", "").split(".");
+  return `${text.startsWith("-") ? "−" : ""}$${formatCount(Number(whole))}.${decimals.padEnd(2, "0")}`;
+}
+
+/** From the present month back to the first one. */
+function listMonths(statement: Statement | undefined): string[] {
+  if (statement === undefined) return [];
+  const months: string[] = [];
+  const now = new Date();
+  for (let month = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth())); ; month = monthBefore(month)) {
+    const name = month.toISOString().slice(0, 7);
+    if (name < statement.first_month && name < statement.month) return months;
+    months.push(name);
+  }
+}
+
+function monthBefore(month: Date): Date {
+  return new Date(Date.UTC(month.getUTCFullYear(), month.getUTCMonth() - 1));
+}
+
+function formatMonth(month: string): string {
+  return new Date(`${month}-01T00:00:00Z`).toLocaleDateString("en-US", {
+    month: "long",
+    year: "numeric",
+    timeZone: "UTC",
+  });
+}

@@ -1,0 +1,110 @@
+import { readChartSpan } from "../../data/time-range.ts";
+import { formatCount, formatMs, formatShare, formatShort } from "../../format.ts";
+import { LinkButton } from "../../kit/button.tsx";
+import { Empty, Loaded } from "../../kit/feedback.tsx";
+import { Segmented } from "../../kit/segmented.tsx";
+import { type Column, Table } from "../../kit/table.tsx";
+import { useParam } from "../../kit/url-state.ts";
+import { type StatisticsGroup, useStatistics } from "../statistics/api.ts";
+import { toGroupName } from "../statistics/group-name.ts";
+
+const minutesPerDay = 1440;
+/** The share of failed requests from which it is marked. */
+const errorShareMax = 0.05;
+
+const groups = [
+  ["model", "By model"],
+  ["plugin", "By provider"],
+] as const;
+type Group = (typeof groups)[number][0];
+
+/** How fast and how reliable models and providers were in the last 24 hours, for all accounts together. */
+export function Performance({ search, onShow }: { search: string; onShow: (model: string) => void }) {
+  const [group, setGroup] = useParam<Group>("by", "model", ["model", "plugin"]);
+  const { from, to } = readChartSpan(new URLSearchParams({ range: "day" }), Date.now());
+  const statistics = useStatistics({ from, to, interval: "hour", group_by: group, metric: "requests" });
+  const query = search.trim().toLowerCase();
+  return (
+    <>
+      <div className="card-head is-ruled">
+        <span className="soft">All accounts, the last 24 hours. A request that was refused counts as an error.</span>
+        <Segmented label="Group" value={group} options={groups} onChoose={setGroup} />
+      </div>
+      <Loaded state={statistics} lines={6}>
+        {(data) => {
+          const known = data.groups.filter(({ value }) => value !== "");
+          const shown = known.filter((row) => toGroupName(row, group).toLowerCase().includes(query));
+          return (
+            <>
+              {data.group_count !== null && data.group_count > data.groups.length && (
+                <p className="card-body faint">The {data.groups.length} with the most requests are shown.</p>
+              )}
+              <Table
+                rows={shown}
+                rowKey={({ value }) => value}
+                sortName="order"
+                fileName={`performance-by-${group === "model" ? "model" : "provider"}`}
+                columns={toColumns(group, onShow)}
+                empty={
+                  <Empty
+                    icon="pulse"
+                    title={known.length === 0 ? "No requests in the last 24 hours" : "None matches"}
+                  />
+                }
+              />
+            </>
+          );
+        }}
+      </Loaded>
+    </>
+  );
+}
+
+function toColumns(group: Group, onShow: (model: string) => void): readonly Column<StatisticsGroup>[] {
+  const latency = (name: string, of: (row: StatisticsGroup) => number | null): Column<StatisticsGroup> => ({
+    ...{ name, className: "end", sort: of },
+    cell: (row) => formatMs(of(row)),
+  });
+  return [
+    {
+      name: group === "model" ? "Model" : "Provider",
+      className: "name lead",
+      sort: (row) => toGroupName(row, group),
+      cell: (row) =>
+        group === "model" ? (
+          <LinkButton look="link cut" onClick={() => onShow(row.value)}>
+            {toGroupName(row, group)}
+          </LinkButton>
+        ) : (
+          toGroupName(row, group)
+        ),
+    },
+    {
+      ...{ name: "Requests", className: "end", sort: ({ requests }) => requests },
+      cell: ({ requests }) => formatCount(requests),
+    },
+    {
+      ...{ name: "Error share", className: "end", sort: ({ errors, requests }) => errors / requests },
+      cell: ({ errors, requests }) => (
+        <span
+          className={errors / requests > errorShareMax ? "badge is-bad" : undefined}
+          title={`${formatCount(errors)} failed`}
+        >
+          {formatShare(errors / requests)}
+        </span>
+      ),
+    },
+    latency("First byte p50", ({ first_byte_ms }) => first_byte_ms.p50),
+    latency("First byte p95", ({ first_byte_ms }) => first_byte_ms.p95),
+    latency("Duration p50", ({ duration_ms }) => duration_ms.p50),
+    latency("Duration p95", ({ duration_ms }) => duration_ms.p95),
+    {
+      ...{ name: "Tokens per minute", className: "end", sort: ({ total_tokens }) => total_tokens / minutesPerDay },
+      cell: ({ total_tokens }) => (
+        <span title={`${formatCount(total_tokens)} tokens in 24 hours`}>
+          {formatShort(Math.round(total_tokens / minutesPerDay))}
+        </span>
+      ),
+    },
+  ];
+}
