@@ -41,7 +41,7 @@ export interface SpentBySubject {
 }
 
 /** Budgets of one account: each call is compared with all of them. */
-export const budgetsMax = 1000;
+const budgetsMax = 1000;
 /** As long as a name can be that a call is counted by. */
 const nameCharactersMax = 200;
 

@@ -39,7 +39,7 @@ export interface KeyRecord {
 }
 
 /** The columns of a budget of a subject that a key has. */
-export const budgetFields = [
+const budgetFields = [
   "id",
   "subject",
   "name",

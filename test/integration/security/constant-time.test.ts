@@ -34,6 +34,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "db/blobs.ts": "the files of an account are counted by a hash of its id",
   "providers/find-sources.ts": "a file's version",
   "providers/operator-catalogue.ts": "the version of files",
+  "providers/provider-files.ts": "the version of a file",
   "providers/secret-box.ts": "a key and its id are made from a secret",
 };
 

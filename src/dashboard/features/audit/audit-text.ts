@@ -175,6 +175,7 @@ export const auditGroups: readonly (readonly [
     {
       add: "Provider added",
       set: "Provider enabled, disabled or ordered",
+      replace: "Manifest replaced",
       remove: "Provider removed",
       key: "Provider's keys changed",
     },

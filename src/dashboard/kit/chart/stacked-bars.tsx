@@ -247,7 +247,10 @@ function listenForSelection(plot: uPlot, bars: number, onSelect: (first: number,
 
 /** Without the zeros with which all decimals end, such as `$2` in place of `$2.0000`, but never with one decimal of cents. */
 function trimDecimals(labels: readonly string[]): string[] {
-  const decimals = labels.map((label) => /^[^.]*\.(\d*?)0*$/.exec(label)?.[1]?.length ?? 0);
+  const decimals = labels.map((label) => {
+    const digits = /\.(\d+)$/.exec(label)?.[1] ?? "";
+    return Array.from(digits).findLastIndex((digit) => digit !== "0") + 1;
+  });
   const most = Math.max(0, ...decimals);
   const kept = most === 1 ? 2 : most;
   return labels.map((label) =>
