@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { textChunk } from "../../support/chunks.ts";
 import { startInProcess } from "../../support/in-process.ts";
@@ -8,11 +9,17 @@ import { until } from "../../support/until.ts";
 
 const testMsMax = 120_000;
 const readersCount = 20;
+/** The last word of a setting of the system: the most bytes of a buffer. */
+const bytesMaxOf = (path: string, otherwise: number) =>
+  existsSync(path) ? Number(readFileSync(path, "utf8").trim().split(/\s+/).at(-1)) : otherwise;
 /**
- * Of one stream, on the way from a provider to a client who does not read: nearly all in four buffers of the system,
- * which makes them as large as it sees fit (10 to 26 MB in all were seen). Where nobody waited it would grow without end.
+ * Of one stream, on the way from a provider to a client who does not read: nearly all in four buffers of the system, two that
+ * send and two that receive, which it makes as large as it sees fit and its settings allow (10 to 43 MB in all were seen).
+ * Where nobody waited it would grow without end, and never stand still.
  */
-const underWayBytesMax = 32 << 20;
+const underWayBytesMax =
+  2 * (bytesMaxOf("/proc/sys/net/ipv4/tcp_rmem", 8 << 20) + bytesMaxOf("/proc/sys/net/ipv4/tcp_wmem", 8 << 20)) +
+  (8 << 20);
 const toStop: (() => Promise<unknown>)[] = [];
 afterAll(async () => {
   for (const stop of toStop.splice(0).reverse()) await stop();
