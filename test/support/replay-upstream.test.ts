@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { errorOf } from "./error-of.ts";
 import { cutAtRandom } from "./random.ts";
+import { answersTo } from "./raw-request.ts";
 import { startReplayUpstream } from "./replay-upstream.ts";
 import { binaryReply, eventsReply, jsonReply, type Reply, textReply } from "./reply.ts";
 
@@ -77,12 +78,11 @@ test("sends binary unchanged", async () => {
 test("a cut closes the connection after that many bytes", async () => {
   upstream.answer("cut", { ...textReply("0123456789"), fault: { kind: "cutAfter", bytes: 4 } });
   const response = await ask("cut");
-  const got: string[] = [];
-  const reading = (async () => {
-    for await (const slice of response.body as ReadableStream<Uint8Array>) got.push(Buffer.from(slice).toString());
-  })();
-  expect(await errorOf(reading)).toBeInstanceOf(Error);
-  expect(got.join("")).toBe("0123");
+  expect(await errorOf(response.text())).toBeInstanceOf(Error);
+  // By a connection of its own: `fetch` may drop what came together with the end of the connection.
+  const { host, origin, pathname } = new URL(upstream.baseUrlOf("cut"));
+  const request = `POST ${pathname}/v1/chat/completions HTTP/1.1\r\nhost: ${host}\r\ncontent-length: 0\r\n\r\n`;
+  expect(await answersTo(origin, request)).toEndWith("\r\n\r\n4\r\n0123\r\n");
 });
 
 test("a reset fails before any byte", async () => {
