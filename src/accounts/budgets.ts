@@ -21,10 +21,10 @@ export interface StoredBudget extends SubjectBudget {
   readonly createdAt: number;
 }
 
-/** What a budget counts, which stays as it is. */
+/** The calls that a budget counts. They never change. */
 export type BudgetTarget = Pick<SubjectBudget, "subject" | "name" | "keyId" | "period">;
 
-/** What can be changed; an absent field stays as it is, and `null` ends a raise. */
+/** Changes of a budget. An absent field stays as it is, and `null` ends a raise. */
 export interface BudgetChanges {
   readonly limitNanodollars?: number | undefined;
   readonly raise?: SubjectBudget["raise"] | null;
@@ -33,7 +33,7 @@ export interface BudgetChanges {
 type NewBudget = { readonly by: Actor; readonly accountId: string } & BudgetTarget &
   Pick<SubjectBudget, "limitNanodollars" | "raise">;
 
-/** What one subject has spent of a budget in its running period. */
+/** Spending of one subject in the running period of a budget. */
 export interface SpentBySubject {
   /** Empty: calls that named none. */
   readonly name: string;
@@ -163,11 +163,7 @@ export async function readBudgetOf({ db }: Pick<Store, "db">, accountId: string,
   return toBudget(row);
 }
 
-function runningPeriod({ period }: SubjectBudget, now: number): number {
-  return period === "lifetime" ? 0 : startOfPeriod(now, period);
-}
-
-/** What is spent in their running period of budgets of one subject, by the id of the budget; those of each are left out. */
+/** Spending in the running period by the id of the budget. Budgets of each subject by itself are left out. */
 export async function readSpentOfBudgets(
   { db }: Pick<Store, "db">,
   budgets: readonly SubjectBudget[],
@@ -182,7 +178,7 @@ export async function readSpentOfBudgets(
     .where("budget_id", "in", ids)
     .execute();
   const spentOf = (budget: SubjectBudget) =>
-    rows.find((row) => row.budget_id === budget.id && row.period_start === runningPeriod(budget, now));
+    rows.find((row) => row.budget_id === budget.id && row.period_start === startOfPeriod(now, budget.period));
   return new Map(ofOne.map((budget) => [budget.id, spentOf(budget)?.spent_nanodollars ?? 0]));
 }
 
@@ -196,7 +192,7 @@ export async function readSpentBySubject(
     .selectFrom("budget_usage")
     .select(["name", "spent_nanodollars"])
     .where("budget_id", "=", budget.id)
-    .where("period_start", "=", runningPeriod(budget, now))
+    .where("period_start", "=", startOfPeriod(now, budget.period))
     .orderBy("spent_nanodollars", "desc")
     .orderBy("name")
     .limit(limit)

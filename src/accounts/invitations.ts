@@ -39,7 +39,7 @@ export async function invite(
 }
 
 /**
- * What the page of an invitation shows before it is accepted: the e-mail to sign in with, and that of who made the
+ * The facts that the page of an invitation shows before it is accepted: the e-mail to sign in with, and that of who made the
  * invitation, undefined where nobody signs in as its maker.
  *
  * @throws {GatewayError} `not_found`, as for {@link acceptInvitation}.

@@ -31,13 +31,13 @@ export const budgetPeriods = ["day", "week", "month", "lifetime"] as const;
 export interface SubjectBudget {
   readonly id: string;
   readonly subject: BudgetSubject;
-  /** Which end user, for example; absent: each by itself. Those that a call does not name are one more. */
+  /** The name of the subject, such as an end user; absent: each by itself. Calls that name none are one more. */
   readonly name?: string | undefined;
   /** The key whose calls it counts; absent: those of all keys of the account. */
   readonly keyId?: string | undefined;
   readonly limitNanodollars: number;
   readonly period: (typeof budgetPeriods)[number];
-  /** What is added to the limit until a time, in milliseconds since 1970. */
+  /** An addition to the limit until a time, in milliseconds since 1970. */
   readonly raise?: { readonly nanodollars: number; readonly until: number } | undefined;
 }
 

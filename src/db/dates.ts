@@ -25,8 +25,9 @@ function endOfMonth(month: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1, 1);
 }
 
-/** The first day of the UTC period of a moment, days since 1970. */
-export function startOfPeriod(time: number, period: BudgetPeriod = "month"): number {
+/** The first day of the UTC period of a moment, days since 1970; a lifetime began on day 0. */
+export function startOfPeriod(time: number, period: BudgetPeriod | "lifetime" = "month"): number {
+  if (period === "lifetime") return 0;
   const day = dayOf(time);
   if (period === "month") return monthOf(time);
   // 1970 began on a Thursday.

@@ -47,7 +47,7 @@ function namesOf({
 
 function toDraw(budget: SubjectBudget, name: string, now: number): BudgetDraw {
   const { id, period, limitNanodollars, raise } = budget;
-  const periodStart = period === "lifetime" ? 0 : startOfPeriod(now, period);
+  const periodStart = startOfPeriod(now, period);
   const raised = raise !== undefined && now < raise.until ? raise.nanodollars : 0;
   return {
     ...{ budget, name, periodStart, text: JSON.stringify([id, name, periodStart]) },

@@ -15,7 +15,7 @@ type Statement = Awaited<ReturnType<typeof getStatement>>;
 type Charge = Statement["charges"][number];
 type Transaction = Statement["transactions"][number];
 
-/** What happened to the wallet in a UTC month, with exact amounts, to be printed. */
+/** The statement of the wallet for a UTC month, with exact amounts, to be printed. */
 export default function StatementPage() {
   const [month, setMonth] = useParam("month", "");
   const statement = useSWR(["statement", month], () => getStatement(month), { keepPreviousData: true });
