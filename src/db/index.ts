@@ -11,6 +11,7 @@ export {
   startOfDay,
   startOfPeriod,
 } from "./dates.ts";
+export { deleteInBatches } from "./delete-in-batches.ts";
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
 export type { KeyRecord } from "./key-query.ts";
@@ -28,7 +29,6 @@ export type {
 export { lockName, withMigrationLock } from "./locks.ts";
 export { addName, nameNumber } from "./names.ts";
 export { openStore } from "./open-store.ts";
-export { insertRefusals, pruneRefusals, refusalsOfAccountMax } from "./refusals.ts";
 export {
   type AdminKeysTable,
   type BudgetsTable,
