@@ -19,10 +19,12 @@ describe.skipIf(!hasChromium)("a new operator", () => {
     for (const cloud of [azure, bedrock, vertex]) cloud.close();
   });
   const dashboard = useDashboard({
-    ...{ SANDBOX: "off", GROQ_API_KEY: "gsk_only-so-that-it-starts" },
+    SANDBOX: "off",
+    GROQ_API_KEY: "gsk_only-so-that-it-starts",
     // As for private endpoints; the clouds check signatures and tokens as the real ones do.
-    ...{ AZURE_BASE_URL: `${azure.origin}/openai/v1` },
-    ...{ BEDROCK_BASE_URL: bedrock.origin, VERTEX_BASE_URL: vertex.origin },
+    AZURE_BASE_URL: `${azure.origin}/openai/v1`,
+    BEDROCK_BASE_URL: bedrock.origin,
+    VERTEX_BASE_URL: vertex.origin,
   });
   const clouds = [
     {

@@ -54,8 +54,17 @@ describe.skipIf(!canShare)("live calls of two gateways on PostgreSQL and Redis",
       const { id, account, key_id, held_usd } = here.data[0] as Live["data"][number];
       expect(there.data).toMatchObject([
         {
-          ...{ id, account, key_id, held_usd, elsewhere: true, model: "famA-4.1", email: ownerEmail },
-          ...{ stream: null, attempts: null, plugin: null, first_byte_ms: null },
+          id,
+          account,
+          key_id,
+          held_usd,
+          elsewhere: true,
+          model: "famA-4.1",
+          email: ownerEmail,
+          stream: null,
+          attempts: null,
+          plugin: null,
+          first_byte_ms: null,
         },
       ]);
       calls.push(stream(first));

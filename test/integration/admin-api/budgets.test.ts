@@ -61,8 +61,15 @@ describe("budgets by subject", () => {
       {
         id: made.id,
         object: "organization.project.budget",
-        ...{ subject: "end_user", name: null, api_key_id: null, budget_usd: "1", budget_period: "day" },
-        ...{ raise_usd: null, raise_until: null, used_usd: null, created_at: made.created_at },
+        subject: "end_user",
+        name: null,
+        api_key_id: null,
+        budget_usd: "1",
+        budget_period: "day",
+        raise_usd: null,
+        raise_until: null,
+        used_usd: null,
+        created_at: made.created_at,
         resets_at: expect.stringMatching(/T00:00:00\.000Z$/),
       },
     ]);
@@ -80,7 +87,9 @@ describe("budgets by subject", () => {
       budget_usd: "2.5",
     });
     expect((await ask("DELETE", `${path}/${made.id}`)).json).toEqual({
-      ...{ id: made.id, object: "organization.project.budget.deleted", deleted: true },
+      id: made.id,
+      object: "organization.project.budget.deleted",
+      deleted: true,
     });
     expect((await ask("GET", `${path}/${made.id}`)).status).toBe(404);
     const actions = (await ask("GET", "/organization/audit_logs?limit=4")).json.data.map(

@@ -19,7 +19,10 @@ beforeAll(async () => {
       bearers.push(request.headers.get("authorization"));
       const message = { role: "assistant", content: "Hello" };
       return Response.json({
-        ...{ id: "1", object: "chat.completion", created: 1, model: "llama" },
+        id: "1",
+        object: "chat.completion",
+        created: 1,
+        model: "llama",
         choices: [{ index: 0, message, finish_reason: "stop" }],
         usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
       });
@@ -61,7 +64,12 @@ describe("providers by the management API", () => {
     const made = await ask("POST", "/providers", { body, headers });
     expect([made.status, made.json.error]).toEqual([200, null]);
     expect(made.json).toMatchObject({
-      ...{ id: "acme", object: "organization.provider", status: "serving", managed: true, priority: 5, enabled: true },
+      id: "acme",
+      object: "organization.provider",
+      status: "serving",
+      managed: true,
+      priority: 5,
+      enabled: true,
       keys: [{ object: "organization.provider.key", last4: "0001", source: null }],
     });
     // Sent again, it is the same answer, not a conflict.

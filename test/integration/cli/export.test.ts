@@ -30,12 +30,10 @@ beforeAll(async () => {
   });
   gateway = await startGateway({
     env: {
-      ...{
-        SANDBOX: "on",
-        AWS_ACCESS_KEY_ID: "AKIAEXAMPLE",
-        AWS_SECRET_ACCESS_KEY: "a secret of a test",
-        AWS_REGION: "eu-west-1",
-      },
+      SANDBOX: "on",
+      AWS_ACCESS_KEY_ID: "AKIAEXAMPLE",
+      AWS_SECRET_ACCESS_KEY: "a secret of a test",
+      AWS_REGION: "eu-west-1",
       AWS_ENDPOINT_URL: `http://127.0.0.1:${bucket.port}`,
     },
   });

@@ -14,7 +14,11 @@ import {
 } from "../native/fixture.ts";
 
 const message = {
-  ...{ id: "msg_1", type: "message", role: "assistant", model: "claude-upstream", stop_reason: "tool_use" },
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  model: "claude-upstream",
+  stop_reason: "tool_use",
   content: [
     { type: "text", text: "Let me look" },
     { type: "tool_use", id: "toolu_1", name: "look", input: { at: "it" } },
@@ -41,10 +45,17 @@ const messageEvents = [
   { type: "message_stop" },
 ];
 const response = {
-  ...{ id: "resp_1", object: "response", created_at: 1, status: "completed", model: "gpt-upstream" },
+  id: "resp_1",
+  object: "response",
+  created_at: 1,
+  status: "completed",
+  model: "gpt-upstream",
   output: [
     {
-      ...{ type: "message", id: "msg_2", role: "assistant", status: "completed" },
+      type: "message",
+      id: "msg_2",
+      role: "assistant",
+      status: "completed",
       content: [{ type: "output_text", text: "Hello from Responses", annotations: [] }],
     },
   ],

@@ -76,8 +76,14 @@ beforeAll(async () => {
   await gateway.store.db
     .insertInto("alerts")
     .values({
-      ...{ id: "alert-1", owner: gatewayOwner, rule: "disk_full", text: "The disk is full", level: 1 },
-      ...{ since_at: now, seen_at: now, notified_at: null },
+      id: "alert-1",
+      owner: gatewayOwner,
+      rule: "disk_full",
+      text: "The disk is full",
+      level: 1,
+      since_at: now,
+      seen_at: now,
+      notified_at: null,
     } as never)
     .execute();
 });

@@ -38,8 +38,11 @@ let gateway: Gateway;
 beforeAll(async () => {
   gateway = await startGateway({
     env: {
-      ...{ SANDBOX: "on", OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}` },
-      ...{ OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=word", OTEL_METRICS_EXPORTER: "otlp", OTEL_LOGS_EXPORTER: "otlp" },
+      SANDBOX: "on",
+      OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${collector.port}`,
+      OTEL_EXPORTER_OTLP_HEADERS: "x-api-key=word",
+      OTEL_METRICS_EXPORTER: "otlp",
+      OTEL_LOGS_EXPORTER: "otlp",
     },
   });
 });
@@ -71,7 +74,8 @@ test("metrics and lines of the log reach the collector by their names, without p
   const [input] = named("usage.input_tokens")?.sum?.dataPoints ?? [];
   expect(Number(input?.asInt ?? input?.asDouble)).toBeGreaterThan(0);
   expect(toObject(input?.attributes ?? [])).toMatchObject({
-    ...{ "gen_ai.operation.name": "chat", "gen_ai.request.model": "famA-4o-mini" },
+    "gen_ai.operation.name": "chat",
+    "gen_ai.request.model": "famA-4o-mini",
   });
   const durations = named("duration")?.histogram?.dataPoints ?? [];
   expect(durations.some(({ count }) => Number(count) === 1)).toBe(true);

@@ -114,7 +114,9 @@ const rows: Record<string, Row> = {
   "POST {api}/chat/completions": call(() => ({ model: models.chat, messages })),
   "POST {api}/completions": call(() => ({ model: models.chat, prompt: "Hi" })),
   "POST {api}/decisions": call(() => ({
-    ...{ model: models.chat, input: "Hi", questions: [{ type: "predicate", instructions: "Is it a greeting?" }] },
+    model: models.chat,
+    input: "Hi",
+    questions: [{ type: "predicate", instructions: "Is it a greeting?" }],
   })),
   "POST {api}/responses": response(200),
   "POST {api}/responses/input_tokens": response(200),
@@ -310,9 +312,21 @@ describe("authorization", () => {
   });
 
   const operatorFields = {
-    ...{ free_tokens_per_day: 9, freeTokensPerDay: 9, premium: true, disabled_at: null, balance_usd: "9.00" },
-    ...{ role: "admin", account_id: "x", accountId: "x", user_id: "x", id: "x", key: "sk-mg-a-b" },
-    ...{ password_is_temporary: 0, emailVerified: true, spent_nanodollars: 0, nanodollars: 9 },
+    free_tokens_per_day: 9,
+    freeTokensPerDay: 9,
+    premium: true,
+    disabled_at: null,
+    balance_usd: "9.00",
+    role: "admin",
+    account_id: "x",
+    accountId: "x",
+    user_id: "x",
+    id: "x",
+    key: "sk-mg-a-b",
+    password_is_temporary: 0,
+    emailVerified: true,
+    spent_nanodollars: 0,
+    nanodollars: 9,
     allowed_models: ["operators-only"],
   };
   const ownWrites = Object.keys(rows).filter((name) => /^(POST|PATCH|PUT|DELETE) \/(?!.*\/admin\/)/.test(name));

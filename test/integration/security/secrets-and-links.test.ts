@@ -61,11 +61,16 @@ const hook = (name: string) => ({
   secret: `whsec_${btoa(`${name} 0123456789abcdef0123456789`)}`,
 });
 const smtpOf = (port: number, changes = {}) => ({
-  ...{ host: "127.0.0.1", port, tls: false, from: "gate@example.org" },
+  host: "127.0.0.1",
+  port,
+  tls: false,
+  from: "gate@example.org",
   ...changes,
 });
 const manifestOf = (baseUrl: string, id: string) => ({
-  ...{ baseUrl, dialect: "openai", models: [{ id, premium: false }] },
+  baseUrl,
+  dialect: "openai",
+  models: [{ id, premium: false }],
 });
 
 beforeAll(async () => {
@@ -73,8 +78,14 @@ beforeAll(async () => {
   gateway = await startInProcess({
     env: {
       ...ofEnvironment,
-      ...{ SANDBOX: "on", SIGNUP: "open", CORS_ORIGINS: "*", REQUESTS_PER_MINUTE: "10000", CONTENT_LOG: "all" },
-      ...{ PUBLIC_URL: "https://gate.example.com", OIDC_ISSUER: "http://127.0.0.1:9", OIDC_CLIENT_ID: "gate" },
+      SANDBOX: "on",
+      SIGNUP: "open",
+      CORS_ORIGINS: "*",
+      REQUESTS_PER_MINUTE: "10000",
+      CONTENT_LOG: "all",
+      PUBLIC_URL: "https://gate.example.com",
+      OIDC_ISSUER: "http://127.0.0.1:9",
+      OIDC_CLIENT_ID: "gate",
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9",
     },
   });
@@ -120,7 +131,8 @@ async function plant(): Promise<void> {
   made.makersKey = key;
   made.keyId = key.split("-")[2] as string;
   const adminKey = await give<{ id: string; key: string }>(`POST ${api}/admin/admin-keys`, "owner", {
-    ...{ name: "canary", scopes: ["all"] },
+    name: "canary",
+    scopes: ["all"],
   });
   made.adminKeyId = adminKey.id;
   planted["admin key"] = [adminKey.key.split("-").at(-1) as string];
@@ -172,7 +184,9 @@ async function plantAnswers(): Promise<void> {
   planted["stored response"] = ["canaryPromptWords", made.response];
   planted["content log"] = ["canaryPromptWords"];
   const picture = await give<{ data: { url: string }[] }>("POST /v1/images/generations", key, {
-    ...{ model: models.images, prompt: "a cat", response_format: "url" },
+    model: models.images,
+    prompt: "a cat",
+    response_format: "url",
   });
   const url = new URL(picture.data[0]?.url ?? "");
   [made.file, made.fileQuery] = [url.pathname.split("/").at(-1) as string, url.search];
@@ -220,8 +234,14 @@ describe("the table of secrets and links", () => {
     expect(documented.length).toBeGreaterThan(20);
     const elsewhere = [
       // By canary.test.ts, first-start.test.ts, idempotency-key.test.ts and sealed-thoughts.test.ts.
-      ...["first password and API key", "key of a provider, of the environment", "DATABASE_URL, REDIS_URL, proxies"],
-      ...["answer to a repeated request", "hidden reasoning", "trusted device", "payment page", "message of an alert"],
+      "first password and API key",
+      "key of a provider, of the environment",
+      "DATABASE_URL, REDIS_URL, proxies",
+      "answer to a repeated request",
+      "hidden reasoning",
+      "trusted device",
+      "payment page",
+      "message of an alert",
     ];
     const variables = Object.keys(ofEnvironment).filter((name) => name !== "GROQ_API_KEY");
     const here = Object.keys(planted).filter((name) => !(name in ofEnvironment) && !name.startsWith("hash of"));
@@ -347,7 +367,9 @@ describe("who may read them", () => {
       for (const caller of callers) {
         const response = await send(`GET ${path}`, caller);
         expect([caller, response.status === 200, (await response.text()).includes("canaryPromptWords")]).toEqual([
-          ...[caller, false, false],
+          caller,
+          false,
+          false,
         ]);
       }
     }
@@ -547,7 +569,8 @@ describe("who decides where they go", () => {
       forwarded: "host=evil.example",
     };
     const { token } = await give<{ token: string }>(`POST ${api}/admin/accounts/${id}/invite?mail=send`, {
-      ...{ ...headers.owner, ...elsewhere },
+      ...headers.owner,
+      ...elsewhere,
     });
     expect(sink.mails.slice(length)).toMatchObject([{ to: ["next@example.org"] }]);
     const text = sink.mails.at(-1)?.text.replaceAll("=\n", "").replaceAll("=3D", "=");
