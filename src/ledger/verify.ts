@@ -108,27 +108,35 @@ const ofAccount = { owner: "account_id", words: ["", " on day "], day: "day" } a
 const sumsOfDays: readonly SumsOfDays[] = [
   {
     ...ofAccount,
-    ...{ what: "Charges of", whatBefore: "Charges of", table: "daily_charges", column: "charged_nanodollars" },
-    ...{
-      amountOfCall: "charged_nanodollars",
-      dayOfCall: sql`(opened_at / ${dayMs})`,
-      ofOpening: "charged_nanodollars",
-    },
+    what: "Charges of",
+    whatBefore: "Charges of",
+    table: "daily_charges",
+    column: "charged_nanodollars",
+    amountOfCall: "charged_nanodollars",
+    dayOfCall: sql`(opened_at / ${dayMs})`,
+    ofOpening: "charged_nanodollars",
   },
   {
     ...ofAccount,
-    ...{ what: "Quota of", whatBefore: "Quota of", table: "daily_quota_usage", column: "used_tokens" },
-    ...{ amountOfCall: "quota_tokens", dayOfCall: sql`quota_day`, ofOpening: "quota_tokens" },
+    what: "Quota of",
+    whatBefore: "Quota of",
+    table: "daily_quota_usage",
+    column: "used_tokens",
+    amountOfCall: "quota_tokens",
+    dayOfCall: sql`quota_day`,
+    ofOpening: "quota_tokens",
   },
   {
-    ...{ owner: "key_id", words: ["key ", " in the period from day "], day: "period_start" },
-    ...{
-      what: "Budget of",
-      whatBefore: "Budgets of the keys of",
-      table: "key_budget_usage",
-      column: "spent_nanodollars",
-    },
-    ...{ amountOfCall: "charged_nanodollars", dayOfCall: sql`calls.period_start`, ofOpening: "budget_nanodollars" },
+    owner: "key_id",
+    words: ["key ", " in the period from day "],
+    day: "period_start",
+    what: "Budget of",
+    whatBefore: "Budgets of the keys of",
+    table: "key_budget_usage",
+    column: "spent_nanodollars",
+    amountOfCall: "charged_nanodollars",
+    dayOfCall: sql`calls.period_start`,
+    ofOpening: "budget_nanodollars",
   },
 ];
 
@@ -138,7 +146,9 @@ function compareDays(sums: SumsOfDays): Comparison {
   const [day, ownerOfCall, amount] = [sql.ref(sums.day), sql.ref(`calls.${owner}`), sql.ref(`calls.${amountOfCall}`)];
   const subject = sql`${before} || ${ownerOfCall} || ${between} || ${dayOfCall} as subject`;
   return {
-    ...{ what, source: ofCalls, columns: [column] },
+    what,
+    source: ofCalls,
+    columns: [column],
     written: sql`select ${before} || ${sql.ref(`${table}.${owner}`)} || ${between} || ${day} as subject,
       ${sql.ref(`${table}.${column}`)} from ${sql.table(table)} ${opening} ${sql.ref(`${table}.account_id`)}
       where before_day is null or ${day} >= before_day`,
@@ -163,7 +173,9 @@ function compareSubjects(isPostgres: boolean): Comparison {
   // Those of periods that end are deleted with the calls; of one that does not, the part of pruned calls is kept.
   const isKept = sql`(period_start = 0 or before_day is null or period_start >= before_day)`;
   return {
-    ...{ what: "Budget", source: ofCalls, columns: ["spent_nanodollars"] },
+    what: "Budget",
+    source: ofCalls,
+    columns: ["spent_nanodollars"],
     written: sql`select ${subjectOf("budget_usage")}, spent_nanodollars - pruned_nanodollars as spent_nanodollars
       from budget_usage join budgets on budgets.id = budget_id ${opening} budgets.account_id where ${isKept}`,
     found: sql`select ${subjectOf("drawn")}, sum(drawn.charged_nanodollars) as spent_nanodollars ${from}
@@ -200,7 +212,9 @@ function compareUsage(hours: 1 | 24): Comparison {
       ? sql``
       : sql`and opened_at >= (select min(hour) from usage where hours = 1 and kind = 'call') * ${hourMs}`;
   return {
-    ...{ what: "Usage of", source: ofCalls, columns: usageColumns },
+    what: "Usage of",
+    source: ofCalls,
+    columns: usageColumns,
     written: sql`select usage.account_id || ${word} || ${bucket} || ' of ' || model as subject, ${sumsOf("usage")}
       from usage ${opening} usage.account_id
       where hours = ${sql.lit(hours)} and kind = 'call' and usage.account_id <> ''
@@ -221,12 +235,16 @@ const [day, ofAccounts] = [sql`' on day ' || (hour / 24)`, sql`kind = 'call' and
 const [allOfDay, keyOfDay] = [sql`'all accounts' || ${day} || ' of ' || model`, sql`'key ' || key_id || ${day}`];
 
 const usageOfAll: Comparison = {
-  ...{ what: "Usage of", source: "accounts sum to", columns: usageColumns },
+  what: "Usage of",
+  source: "accounts sum to",
+  columns: usageColumns,
   written: sumDays(allOfDay, sql`model`, sql`kind = 'call' and account_id = ''`),
   found: sumDays(allOfDay, sql`model`, ofAccounts),
 };
 const usageOfKeys: Comparison = {
-  ...{ what: "Usage of", source: "its models sum to", columns: usageColumns },
+  what: "Usage of",
+  source: "its models sum to",
+  columns: usageColumns,
   written: sumDays(keyOfDay, sql`key_id`, sql`kind = 'key'`),
   found: sumDays(keyOfDay, sql`key_id`, ofAccounts),
 };
@@ -238,7 +256,9 @@ const joinOpening = (table: string) =>
 
 /** Usage from before an account's opening, which is compared with it as sums. */
 const usageBefore: Comparison = {
-  ...{ what: "Usage of", source: ofPruned, columns: usageColumns },
+  what: "Usage of",
+  source: ofPruned,
+  columns: usageColumns,
   written: sql`select ${before}, ${sumsOf("usage")} from usage ${joinOpening("usage")}
     where hours = 24 and kind = 'call' and hour < before_day * 24
     group by opening_balances.account_id, before_day`,
@@ -250,7 +270,9 @@ const usageBefore: Comparison = {
 
 function compareBefore({ whatBefore, table, column, day, amountOfCall, dayOfCall, ofOpening }: SumsOfDays): Comparison {
   return {
-    ...{ what: whatBefore, source: ofPruned, columns: [column] },
+    what: whatBefore,
+    source: ofPruned,
+    columns: [column],
     written: sql`select ${before}, ${sql.ref(`${table}.${column}`)} from ${sql.table(table)} ${joinOpening(table)}
       where ${sql.ref(day)} < before_day`,
     found: sql`select ${before}, ${sql.ref(`opening_balances.${ofOpening}`)} as ${sql.ref(column)} from opening_balances

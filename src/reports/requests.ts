@@ -5,24 +5,47 @@
 import { createHash } from "node:crypto";
 import { type RawBuilder, type Selectable, sql } from "kysely";
 import { usageColumns } from "../contract/index.ts";
-import { type CallState, callKeyOfTime, type Database, nameNumber, type Store, toCallKey } from "../db/index.ts";
+import {
+  type CallState,
+  callKeyOfTime,
+  type Database,
+  nameNumber,
+  openColumns,
+  type Store,
+  toCallKey,
+} from "../db/index.ts";
 
 type Calls = Selectable<Database["calls"]>;
 type Refusals = Selectable<Database["refusals"]>;
 
 const common = [
-  ...["id", "account_id", "key_id", "opened_at", "model", "capability", "protocol", "session", "tag"],
-  ...["client_request_id", "status", "error_code", "duration_ms"],
+  "id",
+  "account_id",
+  "key_id",
+  "opened_at",
+  "model",
+  "capability",
+  "protocol",
+  "session",
+  "tag",
+  "client_request_id",
+  "status",
+  "error_code",
+  "duration_ms",
 ] as const;
 const listed = [
-  ...["state", "premium", "plugin", "first_byte_ms", "usage_source"],
+  "state",
+  "premium",
+  "plugin",
+  "first_byte_ms",
+  "usage_source",
   ...usageColumns,
-  ...["cost_nanodollars", "charged_nanodollars", "quota_tokens", "detail"],
+  "cost_nanodollars",
+  "charged_nanodollars",
+  "quota_tokens",
+  "detail",
 ] as const;
-const detailed = [
-  ...["settled_at", "hold_nanodollars", "hold_tokens", "call_units"],
-  ...["price_version", "node_id"],
-] as const;
+const detailed = ["settled_at", "hold_nanodollars", "hold_tokens", "call_units", "price_version", "node_id"] as const;
 const ofRefusals = ["endpoint", "requests"] as const;
 const detailOfRefusals = ["message"] as const;
 
@@ -45,10 +68,7 @@ const list = [...common, ...listed, ...ofRefusals];
 const detail = [...list, ...detailed, ...detailOfRefusals];
 const columnsOf: Readonly<Record<LogTable, ReadonlySet<string>>> = {
   calls: new Set([...common, ...listed, ...detailed]),
-  open_calls: new Set([
-    ...["id", "account_id", "key_id", "opened_at", "model", "capability", "session", "premium"],
-    ...["hold_nanodollars", "hold_tokens", "price_version", "node_id"],
-  ]),
+  open_calls: new Set(["id", "node_id", ...Object.keys(openColumns)]),
   refusals: new Set([...common, ...ofRefusals, ...detailOfRefusals]),
 };
 /** Columns that a filter reads row by row. */
@@ -166,15 +186,12 @@ export async function readRefusalReasons(
 }
 
 const states = ["id", "state", "opened_at"] as const;
-const recent = [
-  ...[...states, "key_id", "model", "capability", "premium"],
-  ...[...usageColumns, "usage_source", "cost_nanodollars", "charged_nanodollars", "quota_tokens"],
-  ...["plugin", "status", "error_code", "first_byte_ms", "duration_ms"],
-  ...ofRefusals,
-] as const;
+const unlisted = ["account_id", "protocol", "session", "tag", "client_request_id", "detail"] as const;
 
 /** A request as the list of an account has it. */
-export type RecentCall = Pick<LoggedRequest, (typeof recent)[number]>;
+export type RecentCall = Omit<LoggedRequest, (typeof unlisted)[number]>;
+
+const recent = list.filter((name) => !(unlisted as readonly string[]).includes(name));
 
 /** Requests of an account, newest first. */
 export function readRecentCalls(store: LogStore, accountId: string, page: PageOptions): Promise<RecentCall[]> {

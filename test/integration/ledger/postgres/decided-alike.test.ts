@@ -3,7 +3,7 @@ import fc from "fast-check";
 import type { AdmissionRequest, GatewayError, KeyLimits, SubjectBudget } from "../../../../src/contract/index.ts";
 import { openStore, type Store } from "../../../../src/db/index.ts";
 import { creditWallet, ProcessLedger, verifyLedger } from "../../../../src/ledger/index.ts";
-import { isLong, rounds, timeoutMs } from "../../../support/long.ts";
+import { isLong, rounds } from "../../../support/long.ts";
 import { node, postgresTest } from "../../db/postgres/fixture.ts";
 import { addAccount, createAdmission, createSettlement, dayMs, newYear } from "../fixture.ts";
 
@@ -131,13 +131,12 @@ postgresTest(
           const { freeTokensPerDay, concurrentCalls, keys, budget } = accounts[account] as (typeof accounts)[number];
           const own = budgets[account] as SubjectBudget[];
           return createAdmission({
-            ...{
-              accountId: accountIds[account] as string,
-              keyId: `key_${histories}_${account}_${key}`,
-              freeTokensPerDay,
-            },
+            accountId: accountIds[account] as string,
+            keyId: `key_${histories}_${account}_${key}`,
+            freeTokensPerDay,
             ...(concurrentCalls !== undefined && { concurrentCalls }),
-            ...{ keyLimits: keys[key] as KeyLimits | undefined, accountBudget: budget },
+            keyLimits: keys[key] as KeyLimits | undefined,
+            accountBudget: budget,
             budgets: own.length === 0 ? undefined : own,
           }).caller;
         };
@@ -168,8 +167,11 @@ postgresTest(
           const wishes = holds.flatMap(({ extends: extended, account, key, premium, hold, leastPercent, names }) => {
             const least = Math.ceil((hold * leastPercent) / 100);
             const amounts = {
-              ...{ holdNanodollars: hold, minNanodollars: least },
-              ...{ holdTokens: Math.ceil(hold / 4), minTokens: Math.ceil(least / 4), limitTokens: 1 },
+              holdNanodollars: hold,
+              minNanodollars: least,
+              holdTokens: Math.ceil(hold / 4),
+              minTokens: Math.ceil(least / 4),
+              limitTokens: 1,
             };
             if (extended === undefined) {
               const { callId, ...rest } = createAdmission({ premium, ...amounts, ...names, openedAt: clock.time });
@@ -224,5 +226,4 @@ postgresTest(
     for (const { store } of engines) expect((await verifyLedger(store)).differences).toEqual([]);
     await stores[0]?.close();
   },
-  timeoutMs(120_000),
 );
