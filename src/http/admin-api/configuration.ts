@@ -1072,11 +1072,11 @@ async function planIssuers({ deps, admin, document: { jwt_issuers: issuers } }: 
   const before = [...(await tokenIssuers.read())];
   const after = parseTokenIssuers(JSON.stringify(issuers));
   if (isDeepStrictEqual(before, after)) return [];
+  if (admin.role !== "owner")
+    throw new GatewayError("forbidden", "Only owners and their admin keys change jwt_issuers");
   if (tokenIssuers.isFromEnvironment) {
     throw new GatewayError("conflict", "JWT_ISSUERS sets the issuers; change it there");
   }
-  if (admin.role !== "owner")
-    throw new GatewayError("forbidden", "Only owners and their admin keys change jwt_issuers");
   return [
     {
       ...{
