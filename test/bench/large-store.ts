@@ -61,7 +61,7 @@ const pages: readonly (readonly [page: string, path: string])[] = [
   ["Accounts", "/dashboard/api/admin/accounts"],
   ["Accounts, found by a part of the e-mail", "/dashboard/api/admin/accounts?search=scale0765"],
   ["Account", `/dashboard/api/admin/accounts/${inTheMiddle}`],
-  ["Keys", "/dashboard/api/admin/keys"],
+  ["Keys", "/dashboard/api/admin/api-keys"],
   ["Providers", "/dashboard/api/admin/providers"],
 ];
 
