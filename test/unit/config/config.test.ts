@@ -30,6 +30,7 @@ describe("readConfig", () => {
       ...{ callRetentionDays: 90, responsesTtlMinutes: 60, responsesMaxMb: 64, filesMaxMb: 1024 },
       ...{ contentLog: "off", contentLogDays: 7, contentLogMaxMb: 64, contentLogRedact: undefined },
       maxKeysPerAccount: 1000,
+      webSearches: 8,
       maxConcurrentCalls: 12_000,
       overloadLagMs: 30,
       maxBufferedBodyMb: 256,
