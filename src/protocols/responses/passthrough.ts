@@ -18,14 +18,21 @@ import { ResponsesRequest } from "./schema.ts";
  * Tools that the client runs, or that cost nothing beside the tokens that are counted. The others (searches, containers,
  * images, servers of others) have prices of their own, which no row covers.
  */
-const freeTools = new Set(
-  "function custom namespace tool_search local_shell apply_patch computer computer_use_preview".split(" "),
-);
+const freeTools = new Set([
+  "function",
+  "custom",
+  "namespace",
+  "tool_search",
+  "local_shell",
+  "apply_patch",
+  "computer",
+  "computer_use_preview",
+]);
 /** The search of the web that OpenAI runs, by its present name and the dated ones of before. */
 const webTool = /^web_search(?:_preview)?(?:_\d[\d_]*)?$/;
 const webToolPreview = /^web_search_preview/;
 /** The fields of a request to compact. */
-const compactFields = new Set("model input instructions prompt_cache_key prompt_cache_retention".split(" "));
+const compactFields = new Set(["model", "input", "instructions", "prompt_cache_key", "prompt_cache_retention"]);
 const encryptedThoughts = "reasoning.encrypted_content";
 
 type NativeResponses = Pick<Handlers, "responses" | "compactResponse" | "countResponsesTokens">;

@@ -8,8 +8,14 @@ afterEach(async () => {
 
 const perMillion = (usd: string) => ({ usd, per: 1_000_000 });
 const createRow = (id: string, [input, output, searchUsd]: readonly [string, string, string]) => ({
-  ...{ id, upstreamId: id, capability: "chat", premium: true, ownedBy: "acme", created: 1_790_000_000 },
-  ...{ contextTokens: 200_000, outputTokensMax: 64_000 },
+  id,
+  upstreamId: id,
+  capability: "chat",
+  premium: true,
+  ownedBy: "acme",
+  created: 1_790_000_000,
+  contextTokens: 200_000,
+  outputTokensMax: 64_000,
   price: {
     inputToken: perMillion(input),
     outputToken: perMillion(output),
