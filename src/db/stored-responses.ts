@@ -52,8 +52,12 @@ export function createStoredResponses(
       db.transaction().execute(async (transaction) => {
         for (let from = 0; from < rows.length; from += rowsAtOnceMax) {
           const values = rows.slice(from, from + rowsAtOnceMax).map(({ id, responseId, body }) => ({
-            ...{ account_id: accountId, id, response_id: responseId },
-            ...{ body, bytes: body.length + rowBytes, expires_at: expiresAt },
+            account_id: accountId,
+            id,
+            response_id: responseId,
+            body,
+            bytes: body.length + rowBytes,
+            expires_at: expiresAt,
           }));
           await transaction
             .insertInto("stored_responses")

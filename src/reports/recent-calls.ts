@@ -13,10 +13,23 @@ export interface CallsPage {
 
 const states = ["id", "state", "opened_at"] as const;
 const columns = [
-  ...[...states, "key_id", "model", "capability", "premium"],
-  ...[...usageColumns, "usage_source", "cost_nanodollars", "charged_nanodollars", "quota_tokens"],
-  ...["plugin", "status", "error_code", "first_byte_ms", "duration_ms"],
-  ...["endpoint", "requests"],
+  ...states,
+  "key_id",
+  "model",
+  "capability",
+  "premium",
+  ...usageColumns,
+  "usage_source",
+  "cost_nanodollars",
+  "charged_nanodollars",
+  "quota_tokens",
+  "plugin",
+  "status",
+  "error_code",
+  "first_byte_ms",
+  "duration_ms",
+  "endpoint",
+  "requests",
 ] as const;
 
 type CallRow = Selectable<Database["calls"]>;

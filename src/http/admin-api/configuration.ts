@@ -271,7 +271,9 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "Retrieve all that an operator decides as one document", tags, security },
+          summary: "Retrieve all that an operator decides as one document",
+          tags,
+          security,
           description: "Without secrets. Of a key that may not read all of it, the sections that it may read.",
           parameters: parameters({
             sections: {
@@ -296,7 +298,9 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
       {
         body: Document,
         detail: {
-          ...{ summary: "Make the gateway what a document says", tags, security },
+          summary: "Make the gateway what a document says",
+          tags,
+          security,
           description:
             "Sections and entries that are absent stay as they are. With `dry_run=true` nothing changes, and the answer is the " +
             "plan. Entries are written one after the other: when one is refused, those before it are in force, and the same " +
@@ -594,7 +598,9 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
     if (account === undefined) {
       const place = kind === "team" ? { address: email } : { email };
       steps.push({
-        ...{ ...common, action: "create", fields },
+        ...common,
+        action: "create",
+        fields,
         async run() {
           await createProject(store, { by: admin, name: wanted.name ?? email, ...place, changes }, now);
           return undefined;
@@ -602,7 +608,9 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
       });
     } else if (Object.keys(fields).length > 0) {
       steps.push({
-        ...{ ...common, action: "change", fields },
+        ...common,
+        action: "change",
+        fields,
         async run() {
           await changeProject(store, { by: admin, accountId: account.id, changes }, now);
           return undefined;
@@ -685,7 +693,9 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
     if (status === "revoked") {
       if (key === undefined) continue;
       steps.push({
-        ...{ ...common, action: "remove", fields: {} },
+        ...common,
+        action: "remove",
+        fields: {},
         async run() {
           await accounts.revokeKey(key.id, admin.accountId);
           return undefined;
@@ -695,7 +705,8 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
     }
     const current: Partial<ReturnType<typeof toKeyEntry>> = key === undefined ? {} : toKeyEntry(key, email, services);
     const { service_account: service, ...wanted } = {
-      ...{ name, ...others },
+      name,
+      ...others,
       ...toBudget({ budget_usd, budget_period }, current),
     };
     if (key === undefined) {
@@ -709,7 +720,9 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
       );
       checkKeyFields({ name, ...limits }, now());
       steps.push({
-        ...{ ...common, action: "create", fields },
+        ...common,
+        action: "create",
+        fields,
         async run() {
           const { id: accountId } = (await accounts.find(email)) as Account;
           const serviceAccountId =
@@ -731,7 +744,9 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
     await expectManagedKeys(store, admin, key.accountId);
     const changes = readKeyChanges(toBody(wanted, fields), now());
     steps.push({
-      ...{ ...common, action: "change", fields },
+      ...common,
+      action: "change",
+      fields,
       async run() {
         await accounts.changeKey(key.id, changes, admin.accountId);
         return undefined;
@@ -745,7 +760,10 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
 function toBudgetEntry({ subject, name, keyId, period, limitNanodollars, raise }: StoredBudget, now: number) {
   const isRaised = raise !== undefined && raise.until > now;
   return {
-    ...{ subject, name: name ?? null, api_key_id: keyId ?? null, budget_period: period },
+    subject,
+    name: name ?? null,
+    api_key_id: keyId ?? null,
+    budget_period: period,
     budget_usd: formatUsd(limitNanodollars),
     raise_usd: isRaised ? formatUsd(raise.nanodollars) : null,
     raise_until: isRaised ? Math.floor(raise.until / 1000) : null,
@@ -786,7 +804,9 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
     if (entry.status === "removed") {
       if (account === undefined || budget === undefined) continue;
       steps.push({
-        ...{ ...common, action: "remove", fields: {} },
+        ...common,
+        action: "remove",
+        fields: {},
         async run() {
           await deleteBudget(store, { by: admin, accountId: account.id, id: budget.id }, now());
           return undefined;
@@ -806,7 +826,9 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
     if (budget !== undefined && account !== undefined) {
       if (Object.keys(fields).length === 0) continue;
       steps.push({
-        ...{ ...common, action: "change", fields },
+        ...common,
+        action: "change",
+        fields,
         async run() {
           await changeBudget(store, { by: admin, accountId: account.id, id: budget.id, changes }, now());
           return undefined;
@@ -818,7 +840,9 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
     if (limitNanodollars === undefined) throw invalid("budgets", `The budget ${labelOf(entry)} has no budget_usd`);
     checkBudget({ ...target, limitNanodollars, raise: changes.raise ?? undefined }, now());
     steps.push({
-      ...{ ...common, action: "create", fields },
+      ...common,
+      action: "create",
+      fields,
       async run() {
         const { id: accountId } = (await deps.accounts.find(entry.account)) as Account;
         const made = { ...targetOf(entry), limitNanodollars, raise: changes.raise ?? undefined };
@@ -856,7 +880,10 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
     if (status === "removed") {
       if (!isThere || row.manifest === undefined) continue;
       steps.push({
-        ...{ section: "providers", id: name, action: "remove", fields: {} },
+        section: "providers",
+        id: name,
+        action: "remove",
+        fields: {},
         async run() {
           await actions.remove(admin.accountId, name);
           return undefined;
@@ -877,7 +904,10 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
     const fields = { ...orderFields, ...(isReplaced && { manifest: { before, after: manifest } }) };
     if (!isNew && Object.keys(fields).length === 0) continue;
     steps.push({
-      ...{ section: "providers", id: name, action: isNew ? "create" : "change", fields },
+      section: "providers",
+      id: name,
+      action: isNew ? "create" : "change",
+      fields,
       async run() {
         if (isNew) await actions.add(admin, name, manifest);
         if (isReplaced) await actions.replaceManifest(admin, name, manifest);
@@ -892,7 +922,10 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
     }
     const fields = { sandbox: { before: settings.sandbox.setting, after: sandbox } };
     steps.push({
-      ...{ section: "sandbox", id: "sandbox", action: "change", fields },
+      section: "sandbox",
+      id: "sandbox",
+      action: "change",
+      fields,
       async run() {
         await actions.setSandbox(admin.accountId, sandbox);
         return undefined;
@@ -920,12 +953,10 @@ function planCatalogue({ deps, admin, document }: Planning): Step[] {
   );
   return [
     {
-      ...{
-        section: catalogue === undefined ? "virtual_models" : "catalogue",
-        id: "catalogue",
-        action: "change",
-        fields,
-      },
+      section: catalogue === undefined ? "virtual_models" : "catalogue",
+      id: "catalogue",
+      action: "change",
+      fields,
       async run() {
         await change.write(admin.accountId, revision);
         return undefined;
@@ -973,7 +1004,10 @@ function planRule(
   const fields = diff(toRuleJson(setting), toRuleJson(wanted));
   if (Object.keys(fields).length === 0) return undefined;
   return {
-    ...{ section: "alerts", id: rule, action: "change", fields },
+    section: "alerts",
+    id: rule,
+    action: "change",
+    fields,
     async run() {
       await writeRule(store, gatewayOwner, wanted);
       const detail = { enabled: wanted.isEnabled, threshold: threshold ?? "" };
@@ -1002,7 +1036,10 @@ async function planMetricRule(
   if (status === "removed") {
     if (present === undefined) return undefined;
     return {
-      ...{ section: "alerts", id: present.name, action: "remove", fields: {} },
+      section: "alerts",
+      id: present.name,
+      action: "remove",
+      fields: {},
       async run() {
         await deleteMetricRule(store, present.id);
         await record("alert.metric_rule_delete", present.id, {});
@@ -1027,7 +1064,10 @@ async function planMetricRule(
   const fields = diff(current ?? {}, shown);
   if (Object.keys(fields).length === 0) return undefined;
   return {
-    ...{ section: "alerts", id: shown.name, action: present === undefined ? "create" : "change", fields },
+    section: "alerts",
+    id: shown.name,
+    action: present === undefined ? "create" : "change",
+    fields,
     async run() {
       const rule = await read();
       if (present === undefined) {
@@ -1079,12 +1119,10 @@ async function planIssuers({ deps, admin, document: { jwt_issuers: issuers } }: 
   }
   return [
     {
-      ...{
-        section: "jwt_issuers",
-        id: "jwt_issuers",
-        action: "change",
-        fields: { issuers: { before, after } },
-      },
+      section: "jwt_issuers",
+      id: "jwt_issuers",
+      action: "change",
+      fields: { issuers: { before, after } },
       async run() {
         await tokenIssuers.write(admin, JSON.stringify(issuers), now());
         return undefined;

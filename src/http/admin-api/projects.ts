@@ -136,7 +136,9 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List projects: accounts and teams", tags, security },
+          summary: "List projects: accounts and teams",
+          tags,
+          security,
           parameters: parameters({
             ...listParameters,
             include_archived: { description: "Also those that are archived", schema: { type: "boolean" } },
@@ -157,7 +159,9 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewProject,
         detail: {
-          ...{ summary: "Create a project", tags, security },
+          summary: "Create a project",
+          tags,
+          security,
           description: "With an e-mail it is the account of a person; without, a team without members.",
           responses: responses(one, [400, 401, 403, 409, 413, 429, 500, 503]),
         },
@@ -165,7 +169,9 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
     )
     .get("/:project_id", ({ params }) => answer(params.project_id), {
       detail: {
-        ...{ summary: "Retrieve a project with its wallet and budget", tags, security },
+        summary: "Retrieve a project with its wallet and budget",
+        tags,
+        security,
         responses: responses(one, readErrors),
       },
     })
@@ -182,7 +188,9 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
       {
         body: ProjectChange,
         detail: {
-          ...{ summary: "Modify a project; `null` removes what is set", tags, security },
+          summary: "Modify a project; `null` removes what is set",
+          tags,
+          security,
           responses: responses(one, writeErrors),
         },
       },
@@ -197,7 +205,9 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Archive a project: its keys and people are refused", tags, security },
+          summary: "Archive a project: its keys and people are refused",
+          tags,
+          security,
           responses: responses(one, writeErrors),
         },
       },
@@ -232,7 +242,9 @@ export function projectLimitsController(deps: HttpDeps, api: AdminApi) {
       {
         body: Credit,
         detail: {
-          ...{ summary: "Add money to the wallet of a project", tags, security },
+          summary: "Add money to the wallet of a project",
+          tags,
+          security,
           description: "A `reference` is credited once, however often it is sent.",
           responses: responses({ "application/json": CreditObject }, writeErrors),
         },
@@ -245,7 +257,9 @@ export function projectLimitsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List the rate limits of a project: one, for all models together", tags, security },
+          summary: "List the rate limits of a project: one, for all models together",
+          tags,
+          security,
           responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
         },
       },
@@ -271,7 +285,9 @@ export function projectLimitsController(deps: HttpDeps, api: AdminApi) {
       {
         body: RateLimitChange,
         detail: {
-          ...{ summary: "Modify the rate limit of a project", tags, security },
+          summary: "Modify the rate limit of a project",
+          tags,
+          security,
           responses: responses({ "application/json": RateLimitObject }, writeErrors),
         },
       },

@@ -56,8 +56,12 @@ export function meController(deps: HttpDeps) {
           : readLatestCalls(store, accountId, { limit: pageSize, seen }),
       ]);
       const person = {
-        ...{ email, email_verified: emailVerified, name, role },
-        ...{ password_is_temporary: passwordIsTemporary, second_factor: secondFactor },
+        email,
+        email_verified: emailVerified,
+        name,
+        role,
+        password_is_temporary: passwordIsTemporary,
+        second_factor: secondFactor,
       };
       const money = { wallet: toWalletJson(wallet), quota: toQuotaJson(quota) };
       const calls = latest === undefined ? null : toLatestCallsJson(latest);

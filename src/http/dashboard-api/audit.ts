@@ -27,7 +27,9 @@ export function auditController(deps: HttpDeps) {
   const download = (format: DownloadFormat) => async (query: Static<typeof Filter>) => {
     const filter = await readFilter(store, query);
     return streamDownload({
-      ...{ name: "audit", format, columns },
+      name: "audit",
+      format,
+      columns,
       toJson: (row: ReturnType<typeof toAuditEntryJson>) => row,
       readPage: async (page: Page<AuditCursor>) => {
         const { entries, next } = await readAudit(store, filter, page);

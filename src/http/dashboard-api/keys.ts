@@ -160,27 +160,25 @@ const Search = Type.Object({
   page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })),
 });
 const csvColumns = [
-  ...[
-    "id",
-    "name",
-    "account",
-    "email",
-    "state",
-    "created_at",
-    "created_by",
-    "last_used_at",
-    "expires_at",
-    "revoked_at",
-  ],
-  ...[
-    "spend_30_days_usd",
-    "budget_usd",
-    "budget_period",
-    "budget_used_usd",
-    "requests_per_minute",
-    "tokens_per_minute",
-  ],
-  ...["concurrent_calls", "allowed_models", "allowed_networks"],
+  "id",
+  "name",
+  "account",
+  "email",
+  "state",
+  "created_at",
+  "created_by",
+  "last_used_at",
+  "expires_at",
+  "revoked_at",
+  "spend_30_days_usd",
+  "budget_usd",
+  "budget_period",
+  "budget_used_usd",
+  "requests_per_minute",
+  "tokens_per_minute",
+  "concurrent_calls",
+  "allowed_models",
+  "allowed_networks",
 ] as const;
 /** The days of which a list tells what keys cost. */
 const spendDays = 30;
@@ -201,7 +199,9 @@ export function adminApiKeysController(deps: HttpDeps) {
     return found.map((key) => ({
       ...toKeyJson(key),
       created_by: makers.get(key.createdBy ?? "") ?? null,
-      ...{ account: key.accountId, email: key.email, account_name: key.accountName ?? null },
+      account: key.accountId,
+      email: key.email,
+      account_name: key.accountName ?? null,
       spend_30_days_usd: formatUsd(costs.get(key.id) ?? 0),
     }));
   };

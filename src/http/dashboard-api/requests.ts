@@ -31,7 +31,13 @@ import { pageSize, toIso } from "./serializers.ts";
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
 const Filter = Type.Object({
   ...spanFields,
-  ...{ account: text, key: text, model: text, plugin: text, session: text, tag: text, text },
+  account: text,
+  key: text,
+  model: text,
+  plugin: text,
+  session: text,
+  tag: text,
+  text,
   protocol: Type.Optional(Type.String({ minLength: 1, maxLength: 32 })),
   error: Type.Optional(Type.String({ pattern: "^[a-z_]{1,60}$", title: "an error code" })),
   /** At least so long, in milliseconds. */
@@ -104,8 +110,13 @@ async function readRuns({ store, kernel }: HttpDeps, { id, account_id: accountId
     if (run !== undefined) runs.push(run);
   }
   return runs.map(({ model, plugin, status, state, error_code, duration_ms, ...run }) => ({
-    ...{ id: run.id, model: model && (nameOfModel(kernel, model) ?? model), plugin, status },
-    ...{ state: state ?? "refused", error_code, duration_ms },
+    id: run.id,
+    model: model && (nameOfModel(kernel, model) ?? model),
+    plugin,
+    status,
+    state: state ?? "refused",
+    error_code,
+    duration_ms,
   }));
 }
 
@@ -128,7 +139,12 @@ async function readFilter(
   return {
     ...readSpan(query),
     accountId: await readAccount(deps, user, query),
-    ...{ keyId, model, plugin, protocol, session, tag },
+    keyId,
+    model,
+    plugin,
+    protocol,
+    session,
+    tag,
     status: status === undefined ? undefined : toStatusFilter(status),
     errorCode: query.error,
     durationMsMin: query.duration === undefined ? undefined : Number(query.duration),

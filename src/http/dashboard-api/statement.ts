@@ -36,13 +36,18 @@ export function statementController(deps: HttpDeps) {
         const rows = [
           { section: "opening balance", at: from, amount_usd: opening_usd },
           ...charges.map(({ charged_usd, ...charge }) => ({
-            ...{ ...charge, section: "charges", name: charge.name ?? "other charges", amount_usd: charged_usd },
+            ...charge,
+            section: "charges",
+            name: charge.name ?? "other charges",
+            amount_usd: charged_usd,
           })),
           ...transactions.map(({ kind, note, ...line }) => ({ ...line, section: kind, name: note })),
           { section: "closing balance", at: until, amount_usd: closing_usd },
         ];
         return streamDownload({
-          ...{ name: `statement-${statement.month}`, format: "csv", columns },
+          name: `statement-${statement.month}`,
+          format: "csv",
+          columns,
           toJson: (row: object) => row,
           readPage: async () => ({ rows }),
         });
@@ -79,14 +84,16 @@ async function toStatementJson(
     const { requests, prompt_tokens, completion_tokens } = toFiguresJson(figures);
     const counts = { requests, prompt_tokens, completion_tokens };
     return {
-      ...{ name: (nameOfModel(deps.kernel, value) ?? value) as string | null, ...counts },
+      name: (nameOfModel(deps.kernel, value) ?? value) as string | null,
+      ...counts,
       charged_usd: formatUsd(-figures.charged_nanodollars),
     };
   });
   const unknown = { requests: null, prompt_tokens: null, completion_tokens: null };
   return {
     month: new Date(from).toISOString().slice(0, 7),
-    ...{ from: new Date(from).toISOString(), until: new Date(Math.min(until, now)).toISOString() },
+    from: new Date(from).toISOString(),
+    until: new Date(Math.min(until, now)).toISOString(),
     /** Whether the month goes on. */
     open: until > now,
     first_month: new Date(statement.firstMonth).toISOString().slice(0, 7),

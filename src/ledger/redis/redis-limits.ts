@@ -274,7 +274,9 @@ function toAdmitArguments(admission: AdmissionRequest, leaseMs: number): string[
   const ofAccount = toBacklogs(1, admission.limitTokens, limits);
   const ofKey = toBacklogs(1, admission.limitTokens, keyLimits ?? {});
   return [
-    ...[admission.callId, String(leaseMs), keyId],
+    admission.callId,
+    String(leaseMs),
+    keyId,
     ...[ofAccount.requestsMs, ofAccount.tokensMs, limits.concurrentCalls].map(toArgument),
     ...[ofKey.requestsMs, ofKey.tokensMs, keyLimits?.concurrentCalls].map(toArgument),
     ...toQuotaArguments(admission),
@@ -285,8 +287,10 @@ function toAdmitArguments(admission: AdmissionRequest, leaseMs: number): string[
 function toExtendArguments(admission: AdmissionRequest, moreTokens: number): string[] {
   const { limits, keyLimits, keyId } = admission.caller;
   return [
-    ...[admission.callId, toArgument(toBacklogs(0, moreTokens, limits).tokensMs)],
-    ...[keyId, toArgument(toBacklogs(0, moreTokens, keyLimits ?? {}).tokensMs)],
+    admission.callId,
+    toArgument(toBacklogs(0, moreTokens, limits).tokensMs),
+    keyId,
+    toArgument(toBacklogs(0, moreTokens, keyLimits ?? {}).tokensMs),
     ...toQuotaArguments(admission),
   ];
 }

@@ -6,18 +6,33 @@ type Calls = Selectable<Database["calls"]>;
 type Refusals = Selectable<Database["refusals"]>;
 
 const common = [
-  ...["id", "account_id", "key_id", "opened_at", "model", "capability", "protocol", "session", "tag"],
-  ...["client_request_id", "status", "error_code", "duration_ms"],
+  "id",
+  "account_id",
+  "key_id",
+  "opened_at",
+  "model",
+  "capability",
+  "protocol",
+  "session",
+  "tag",
+  "client_request_id",
+  "status",
+  "error_code",
+  "duration_ms",
 ] as const;
 const listed = [
-  ...["state", "premium", "plugin", "first_byte_ms", "usage_source"],
+  "state",
+  "premium",
+  "plugin",
+  "first_byte_ms",
+  "usage_source",
   ...usageColumns,
-  ...["cost_nanodollars", "charged_nanodollars", "quota_tokens", "detail"],
+  "cost_nanodollars",
+  "charged_nanodollars",
+  "quota_tokens",
+  "detail",
 ] as const;
-const detailed = [
-  ...["settled_at", "hold_nanodollars", "hold_tokens", "call_units"],
-  ...["price_version", "node_id"],
-] as const;
+const detailed = ["settled_at", "hold_nanodollars", "hold_tokens", "call_units", "price_version", "node_id"] as const;
 const ofRefusals = ["endpoint", "requests"] as const;
 const detailOfRefusals = ["message"] as const;
 
@@ -42,8 +57,18 @@ const detail = [...list, ...detailed, ...detailOfRefusals];
 const there: Readonly<Record<LogTable, ReadonlySet<string>>> = {
   calls: new Set([...common, ...listed, ...detailed]),
   open_calls: new Set([
-    ...["id", "account_id", "key_id", "opened_at", "model", "capability", "session", "premium"],
-    ...["hold_nanodollars", "hold_tokens", "price_version", "node_id"],
+    "id",
+    "account_id",
+    "key_id",
+    "opened_at",
+    "model",
+    "capability",
+    "session",
+    "premium",
+    "hold_nanodollars",
+    "hold_tokens",
+    "price_version",
+    "node_id",
   ]),
   refusals: new Set([...common, ...ofRefusals, ...detailOfRefusals]),
 };

@@ -47,7 +47,10 @@ export async function readUsageRows(
   const conditions = [
     sql`hours = ${sql.lit(hours)} and kind = 'call'`,
     sql`hour in (${sql.join(starts.map((start) => sql.lit(start)))})`,
-    ...[...owner, ...isOf("account_id", accountIds), ...isOf("key_id", keyIds), ...isOf("model", models)],
+    ...owner,
+    ...isOf("account_id", accountIds),
+    ...isOf("key_id", keyIds),
+    ...isOf("model", models),
     // Refused requests, which used nothing, have no model that is known to exist.
     sql`requests + failures > 0`,
   ];

@@ -49,8 +49,12 @@ test("a monthly statement adds up exactly, as JSON and as CSV, and charges witho
   await charge("2025-04-01T12:00:00", 7_000_000_000);
   expect(await (await ada.get(`${api}/statement?month=2025-03`)).json()).toMatchObject({
     month: "2025-03",
-    ...{ open: false, first_month: "2025-02", opening_usd: "9.000000001", closing_usd: "10.249999998" },
-    ...{ charges_usd: "-0.500000003", transactions_usd: "1.75" },
+    open: false,
+    first_month: "2025-02",
+    opening_usd: "9.000000001",
+    closing_usd: "10.249999998",
+    charges_usd: "-0.500000003",
+    transactions_usd: "1.75",
     charges: [{ name: null, requests: null, charged_usd: "-0.500000003" }],
     transactions: [
       { kind: "credit", amount_usd: "2", note: "=first moment of March" },
