@@ -66,9 +66,7 @@ export async function setModelLimits(
         ...{ id: `rl_${randomBytes(9).toString("hex")}`, ...where, created_at: now },
         ...limitColumns(limits),
       })
-      .onConflict((conflict) =>
-        conflict.columns(["account_id", "key_id", "model"]).doUpdateSet(limitColumns(limits)),
-      )
+      .onConflict((conflict) => conflict.columns(["account_id", "key_id", "model"]).doUpdateSet(limitColumns(limits)))
       .returningAll()
       .executeTakeFirstOrThrow();
     await record(db, by, "set", row, now);
@@ -226,7 +224,11 @@ function limitColumns({ requestsPerMinute, tokensPerMinute, concurrentCalls }: R
 }
 
 async function expectKey(db: Transaction<Database>, accountId: string | undefined, keyId: string): Promise<void> {
-  const query = db.selectFrom("keys").select("id").where("id", "=", keyId).where("account_id", "=", accountId ?? "");
+  const query = db
+    .selectFrom("keys")
+    .select("id")
+    .where("id", "=", keyId)
+    .where("account_id", "=", accountId ?? "");
   if ((await query.executeTakeFirst()) !== undefined) return;
   throw invalid("api_key_id", `the project has no key ${quoteValue(keyId)}`);
 }

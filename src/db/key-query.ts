@@ -108,7 +108,9 @@ export function keyQuery(db: Kysely<Database>, engine: Engine, column: "id" | "f
     )
     .select(({ selectFrom }) =>
       selectFrom("model_limits")
-        .select(rowsOfKey[engine](sql.join(modelLimitFields.map((field) => sql.ref(`model_limits.${field}`)))).as("limits"))
+        .select(
+          rowsOfKey[engine](sql.join(modelLimitFields.map((field) => sql.ref(`model_limits.${field}`)))).as("limits"),
+        )
         .where(({ and, eb, or, ref }) =>
           or([
             and([eb("account_id", "=", sql.lit("")), eb("key_id", "=", sql.lit(""))]),

@@ -125,7 +125,11 @@ export class ProcessLimits implements CallLimits {
    *
    * @param backlogs Those of {@link limitsOf} the call, in the same order.
    */
-  countAdmitted({ caller, model, limitTokens }: AdmissionRequest, backlogs: readonly Backlogs[], now: number): LimitState {
+  countAdmitted(
+    { caller, model, limitTokens }: AdmissionRequest,
+    backlogs: readonly Backlogs[],
+    now: number,
+  ): LimitState {
     const all = this.#find(caller, model, now);
     add(all, { running: 1, requests: 1, tokens: limitTokens }, now);
     restore(all, backlogs, now);

@@ -31,13 +31,18 @@ export const limitSet = defineCommand({
       concurrentCalls: read("concurrent-calls"),
     };
     if (Object.values(limits).every((limit) => limit === undefined)) {
-      throw new UsageError("No limit is given; name one of --requests-per-minute, --tokens-per-minute, --concurrent-calls");
+      throw new UsageError(
+        "No limit is given; name one of --requests-per-minute, --tokens-per-minute, --concurrent-calls",
+      );
     }
     const model = await parseModel(args.MODEL, context, config);
     const set = async (opened: OpenedStore) =>
       setModelLimits(opened.store, { by: commandLine, ...(await findOwner(opened, flags)), model, limits }, now);
     const { id } = await withStore(config, set, now);
-    return { json: { id, model }, text: `The limits of ${model} are set; delete them with modelgate limit delete ${id}` };
+    return {
+      json: { id, model },
+      text: `The limits of ${model} are set; delete them with modelgate limit delete ${id}`,
+    };
   },
 });
 

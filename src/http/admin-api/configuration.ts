@@ -182,7 +182,10 @@ type BudgetEntry = Static<typeof BudgetEntry>;
 
 const RateLimitEntry = Type.Object(
   {
-    account: Type.Optional({ ...Email, description: "The e-mail of its account, or the address of its team; absent: each" }),
+    account: Type.Optional({
+      ...Email,
+      description: "The e-mail of its account, or the address of its team; absent: each",
+    }),
     api_key_id: optional({ ...Text(100), description: "`null`: all keys of the account together" }),
     model: Text(200),
     requests_per_minute: optional(Limit),
@@ -202,7 +205,10 @@ const sectionSchemas = {
   keys: Type.Optional(Type.Array(KeyEntry, { maxItems: entriesMax })),
   budgets: Type.Optional(Type.Array(BudgetEntry, { maxItems: entriesMax })),
   rate_limits: Type.Optional(
-    Type.Array(RateLimitEntry, { maxItems: entriesMax, description: "Of single models; others stand with what they bind" }),
+    Type.Array(RateLimitEntry, {
+      maxItems: entriesMax,
+      description: "Of single models; others stand with what they bind",
+    }),
   ),
   providers: Type.Optional(Type.Array(ProviderEntry, { maxItems: 200 })),
   sandbox: Type.Optional(Type.Union([Type.Literal("on"), Type.Literal("off"), Type.Literal("auto")])),

@@ -193,37 +193,35 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
 /** The money of projects. */
 export function projectCreditsController(deps: HttpDeps, api: AdminApi) {
   const { store, now } = deps;
-  return new Elysia({ prefix: "/organization/projects" })
-    .use(adminRoutes(deps, api, "accounts"))
-    .post(
-      "/:project_id/credits",
-      ({ request, admin, params, body }) =>
-        writeOnce(deps, { request, admin, body }, async () => {
-          const { id: accountId } = await readProject(deps, params.project_id);
-          const { note, reference } = body;
-          const nanodollars = readCredit(body.usd);
-          const { balanceNanodollars, repeated } = await createAudited(store, now)(
-            (scope) => creditWallet(scope, { accountId, nanodollars, note, reference }, now),
-            (credit) => {
-              const entry = { accountId: admin.accountId, action: "account.credit", subject: accountId };
-              return { ...entry, detail: { usd: formatUsd(nanodollars), note, repeated: credit.repeated } };
-            },
-          );
-          return {
-            object: "organization.project.credit" as const,
-            balance_usd: formatUsd(balanceNanodollars),
-            repeated,
-          };
-        }),
-      {
-        body: Credit,
-        detail: {
-          ...{ summary: "Add money to the wallet of a project", tags, security },
-          description: "A `reference` is credited once, however often it is sent.",
-          responses: responses({ "application/json": CreditObject }, writeErrors),
-        },
+  return new Elysia({ prefix: "/organization/projects" }).use(adminRoutes(deps, api, "accounts")).post(
+    "/:project_id/credits",
+    ({ request, admin, params, body }) =>
+      writeOnce(deps, { request, admin, body }, async () => {
+        const { id: accountId } = await readProject(deps, params.project_id);
+        const { note, reference } = body;
+        const nanodollars = readCredit(body.usd);
+        const { balanceNanodollars, repeated } = await createAudited(store, now)(
+          (scope) => creditWallet(scope, { accountId, nanodollars, note, reference }, now),
+          (credit) => {
+            const entry = { accountId: admin.accountId, action: "account.credit", subject: accountId };
+            return { ...entry, detail: { usd: formatUsd(nanodollars), note, repeated: credit.repeated } };
+          },
+        );
+        return {
+          object: "organization.project.credit" as const,
+          balance_usd: formatUsd(balanceNanodollars),
+          repeated,
+        };
+      }),
+    {
+      body: Credit,
+      detail: {
+        ...{ summary: "Add money to the wallet of a project", tags, security },
+        description: "A `reference` is credited once, however often it is sent.",
+        responses: responses({ "application/json": CreditObject }, writeErrors),
       },
-    );
+    },
+  );
 }
 
 /** @throws {GatewayError} `invalid_request` */

@@ -2,11 +2,10 @@ import { clearInterval, setInterval } from "node:timers";
 import { type AdmissionRequest, type Caller, GatewayError, type LimitState } from "../../contract/index.ts";
 import { type EndedCall, type HoldAmounts, type OpenCall, type Store, startOfDay } from "../../db/index.ts";
 import { accountNotRead, additionalTokens } from "../holds.ts";
-import { callsExceeded, quotaExceeded, requestsExceeded, tokensExceeded } from "../limit-errors.ts";
+import { callsExceeded, type LimitOwner, quotaExceeded, requestsExceeded, tokensExceeded } from "../limit-errors.ts";
 import {
   type Backlogs,
   type CallLimits,
-  type LimitOwner,
   type LimitReservation,
   limitsOf,
   ProcessLimits,
@@ -341,7 +340,8 @@ function toLimitError([name, ...words]: string[], admission: AdmissionRequest, n
   const [place, waitMs] = words.map(Number) as [number, number];
   const counted = limitsOf(caller, model)[place];
   const { requestsPerMinute, tokensPerMinute, concurrentCalls } = counted?.limits ?? {};
-  if (name === "requests" && requestsPerMinute !== undefined) return requestsExceeded(requestsPerMinute, waitMs, counted);
+  if (name === "requests" && requestsPerMinute !== undefined)
+    return requestsExceeded(requestsPerMinute, waitMs, counted);
   if (name === "tokens" && tokensPerMinute !== undefined) {
     return tokensExceeded({ limit: tokensPerMinute, limitTokens }, waitMs, counted);
   }

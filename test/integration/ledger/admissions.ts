@@ -16,7 +16,7 @@ export interface AdmissionFields extends Partial<Omit<AdmissionRequest, "caller"
   freeTokensPerDay?: number;
   requestsPerMinute?: number;
   tokensPerMinute?: number;
-  concurrentCalls?: number;
+  concurrentCalls?: number | undefined;
   keyId?: string;
   keyLimits?: KeyLimits | undefined;
   accountBudget?: AccountBudget | undefined;

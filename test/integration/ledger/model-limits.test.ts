@@ -117,7 +117,10 @@ describe.each(engineNames)("%s engine: limits of a model", (name) => {
       account: fc.record({ requestsPerMinute: fc.integer({ min: 1, max: 12 }), concurrentCalls: bound }),
       keys: fc.record({ key_1: rates, key_2: rates }),
       models: fc.record({
-        "model-1": fc.record({ account: fc.option(rates, { nil: undefined }), key: fc.option(rates, { nil: undefined }) }),
+        "model-1": fc.record({
+          account: fc.option(rates, { nil: undefined }),
+          key: fc.option(rates, { nil: undefined }),
+        }),
       }),
       steps: fc.array(step, { maxLength: 40 }),
     });
@@ -144,8 +147,7 @@ describe.each(engineNames)("%s engine: limits of a model", (name) => {
             return [{ used, requestMs: 60_000 / requestsPerMinute, callsMax: concurrentCalls }];
           });
           const fits = bounds.every(
-            ({ used, requestMs, callsMax }) =>
-              used.backlogMs + requestMs <= 60_000.001 && used.running < callsMax,
+            ({ used, requestMs, callsMax }) => used.backlogMs + requestMs <= 60_000.001 && used.running < callsMax,
           );
           const admission = claim({
             ...{ ...account, keyId: key, keyLimits: keys[key], model, modelLimits: models, openedAt: clock.time },
