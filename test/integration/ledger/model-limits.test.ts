@@ -58,7 +58,7 @@ describe.each(engineNames)("%s engine: limits of a model", (name) => {
 
     test("count the tokens of the answer when it has ended, and those of a stream while it grows", async () => {
       const { ledger } = await ledgerFixture(undefined, make);
-      const fields = { ...limited({ tokensPerMinute: 1000 }), limitTokens: 100 };
+      const fields = { ...limited({ tokensPerMinute: 1000 }), limitTokens: 100, holdTokens: 10 };
       const admission = claim(fields);
       await ledger.admit(admission);
       await ledger.extend({ ...admission, limitTokens: 300 });
