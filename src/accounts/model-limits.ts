@@ -112,7 +112,7 @@ export async function deleteModelLimits(
 }
 
 /**
- * The limits of models, oldest first.
+ * The limits of models: those for each account first, and those of an account before those of its keys.
  *
  * @param accountId Those of an account and its keys; `null`: those for each account; absent: all.
  */
@@ -123,7 +123,7 @@ export async function listModelLimits(
 ): Promise<StoredModelLimits[]> {
   let query = db.selectFrom("model_limits").selectAll();
   if (accountId !== undefined) query = query.where("account_id", "=", accountId ?? "");
-  return (await query.orderBy("created_at").orderBy("id").limit(limit).execute()).map(toStored);
+  return (await query.orderBy("account_id").orderBy("key_id").orderBy("model").limit(limit).execute()).map(toStored);
 }
 
 /** @param accountId Absent: limits for each account. @throws {GatewayError} `not_found` */
