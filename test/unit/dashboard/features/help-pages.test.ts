@@ -31,7 +31,11 @@ describe("the documentation within the dashboard", () => {
     for (const target of targets) {
       const [name = "", anchor] = target.split("#");
       const anchors = await anchorsOf(name);
-      expect([target, anchors.length > 0, anchor === undefined || anchors.includes(anchor)]).toEqual([target, true, true]);
+      expect([target, anchors.length > 0, anchor === undefined || anchors.includes(anchor)]).toEqual([
+        target,
+        true,
+        true,
+      ]);
     }
   });
 
@@ -43,7 +47,10 @@ describe("the documentation within the dashboard", () => {
     ["https://docs.example/page", "https://docs.example/page"],
     ["testing.md", "https://github.com/modelgate/modelgate/blob/main/docs/testing.md"],
     ["../deploy/Caddyfile", "https://github.com/modelgate/modelgate/blob/main/deploy/Caddyfile"],
-    ["decisions/0005-hold-rules.md", "https://github.com/modelgate/modelgate/blob/main/docs/decisions/0005-hold-rules.md"],
+    [
+      "decisions/0005-hold-rules.md",
+      "https://github.com/modelgate/modelgate/blob/main/docs/decisions/0005-hold-rules.md",
+    ],
   ])("leads from accounts by %s to %s", (href, address) => {
     expect(toHelpAddress(href, "accounts")).toBe(address);
   });
