@@ -130,7 +130,14 @@ export async function createApp(options: AppOptions): Promise<App> {
     version: options.version,
     log,
     now,
-    ...{ store, accounts, ledger, refusals, rollup, contentLog, kernel, providers },
+    store,
+    accounts,
+    ledger,
+    refusals,
+    rollup,
+    contentLog,
+    kernel,
+    providers,
     tokenIssuers: tokenIssuers.issuers,
     snapshot: () => providers.snapshot,
     catalogue: new OperatorCatalogueEditor(providers.manager, getCatalogueFolder(config), () => providers.reload()),
@@ -160,7 +167,10 @@ export async function createApp(options: AppOptions): Promise<App> {
   options.onPluginsChanged?.(providers.snapshot);
   const stopMaintenance = startMaintenance(options, { accounts, ledger, refusals, rollup });
   const stopAlerts = openAlerts({
-    ...{ ...options, secrets: providers.settings.box, kernel, now },
+    ...options,
+    secrets: providers.settings.box,
+    kernel,
+    now,
     health: () => readHealth(providers, kernel.registry, kernel.now()),
     usedModels: async () => {
       await rollup.freshen();

@@ -82,7 +82,10 @@ export function fromConverse(answer: unknown, reading: Reading, nowMs: number): 
   const finish = toFinishReason(answer.stopReason, { calls: calls.length, text: content !== "" });
   const usage = toUsage(answer.usage);
   return {
-    ...{ id: "", object: "chat.completion", created: Math.floor(nowMs / 1000), model: "" },
+    id: "",
+    object: "chat.completion",
+    created: Math.floor(nowMs / 1000),
+    model: "",
     choices: [{ index: 0, message, finish_reason: finish }],
     ...(usage && { usage }),
     ...toTier(answer.serviceTier),

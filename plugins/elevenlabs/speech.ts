@@ -11,8 +11,14 @@ import { getOwn } from "../../src/contract/index.ts";
 import { voices } from "./voices.ts";
 
 const translated = [
-  ...["model", "input", "voice", "response_format", "stream_format", "speed"],
-  ...["target_language_code", "speech_sample_rate"],
+  "model",
+  "input",
+  "voice",
+  "response_format",
+  "stream_format",
+  "speed",
+  "target_language_code",
+  "speech_sample_rate",
 ];
 /** The rates at which samples can be had on every plan. */
 const sampleRates = [8000, 16_000, 22_050, 24_000] as const;

@@ -15,7 +15,15 @@ type Part = NonNullable<NonNullable<GeneratedCandidate["content"]>["parts"]>[num
 type Warn = Call<unknown>["warn"];
 
 const { endedEarly, expectAllowed, readCandidates, readEvent, readTokenUsage } = generateContent;
-const translated = "model input voice instructions target_language_code response_format stream_format".split(" ");
+const translated = [
+  "model",
+  "input",
+  "voice",
+  "instructions",
+  "target_language_code",
+  "response_format",
+  "stream_format",
+];
 
 /** https://ai.google.dev/gemini-api/docs/generate-content/speech-generation */
 export async function speech({ request, model, upstream, warn }: Call<SpeechRequest>): Promise<Speech> {

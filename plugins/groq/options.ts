@@ -10,5 +10,14 @@ export const chat: ChatOptions = {
   streamsSchemas: false,
   usageIn: "x_groq",
   think: true,
-  drop: "x_groq usage_breakdown executed_tools channel queue_time prompt_time completion_time total_time".split(" "),
+  drop: [
+    "x_groq",
+    "usage_breakdown",
+    "executed_tools",
+    "channel",
+    "queue_time",
+    "prompt_time",
+    "completion_time",
+    "total_time",
+  ],
 };

@@ -13,8 +13,14 @@ import { joinWav } from "../../src/lib/wav.ts";
 import { guessLanguageCode, toLanguageCode } from "./language.ts";
 
 const translated = [
-  ...["model", "input", "voice", "response_format", "speed"],
-  ...["target_language_code", "speech_sample_rate", "pace"],
+  "model",
+  "input",
+  "voice",
+  "response_format",
+  "speed",
+  "target_language_code",
+  "speech_sample_rate",
+  "pace",
 ];
 
 /** Text to speech: https://docs.sarvam.ai/api-reference-docs/text-to-speech/convert */

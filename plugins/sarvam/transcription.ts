@@ -39,8 +39,16 @@ export function toTranscript(
   const pieces = toPieces(answer.timestamps);
   if (pieces.length === 0) return transcript;
   transcript.segments = pieces.map(({ word: text, start, end }, id) => ({
-    ...{ id, seek: 0, start, end, text, tokens: [], temperature: 0 },
-    ...{ avg_logprob: 0, compression_ratio: 0, no_speech_prob: 0 },
+    id,
+    seek: 0,
+    start,
+    end,
+    text,
+    tokens: [],
+    temperature: 0,
+    avg_logprob: 0,
+    compression_ratio: 0,
+    no_speech_prob: 0,
   }));
   if (granularities.includes("word") && pieces.every(({ word }) => !/\s/.test(word))) transcript.words = pieces;
   const fileSeconds = audioMs === undefined ? 0 : audioMs / 1000;

@@ -20,7 +20,9 @@ const otherPlace = "the price is that of other places or deployments: write a ro
 function claudeFacts(listed: Listed): Facts {
   const isAdaptive = listed.supports_adaptive_thinking === true;
   const efforts = [
-    ...["low", "medium", "high"],
+    "low",
+    "medium",
+    "high",
     ...(listed.supports_xhigh_reasoning_effort === true ? ["xhigh"] : []),
     ...(listed.supports_max_reasoning_effort === true ? ["max"] : []),
   ];

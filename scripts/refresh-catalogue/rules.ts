@@ -13,7 +13,9 @@ const anthropic: ProviderRules = {
   facts(_, listed) {
     const omit = ["presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "logit_bias", "seed"];
     const efforts = [
-      ...["low", "medium", "high"],
+      "low",
+      "medium",
+      "high",
       ...(listed.supports_xhigh_reasoning_effort === true ? ["xhigh"] : []),
       ...(listed.supports_max_reasoning_effort === true ? ["max"] : []),
     ];

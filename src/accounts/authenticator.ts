@@ -96,7 +96,10 @@ export class Authenticator {
     this.#tokens =
       tokens &&
       new TokenAuthenticator({
-        ...{ ...tokens, store, now, keysMax: defaults.maxKeysPerAccount },
+        ...tokens,
+        store,
+        now,
+        keysMax: defaults.maxKeysPerAccount,
         callerOf: (id) => this.#readCaller(id),
       });
     this.#use = use;

@@ -220,7 +220,12 @@ export function readBudgetsOfKey(text: string): readonly SubjectBudget[] {
   if (found !== undefined) return found;
   const budgets = (JSON.parse(text) as BudgetOfKey[]).map(
     ([id, subject, name, keyId, limitNanodollars, period, raise, until]) => ({
-      ...{ id, subject, name: name ?? undefined, keyId: keyId ?? undefined, limitNanodollars, period },
+      id,
+      subject,
+      name: name ?? undefined,
+      keyId: keyId ?? undefined,
+      limitNanodollars,
+      period,
       raise: raise === null || until === null ? undefined : { nanodollars: raise, until },
     }),
   );

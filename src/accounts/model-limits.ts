@@ -63,7 +63,9 @@ export async function setModelLimits(
     const row = await db
       .insertInto("model_limits")
       .values({
-        ...{ id: `rl_${randomBytes(9).toString("hex")}`, ...where, created_at: now },
+        id: `rl_${randomBytes(9).toString("hex")}`,
+        ...where,
+        created_at: now,
         ...limitColumns(limits),
       })
       .onConflict((conflict) => conflict.columns(["account_id", "key_id", "model"]).doUpdateSet(limitColumns(limits)))

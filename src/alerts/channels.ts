@@ -64,8 +64,16 @@ export async function addChannel(
     }
     const sealed = await sealSecret(box, transaction, { owner: aadOf(id), content: JSON.stringify(target) });
     const row = {
-      ...{ id, owner, kind, label: toLabel(kind, target), created_at: now, sent_at: null, error: null, error_at: null },
-      ...{ target: sealed.secret, secrets_id: sealed.secrets_id },
+      id,
+      owner,
+      kind,
+      label: toLabel(kind, target),
+      created_at: now,
+      sent_at: null,
+      error: null,
+      error_at: null,
+      target: sealed.secret,
+      secrets_id: sealed.secrets_id,
     };
     await transaction.insertInto("alert_channels").values(row).execute();
     return toChannel(row);

@@ -16,11 +16,18 @@ export async function sendEmail(smtp: Smtp, to: readonly string[], { id, subject
   const { createTransport } = await import("nodemailer");
   const { host, port, isTls, user, password = "" } = smtp;
   const transport = createTransport({
-    ...{ host, port, secure: isTls, disableFileAccess: true, disableUrlAccess: true },
+    host,
+    port,
+    secure: isTls,
+    disableFileAccess: true,
+    disableUrlAccess: true,
     // A password goes over TLS only, except within this machine.
     requireTLS: !isTls && user !== undefined && !isLoopback(host),
     ...(user !== undefined && { auth: { user, pass: password } }),
-    ...{ connectionTimeout: sendMsMax, greetingTimeout: sendMsMax, socketTimeout: sendMsMax, dnsTimeout: sendMsMax },
+    connectionTimeout: sendMsMax,
+    greetingTimeout: sendMsMax,
+    socketTimeout: sendMsMax,
+    dnsTimeout: sendMsMax,
   });
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(

@@ -136,7 +136,11 @@ async function readBudgets(
     .limit(accountIds === undefined ? subjectsMax : subjectsMax * 10)
     .execute();
   return rows.map(({ id, name, account_id: accountId, budget_nanodollars: budget, ...row }) => ({
-    ...{ accountId, keyId: id, name, spentNanodollars: row.spent_nanodollars, budgetNanodollars: budget ?? 0 },
+    accountId,
+    keyId: id,
+    name,
+    spentNanodollars: row.spent_nanodollars,
+    budgetNanodollars: budget ?? 0,
     period: row.budget_period ?? "month",
   }));
 }
@@ -162,7 +166,10 @@ async function readAccountBudgets(
     .limit(subjectsMax)
     .execute();
   return rows.map(({ id, email, budget_nanodollars: budget, budget_period: period, spent }) => ({
-    ...{ accountId: id, name: email, spentNanodollars: Number(spent), budgetNanodollars: budget ?? 0 },
+    accountId: id,
+    name: email,
+    spentNanodollars: Number(spent),
+    budgetNanodollars: budget ?? 0,
     period: period ?? "month",
   }));
 }
@@ -188,8 +195,12 @@ async function readSubjectBudgets(
     .limit(subjectsMax)
     .execute();
   return rows.map((row) => ({
-    ...{ accountId: row.account_id, name: row.name, period: row.budget_period, budgetNanodollars: Number(row.limit) },
-    ...{ spentNanodollars: row.spent_nanodollars, ofSubject: { id: row.id, kind: row.subject, account: row.email } },
+    accountId: row.account_id,
+    name: row.name,
+    period: row.budget_period,
+    budgetNanodollars: Number(row.limit),
+    spentNanodollars: row.spent_nanodollars,
+    ofSubject: { id: row.id, kind: row.subject, account: row.email },
   }));
 }
 

@@ -33,15 +33,40 @@ export class BoundedText {
 
 /** Fields that hold what was said, as it is: no media. */
 const textFields = new Set([
-  ...["text", "content", "reasoning_content", "thinking", "refusal", "output", "summary", "arguments", "input"],
-  ...["transcript", "partial_json"],
+  "text",
+  "content",
+  "reasoning_content",
+  "thinking",
+  "refusal",
+  "output",
+  "summary",
+  "arguments",
+  "input",
+  "transcript",
+  "partial_json",
 ]);
 /** Fields that only hold other fields. */
 const holders = new Set(["function", "custom", "source", "file", "image_url", "input_audio", "message", "audio"]);
 /** Fields that say nothing to a reader. */
 const silentFields = new Set([
-  ...["type", "role", "id", "index", "status", "signature", "encrypted_content", "cache_control", "annotations"],
-  ...["logprobs", "detail", "call_id", "tool_call_id", "tool_use_id", "media_type", "format", "phase", "expires_at"],
+  "type",
+  "role",
+  "id",
+  "index",
+  "status",
+  "signature",
+  "encrypted_content",
+  "cache_control",
+  "annotations",
+  "logprobs",
+  "detail",
+  "call_id",
+  "tool_call_id",
+  "tool_use_id",
+  "media_type",
+  "format",
+  "phase",
+  "expires_at",
 ]);
 const depthMax = 50;
 

@@ -15,7 +15,9 @@ export const ImagesRequest = Type.Object(
       }),
     ),
     quality: optional(
-      Type.Union("standard hd auto low medium high xhigh max".split(" ").map((quality) => Type.Literal(quality))),
+      Type.Union(
+        ["standard", "hd", "auto", "low", "medium", "high", "xhigh", "max"].map((quality) => Type.Literal(quality)),
+      ),
     ),
     response_format: optional(Type.Union([Type.Literal("url"), Type.Literal("b64_json")])),
     background: optional(Type.Union(["transparent", "opaque", "auto"].map((kind) => Type.Literal(kind)))),

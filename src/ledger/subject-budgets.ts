@@ -50,7 +50,10 @@ function toDraw(budget: SubjectBudget, name: string, now: number): BudgetDraw {
   const periodStart = startOfPeriod(now, period);
   const raised = raise !== undefined && now < raise.until ? raise.nanodollars : 0;
   return {
-    ...{ budget, name, periodStart, text: JSON.stringify([id, name, periodStart]) },
+    budget,
+    name,
+    periodStart,
+    text: JSON.stringify([id, name, periodStart]),
     limitNanodollars: Math.min(Number.MAX_SAFE_INTEGER, limitNanodollars + raised),
   };
 }

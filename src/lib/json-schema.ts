@@ -392,7 +392,7 @@ export const openApiSubset: SchemaSubset = {
  */
 export const jsonSchemaSubset: SchemaSubset = {
   ...openApiSubset,
-  keywords: new Set("title description minItems maxItems minimum maximum additionalProperties".split(" ")),
+  keywords: new Set(["title", "description", "minItems", "maxItems", "minimum", "maximum", "additionalProperties"]),
   nullForm: "anyOf",
   enumOf: "anything",
   itemsRequired: false,

@@ -188,8 +188,12 @@ export function providerActions(deps: ActionsDeps) {
 }
 
 const emptyRow = {
-  ...{ enabled: 1, priority: null, weight: null },
-  ...{ manifest: null, earlier_manifests: null, removed_at: null },
+  enabled: 1,
+  priority: null,
+  weight: null,
+  manifest: null,
+  earlier_manifests: null,
+  removed_at: null,
 };
 
 /** The hosts to which a provider's keys go, and their form. */

@@ -110,7 +110,8 @@ export function describeProviders(providers: Providers, registry: Registry, nowM
     return {
       ...describeState(state),
       health: {
-        ...{ state: health?.state ?? null, reason: health?.reason ?? null },
+        state: health?.state ?? null,
+        reason: health?.reason ?? null,
         since: health?.since === undefined ? null : new Date(health.since).toISOString(),
         last_error: toErrorJson(last.error),
         last_test: toTestJson(last.test),
@@ -175,22 +176,25 @@ function describeKeys(
   if (given.length > 0) {
     const variable = nameVariables(plugin);
     return given.map((key, index) => ({
-      ...{ id: null, source: variable, last4: "", set_by: null, set_at: null, readable: true },
+      id: null,
+      source: variable,
+      last4: "",
+      set_by: null,
+      set_at: null,
+      readable: true,
       fields: getPlainFields(key),
       ...toAttempts(index),
     }));
   }
   let index = 0;
   return settings.keysOf(plugin.name).map(({ id, last4, setBy, setAt, secret }) => ({
-    ...{
-      id,
-      source: null,
-      last4,
-      set_by: setBy,
-      set_at: new Date(setAt).toISOString(),
-      readable: secret !== undefined,
-      fields: secret === undefined ? {} : getPlainFields(secret),
-    },
+    id,
+    source: null,
+    last4,
+    set_by: setBy,
+    set_at: new Date(setAt).toISOString(),
+    readable: secret !== undefined,
+    fields: secret === undefined ? {} : getPlainFields(secret),
     ...toAttempts(secret === undefined ? -1 : index++),
   }));
 }

@@ -41,7 +41,9 @@ export function openPluginManager(
     },
     readCredentials: (plugin) => settings?.credentials(plugin) ?? config.credentials(plugin.name, plugin.credential),
     choices: settings,
-    ...{ loadCode, log, now },
+    loadCode,
+    log,
+    now,
     ...(asksProviders && { fetch, checkHost: (place) => guard.check(place) }),
   });
 }

@@ -209,8 +209,12 @@ export class Providers {
 
   #recordTest(name: string, keyId: string | undefined, { ok: isOk, model, ms, error, note, kind }: TestResult): void {
     this.health.recordTest(name, keyId, {
-      ...{ isOk, ms, model: model ?? undefined },
-      ...{ error: error ?? undefined, note: note ?? undefined, kind: kind ?? undefined },
+      isOk,
+      ms,
+      model: model ?? undefined,
+      error: error ?? undefined,
+      note: note ?? undefined,
+      kind: kind ?? undefined,
     });
   }
 

@@ -103,7 +103,8 @@ export class UnlistedModels {
     discovery.fetchedAt = this.#now();
     try {
       discovery.models = await discoverModels(discovery.plugin, discovery.place, {
-        ...{ fetch, checkHost: this.#checkHost },
+        fetch,
+        checkHost: this.#checkHost,
       });
       discovery.problem = undefined;
     } catch (error) {

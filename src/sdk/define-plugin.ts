@@ -57,10 +57,24 @@ export type PluginDefinition = Pick<ProviderPlugin, "name" | "baseUrl" | "models
   };
 
 const findUnlistedError = shapeChecker(Unlisted);
-const knownFields =
-  "name contractVersion baseUrl hosts credential authorize models forModel modelOptions handlers checks maxChoices takes readError readUsage unlisted".split(
-    " ",
-  );
+const knownFields = [
+  "name",
+  "contractVersion",
+  "baseUrl",
+  "hosts",
+  "credential",
+  "authorize",
+  "models",
+  "forModel",
+  "modelOptions",
+  "handlers",
+  "checks",
+  "maxChoices",
+  "takes",
+  "readError",
+  "readUsage",
+  "unlisted",
+];
 
 /**
  * The headers that carry a key as most providers want it.

@@ -72,7 +72,8 @@ export function cannedReply(
   switch (`${protocol} ${capability}`) {
     case "bedrock embeddings":
       return jsonReply({
-        ...{ embedding: vector.values, inputTextTokenCount: 3 },
+        embedding: vector.values,
+        inputTextTokenCount: 3,
         embeddings: Array(count).fill(vector.values),
       });
     case "bedrock chat":

@@ -22,7 +22,9 @@ const stream = { ...ask, stream: true, stream_options: { include_usage: true } }
 const usage = { inputTokens: 12, outputTokens: 7, totalTokens: 19 };
 const converse = (content: object[], stopReason: string) => ({
   output: { message: { role: "assistant", content } },
-  ...{ stopReason, usage, metrics: { latencyMs: 351 } },
+  stopReason,
+  usage,
+  metrics: { latencyMs: 351 },
 });
 const ofBedrock: Fixture[] = [
   {
@@ -66,7 +68,12 @@ const ofBedrock: Fixture[] = [
 ];
 
 const vectorsOf = (about: string, model: string, path: string, body: object, json: object): Fixture => ({
-  ...{ about, capability: "embeddings", model, request: { input: "Paris", dimensions: 256 }, path, body },
+  about,
+  capability: "embeddings",
+  model,
+  request: { input: "Paris", dimensions: 256 },
+  path,
+  body,
   reply: { json },
 });
 const titan = vectorsOf(

@@ -167,8 +167,12 @@ export function startVertex({ apiKey }: { apiKey: string }): Cloud & { serviceAc
   const pem = privateKey.export({ type: "pkcs8", format: "pem" });
   const serviceAccount = () =>
     JSON.stringify({
-      ...{ type: "service_account", project_id: "my-project", private_key_id: "key-1", private_key: pem },
-      ...{ client_email: email, token_uri: `${cloud.origin}/token` },
+      type: "service_account",
+      project_id: "my-project",
+      private_key_id: "key-1",
+      private_key: pem,
+      client_email: email,
+      token_uri: `${cloud.origin}/token`,
     });
   return Object.assign(cloud, { serviceAccount });
 }

@@ -60,7 +60,8 @@ export async function startInProcess({
   const baseUrl = `http://127.0.0.1:${app.http.server?.port}/api/v1`;
   const ledger = openCliStore(home);
   return {
-    ...{ baseUrl, home },
+    baseUrl,
+    home,
     key,
     ledger,
     store,

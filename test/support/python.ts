@@ -5,7 +5,17 @@ import { prepareOnce, runStep } from "./prepare-once.ts";
 /** A Python that has the wanted packages, or why there is none here. */
 export type Python = { command: string; missing?: undefined } | { command?: undefined; missing: string };
 
-const pipInstall = "-m pip install --quiet --disable-pip-version-check --retries 1 --timeout 20".split(" ");
+const pipInstall = [
+  "-m",
+  "pip",
+  "install",
+  "--quiet",
+  "--disable-pip-version-check",
+  "--retries",
+  "1",
+  "--timeout",
+  "20",
+];
 
 /**
  * Makes a virtual environment with pinned packages. A machine without Python, pip or a way to the package index is not

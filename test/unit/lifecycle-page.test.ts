@@ -13,7 +13,21 @@ const codesOf = (text: string) =>
 
 describe("docs/lifecycle.md", () => {
   test("lists the steps in the order of a request, each with a file that exists", () => {
-    expect(steps.map(({ number }) => number)).toEqual("1 2 3 4 5 6 7 7a 7b 7c 7d 7e 8".split(" "));
+    expect(steps.map(({ number }) => number)).toEqual([
+      "1",
+      "2",
+      "3",
+      "4",
+      "5",
+      "6",
+      "7",
+      "7a",
+      "7b",
+      "7c",
+      "7d",
+      "7e",
+      "8",
+    ]);
     expect(steps.filter(({ file }) => !existsSync(join(root, file)))).toEqual([]);
   });
 

@@ -38,7 +38,9 @@ export async function readAccountBudget(
   const period = row.budget_period ?? "month";
   const since = startOfPeriod(now, period);
   return {
-    ...{ limitNanodollars: row.budget_nanodollars, period },
-    ...{ spentNanodollars: await store.readSpent(accountId, since), resetsAt: endOfPeriod(since, period) },
+    limitNanodollars: row.budget_nanodollars,
+    period,
+    spentNanodollars: await store.readSpent(accountId, since),
+    resetsAt: endOfPeriod(since, period),
   };
 }

@@ -28,7 +28,11 @@ export async function listTeams({ db }: Pick<Store, "db">, userId: string): Prom
   const label = ({ name, email }: Team) => (name ?? email).toLowerCase();
   return rows
     .map(({ id, email, name, role }) => ({
-      ...{ accountId: id, email, name: name ?? undefined, teamRole: role ?? ("admin" as const), isOwn: role === null },
+      accountId: id,
+      email,
+      name: name ?? undefined,
+      teamRole: role ?? ("admin" as const),
+      isOwn: role === null,
     }))
     .sort((one, other) => Number(other.isOwn) - Number(one.isOwn) || label(one).localeCompare(label(other)));
 }

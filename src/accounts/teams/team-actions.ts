@@ -87,7 +87,10 @@ export function teamActions(store: Store, now: () => number) {
           return await removePerson(db, { accountId, personId, revokeKeysAt, actor: by });
         },
         ({ email }) => ({
-          ...{ by: by.accountId, action: "remove", accountId, detail: { email, keys_revoked: revokesKeys } },
+          by: by.accountId,
+          action: "remove",
+          accountId,
+          detail: { email, keys_revoked: revokesKeys },
         }),
       );
       return revokesKeys ? store.change(remove) : store.db.transaction().execute(remove);

@@ -50,8 +50,15 @@ export async function createTeamInvitation(
   await db
     .insertInto("team_invitations")
     .values({
-      ...{ id: created.id, token_hash: hashToken(token), account_id: accountId, role, created_by: by, created_at: now },
-      ...{ email: email === undefined ? null : parseEmail(email), expires_at: created.expiresAt, used_by: null },
+      id: created.id,
+      token_hash: hashToken(token),
+      account_id: accountId,
+      role,
+      created_by: by,
+      created_at: now,
+      email: email === undefined ? null : parseEmail(email),
+      expires_at: created.expiresAt,
+      used_by: null,
     })
     .execute();
   return { ...created, token };
@@ -77,7 +84,11 @@ export async function listTeamInvitations(
   for (const by of makers) if (await mayInviteToTeam(db, by, accountId)) valid.add(by);
   const open = rows.filter(({ created_by: by }) => valid.has(by));
   return open.map(({ id, role, email, created_by: createdBy, expires_at: expiresAt }) => ({
-    ...{ id, role, email: email ?? undefined, createdBy, expiresAt },
+    id,
+    role,
+    email: email ?? undefined,
+    createdBy,
+    expiresAt,
   }));
 }
 

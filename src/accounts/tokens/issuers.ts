@@ -10,7 +10,17 @@ export type ClaimUse = (typeof claimUses)[number];
 
 /** Signatures by a private key. `none` and those by a shared secret are no proof of anything here. */
 export const algorithms = [
-  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "ES512",
+  "EdDSA",
+  "Ed25519",
 ] as const;
 
 /** Somebody whose tokens (JWT) are accepted in place of API keys. */
@@ -44,7 +54,15 @@ const issuersMax = 50;
 const textLengthMax = 65_536;
 const listMax = 200;
 const fields = new Set([
-  ...["issuer", "jwksUri", "jwks", "audiences", "algorithms", "claims", "accounts", "require", "onUnknown"],
+  "issuer",
+  "jwksUri",
+  "jwks",
+  "audiences",
+  "algorithms",
+  "claims",
+  "accounts",
+  "require",
+  "onUnknown",
 ]);
 
 /**

@@ -37,7 +37,10 @@ export const adminKeyList = defineCommand({
   async run(_context, { config, now }) {
     const keys = await withStore(config, ({ store }) => listAdminKeys(store), now);
     const rows = keys.map((key) => [
-      ...[key.id, key.name, getState(key, now), key.scopes.join(" ")],
+      key.id,
+      key.name,
+      getState(key, now),
+      key.scopes.join(" "),
       key.lastUsedAt === undefined ? "never used" : `last used ${toIsoTime(key.lastUsedAt)?.slice(0, 16)}`,
     ]);
     const heading = ["id", "name", "state", "scopes", "last use"];

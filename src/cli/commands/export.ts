@@ -111,7 +111,10 @@ async function formatCalls(calls: readonly WrittenCall[], format: Format): Promi
     ...(["price_version", "session", "tag", "client_request_id"] as const).map(text),
     whole("status"),
     text("error_code"),
-    ...[time("opened_at", "opened_at"), time("settled_at", "ended_at"), whole("first_byte_ms"), whole("duration_ms")],
+    time("opened_at", "opened_at"),
+    time("settled_at", "ended_at"),
+    whole("first_byte_ms"),
+    whole("duration_ms"),
     ...usageColumns.map((name) => whole(name)),
   ];
   return new Uint8Array(parquetWriteBuffer({ columnData }));

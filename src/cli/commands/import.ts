@@ -41,8 +41,11 @@ async function runImport(
       if (isDry) return { json: toPlanJson(plan), text: `${text}\n\nNothing was changed` };
       const done = await applyPlan(plan, opened, { config, providers, now });
       const counts = [
-        ...[`${done.accounts} accounts`, `${done.keys} keys`, `${formatUsd(done.creditedNanodollars)} USD of credit`],
-        ...[`${done.providers} providers`, `${done.virtualModels} virtual models`],
+        `${done.accounts} accounts`,
+        `${done.keys} keys`,
+        `${formatUsd(done.creditedNanodollars)} USD of credit`,
+        `${done.providers} providers`,
+        `${done.virtualModels} virtual models`,
       ];
       const notes = done.notes.map((note) => `\n- ${note}`).join("");
       return {

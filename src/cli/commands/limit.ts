@@ -60,7 +60,9 @@ export const limitList = defineCommand({
         const emails = new Map((await accounts.list()).map(({ id, email }) => [id, email]));
         const found = await listModelLimits(store, account?.id, Number.MAX_SAFE_INTEGER);
         return found.map(({ id, accountId, keyId, model, limits }) => ({
-          ...{ id, model, account: accountId === undefined ? null : (emails.get(accountId) ?? accountId) },
+          id,
+          model,
+          account: accountId === undefined ? null : (emails.get(accountId) ?? accountId),
           key: keyId ?? null,
           requests_per_minute: limits.requestsPerMinute ?? null,
           tokens_per_minute: limits.tokensPerMinute ?? null,
@@ -70,7 +72,9 @@ export const limitList = defineCommand({
       now,
     );
     const rows = json.map((row) => [
-      ...[row.id, row.model, row.key ?? row.account ?? "each account"],
+      row.id,
+      row.model,
+      row.key ?? row.account ?? "each account",
       ...[row.requests_per_minute, row.tokens_per_minute, row.concurrent_calls].map((limit) => String(limit ?? "–")),
     ]);
     const head = ["id", "model", "of", "requests/min", "tokens/min", "at once"];

@@ -19,17 +19,27 @@ export const teamList = defineCommand({
     const json = await withStore(config, async ({ store, accounts }) => {
       const { id } = await findAccount(accounts, args.A);
       const people = (await listPeople(store, id)).map(({ id, email, name, teamRole, isHolder, joinedAt }) => ({
-        ...{ id, email, name: name ?? null, team_role: teamRole, holder: isHolder, joined_at: toIso(joinedAt) },
+        id,
+        email,
+        name: name ?? null,
+        team_role: teamRole,
+        holder: isHolder,
+        joined_at: toIso(joinedAt),
       }));
       const invitations = (await listTeamInvitations(store, id, now)).map(({ id, role, email, expiresAt }) => ({
-        ...{ id, email: email ?? null, team_role: role, expires_at: toIso(expiresAt) },
+        id,
+        email: email ?? null,
+        team_role: role,
+        expires_at: toIso(expiresAt),
       }));
       return { people, invitations };
     });
     const rows = [
       ...json.people.map(({ email, team_role, holder }) => [email, team_role, holder ? "holder" : ""]),
       ...json.invitations.map(({ email, team_role, expires_at }) => [
-        ...[email ?? "anybody with the link", team_role, `invited until ${expires_at?.slice(0, 16)} UTC`],
+        email ?? "anybody with the link",
+        team_role,
+        `invited until ${expires_at?.slice(0, 16)} UTC`,
       ]),
     ];
     return { json, text: rows.length === 0 ? "Nobody yet" : columns([["e-mail", "role", "status"], ...rows]) };

@@ -31,7 +31,10 @@ export function openDestination(target: string, env: Environment): Destination {
   }
   const endpoint = env.AWS_ENDPOINT_URL_S3 || env.AWS_ENDPOINT_URL;
   const client = new S3Client({
-    ...{ accessKeyId, secretAccessKey, bucket, region: env.AWS_REGION || env.AWS_DEFAULT_REGION || "us-east-1" },
+    accessKeyId,
+    secretAccessKey,
+    bucket,
+    region: env.AWS_REGION || env.AWS_DEFAULT_REGION || "us-east-1",
     ...(token && { sessionToken: token }),
     ...(endpoint && { endpoint }),
   });

@@ -18,11 +18,29 @@ import {
 
 /** LiteLLM's names of providers, and the plugin here, or the ready manifest, that is the same provider. */
 const plugins: Readonly<Record<string, string>> = {
-  ...{ openai: "openai", text_completion_openai: "openai", anthropic: "anthropic", gemini: "gemini", groq: "groq" },
-  ...{ together_ai: "together", azure: "azure", azure_ai: "azure", bedrock: "bedrock", bedrock_converse: "bedrock" },
-  ...{ vertex_ai: "vertex", vertex_ai_beta: "vertex", sarvam: "sarvam", deepseek: "deepseek", mistral: "mistral" },
-  ...{ fireworks_ai: "fireworks", openrouter: "openrouter", xai: "xai", ollama: "ollama", ollama_chat: "ollama" },
-  ...{ hosted_vllm: "vllm", vllm: "vllm", lm_studio: "lm-studio" },
+  openai: "openai",
+  text_completion_openai: "openai",
+  anthropic: "anthropic",
+  gemini: "gemini",
+  groq: "groq",
+  together_ai: "together",
+  azure: "azure",
+  azure_ai: "azure",
+  bedrock: "bedrock",
+  bedrock_converse: "bedrock",
+  vertex_ai: "vertex",
+  vertex_ai_beta: "vertex",
+  sarvam: "sarvam",
+  deepseek: "deepseek",
+  mistral: "mistral",
+  fireworks_ai: "fireworks",
+  openrouter: "openrouter",
+  xai: "xai",
+  ollama: "ollama",
+  ollama_chat: "ollama",
+  hosted_vllm: "vllm",
+  vllm: "vllm",
+  lm_studio: "lm-studio",
 };
 /** Their keys have several fields, which the file has under names of its own. */
 const clouds = new Set(["azure", "bedrock", "vertex"]);

@@ -16,8 +16,17 @@ import {
 
 /** new-api's numbers of channels, and the plugin or ready manifest here. */
 const plugins: Readonly<Record<number, string>> = {
-  ...{ 1: "openai", 3: "azure", 4: "ollama", 14: "anthropic", 20: "openrouter", 24: "gemini", 33: "bedrock" },
-  ...{ 41: "vertex", 42: "mistral", 43: "deepseek", 48: "xai" },
+  1: "openai",
+  3: "azure",
+  4: "ollama",
+  14: "anthropic",
+  20: "openrouter",
+  24: "gemini",
+  33: "bedrock",
+  41: "vertex",
+  42: "mistral",
+  43: "deepseek",
+  48: "xai",
 };
 const openAiType = 1;
 const customType = 8;

@@ -120,22 +120,28 @@ export function formatPlan(plan: ImportPlan): string {
     "Models (USD for a million tokens of prompt / answer)",
     ["name", "served by", "theirs", "ours"],
     models.map(({ name, targets, theirs, ours }) => [
-      ...[name, targets.map(({ model }) => model).join(", ") || "nothing here"],
-      ...[formatRates(theirs), formatRates(ours)],
+      name,
+      targets.map(({ model }) => model).join(", ") || "nothing here",
+      formatRates(theirs),
+      formatRates(ours),
     ]),
   );
   section(
     "Providers",
     ["name", "added", "keys"],
     providers.map(({ name, manifest, keys: own }) => [
-      ...[name, manifest === undefined ? "built in" : String(manifest.baseUrl), String(own.length)],
+      name,
+      manifest === undefined ? "built in" : String(manifest.baseUrl),
+      String(own.length),
     ]),
   );
   section(
     "Accounts",
     ["name", "e-mail", "budget", "credit"],
     accounts.map(({ name, email = "", changes: { budget }, creditNanodollars: credit }) => [
-      ...[name, email, budget ? `${formatUsd(budget.limitNanodollars)} a ${budget.period}` : ""],
+      name,
+      email,
+      budget ? `${formatUsd(budget.limitNanodollars)} a ${budget.period}` : "",
       credit === 0 ? "" : formatUsd(credit),
     ]),
   );
@@ -144,7 +150,8 @@ export function formatPlan(plan: ImportPlan): string {
     "Keys, which keep working",
     ["name", "account", "budget", "models", "ends"],
     keys.map(({ name, account, bounds = {}, allowedModels, expiresAt, isRevoked }) => [
-      ...[name, nameOf.get(account) ?? account],
+      name,
+      nameOf.get(account) ?? account,
       bounds.budgetNanodollars === undefined ? "" : `${formatUsd(bounds.budgetNanodollars)} a ${bounds.budgetPeriod}`,
       allowedModels === undefined ? "all" : allowedModels.join(", "),
       isRevoked ? "revoked" : expiresAt === undefined ? "never" : new Date(expiresAt).toISOString().slice(0, 10),

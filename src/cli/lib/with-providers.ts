@@ -18,7 +18,12 @@ export function withProviders<T>(
       const log = createLog("silent", () => undefined);
       const clock = () => now;
       const providers = new Providers({
-        ...{ config, store, log, now: clock, manifests: context.manifests, plugins: context.plugins },
+        config,
+        store,
+        log,
+        now: clock,
+        manifests: context.manifests,
+        plugins: context.plugins,
         createManager: (settings) => openPluginManager({ ...context, config, log }, clock, settings),
       });
       await providers.load();

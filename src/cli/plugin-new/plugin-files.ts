@@ -46,8 +46,15 @@ function createCatalogue(name: string, dialect: Dialect): string {
       : { upstreamId: "command-r7b-12-2024", outputTokensMax: 4096, price: toPrice("0.0375", "0.15") };
   const { upstreamId, outputTokensMax, price } = sample;
   const row = {
-    ...{ id: `${name}-small`, upstreamId, capability: "chat", premium: true, contextTokens: 128_000, outputTokensMax },
-    ...{ ownedBy: name, created: 1_790_000_000, price },
+    id: `${name}-small`,
+    upstreamId,
+    capability: "chat",
+    premium: true,
+    contextTokens: 128_000,
+    outputTokensMax,
+    ownedBy: name,
+    created: 1_790_000_000,
+    price,
   };
   return `${JSON.stringify({ models: [row] }, null, 2)}\n`;
 }

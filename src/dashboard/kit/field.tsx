@@ -109,7 +109,9 @@ interface SelectProps<T extends string> {
 }
 
 export function SelectField<T extends string>({ options, value, onText, ...field }: FieldProps & SelectProps<T>) {
-  return <Field {...field}>{(control) => <Select {...control} {...{ options, value, onText }} />}</Field>;
+  return (
+    <Field {...field}>{(control) => <Select {...control} options={options} value={value} onText={onText} />}</Field>
+  );
 }
 
 /** A select whose label only screen readers get, or that a {@link SelectField} labels. */

@@ -97,7 +97,7 @@ export function FormDialog({
         </div>
         <footer className="dialog-foot">
           <Button onClick={dialog.onClose}>Cancel</Button>
-          <Submit {...{ form, label, busyLabel, isComplete }} />
+          <Submit form={form} label={label} busyLabel={busyLabel} isComplete={isComplete} />
         </footer>
       </form>
     </Dialog>

@@ -81,7 +81,9 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List the admin keys, also those that have ended", tags, security },
+          summary: "List the admin keys, also those that have ended",
+          tags,
+          security,
           parameters: parameters({
             ...listParameters,
             order: { description: "By the time of creation", schema: { type: "string", enum: ["asc", "desc"] } },
@@ -94,7 +96,7 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
       "",
       ({ request, admin, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const { name, scopes = admin.key.scopes, allowed_networks: allowedNetworks } = body;
+          const { name, scopes = admin.key?.scopes ?? [], allowed_networks: allowedNetworks } = body;
           const expiresAt = readExpiry(body, now()) ?? undefined;
           const made = await createAdminKey(store, admin, { name, scopes, expiresAt, allowedNetworks }, now());
           return { ...toAdminKey(await readAdminKey(store, made.id)), value: made.key };
@@ -102,16 +104,20 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewAdminKey,
         detail: {
-          ...{ summary: "Create an admin key; `value` is shown only here", tags, security },
+          summary: "Create an admin key; `value` is shown only here",
+          tags,
+          security,
           description:
-            "Without scopes it has those of the calling key, and never more, nor a later end or more networks.",
+            "Without `scopes` it has those of the calling key, and never more, nor a later end or more networks.",
           responses: responses({ "application/json": AdminKeyWithValue }, writeErrors),
         },
       },
     )
     .get("/:key_id", async ({ params }) => toAdminKey(await readAdminKey(store, params.key_id)), {
       detail: {
-        ...{ summary: "Retrieve an admin key", tags, security },
+        summary: "Retrieve an admin key",
+        tags,
+        security,
         responses: responses({ "application/json": AdminKeyObject }, readErrors),
       },
     })
@@ -124,7 +130,9 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Revoke an admin key", tags, security },
+          summary: "Revoke an admin key",
+          tags,
+          security,
           responses: responses({ "application/json": Deleted }, writeErrors),
         },
       },

@@ -72,7 +72,9 @@ export function auditLogsController(deps: HttpDeps, api: AdminApi) {
     },
     {
       detail: {
-        ...{ summary: "List what was done and who did it, newest first", tags, security },
+        summary: "List what was done and who did it, newest first",
+        tags,
+        security,
         parameters: parameters({
           ...listParameters,
           event_types: list("`key.create`, or `key` for all that is done with keys"),

@@ -101,7 +101,9 @@ export function budgetsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List the budgets of a project by subject", tags, security },
+          summary: "List the budgets of a project by subject",
+          tags,
+          security,
           parameters: parameters(listParameters),
           responses: responses({ "application/json": listOf(BudgetObject) }, readErrors),
         },
@@ -121,7 +123,9 @@ export function budgetsController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewBudget,
         detail: {
-          ...{ summary: "Create a budget by subject", tags, security },
+          summary: "Create a budget by subject",
+          tags,
+          security,
           description:
             "With a `name` it counts the calls of one end user, tag, session, model or key, without one those of each by " +
             "itself, and calls that name none as one more. Who has a budget of its own is not one of each.",
@@ -140,7 +144,9 @@ export function budgetController(deps: HttpDeps, api: AdminApi) {
     .use(adminRoutes(deps, api, "accounts"))
     .get("/:budget_id", async ({ params }) => answer(await readBudgetOf(store, params.project_id, params.budget_id)), {
       detail: {
-        ...{ summary: "Retrieve a budget and what is spent of it", tags, security },
+        summary: "Retrieve a budget and what is spent of it",
+        tags,
+        security,
         responses: responses(one, readErrors),
       },
     })
@@ -155,7 +161,9 @@ export function budgetController(deps: HttpDeps, api: AdminApi) {
       {
         body: BudgetChange,
         detail: {
-          ...{ summary: "Change the amount of a budget, or raise it for a time", tags, security },
+          summary: "Change the amount of a budget, or raise it for a time",
+          tags,
+          security,
           description: "`raise_usd` is added to it until `raise_until`; `null` ends the raise. What is spent stays.",
           responses: responses(one, writeErrors),
         },
@@ -170,7 +178,9 @@ export function budgetController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Delete a budget with what it has counted", tags, security },
+          summary: "Delete a budget with what it has counted",
+          tags,
+          security,
           responses: responses({ "application/json": Deleted }, writeErrors),
         },
       },
@@ -188,7 +198,9 @@ export function budgetController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "Who has spent the most of a budget in its running period", tags, security },
+          summary: "Who has spent the most of a budget in its running period",
+          tags,
+          security,
           parameters: parameters({ limit: listParameters.limit }),
           responses: responses({ "application/json": BudgetUsage }, readErrors),
         },
@@ -230,8 +242,13 @@ async function toBudgets({ store, now }: HttpDeps, budgets: readonly StoredBudge
     const { id, subject, name, keyId, period, limitNanodollars, raise, createdAt } = budget;
     const used = spent.get(id);
     return {
-      ...{ id, object: "organization.project.budget", subject, name: name ?? null, api_key_id: keyId ?? null },
-      ...{ budget_usd: formatUsd(limitNanodollars), budget_period: period },
+      id,
+      object: "organization.project.budget",
+      subject,
+      name: name ?? null,
+      api_key_id: keyId ?? null,
+      budget_usd: formatUsd(limitNanodollars),
+      budget_period: period,
       raise_usd: raise === undefined ? null : formatUsd(raise.nanodollars),
       raise_until: toSecondsOrNull(raise?.until),
       used_usd: used === undefined ? null : formatUsd(used),

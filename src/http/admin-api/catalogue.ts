@@ -51,7 +51,9 @@ export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List the operator's files of models and prices", tags, security },
+          summary: "List the operator's files of models and prices",
+          tags,
+          security,
           parameters: parameters(listParameters),
           responses: responses({ "application/json": listOf(FileObject) }, [400, 401, 403, 429, 500, 503]),
         },
@@ -65,7 +67,9 @@ export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "Retrieve a file of models and prices", tags, security },
+          summary: "Retrieve a file of models and prices",
+          tags,
+          security,
           responses: responses({ "application/json": FileObject }, readErrors),
         },
       },
@@ -84,7 +88,9 @@ export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
       {
         body: FileChange,
         detail: {
-          ...{ summary: "Create or replace a file of models and prices", tags, security },
+          summary: "Create or replace a file of models and prices",
+          tags,
+          security,
           description: "It is in force when it is answered, at the gateway that answers.",
           parameters: dryRun,
           responses: responses({ "application/json": ChangedFile }, writeErrors),
@@ -106,7 +112,9 @@ export function organizationCatalogueController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Delete a file of models and prices", tags, security },
+          summary: "Delete a file of models and prices",
+          tags,
+          security,
           parameters: dryRun,
           responses: responses({ "application/json": DeletedFile }, writeErrors),
         },

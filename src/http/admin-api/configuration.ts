@@ -9,7 +9,6 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   type Account,
-  type AdminKeyActor,
   type AdminKeyArea,
   type ApiKey,
   addToTeam,
@@ -24,6 +23,7 @@ import {
   deleteBudget,
   deleteModelLimits,
   emailsOf,
+  expectManagedKeys,
   findAccounts,
   findMembers,
   findServiceAccounts,
@@ -34,6 +34,7 @@ import {
   listServiceAccounts,
   listUsableKeys,
   listUsersPage,
+  type Manager,
   type Member,
   parseEmail,
   parseTeamAddress,
@@ -76,7 +77,7 @@ import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { budgetAmounts, budgetTarget, readBudgetChanges, toTarget } from "./budgets.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, lacksScope, writeOnce } from "./guard.ts";
 import { invalid, optional, parameters, readFlag } from "./lists.ts";
 import { readKeyChanges, readKeyLimits } from "./project-keys.ts";
 import { readProjectChanges, security, tags } from "./projects.ts";
@@ -280,7 +281,7 @@ type Step = Change & { run(): Promise<CreatedKey | undefined> };
 
 interface Planning {
   readonly deps: HttpDeps;
-  readonly admin: AdminKeyActor;
+  readonly admin: Manager;
   readonly document: Document;
   /** The accounts and teams that the document names, by the names that it has for them. */
   readonly accounts: ReadonlyMap<string, Account>;
@@ -300,7 +301,9 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "Retrieve all that an operator decides as one document", tags, security },
+          summary: "Retrieve all that an operator decides as one document",
+          tags,
+          security,
           description: "Without secrets. Of a key that may not read all of it, the sections that it may read.",
           parameters: parameters({
             sections: {
@@ -325,7 +328,9 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
       {
         body: Document,
         detail: {
-          ...{ summary: "Make the gateway what a document says", tags, security },
+          summary: "Make the gateway what a document says",
+          tags,
+          security,
           description:
             "Sections and entries that are absent stay as they are. With `dry_run=true` nothing changes, and the answer is the " +
             "plan. Entries are written one after the other: when one is refused, those before it are in force, and the same " +
@@ -340,7 +345,7 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
 }
 
 /** Runs the steps of a plan one after the other, and returns the keys that were created. */
-async function runSteps(deps: HttpDeps, admin: AdminKeyActor, steps: readonly Step[]): Promise<CreatedKey[]> {
+async function runSteps(deps: HttpDeps, admin: Manager, steps: readonly Step[]): Promise<CreatedKey[]> {
   const keys: CreatedKey[] = [];
   try {
     for (const step of steps) {
@@ -356,29 +361,21 @@ async function runSteps(deps: HttpDeps, admin: AdminKeyActor, steps: readonly St
 }
 
 /** The sections that a request asks for and its key may read. @throws {GatewayError} `invalid_request`, `forbidden` */
-function chooseSections(admin: AdminKeyActor, text: string | null): Section[] {
-  const mayRead = (section: Section) => hasScope(admin.key.scopes, areas[section], "read");
+function chooseSections(admin: Manager, text: string | null): Section[] {
+  const mayRead = (section: Section) => hasScope(admin.scopes, areas[section], "read");
   if (text === null || text === "") {
     const readable = sections.filter(mayRead);
     if (readable.length > 0) return readable;
-    throw new GatewayError("forbidden", `The admin key ${admin.key.id} has no scope of the document`);
+    throw lacksScope(admin, "of any section");
   }
   return text.split(",").map((name) => {
     const section = sections.find((one) => one === name.trim());
     if (section === undefined) {
       throw invalid("sections", `sections has ${quoteValue(name)}, expected some of ${sections.join(", ")}`);
     }
-    if (!mayRead(section)) throw lacksScope(admin, section, "read");
+    if (!mayRead(section)) throw lacksScope(admin, `${areas[section]}:read, which ${section} needs`);
     return section;
   });
-}
-
-function lacksScope(admin: AdminKeyActor, section: Section, access: "read" | "write"): GatewayError {
-  const scope = `${areas[section]}:${access}`;
-  return new GatewayError(
-    "forbidden",
-    `The admin key ${admin.key.id} lacks the scope ${scope}, which ${section} needs`,
-  );
 }
 
 async function readDocument(deps: HttpDeps, wanted: readonly Section[]): Promise<Document> {
@@ -535,10 +532,12 @@ function toRows(file: unknown): unknown[] {
 }
 
 /** Plans the changes, in an order in which each entry finds what it names. @throws {GatewayError} */
-async function planDocument(deps: HttpDeps, admin: AdminKeyActor, document: Document): Promise<Step[]> {
+async function planDocument(deps: HttpDeps, admin: Manager, document: Document): Promise<Step[]> {
   const present = sections.filter((section) => document[section] !== undefined);
   for (const section of present) {
-    if (!hasScope(admin.key.scopes, areas[section], "write")) throw lacksScope(admin, section, "write");
+    if (!hasScope(admin.scopes, areas[section], "write")) {
+      throw lacksScope(admin, `${areas[section]}:write, which ${section} needs`);
+    }
   }
   const names = [
     ...(document.accounts ?? []).map(({ email }) => email),
@@ -641,7 +640,9 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
     if (account === undefined) {
       const place = kind === "team" ? { address: email } : { email };
       steps.push({
-        ...{ ...common, action: "create", fields },
+        ...common,
+        action: "create",
+        fields,
         async run() {
           await createProject(store, { by: admin, name: wanted.name ?? email, ...place, changes }, now);
           return undefined;
@@ -649,7 +650,9 @@ async function planAccounts(planning: Planning): Promise<Step[]> {
       });
     } else if (Object.keys(fields).length > 0) {
       steps.push({
-        ...{ ...common, action: "change", fields },
+        ...common,
+        action: "change",
+        fields,
         async run() {
           await changeProject(store, { by: admin, accountId: account.id, changes }, now);
           return undefined;
@@ -732,7 +735,9 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
     if (status === "revoked") {
       if (key === undefined) continue;
       steps.push({
-        ...{ ...common, action: "remove", fields: {} },
+        ...common,
+        action: "remove",
+        fields: {},
         async run() {
           await accounts.revokeKey(key.id, admin.accountId);
           return undefined;
@@ -742,10 +747,12 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
     }
     const current: Partial<ReturnType<typeof toKeyEntry>> = key === undefined ? {} : toKeyEntry(key, email, services);
     const { service_account: service, ...wanted } = {
-      ...{ name, ...others },
+      name,
+      ...others,
       ...toBudget({ budget_usd, budget_period }, current),
     };
     if (key === undefined) {
+      if (account !== undefined) await expectManagedKeys(store, admin, account.id);
       // A key that has ended since it was exported is not made again.
       if (others.expires_at != null && others.expires_at * 1000 <= now()) continue;
       const { name: _, ...fields } = diff({}, { ...wanted, service_account: service });
@@ -755,7 +762,9 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
       );
       checkKeyFields({ name, ...limits }, now());
       steps.push({
-        ...{ ...common, action: "create", fields },
+        ...common,
+        action: "create",
+        fields,
         async run() {
           const { id: accountId } = (await accounts.find(email)) as Account;
           const serviceAccountId =
@@ -774,9 +783,12 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
     }
     const fields = diff(current, wanted);
     if (Object.keys(fields).length === 0) continue;
+    await expectManagedKeys(store, admin, key.accountId);
     const changes = readKeyChanges(toBody(wanted, fields), now());
     steps.push({
-      ...{ ...common, action: "change", fields },
+      ...common,
+      action: "change",
+      fields,
       async run() {
         await accounts.changeKey(key.id, changes, admin.accountId);
         return undefined;
@@ -790,7 +802,10 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
 function toBudgetEntry({ subject, name, keyId, period, limitNanodollars, raise }: StoredBudget, now: number) {
   const isRaised = raise !== undefined && raise.until > now;
   return {
-    ...{ subject, name: name ?? null, api_key_id: keyId ?? null, budget_period: period },
+    subject,
+    name: name ?? null,
+    api_key_id: keyId ?? null,
+    budget_period: period,
     budget_usd: formatUsd(limitNanodollars),
     raise_usd: isRaised ? formatUsd(raise.nanodollars) : null,
     raise_until: isRaised ? Math.floor(raise.until / 1000) : null,
@@ -831,7 +846,9 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
     if (entry.status === "removed") {
       if (account === undefined || budget === undefined) continue;
       steps.push({
-        ...{ ...common, action: "remove", fields: {} },
+        ...common,
+        action: "remove",
+        fields: {},
         async run() {
           await deleteBudget(store, { by: admin, accountId: account.id, id: budget.id }, now());
           return undefined;
@@ -851,7 +868,9 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
     if (budget !== undefined && account !== undefined) {
       if (Object.keys(fields).length === 0) continue;
       steps.push({
-        ...{ ...common, action: "change", fields },
+        ...common,
+        action: "change",
+        fields,
         async run() {
           await changeBudget(store, { by: admin, accountId: account.id, id: budget.id, changes }, now());
           return undefined;
@@ -863,7 +882,9 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
     if (limitNanodollars === undefined) throw invalid("budgets", `The budget ${labelOf(entry)} has no budget_usd`);
     checkBudget({ ...target, limitNanodollars, raise: changes.raise ?? undefined }, now());
     steps.push({
-      ...{ ...common, action: "create", fields },
+      ...common,
+      action: "create",
+      fields,
       async run() {
         const { id: accountId } = (await deps.accounts.find(entry.account)) as Account;
         const made = { ...targetOf(entry), limitNanodollars, raise: changes.raise ?? undefined };
@@ -877,7 +898,8 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
 
 function toRateLimitEntry({ keyId, model, limits }: Pick<StoredModelLimits, "keyId" | "model" | "limits">) {
   return {
-    ...{ api_key_id: keyId ?? null, model },
+    api_key_id: keyId ?? null,
+    model,
     requests_per_minute: limits.requestsPerMinute ?? null,
     tokens_per_minute: limits.tokensPerMinute ?? null,
     concurrent_calls: limits.concurrentCalls ?? null,
@@ -913,7 +935,9 @@ async function planRateLimits({ deps, admin, document, accounts, keyIds }: Plann
     if (status === "removed") {
       if (there === undefined) continue;
       steps.push({
-        ...{ ...common, action: "remove", fields: {} },
+        ...common,
+        action: "remove",
+        fields: {},
         async run() {
           await deleteModelLimits(store, { by: admin, accountId: there.accountId, id: there.id }, now());
           return undefined;
@@ -935,7 +959,9 @@ async function planRateLimits({ deps, admin, document, accounts, keyIds }: Plann
     };
     checkModelLimits({ accountId: email, keyId: keyIdOf(), model, limits });
     steps.push({
-      ...{ ...common, action: there === undefined ? "create" : "change", fields },
+      ...common,
+      action: there === undefined ? "create" : "change",
+      fields,
       async run() {
         const accountId = email === undefined ? undefined : ((await deps.accounts.find(email)) as Account).id;
         await setModelLimits(store, { by: admin, accountId, keyId: keyIdOf(), model, limits }, now());
@@ -949,7 +975,7 @@ async function planRateLimits({ deps, admin, document, accounts, keyIds }: Plann
 /** The service account of this name, which is created when there is none. @returns Its id. */
 async function openServiceAccount(
   { store, now }: HttpDeps,
-  admin: AdminKeyActor,
+  admin: Manager,
   { accountId, name }: { accountId: string; name: string },
 ): Promise<string> {
   const present = await listServiceAccounts(store, accountId, { limit: entriesMax });
@@ -972,7 +998,10 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
     if (status === "removed") {
       if (!isThere || row.manifest === undefined) continue;
       steps.push({
-        ...{ section: "providers", id: name, action: "remove", fields: {} },
+        section: "providers",
+        id: name,
+        action: "remove",
+        fields: {},
         async run() {
           await actions.remove(admin.accountId, name);
           return undefined;
@@ -993,7 +1022,10 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
     const fields = { ...orderFields, ...(isReplaced && { manifest: { before, after: manifest } }) };
     if (!isNew && Object.keys(fields).length === 0) continue;
     steps.push({
-      ...{ section: "providers", id: name, action: isNew ? "create" : "change", fields },
+      section: "providers",
+      id: name,
+      action: isNew ? "create" : "change",
+      fields,
       async run() {
         if (isNew) await actions.add(admin, name, manifest);
         if (isReplaced) await actions.replaceManifest(admin, name, manifest);
@@ -1008,7 +1040,10 @@ async function planProviders({ deps, admin, document }: Planning): Promise<Step[
     }
     const fields = { sandbox: { before: settings.sandbox.setting, after: sandbox } };
     steps.push({
-      ...{ section: "sandbox", id: "sandbox", action: "change", fields },
+      section: "sandbox",
+      id: "sandbox",
+      action: "change",
+      fields,
       async run() {
         await actions.setSandbox(admin.accountId, sandbox);
         return undefined;
@@ -1036,12 +1071,10 @@ function planCatalogue({ deps, admin, document }: Planning): Step[] {
   );
   return [
     {
-      ...{
-        section: catalogue === undefined ? "virtual_models" : "catalogue",
-        id: "catalogue",
-        action: "change",
-        fields,
-      },
+      section: catalogue === undefined ? "virtual_models" : "catalogue",
+      id: "catalogue",
+      action: "change",
+      fields,
       async run() {
         await change.write(admin.accountId, revision);
         return undefined;
@@ -1089,7 +1122,10 @@ function planRule(
   const fields = diff(toRuleJson(setting), toRuleJson(wanted));
   if (Object.keys(fields).length === 0) return undefined;
   return {
-    ...{ section: "alerts", id: rule, action: "change", fields },
+    section: "alerts",
+    id: rule,
+    action: "change",
+    fields,
     async run() {
       await writeRule(store, gatewayOwner, wanted);
       const detail = { enabled: wanted.isEnabled, threshold: threshold ?? "" };
@@ -1118,7 +1154,10 @@ async function planMetricRule(
   if (status === "removed") {
     if (present === undefined) return undefined;
     return {
-      ...{ section: "alerts", id: present.name, action: "remove", fields: {} },
+      section: "alerts",
+      id: present.name,
+      action: "remove",
+      fields: {},
       async run() {
         await deleteMetricRule(store, present.id);
         await record("alert.metric_rule_delete", present.id, {});
@@ -1143,7 +1182,10 @@ async function planMetricRule(
   const fields = diff(current ?? {}, shown);
   if (Object.keys(fields).length === 0) return undefined;
   return {
-    ...{ section: "alerts", id: shown.name, action: present === undefined ? "create" : "change", fields },
+    section: "alerts",
+    id: shown.name,
+    action: present === undefined ? "create" : "change",
+    fields,
     async run() {
       const rule = await read();
       if (present === undefined) {
@@ -1188,18 +1230,17 @@ async function planIssuers({ deps, admin, document: { jwt_issuers: issuers } }: 
   const before = [...(await tokenIssuers.read())];
   const after = parseTokenIssuers(JSON.stringify(issuers));
   if (isDeepStrictEqual(before, after)) return [];
+  if (admin.role !== "owner")
+    throw new GatewayError("forbidden", "Only owners and their admin keys change jwt_issuers");
   if (tokenIssuers.isFromEnvironment) {
     throw new GatewayError("conflict", "JWT_ISSUERS sets the issuers; change it there");
   }
-  if (admin.role !== "owner") throw new GatewayError("forbidden", "Only admin keys of owners change jwt_issuers");
   return [
     {
-      ...{
-        section: "jwt_issuers",
-        id: "jwt_issuers",
-        action: "change",
-        fields: { issuers: { before, after } },
-      },
+      section: "jwt_issuers",
+      id: "jwt_issuers",
+      action: "change",
+      fields: { issuers: { before, after } },
       async run() {
         await tokenIssuers.write(admin, JSON.stringify(issuers), now());
         return undefined;

@@ -17,7 +17,11 @@ const limitDefault = 20;
 /** Parameters of a query, for the OpenAPI document. */
 export function parameters(named: Readonly<Record<string, { description: string; schema: object; required?: true }>>) {
   return Object.entries(named).map(([name, { description, schema, required = false }]) => ({
-    ...{ name, in: "query" as const, description, required, schema: schema as never },
+    name,
+    in: "query" as const,
+    description,
+    required,
+    schema: schema as never,
     ...((schema as { type?: string }).type === "array" && { style: "form" as const, explode: true }),
   }));
 }

@@ -108,7 +108,9 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List the people who sign in", tags, security },
+          summary: "List the people who sign in",
+          tags,
+          security,
           parameters: parameters({
             ...listParameters,
             emails: { description: "Those with these e-mails", schema: { type: "array", items: { type: "string" } } },
@@ -118,7 +120,7 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
       },
     )
     .get("/:user_id", async ({ params: { user_id: id } }) => toUser(await readUserOf(store, id)), {
-      detail: { ...{ summary: "Retrieve a user", tags, security }, responses: responses(one, readErrors) },
+      detail: { summary: "Retrieve a user", tags, security, responses: responses(one, readErrors) },
     })
     .post(
       "/:user_id",
@@ -131,7 +133,9 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
       {
         body: UserChange,
         detail: {
-          ...{ summary: "Give a user another role in the gateway", tags, security },
+          summary: "Give a user another role in the gateway",
+          tags,
+          security,
           responses: responses(one, writeErrors),
         },
       },
@@ -146,7 +150,9 @@ export function usersController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Disable a user with their own account and its keys", tags, security },
+          summary: "Disable a user with their own account and its keys",
+          tags,
+          security,
           description: "What they called stays in the ledger, so the account stays too, as an archived project.",
           responses: responses(deleted("organization.user.deleted"), writeErrors),
         },
@@ -170,7 +176,9 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List pending invitations", tags, security },
+          summary: "List pending invitations",
+          tags,
+          security,
           parameters: parameters(listParameters),
           responses: responses({ "application/json": listOf(InviteObject) }, [400, 401, 403, 429, 500, 503]),
         },
@@ -191,13 +199,15 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewInvite,
         detail: {
-          ...{ summary: "Invite a person; `url` is the link to give them, and shown only here", tags, security },
+          summary: "Invite a person; `url` is the link to give them, and shown only here",
+          tags,
+          security,
           responses: responses({ "application/json": InviteWithLink }, writeErrors),
         },
       },
     )
     .get("/:invite_id", ({ params }) => answer(toAccountId(params.invite_id)), {
-      detail: { ...{ summary: "Retrieve an invitation", tags, security }, responses: responses(one, readErrors) },
+      detail: { summary: "Retrieve an invitation", tags, security, responses: responses(one, readErrors) },
     })
     .delete(
       "/:invite_id",
@@ -209,7 +219,9 @@ export function invitesController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Delete an invitation, whose link ends", tags, security },
+          summary: "Delete an invitation, whose link ends",
+          tags,
+          security,
           responses: responses(deleted("organization.invite.deleted"), writeErrors),
         },
       },
@@ -242,7 +254,9 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List the people of a project", tags, security },
+          summary: "List the people of a project",
+          tags,
+          security,
           parameters: parameters(listParameters),
           responses: responses({ "application/json": listOf(ProjectUserObject) }, readErrors),
         },
@@ -262,14 +276,18 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewProjectUser,
         detail: {
-          ...{ summary: "Add a user to a project", tags, security },
+          summary: "Add a user to a project",
+          tags,
+          security,
           responses: responses(one, writeErrors),
         },
       },
     )
     .get("/:user_id", ({ params }) => readPerson(params.project_id, params.user_id), {
       detail: {
-        ...{ summary: "Retrieve a person of a project", tags, security },
+        summary: "Retrieve a person of a project",
+        tags,
+        security,
         responses: responses(one, readErrors),
       },
     })
@@ -285,7 +303,9 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
       {
         body: ProjectUserChange,
         detail: {
-          ...{ summary: "Give a person of a project another role in it", tags, security },
+          summary: "Give a person of a project another role in it",
+          tags,
+          security,
           responses: responses(one, writeErrors),
         },
       },
@@ -300,7 +320,9 @@ export function projectUsersController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Remove a person from a project; their keys stay", tags, security },
+          summary: "Remove a person from a project; their keys stay",
+          tags,
+          security,
           responses: responses(deleted("organization.project.user.deleted"), writeErrors),
         },
       },

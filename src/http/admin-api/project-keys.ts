@@ -5,11 +5,13 @@ import {
   type ApiKey,
   createServiceAccount,
   deleteServiceAccount,
+  expectManagedKeys,
   findServiceAccounts,
   findUsers,
   graceSecondsDefault,
   graceSecondsMax,
   listServiceAccounts,
+  type Manager,
   readServiceAccount,
   type ServiceAccount,
 } from "../../accounts/index.ts";
@@ -138,7 +140,9 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List the API keys of a project", tags, security },
+          summary: "List the API keys of a project",
+          tags,
+          security,
           parameters: parameters({
             ...listParameters,
             include_ended: { description: "Also those that were revoked or expired", schema: { type: "boolean" } },
@@ -151,9 +155,11 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
       "",
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const project = await readProject(deps, params.project_id);
+          const project = await readManaged(deps, admin, params.project_id);
           const { id, key } = await accounts.createKey({
-            ...{ accountId: project.id, by: admin.accountId, name: body.name },
+            accountId: project.id,
+            by: admin.accountId,
+            name: body.name,
             ...readKeyLimits(body, deps.now()),
           });
           return { ...(await answerKey(deps, project, id)), value: key };
@@ -161,13 +167,15 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewKey,
         detail: {
-          ...{ summary: "Create an API key; `value` is shown only here", tags, security },
+          summary: "Create an API key; `value` is shown only here",
+          tags,
+          security,
           responses: responses({ "application/json": KeyWithValue }, writeErrors),
         },
       },
     )
     .get("/:key_id", async ({ params }) => answerKey(deps, await readProject(deps, params.project_id), params.key_id), {
-      detail: { ...{ summary: "Retrieve an API key", tags, security }, responses: responses(one, readErrors) },
+      detail: { summary: "Retrieve an API key", tags, security, responses: responses(one, readErrors) },
     });
 }
 
@@ -180,7 +188,7 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
       "/:key_id",
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const project = await readProject(deps, params.project_id);
+          const project = await readManaged(deps, admin, params.project_id);
           const { id } = await accounts.readKeyOf(project.id, params.key_id);
           await accounts.changeKey(id, readKeyChanges(body, deps.now()), admin.accountId);
           return await answerKey(deps, project, id);
@@ -188,7 +196,9 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
       {
         body: KeyChange,
         detail: {
-          ...{ summary: "Modify an API key; `null` removes a limit", tags, security },
+          summary: "Modify an API key; `null` removes a limit",
+          tags,
+          security,
           responses: responses({ "application/json": KeyObject }, writeErrors),
         },
       },
@@ -204,7 +214,9 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Revoke an API key", tags, security },
+          summary: "Revoke an API key",
+          tags,
+          security,
           responses: responses({ "application/json": deleted("organization.project.api_key.deleted") }, writeErrors),
         },
       },
@@ -213,7 +225,7 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
       "/:key_id/rotate",
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const project = await readProject(deps, params.project_id);
+          const project = await readManaged(deps, admin, params.project_id);
           const { id } = await accounts.readKeyOf(project.id, params.key_id);
           const { grace_seconds: graceSeconds = graceSecondsDefault } = body;
           const { key } = await accounts.rotateKey(id, graceSeconds, admin.accountId);
@@ -222,7 +234,9 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
       {
         body: Rotation,
         detail: {
-          ...{ summary: "Give an API key another secret", tags, security },
+          summary: "Give an API key another secret",
+          tags,
+          security,
           description:
             "The answer has the key with its new `value`, which is shown only here. The old secret works for " +
             "`grace_seconds` more (default 3600) and no longer; that of an earlier rotation ends at once.",
@@ -248,7 +262,9 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List the service accounts of a project", tags, security },
+          summary: "List the service accounts of a project",
+          tags,
+          security,
           parameters: parameters(listParameters),
           responses: responses({ "application/json": listOf(ServiceAccountObject) }, readErrors),
         },
@@ -258,7 +274,7 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
       "",
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const { id: accountId } = await readProject(deps, params.project_id);
+          const { id: accountId } = await readManaged(deps, admin, params.project_id);
           readKeyLimits(body, deps.now());
           const made = await createServiceAccount(
             store,
@@ -278,11 +294,9 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewServiceAccount,
         detail: {
-          ...{
-            summary: "Create a service account with a key, whose `api_key.value` is shown only here",
-            tags,
-            security,
-          },
+          summary: "Create a service account with a key, whose `api_key.value` is shown only here",
+          tags,
+          security,
           responses: responses({ "application/json": ServiceAccountWithKey }, writeErrors),
         },
       },
@@ -300,7 +314,9 @@ export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
         toServiceAccount(await readServiceAccount(store, { accountId, id })),
       {
         detail: {
-          ...{ summary: "Retrieve a service account", tags, security },
+          summary: "Retrieve a service account",
+          tags,
+          security,
           responses: responses({ "application/json": ServiceAccountObject }, readErrors),
         },
       },
@@ -314,7 +330,9 @@ export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Delete a service account and revoke its keys", tags, security },
+          summary: "Delete a service account and revoke its keys",
+          tags,
+          security,
           responses: responses(
             { "application/json": deleted("organization.project.service_account.deleted") },
             writeErrors,
@@ -326,18 +344,28 @@ export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
       "/api_keys",
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const { project_id: accountId, service_account_id: id } = params;
+          const { service_account_id: id } = params;
+          const { id: accountId } = await readManaged(deps, admin, params.project_id);
           const account = await readServiceAccount(store, { accountId, id });
           return await createServiceKey(deps, account, { name: body.name, by: admin.accountId, body });
         }),
       {
         body: NewKey,
         detail: {
-          ...{ summary: "Create another key of a service account; `value` is shown only here", tags, security },
+          summary: "Create another key of a service account; `value` is shown only here",
+          tags,
+          security,
           responses: responses({ "application/json": ServiceAccountKey }, writeErrors),
         },
       },
     );
+}
+
+/** A project whose keys the caller may make and change. @throws {GatewayError} `not_found`, `forbidden` */
+async function readManaged(deps: HttpDeps, admin: Manager, id: string): Promise<Account> {
+  const project = await readProject(deps, id);
+  await expectManagedKeys(deps.store, admin, project.id);
+  return project;
 }
 
 async function answerKey(deps: HttpDeps, project: Account, id: string): Promise<Static<typeof KeyObject>> {
@@ -353,8 +381,12 @@ async function createServiceKey(
   const given = readKeyLimits(body, now());
   const { id, key } = await accounts.createKey({ accountId, by, name, serviceAccountId, ...given });
   return {
-    ...{ id, object: "organization.project.service_account.api_key", name, value: key },
-    ...{ created_at: toSeconds(now()), expires_at: toSecondsOrNull(given.expiresAt) },
+    id,
+    object: "organization.project.service_account.api_key",
+    name,
+    value: key,
+    created_at: toSeconds(now()),
+    expires_at: toSecondsOrNull(given.expiresAt),
   };
 }
 

@@ -122,7 +122,9 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List projects: accounts and teams", tags, security },
+          summary: "List projects: accounts and teams",
+          tags,
+          security,
           parameters: parameters({
             ...listParameters,
             include_archived: { description: "Also those that are archived", schema: { type: "boolean" } },
@@ -143,7 +145,9 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewProject,
         detail: {
-          ...{ summary: "Create a project", tags, security },
+          summary: "Create a project",
+          tags,
+          security,
           description: "With an e-mail it is the account of a person; without, a team without members.",
           responses: responses(one, [400, 401, 403, 409, 413, 429, 500, 503]),
         },
@@ -151,7 +155,9 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
     )
     .get("/:project_id", ({ params }) => answer(params.project_id), {
       detail: {
-        ...{ summary: "Retrieve a project with its wallet and budget", tags, security },
+        summary: "Retrieve a project with its wallet and budget",
+        tags,
+        security,
         responses: responses(one, readErrors),
       },
     })
@@ -168,7 +174,9 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
       {
         body: ProjectChange,
         detail: {
-          ...{ summary: "Modify a project; `null` removes what is set", tags, security },
+          summary: "Modify a project; `null` removes what is set",
+          tags,
+          security,
           responses: responses(one, writeErrors),
         },
       },
@@ -183,7 +191,9 @@ export function projectsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Archive a project: its keys and people are refused", tags, security },
+          summary: "Archive a project: its keys and people are refused",
+          tags,
+          security,
           responses: responses(one, writeErrors),
         },
       },
@@ -216,7 +226,9 @@ export function projectCreditsController(deps: HttpDeps, api: AdminApi) {
     {
       body: Credit,
       detail: {
-        ...{ summary: "Add money to the wallet of a project", tags, security },
+        summary: "Add money to the wallet of a project",
+        tags,
+        security,
         description: "A `reference` is credited once, however often it is sent.",
         responses: responses({ "application/json": CreditObject }, writeErrors),
       },

@@ -104,7 +104,9 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List the providers", tags, security },
+          summary: "List the providers",
+          tags,
+          security,
           parameters: parameters(listParameters),
           responses: responses({ "application/json": listOf(ProviderObject) }, [400, 401, 403, 429, 500, 503]),
         },
@@ -123,14 +125,18 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewProvider,
         detail: {
-          ...{ summary: "Add a provider by a manifest, with its first key", tags, security },
+          summary: "Add a provider by a manifest, with its first key",
+          tags,
+          security,
           responses: responses(one, writeErrors),
         },
       },
     )
     .get("/:provider_id", ({ params }) => toProvider(readProvider(deps, params.provider_id)), {
       detail: {
-        ...{ summary: "Retrieve a provider, with its health and its keys without their secrets", tags, security },
+        summary: "Retrieve a provider, with its health and its keys without their secrets",
+        tags,
+        security,
         responses: responses(one, readErrors),
       },
     })
@@ -147,7 +153,9 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       {
         body: ProviderChange,
         detail: {
-          ...{ summary: "Enable, disable or order a provider, or replace its manifest", tags, security },
+          summary: "Enable, disable or order a provider, or replace its manifest",
+          tags,
+          security,
           responses: responses(one, writeErrors),
         },
       },
@@ -162,7 +170,9 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Delete a provider that was added here, with its keys", tags, security },
+          summary: "Delete a provider that was added here, with its keys",
+          tags,
+          security,
           responses: responses({ "application/json": toDeleted("organization.provider") }, writeErrors),
         },
       },
@@ -176,7 +186,9 @@ export function organizationProvidersController(deps: HttpDeps, api: AdminApi) {
       {
         body: Test,
         detail: {
-          ...{ summary: "Send a provider one small request", tags, security },
+          summary: "Send a provider one small request",
+          tags,
+          security,
           description:
             "It is a real request, which the provider may charge. One that fails is an answer with `ok` false.",
           responses: responses({ "application/json": TestObject }, writeErrors),
@@ -208,7 +220,7 @@ export function providerKeysController(deps: HttpDeps, api: AdminApi) {
         writeOnce(deps, { request, admin, body }, () => set(admin, name, body)),
       {
         body: NewKey,
-        detail: { ...{ summary: "Add a key of a provider", tags, security }, responses: responses(one, writeErrors) },
+        detail: { summary: "Add a key of a provider", tags, security, responses: responses(one, writeErrors) },
       },
     )
     .post(
@@ -221,7 +233,9 @@ export function providerKeysController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewKey,
         detail: {
-          ...{ summary: "Replace a key of a provider", tags, security },
+          summary: "Replace a key of a provider",
+          tags,
+          security,
           responses: responses(one, writeErrors),
         },
       },
@@ -236,7 +250,9 @@ export function providerKeysController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Delete a key of a provider", tags, security },
+          summary: "Delete a key of a provider",
+          tags,
+          security,
           responses: responses({ "application/json": toDeleted("organization.provider.key") }, writeErrors),
         },
       },
@@ -259,9 +275,19 @@ function readProvider(deps: HttpDeps, name: string): Provider {
 function toProvider(provider: Provider): Static<typeof ProviderObject> & { id: string } {
   const { name, status, error, origin, managed, enabled, priority, weight, models, health, keys } = provider;
   return {
-    ...{ id: name, object: "organization.provider" as const, name, status, error, origin, managed },
+    id: name,
+    object: "organization.provider" as const,
+    name,
+    status,
+    error,
+    origin,
+    managed,
     base_url: provider.base_url ?? null,
-    ...{ enabled, priority, weight, models, served_models: provider.served_models },
+    enabled,
+    priority,
+    weight,
+    models,
+    served_models: provider.served_models,
     health: { state: health.state, reason: health.reason },
     keys: keys.map(toKey),
   };

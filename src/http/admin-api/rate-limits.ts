@@ -65,7 +65,9 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
       },
       {
         detail: {
-          ...{ summary: "List the rate limits of a project", tags, security },
+          summary: "List the rate limits of a project",
+          tags,
+          security,
           description: "The first one, `all`, is for all models together.",
           parameters: parameters(listParameters),
           responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
@@ -83,7 +85,9 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewProjectLimit,
         detail: {
-          ...{ summary: "Set the limits of a model for a project or one of its keys", tags, security },
+          summary: "Set the limits of a model for a project or one of its keys",
+          tags,
+          security,
           description: "In place of those that the model has there. A call keeps to all limits that are for it.",
           responses: responses(one, writeErrors),
         },
@@ -109,7 +113,9 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
       {
         body: LimitChange,
         detail: {
-          ...{ summary: "Modify a rate limit of a project", tags, security },
+          summary: "Modify a rate limit of a project",
+          tags,
+          security,
           description: "`null` removes a limit of a model, and gives back the configured one for all models.",
           responses: responses(one, writeErrors),
         },
@@ -124,7 +130,9 @@ export function rateLimitsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Delete the limits of a model for a project or a key", tags, security },
+          summary: "Delete the limits of a model for a project or a key",
+          tags,
+          security,
           responses: responses({ "application/json": Deleted }, writeErrors),
         },
       },
@@ -138,7 +146,9 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
     .use(adminRoutes(deps, api, "accounts"))
     .get("", async ({ request }) => toPage(request, (await listModelLimits(store, null)).map(toRateLimit)), {
       detail: {
-        ...{ summary: "List the limits of models for each project", tags, security },
+        summary: "List the limits of models for each project",
+        tags,
+        security,
         description: each,
         parameters: parameters(listParameters),
         responses: responses({ "application/json": listOf(RateLimitObject) }, readErrors),
@@ -150,7 +160,9 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
       {
         body: NewLimit,
         detail: {
-          ...{ summary: "Set the limits of a model for each project", tags, security },
+          summary: "Set the limits of a model for each project",
+          tags,
+          security,
           description: `In place of those that the model has there. ${each}`,
           responses: responses(one, writeErrors),
         },
@@ -166,7 +178,9 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
       {
         body: LimitChange,
         detail: {
-          ...{ summary: "Modify the limits of a model for each project", tags, security },
+          summary: "Modify the limits of a model for each project",
+          tags,
+          security,
           description: "`null` removes a limit.",
           responses: responses(one, writeErrors),
         },
@@ -181,7 +195,9 @@ export function sharedRateLimitsController(deps: HttpDeps, api: AdminApi) {
         }),
       {
         detail: {
-          ...{ summary: "Delete the limits of a model for each project", tags, security },
+          summary: "Delete the limits of a model for each project",
+          tags,
+          security,
           responses: responses({ "application/json": Deleted }, writeErrors),
         },
       },

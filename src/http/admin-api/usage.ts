@@ -188,16 +188,22 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
       return await readBuckets(deps, span, {
         isOf: (row) => capabilityOf(deps, row) === capability,
         toResult: (figures, names) => ({
-          ...{ object, num_model_requests: figures.requests },
+          object,
+          num_model_requests: figures.requests,
           ...toJson(figures),
-          ...{ project_id: names.project_id, user_id: null, api_key_id: names.api_key_id, model: names.model },
+          project_id: names.project_id,
+          user_id: null,
+          api_key_id: names.api_key_id,
+          model: names.model,
           ...toMoney(figures),
         }),
       });
     };
     routes.get(`/usage/${path}`, answer, {
       detail: {
-        ...{ summary, tags, security },
+        summary,
+        tags,
+        security,
         parameters: parameters({
           ...spanParameters(Object.keys(bucketsOf), groups),
           models: list("Of these models alone"),
@@ -215,14 +221,19 @@ export function organizationUsageController(deps: HttpDeps, api: AdminApi) {
         toResult: (figures, names) => ({
           object: "organization.costs.result",
           amount: { value: Number(formatUsd(figures.charged_nanodollars)), currency: "usd" },
-          ...{ line_item: names.model, project_id: names.project_id, user_id: null, api_key_id: names.api_key_id },
+          line_item: names.model,
+          project_id: names.project_id,
+          user_id: null,
+          api_key_id: names.api_key_id,
           ...toMoney(figures),
         }),
       });
     },
     {
       detail: {
-        ...{ summary: "Costs of all projects: what wallets paid", tags, security },
+        summary: "Costs of all projects: what wallets paid",
+        tags,
+        security,
         parameters: parameters(spanParameters(["1d"], costGroups)),
         responses: responses(pageOf(CostResult), errors),
       },
@@ -240,13 +251,16 @@ export function keyUsageController(deps: HttpDeps) {
       const page = await readBuckets(deps, own, {
         isOf: () => true,
         toResult: (figures, { model }) => ({
-          ...{ object: "key.usage.result", num_model_requests: figures.requests },
+          object: "key.usage.result",
+          num_model_requests: figures.requests,
           input_tokens: toInputTokens(figures),
           output_tokens: toOutputTokens(figures),
           input_cached_tokens: figures.cache_read_tokens,
-          ...{ images: figures.images, characters: figures.characters },
+          images: figures.images,
+          characters: figures.characters,
           audio_seconds: Math.round(figures.audio_ms / 1000),
-          ...{ model, ...toMoney(figures) },
+          model,
+          ...toMoney(figures),
         }),
       });
       return Response.json(page, { headers: { ...dataHeaders(httpRequest), "x-request-id": id } });
@@ -254,7 +268,8 @@ export function keyUsageController(deps: HttpDeps) {
     {
       apiKey: true,
       detail: {
-        ...{ summary: "Usage of the calling key, by time and model", tags: ["Account"] },
+        summary: "Usage of the calling key, by time and model",
+        tags: ["Account"],
         parameters: parameters(keyParameters),
         responses: responses(pageOf(KeyUsage), [400, 401, 500, 503]),
       },
@@ -301,7 +316,9 @@ function readSpan(query: URLSearchParams, now: number, known: readonly string[],
     untilHour: Math.ceil(end / hourSeconds / hours) * hours,
     limit: readWhole(query, "limit", [1, costsMax ?? max]) ?? fallback,
     groups: new Set(grouped.map((name) => (name === "line_item" ? "model" : (name as Group)))),
-    ...{ accountIds: given("project_ids"), keyIds: given("api_key_ids"), models: given("models") },
+    accountIds: given("project_ids"),
+    keyIds: given("api_key_ids"),
+    models: given("models"),
   };
 }
 
@@ -336,8 +353,13 @@ async function readBuckets(deps: HttpDeps, span: Span, { isOf, toResult }: Wante
   const starts: number[] = [];
   for (let hour = fromHour; hour < untilHour && starts.length < limit; hour += hours) starts.push(hour);
   const rows = await readUsageRows(deps.store, {
-    ...{ hours, starts, byAccount: span.groups.has("project_id"), byKey: span.groups.has("api_key_id") },
-    ...{ accountIds: span.accountIds, keyIds: span.keyIds, models: span.models },
+    hours,
+    starts,
+    byAccount: span.groups.has("project_id"),
+    byKey: span.groups.has("api_key_id"),
+    accountIds: span.accountIds,
+    keyIds: span.keyIds,
+    models: span.models,
   });
   if (rows === undefined) {
     throw invalid("limit", "There are too many results; ask for fewer buckets, or for some projects alone");

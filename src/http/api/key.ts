@@ -204,8 +204,11 @@ function toModelLimitsJson(
   { requestsPerMinute, tokensPerMinute, concurrentCalls }: RateLimits,
 ) {
   return {
-    ...{ model, of: owner, requests_per_minute: requestsPerMinute ?? null },
-    ...{ tokens_per_minute: tokensPerMinute ?? null, concurrent_calls: concurrentCalls ?? null },
+    model,
+    of: owner,
+    requests_per_minute: requestsPerMinute ?? null,
+    tokens_per_minute: tokensPerMinute ?? null,
+    concurrent_calls: concurrentCalls ?? null,
   };
 }
 

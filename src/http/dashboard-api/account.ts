@@ -56,8 +56,12 @@ export function meController(deps: HttpDeps) {
           : readLatestCalls(store, accountId, { limit: pageSize, seen }),
       ]);
       const person = {
-        ...{ email, email_verified: emailVerified, name, role },
-        ...{ password_is_temporary: passwordIsTemporary, second_factor: secondFactor },
+        email,
+        email_verified: emailVerified,
+        name,
+        role,
+        password_is_temporary: passwordIsTemporary,
+        second_factor: secondFactor,
       };
       const money = { wallet: toWalletJson(wallet), quota: toQuotaJson(quota) };
       const calls = latest === undefined ? null : toLatestCallsJson(latest);
@@ -96,7 +100,7 @@ export function accountController(deps: HttpDeps) {
     .get(
       "/calls",
       async ({ user, query }) => {
-        const page = { limit: pageSize, ...readCursor(query) };
+        const page = { limit: pageSize, before: readCursor(query) };
         return { data: (await readRecentCalls(store, user.accountId, page)).map(toCallJson) };
       },
       { query: CursorQuery },

@@ -56,13 +56,17 @@ export function adminAccountController(deps: HttpDeps) {
       ]);
       const sessions = user === undefined ? [] : await listSessions(store, user.id, now());
       const signIn = {
-        ...{ role: user?.role ?? null, second_factor: user?.secondFactor ?? false },
+        role: user?.role ?? null,
+        second_factor: user?.secondFactor ?? false,
         /** `false`: somebody signed up with it, and nobody knows whether it is theirs; `null`: nobody signs in. */
         email_verified: user?.emailVerified ?? null,
       };
       return {
-        ...{ ...toAccountJson(account), ...signIn },
-        ...{ wallet: toWalletJson(wallet), quota: toQuotaJson(quota), limits: toLimitsJson(deps, account) },
+        ...toAccountJson(account),
+        ...signIn,
+        wallet: toWalletJson(wallet),
+        quota: toQuotaJson(quota),
+        limits: toLimitsJson(deps, account),
         sessions: sessions.map(toSessionJson),
       };
     })

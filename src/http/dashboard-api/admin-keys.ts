@@ -35,11 +35,15 @@ export function dashboardAdminKeysController({ store, now, ...deps }: HttpDeps) 
         makers.flatMap((id) => adminKeyOf(id) ?? []),
       );
       const data = keys.map((key) => ({
-        ...{ id: key.id, name: key.name, scopes: [...key.scopes] },
+        id: key.id,
+        name: key.name,
+        scopes: [...key.scopes],
         allowed_networks: key.allowedNetworks === undefined ? null : [...key.allowedNetworks],
         created_by: emails.get(key.createdBy) ?? names.get(adminKeyOf(key.createdBy) ?? "") ?? key.createdBy,
-        ...{ created_at: toIso(key.createdAt), expires_at: toIso(key.expiresAt) },
-        ...{ revoked_at: toIso(key.revokedAt), last_used_at: toIso(key.lastUsedAt) },
+        created_at: toIso(key.createdAt),
+        expires_at: toIso(key.expiresAt),
+        revoked_at: toIso(key.revokedAt),
+        last_used_at: toIso(key.lastUsedAt),
       }));
       return { data };
     })

@@ -27,8 +27,16 @@ const Search = Type.Object({
   kind: Type.Optional(Type.Union(accountKinds.map((kind) => Type.Literal(kind)))),
 });
 const csvColumns = [
-  ...["id", "email", "name", "role", "balance_usd", "spend_30_days_usd", "last_used_at", "free_tokens_per_day"],
-  ...["created_at", "disabled_at"],
+  "id",
+  "email",
+  "name",
+  "role",
+  "balance_usd",
+  "spend_30_days_usd",
+  "last_used_at",
+  "free_tokens_per_day",
+  "created_at",
+  "disabled_at",
 ] as const;
 /** Without an e-mail it is a team that nobody is in yet. */
 const NewAccount = formBody({
@@ -137,12 +145,6 @@ export function adminAccountsController(deps: HttpDeps) {
     .post(
       "/accounts/:id/disabled",
       async ({ admin, params: { id }, body: { disabled } }) => {
-        if (id === admin.accountId && disabled) {
-          throw new GatewayError(
-            "conflict",
-            "You cannot disable your own account: there might be no one left to enable it",
-          );
-        }
         await actions.setDisabled(admin, id, disabled);
         return { id, disabled };
       },

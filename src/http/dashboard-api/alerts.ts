@@ -116,9 +116,12 @@ function alertActions(deps: HttpDeps) {
         active: active.map(({ since_at, notified_at, ...alert }) => {
           const until = muted.get(alert.id);
           return {
-            ...{ ...alert, since: toIso(since_at), notified_at: toIso(notified_at) },
+            ...alert,
+            since: toIso(since_at),
+            notified_at: toIso(notified_at),
             /** No messages are sent; `muted_until` is `null` until somebody ends it. */
-            ...{ muted: until !== undefined, muted_until: toIso(until) },
+            muted: until !== undefined,
+            muted_until: toIso(until),
           };
         }),
         history: history.map(({ since_at, ended_at, ...alert }) => {
@@ -179,7 +182,8 @@ function gatewayAlertsController(deps: HttpDeps) {
       const metricRules = (await listMetricRules(store)).map(toMetricRuleJson);
       return {
         ...(await actions.read(gatewayOwner)),
-        ...{ metric_rules: metricRules, smtp: toSmtpJson(smtp, config.smtpUrl !== undefined) },
+        metric_rules: metricRules,
+        smtp: toSmtpJson(smtp, config.smtpUrl !== undefined),
       };
     })
     .post(
@@ -314,7 +318,12 @@ export async function readMetricRule(
   const found = await findSubject(scope, subject.trim());
   if (found === undefined) throw invalid("subject", `There is no ${scope} '${subject}' here`);
   return {
-    ...{ name: name.trim(), metric, scope, subject: found, comparison, minutes },
+    name: name.trim(),
+    metric,
+    scope,
+    subject: found,
+    comparison,
+    minutes,
     threshold: readMetric(metricUnits[metric], threshold.trim()),
     callsMin: more.min_calls ?? callsMinDefault,
     isEnabled: more.enabled ?? true,

@@ -27,7 +27,9 @@ export function auditController(deps: HttpDeps) {
   const download = (format: DownloadFormat) => async (query: Static<typeof Filter>) => {
     const filter = await readFilter(store, query);
     return streamDownload({
-      ...{ name: "audit", format, columns },
+      name: "audit",
+      format,
+      columns,
       toJson: (row: ReturnType<typeof toAuditEntryJson>) => row,
       readPage: async (page: Page<AuditCursor>) => {
         const { entries, next } = await readAudit(store, filter, page);
@@ -41,9 +43,8 @@ export function auditController(deps: HttpDeps) {
     .get(
       "/audit",
       async ({ query }) => {
-        const { before: at, beforeId: id } = readCursor(query);
-        const before = at === undefined ? undefined : { at, id };
-        const { entries, next } = await readAudit(store, await readFilter(store, query), { before });
+        const filter = await readFilter(store, query);
+        const { entries, next } = await readAudit(store, filter, { before: readCursor(query) });
         return {
           data: await toJson(store, entries),
           next: next === undefined ? null : { before: toIso(next.at), before_id: next.id ?? "" },

@@ -32,7 +32,10 @@ export function catalogueController(deps: HttpDeps) {
         const modelEntry = kernel.registry.byName(layers.id);
         return {
           ...layers,
-          ...{ base: base ?? null, signed: signed ?? null, own: own ?? null, own_files: ownFiles },
+          base: base ?? null,
+          signed: signed ?? null,
+          own: own ?? null,
+          own_files: ownFiles,
           routes: modelEntry?.model.id === layers.id ? describeRoutes(modelEntry, kernel.now()) : [],
         };
       }),

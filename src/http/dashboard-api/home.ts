@@ -150,8 +150,12 @@ async function readExpiringKeys(store: Store, now: number) {
     rows.map(({ account_id: accountId }) => accountId),
   );
   return rows.map(({ id, name, account_id: account, expires_at: expires, last_used_at: used }) => ({
-    ...{ id, name, account, email: emails.get(account) ?? null },
-    ...{ expires_at: toIso(expires), last_used_at: toIso(used) },
+    id,
+    name,
+    account,
+    email: emails.get(account) ?? null,
+    expires_at: toIso(expires),
+    last_used_at: toIso(used),
   }));
 }
 
@@ -198,7 +202,11 @@ async function readKeyBudgets({ db }: Store, now: number) {
     .limit(budgetsReadMax)
     .execute();
   return rows.map(({ id, name, account_id: account, budget_nanodollars: budget, ...row }) => ({
-    ...{ account, key: id as string | null, name: name as string | null, budget, spent: row.spent_nanodollars },
+    account,
+    key: id as string | null,
+    name: name as string | null,
+    budget,
+    spent: row.spent_nanodollars,
     period: row.budget_period ?? ("month" as const),
   }));
 }
@@ -217,7 +225,11 @@ async function readAccountBudgets({ db }: Store, now: number) {
     .limit(budgetsReadMax)
     .execute();
   return rows.map(({ id, budget_nanodollars: budget, budget_period: period, spent }) => ({
-    ...{ account: id, key: null, name: null, budget, spent: Number(spent) },
+    account: id,
+    key: null,
+    name: null,
+    budget,
+    spent: Number(spent),
     period: period ?? ("month" as const),
   }));
 }

@@ -3,11 +3,11 @@ import { Elysia } from "elysia";
 import {
   type ApiKey,
   emailsOf,
+  expectManagedKeys,
   graceSecondsDefault,
   graceSecondsMax,
   keyOrders,
   RateLimiter,
-  readRoles,
   type SessionUser,
   searchKeys,
 } from "../../accounts/index.ts";
@@ -160,27 +160,25 @@ const Search = Type.Object({
   page: Type.Optional(Type.String({ pattern: "^[1-9]\\d{0,5}$" })),
 });
 const csvColumns = [
-  ...[
-    "id",
-    "name",
-    "account",
-    "email",
-    "state",
-    "created_at",
-    "created_by",
-    "last_used_at",
-    "expires_at",
-    "revoked_at",
-  ],
-  ...[
-    "spend_30_days_usd",
-    "budget_usd",
-    "budget_period",
-    "budget_used_usd",
-    "requests_per_minute",
-    "tokens_per_minute",
-  ],
-  ...["concurrent_calls", "allowed_models", "allowed_networks"],
+  "id",
+  "name",
+  "account",
+  "email",
+  "state",
+  "created_at",
+  "created_by",
+  "last_used_at",
+  "expires_at",
+  "revoked_at",
+  "spend_30_days_usd",
+  "budget_usd",
+  "budget_period",
+  "budget_used_usd",
+  "requests_per_minute",
+  "tokens_per_minute",
+  "concurrent_calls",
+  "allowed_models",
+  "allowed_networks",
 ] as const;
 /** The days of which a list tells what keys cost. */
 const spendDays = 30;
@@ -201,14 +199,11 @@ export function adminApiKeysController(deps: HttpDeps) {
     return found.map((key) => ({
       ...toKeyJson(key),
       created_by: makers.get(key.createdBy ?? "") ?? null,
-      ...{ account: key.accountId, email: key.email, account_name: key.accountName ?? null },
+      account: key.accountId,
+      email: key.email,
+      account_name: key.accountName ?? null,
       spend_30_days_usd: formatUsd(costs.get(key.id) ?? 0),
     }));
-  };
-  /** Only owners do to the key of an owner what gives somebody a secret of theirs, or takes a limit away. */
-  const expectManaged = async (admin: SessionUser, accountId: string) => {
-    if (admin.role === "owner" || (await readRoles(store, accountId)).get(accountId) !== "owner") return;
-    throw new GatewayError("forbidden", "This key belongs to an owner; only owners may do this to it");
   };
   const ownerOf = async (id: string) => {
     const found = await accounts.findKeyOwner(id);
@@ -244,7 +239,7 @@ export function adminApiKeysController(deps: HttpDeps) {
     .post(
       "/of/:account",
       async ({ admin, params: { account }, body }) => {
-        await expectManaged(admin, account);
+        await expectManagedKeys(store, admin, account);
         return await accounts.createKey({ accountId: account, by: admin.accountId, ...toNewKey(body) });
       },
       { body: NewKey },
@@ -252,7 +247,7 @@ export function adminApiKeysController(deps: HttpDeps) {
     .patch(
       "/:id",
       async ({ admin, params: { id }, body }) => {
-        await expectManaged(admin, await ownerOf(id));
+        await expectManagedKeys(store, admin, await ownerOf(id));
         await accounts.changeKey(id, toChanges(body), admin.accountId);
         return { id };
       },
@@ -261,7 +256,7 @@ export function adminApiKeysController(deps: HttpDeps) {
     .post(
       "/:id/rotate",
       async ({ admin, params: { id }, body: { grace_seconds: graceSeconds = graceSecondsDefault } }) => {
-        await expectManaged(admin, await ownerOf(id));
+        await expectManagedKeys(store, admin, await ownerOf(id));
         const { key, previousUntil } = await accounts.rotateKey(id, graceSeconds, admin.accountId);
         return { id, key, previous_until: new Date(previousUntil).toISOString() };
       },

@@ -3,7 +3,6 @@ import { Elysia } from "elysia";
 import { emailsOf, mayAdminister, maySeeAll, readKeyNames, type SessionUser } from "../../accounts/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import {
-  type LogCursor,
   type RequestDetail,
   type RequestFilter,
   readRequest,
@@ -31,7 +30,13 @@ import { pageSize, toIso } from "./serializers.ts";
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
 const Filter = Type.Object({
   ...spanFields,
-  ...{ account: text, key: text, model: text, plugin: text, session: text, tag: text, text },
+  account: text,
+  key: text,
+  model: text,
+  plugin: text,
+  session: text,
+  tag: text,
+  text,
   protocol: Type.Optional(Type.String({ minLength: 1, maxLength: 32 })),
   error: Type.Optional(Type.String({ pattern: "^[a-z_]{1,60}$", title: "an error code" })),
   /** At least so long, in milliseconds. */
@@ -54,9 +59,7 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
       "/requests",
       async ({ user, query }) => {
         const filter = await readFilter(deps, { user, query, inbounds });
-        const { before: at, beforeId: id } = readCursor(query);
-        const before: LogCursor | undefined = at === undefined ? undefined : { at, id: id ?? "" };
-        const { requests, next } = await readRequests(store, filter, { limit: pageSize, before });
+        const { requests, next } = await readRequests(store, filter, { limit: pageSize, before: readCursor(query) });
         const emails = seesAll(user)
           ? await emailsOf(
               store,
@@ -104,8 +107,13 @@ async function readRuns({ store, kernel }: HttpDeps, { id, account_id: accountId
     if (run !== undefined) runs.push(run);
   }
   return runs.map(({ model, plugin, status, state, error_code, duration_ms, ...run }) => ({
-    ...{ id: run.id, model: model && (nameOfModel(kernel, model) ?? model), plugin, status },
-    ...{ state: state ?? "refused", error_code, duration_ms },
+    id: run.id,
+    model: model && (nameOfModel(kernel, model) ?? model),
+    plugin,
+    status,
+    state: state ?? "refused",
+    error_code,
+    duration_ms,
   }));
 }
 
@@ -128,7 +136,12 @@ async function readFilter(
   return {
     ...readSpan(query),
     accountId: await readAccount(deps, user, query),
-    ...{ keyId, model, plugin, protocol, session, tag },
+    keyId,
+    model,
+    plugin,
+    protocol,
+    session,
+    tag,
     status: status === undefined ? undefined : toStatusFilter(status),
     errorCode: query.error,
     durationMsMin: query.duration === undefined ? undefined : Number(query.duration),

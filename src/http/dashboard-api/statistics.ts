@@ -37,8 +37,13 @@ const groupsMax = 50;
 const chartedMax = 6;
 
 const rankOf: Readonly<Record<Metric, Rank>> = {
-  ...{ cost: "cost", requests: "requests", errors: "errors", tokens: "tokens" },
-  ...{ cache: "tokens", first_byte: "requests", duration: "requests" },
+  cost: "cost",
+  requests: "requests",
+  errors: "errors",
+  tokens: "tokens",
+  cache: "tokens",
+  first_byte: "requests",
+  duration: "requests",
 } as const;
 
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }));
@@ -53,7 +58,10 @@ const Query = Type.Object({
   interval: Type.Optional(oneOf(intervals)),
   group_by: Type.Optional(oneOf(statisticsGroups)),
   metric: Type.Optional(oneOf(metrics)),
-  ...{ account: text, key: text, model: text, plugin: text },
+  account: text,
+  key: text,
+  model: text,
+  plugin: text,
   status: Type.Optional(Type.String({ pattern: "^[1-5]\\d\\d$" })),
 });
 
@@ -118,8 +126,22 @@ type Given = Static<typeof Query>;
 /** Groups of one file; beyond them the smallest are left out. */
 const fileGroupsMax = 10_000;
 const fileColumns = [
-  ...["from", "to", "group", "value", "name", "account", "email", "requests", "errors", "refused", "prompt_tokens"],
-  ...["cached_tokens", "completion_tokens", "total_tokens", "cost_usd", "charged_usd"],
+  "from",
+  "to",
+  "group",
+  "value",
+  "name",
+  "account",
+  "email",
+  "requests",
+  "errors",
+  "refused",
+  "prompt_tokens",
+  "cached_tokens",
+  "completion_tokens",
+  "total_tokens",
+  "cost_usd",
+  "charged_usd",
 ] as const;
 
 /** All groups of a span as CSV, one row each: a statement by team, key, model or tag where the span is a month. */
@@ -140,7 +162,9 @@ async function readFile(deps: HttpDeps, user: SessionUser, given: Given): Promis
     format: "csv",
     columns: fileColumns,
     toJson: (each: StatisticsOfGroup) => ({
-      ...{ ...span, group, value: each.value },
+      ...span,
+      group,
+      value: each.value,
       ...names(each),
       ...toFiguresJson(readFigures(each.total)),
     }),

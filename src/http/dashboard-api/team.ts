@@ -75,13 +75,11 @@ function createTeamHandlers(deps: HttpDeps) {
         can_mail: isAdmin && (await mail.mayInvite(by)),
         people: (await listPeople(store, accountId)).map(toPersonJson),
         invitations: invitations.map(({ id, role, email, createdBy, expiresAt }) => ({
-          ...{
-            id,
-            role,
-            email: email ?? null,
-            created_by: emails.get(createdBy) ?? null,
-            expires_at: toIso(expiresAt),
-          },
+          id,
+          role,
+          email: email ?? null,
+          created_by: emails.get(createdBy) ?? null,
+          expires_at: toIso(expiresAt),
         })),
       };
     },
@@ -203,7 +201,11 @@ export function teamsController(deps: HttpDeps) {
     .use(withOwnSession(deps))
     .get("", async ({ user }) => ({
       data: (await listTeams(store, user.userId)).map(({ accountId, email, name, teamRole, isOwn }) => ({
-        ...{ account: accountId, email, name: name ?? null, team_role: teamRole, is_own: isOwn },
+        account: accountId,
+        email,
+        name: name ?? null,
+        team_role: teamRole,
+        is_own: isOwn,
         is_current: accountId === user.accountId,
       })),
       can_create: mayCreate(user),
@@ -258,7 +260,11 @@ function toSubjectBudgetJson(budget: StoredBudget, spent: number | undefined, no
   const { id, subject, name, keyId, period, limitNanodollars, raise } = budget;
   const isRaised = raise !== undefined && raise.until > now;
   return {
-    ...{ id, subject, name: name ?? null, key: keyId ?? null, period },
+    id,
+    subject,
+    name: name ?? null,
+    key: keyId ?? null,
+    period,
     usd: formatUsd(limitNanodollars + (isRaised ? raise.nanodollars : 0)),
     raised_until: isRaised ? toIso(raise.until) : null,
     used_usd: spent === undefined ? null : formatUsd(spent),

@@ -43,7 +43,21 @@ const charactersPerSecond = 15;
 /** A longer text is spoken in so many parts at the most, one after the other. */
 const partsMax = 50;
 /** The voices that examples and SDKs of OpenAI name, whatever the model. */
-const openaiVoices = "alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split(" ");
+const openaiVoices = [
+  "alloy",
+  "ash",
+  "ballad",
+  "cedar",
+  "coral",
+  "echo",
+  "fable",
+  "marin",
+  "nova",
+  "onyx",
+  "sage",
+  "shimmer",
+  "verse",
+];
 
 /** The audio of one part of the text, which has begun. */
 interface Sound {

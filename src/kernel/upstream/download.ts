@@ -127,7 +127,10 @@ export function createPublicRequest(options: PublicGetOptions = {}) {
       port: url.port === "" ? (isPlain ? 80 : 443) : Number(url.port),
       path: url.pathname + url.search,
       headers: {
-        ...{ host: url.host, accept: "*/*", "accept-encoding": "identity", "user-agent": "modelgate" },
+        host: url.host,
+        accept: "*/*",
+        "accept-encoding": "identity",
+        "user-agent": "modelgate",
         ...post?.headers,
       },
       ...(post !== undefined && { method: "POST" }),

@@ -50,7 +50,9 @@ class OtlpCallMetrics implements CallObserver {
   constructor(meter: Meter) {
     const histogram = (name: string, description: string) =>
       meter.createHistogram(`${prefix}.${name}`, {
-        ...{ description, unit: "s", advice: { explicitBucketBoundaries: durations } },
+        description,
+        unit: "s",
+        advice: { explicitBucketBoundaries: durations },
       });
     const tokens = (name: string, description: string) =>
       meter.createCounter(`${prefix}.usage.${name}`, { description, unit: "{token}" });

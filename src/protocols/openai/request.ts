@@ -220,7 +220,16 @@ export function toBody(call: RequestInput, options: RequestOptions): Record<stri
 }
 
 /** Fields that every request needs: no provider refuses them. */
-const essential: readonly string[] = "model messages input prompt query documents stream stream_options".split(" ");
+const essential: readonly string[] = [
+  "model",
+  "messages",
+  "input",
+  "prompt",
+  "query",
+  "documents",
+  "stream",
+  "stream_options",
+];
 
 /** Whether a request field is not sent to a provider. */
 function isLeftOut(field: string, { omit, fields }: Pick<RequestOptions, "omit" | "fields">): boolean {

@@ -104,7 +104,9 @@ export function toRerankResponse(
     ...(tokens !== undefined && { input_tokens: tokens }),
   };
   return {
-    ...{ id, model, results: ranked },
+    id,
+    model,
+    results: ranked,
     meta: { api_version: { version: "2" }, billed_units: billed },
     ...(usage && { usage }),
   };

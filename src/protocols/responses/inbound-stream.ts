@@ -626,7 +626,15 @@ interface ResponseOutcome {
 }
 
 const incompleteReasons = { length: "max_output_tokens", content_filter: "content_filter" };
-const serviceTiers: ReadonlySet<unknown> = new Set("auto default flex scale priority fast ultrafast".split(" "));
+const serviceTiers: ReadonlySet<unknown> = new Set([
+  "auto",
+  "default",
+  "flex",
+  "scale",
+  "priority",
+  "fast",
+  "ultrafast",
+]);
 
 /**
  * The part of an answer that repeats the request; it is made once for all events of a stream. As from OpenAI, every field

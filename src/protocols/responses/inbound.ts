@@ -169,8 +169,12 @@ export function refuseChatBody(body: unknown): GatewayError | undefined {
 
 /** History of tools that a provider ran by itself: the answers that follow say what came of it. */
 const droppedItems: ReadonlySet<string> = new Set([
-  ..."web_search_call file_search_call code_interpreter_call image_generation_call".split(" "),
-  ..."mcp_list_tools mcp_call".split(" "),
+  "web_search_call",
+  "file_search_call",
+  "code_interpreter_call",
+  "image_generation_call",
+  "mcp_list_tools",
+  "mcp_call",
 ]);
 
 /** One answer of the model: text, reasoning and calls, and the results of the calls. */

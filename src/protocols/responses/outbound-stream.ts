@@ -51,7 +51,9 @@ export function fromResponse(answer: unknown): ChatCompletion {
   if (details.length > 0) Object.assign(message, { reasoning_details: details });
   if (calls.length > 0) message.tool_calls = calls;
   const choice = {
-    ...{ index: 0, message, finish_reason: toFinishReason(response, calls.length > 0) },
+    index: 0,
+    message,
+    finish_reason: toFinishReason(response, calls.length > 0),
     ...(logprobs.length > 0 && { logprobs: { content: logprobs } }),
   };
   const usage = readResponsesUsage(response);

@@ -18,14 +18,21 @@ import { ResponsesRequest } from "./schema.ts";
  * Tools that the client runs, or that cost nothing beside the tokens that are counted. The others (searches, containers,
  * images, servers of others) have prices of their own, which no row covers.
  */
-const freeTools = new Set(
-  "function custom namespace tool_search local_shell apply_patch computer computer_use_preview".split(" "),
-);
+const freeTools = new Set([
+  "function",
+  "custom",
+  "namespace",
+  "tool_search",
+  "local_shell",
+  "apply_patch",
+  "computer",
+  "computer_use_preview",
+]);
 /** The search of the web that OpenAI runs, by its present name and the dated ones of before. */
 const webTool = /^web_search(?:_preview)?(?:_\d[\d_]*)?$/;
 const webToolPreview = /^web_search_preview/;
 /** The fields of a request to compact. */
-const compactFields = new Set("model input instructions prompt_cache_key prompt_cache_retention".split(" "));
+const compactFields = new Set(["model", "input", "instructions", "prompt_cache_key", "prompt_cache_retention"]);
 const encryptedThoughts = "reasoning.encrypted_content";
 
 type NativeResponses = Pick<Handlers, "responses" | "compactResponse" | "countResponsesTokens">;
@@ -109,6 +116,17 @@ function isWebSearch(item: unknown): boolean {
   return !isRecord(item.action) || item.action.type === undefined || item.action.type === "search";
 }
 
+/** The fields of a search whose results are bounded by the provider's limit. What others may do to it is not known. */
+const searchFields: ReadonlySet<string> = new Set([
+  "type",
+  "external_web_access",
+  "filters",
+  "user_location",
+  "search_context_size",
+  "search_content_types",
+  "return_token_budget",
+]);
+
 /** Reasoning that the client was not given can only be had from the provider's store, which has none. */
 function isLostThought(item: unknown): boolean {
   return isRecord(item) && item.type === "reasoning" && !item.encrypted_content && !item.content;
@@ -189,6 +207,8 @@ export const responsesFormat: PassthroughFormat = {
     if (!listTools(body).some(isWebTool)) return 0;
     return isAmount(body.max_tool_calls) ? body.max_tool_calls : undefined;
   },
+  isSearchBounded: (body) =>
+    listTools(body).every((tool) => !isWebTool(tool) || Object.keys(tool).every((field) => searchFields.has(field))),
   hasOnlySearches: (body) => hasOnly(listTools(body), isWebTool),
   withSearchLimit: (body, searches, warn) =>
     searches === 0 ? withoutTools(body, isWebTool, warn) : { ...body, max_tool_calls: searches },

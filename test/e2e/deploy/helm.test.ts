@@ -95,7 +95,9 @@ describe.skipIf(helm === null)("helm", () => {
     });
     expect(kinds).toEqual(
       ["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Ingress", "PodDisruptionBudget", "Secret"].concat([
-        ...["Secret", "Service", "ServiceMonitor"],
+        "Secret",
+        "Service",
+        "ServiceMonitor",
       ]),
     );
     const deployment = objects.find(({ kind }) => kind === "Deployment");

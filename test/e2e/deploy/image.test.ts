@@ -40,7 +40,9 @@ test.skipIf(process.platform !== "linux")(
         Volumes: { [home]: {} },
         Healthcheck: {
           Test: ["CMD", "/usr/local/bin/modelgate", "health"],
-          ...{ Interval: 10e9, Timeout: 3e9, StartPeriod: 10e9 },
+          Interval: 10e9,
+          Timeout: 3e9,
+          StartPeriod: 10e9,
         },
         Entrypoint: ["/usr/local/bin/modelgate"],
         Cmd: ["serve"],

@@ -5,14 +5,12 @@ export const root = join(import.meta.dir, "../../..");
 
 /** Every page of documentation, by its path from the root. */
 export const pages: readonly string[] = [
-  ...[
-    "README.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    "SECURITY.md",
-    "plugins/README.md",
-    "plugins/manifests/README.md",
-  ],
+  "README.md",
+  "CONTRIBUTING.md",
+  "CHANGELOG.md",
+  "SECURITY.md",
+  "plugins/README.md",
+  "plugins/manifests/README.md",
   ...readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".md"))
     .map((path) => `docs/${path}`)

@@ -43,8 +43,11 @@ describe("the pages on providers, followed word for word", () => {
   const baseUrl = `http://127.0.0.1:${provider.port}/v1`;
   const shell = gatewayShell({
     env: {
-      ...{ ACME_BASE_URL: baseUrl, BETA_BASE_URL: baseUrl, GAMMA_BASE_URL: baseUrl },
-      ...{ BETA_API_KEY: "key-of-beta", GAMMA_API_KEY: "key-of-gamma" },
+      ACME_BASE_URL: baseUrl,
+      BETA_BASE_URL: baseUrl,
+      GAMMA_BASE_URL: baseUrl,
+      BETA_API_KEY: "key-of-beta",
+      GAMMA_API_KEY: "key-of-gamma",
     },
   });
   afterAll(() => provider.stop(true));

@@ -47,7 +47,9 @@ describe("Gemini", () => {
       expect(JSON.stringify(upstream.seen.at(-1)?.json)).toContain('"voiceName":"Kore"');
       const call = await lastCall();
       expect(call).toMatchObject({
-        ...{ input_tokens: 32, audio_output_tokens: 208, usage_source: "reported" },
+        input_tokens: 32,
+        audio_output_tokens: 208,
+        usage_source: "reported",
         charged_nanodollars: 32 * 500 + 208 * 9000,
       });
       expect(call.hold_nanodollars).toBeGreaterThan(call.charged_nanodollars as number);
@@ -74,7 +76,10 @@ describe("Gemini", () => {
     expect(answer).toMatchObject({ text: "Hello", usage: { type: "tokens", input_tokens: 80, output_tokens: 0 } });
     const call = await lastCall();
     expect(call).toMatchObject({
-      ...{ audio_input_tokens: 80, output_tokens: 0, usage_source: "reported", charged_nanodollars: 80 * 2000 },
+      audio_input_tokens: 80,
+      output_tokens: 0,
+      usage_source: "reported",
+      charged_nanodollars: 80 * 2000,
     });
     expect(call.hold_nanodollars).toBeGreaterThan(32_768 * 12_000);
   });

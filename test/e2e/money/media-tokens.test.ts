@@ -36,7 +36,9 @@ const lastCall = () =>
 
 describe("pictures", () => {
   const usage = {
-    ...{ input_tokens: 20, output_tokens: 7024 + 30, total_tokens: 7074 },
+    input_tokens: 20,
+    output_tokens: 7024 + 30,
+    total_tokens: 7074,
     input_tokens_details: { text_tokens: 20, image_tokens: 0 },
     output_tokens_details: { text_tokens: 30, image_tokens: 7024 },
   };
@@ -67,7 +69,9 @@ describe("pictures", () => {
     upstream.answer("openai", jsonReply({ created: 1, data: [{ b64_json: png }] }));
     await client.images.generate({ model: "gpt-image-2", prompt: "A cat", size: "1024x1024", quality: "low", n: 2 });
     expect(await lastCall()).toMatchObject({
-      ...{ usage_source: "estimated", image_output_tokens: 196, input_tokens: 2 },
+      usage_source: "estimated",
+      image_output_tokens: 196,
+      input_tokens: 2,
       charged_nanodollars: 2 * 5000 + 196 * 30_000,
     });
   });
@@ -129,7 +133,10 @@ describe("pictures", () => {
 
   test("of Gemini cost their tokens, and their thoughts and words as text", async () => {
     const usageMetadata = {
-      ...{ promptTokenCount: 14, candidatesTokenCount: 1283, thoughtsTokenCount: 174, totalTokenCount: 1471 },
+      promptTokenCount: 14,
+      candidatesTokenCount: 1283,
+      thoughtsTokenCount: 174,
+      totalTokenCount: 1471,
       candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 1120 }],
     };
     const parts = [{ inlineData: { mimeType: "image/png", data: png } }];
@@ -143,7 +150,10 @@ describe("pictures", () => {
     const sent = upstream.seen.at(-1)?.json as { generationConfig: object };
     expect(sent.generationConfig).toMatchObject({ maxOutputTokens: 6616, imageConfig: { imageSize: "2K" } });
     expect(await lastCall()).toMatchObject({
-      ...{ input_tokens: 14, output_tokens: 337, image_output_tokens: 1120, images: null },
+      input_tokens: 14,
+      output_tokens: 337,
+      image_output_tokens: 1120,
+      images: null,
       charged_nanodollars: 14 * 2000 + 337 * 12_000 + 1120 * 120_000,
     });
   });
@@ -152,7 +162,10 @@ describe("pictures", () => {
 describe("a transcript of gpt-4o-transcribe", () => {
   const model = "gpt-4o-transcribe";
   const usage = {
-    ...{ type: "tokens", total_tokens: 49, input_tokens: 37, output_tokens: 12 },
+    type: "tokens",
+    total_tokens: 49,
+    input_tokens: 37,
+    output_tokens: 12,
     input_token_details: { text_tokens: 5, audio_tokens: 32 },
   };
 
@@ -163,7 +176,11 @@ describe("a transcript of gpt-4o-transcribe", () => {
     if (schemaMissing === undefined) expect(faultsOf("CreateTranscriptionResponseJson", answer)).toEqual([]);
     expect(upstream.seen.at(-1)?.parts?.find(({ name }) => name === "response_format")?.text).toBe("json");
     expect(await lastCall()).toMatchObject({
-      ...{ input_tokens: 5, audio_input_tokens: 32, output_tokens: 12, audio_ms: null, usage_source: "reported" },
+      input_tokens: 5,
+      audio_input_tokens: 32,
+      output_tokens: 12,
+      audio_ms: null,
+      usage_source: "reported",
       charged_nanodollars: 37 * 2500 + 12 * 10_000,
     });
   });
@@ -180,7 +197,10 @@ describe("a transcript of gpt-4o-transcribe", () => {
     upstream.answer("openai", jsonReply({ text: "Hello" }));
     await client.audio.transcriptions.create({ model, file: wavFile(3200), prompt: "Hello" });
     expect(await lastCall()).toMatchObject({
-      ...{ input_tokens: 1, audio_input_tokens: 32, output_tokens: 1, usage_source: "estimated" },
+      input_tokens: 1,
+      audio_input_tokens: 32,
+      output_tokens: 1,
+      usage_source: "estimated",
       charged_nanodollars: 33 * 2500 + 10_000,
     });
   });
@@ -203,12 +223,19 @@ describe("speech of gpt-4o-mini-tts", () => {
     });
     expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.from(sound))).toBe(true);
     expect(upstream.seen.at(-1)?.json).toEqual({
-      ...{ model, voice: "ash", input: "Hello Ada", instructions: "Slowly" },
-      ...{ response_format: "wav", stream_format: "sse" },
+      model,
+      voice: "ash",
+      input: "Hello Ada",
+      instructions: "Slowly",
+      response_format: "wav",
+      stream_format: "sse",
     });
     const call = await lastCall();
     expect(call).toMatchObject({
-      ...{ input_tokens: 14, audio_output_tokens: 101, characters: null, usage_source: "reported" },
+      input_tokens: 14,
+      audio_output_tokens: 101,
+      characters: null,
+      usage_source: "reported",
       charged_nanodollars: 14 * 600 + 101 * 12_000,
     });
     expect(call.hold_nanodollars).toBeGreaterThan(call.charged_nanodollars as number);
@@ -250,7 +277,9 @@ describe("a chat in sound", () => {
     },
   ];
   const usage = {
-    ...{ prompt_tokens: 33, completion_tokens: 70, total_tokens: 103 },
+    prompt_tokens: 33,
+    completion_tokens: 70,
+    total_tokens: 103,
     prompt_tokens_details: { audio_tokens: 20, text_tokens: 13, cached_tokens: 0 },
     completion_tokens_details: { audio_tokens: 50, text_tokens: 20, reasoning_tokens: 0 },
   };
@@ -258,7 +287,10 @@ describe("a chat in sound", () => {
   const sound = { id: "audio_1", data: "AAAA", transcript: "Hi", expires_at: 1_900_000_000 };
   const reply = (more: object = { usage }) =>
     jsonReply({
-      ...{ id: "1", object: "chat.completion", created: 1, model },
+      id: "1",
+      object: "chat.completion",
+      created: 1,
+      model,
       choices: [{ index: 0, message: { role: "assistant", content: null, audio: sound }, finish_reason: "stop" }],
       ...more,
     });
@@ -271,8 +303,12 @@ describe("a chat in sound", () => {
     expect(upstream.seen.at(-1)?.json).toMatchObject({ messages, modalities: ["text", "audio"], audio });
     const call = await lastCall();
     expect(call).toMatchObject({
-      ...{ input_tokens: 13, audio_input_tokens: 20, output_tokens: 20, audio_output_tokens: 50 },
-      ...{ usage_source: "reported", charged_nanodollars: price },
+      input_tokens: 13,
+      audio_input_tokens: 20,
+      output_tokens: 20,
+      audio_output_tokens: 50,
+      usage_source: "reported",
+      charged_nanodollars: price,
     });
     // All of the answer can be sound, and what two seconds of it in the prompt can be is known.
     expect(call.hold_nanodollars).toBeGreaterThan(16_384 * 64_000);
@@ -281,7 +317,10 @@ describe("a chat in sound", () => {
 
   test("streamed costs the same", async () => {
     const chunk = (delta: object, finish_reason: string | null = null) => ({
-      ...{ id: "1", object: "chat.completion.chunk", created: 1, model },
+      id: "1",
+      object: "chat.completion.chunk",
+      created: 1,
+      model,
       choices: [{ index: 0, delta, finish_reason }],
     });
     upstream.answer(
@@ -296,8 +335,13 @@ describe("a chat in sound", () => {
       ),
     );
     const stream = await client.chat.completions.create({
-      ...{ model, messages, modalities: ["text", "audio"] as ["text", "audio"], audio, max_tokens: 100 },
-      ...{ stream: true as const, stream_options: { include_usage: true } },
+      model,
+      messages,
+      modalities: ["text", "audio"] as ["text", "audio"],
+      audio,
+      max_tokens: 100,
+      stream: true as const,
+      stream_options: { include_usage: true },
     });
     const deltas: unknown[] = [];
     let last: unknown;
@@ -316,7 +360,10 @@ describe("a chat in sound", () => {
     upstream.answer("openai", reply({ choices: [{ index: 0, message, finish_reason: "stop" }] }));
     await client.chat.completions.create({ model, messages, modalities: ["text", "audio"], audio });
     expect(await lastCall()).toMatchObject({
-      ...{ audio_input_tokens: 20, output_tokens: 1, audio_output_tokens: 20, usage_source: "estimated" },
+      audio_input_tokens: 20,
+      output_tokens: 1,
+      audio_output_tokens: 20,
+      usage_source: "estimated",
     });
   });
 
@@ -330,8 +377,10 @@ describe("a chat in sound", () => {
   test("of a model without a price of sound leaves it out", async () => {
     upstream.answer("openai", reply());
     await client.chat.completions.create({
-      ...{ model: "famA-4o-mini", messages: [{ role: "user", content: "Hi" }] },
-      ...{ modalities: ["text", "audio"], audio },
+      model: "famA-4o-mini",
+      messages: [{ role: "user", content: "Hi" }],
+      modalities: ["text", "audio"],
+      audio,
     });
     expect(Object.keys(upstream.seen.at(-1)?.json as object)).not.toContain("audio");
   });

@@ -67,12 +67,28 @@ describe("the API as it describes itself", () => {
     const file = join(folder, "report.json");
     const command = [
       ...program,
-      ...["run", `${shared.gateway.origin}/openapi.json`, ...bounds, "--phases", "examples,coverage,fuzzing"],
+      "run",
+      `${shared.gateway.origin}/openapi.json`,
+      ...bounds,
+      "--phases",
+      "examples,coverage,fuzzing",
       // No provider in the sandbox compacts a conversation: all are 400.
-      ...["--exclude-path-regex", "/responses/compact$"],
-      ...["--checks", "all", "--exclude-checks", withoutChecks, "--continue-on-failure"],
+      "--exclude-path-regex",
+      "/responses/compact$",
+      "--checks",
+      "all",
+      "--exclude-checks",
+      withoutChecks,
+      "--continue-on-failure",
       // One at a time: two are no quicker, do not ask the same each time, and make the tool lose its own way.
-      ...["--workers", "1", "--seed", "7", "--report", "json", "--report-json-path", file],
+      "--workers",
+      "1",
+      "--seed",
+      "7",
+      "--report",
+      "json",
+      "--report-json-path",
+      file,
     ];
     const env = {
       PATH: process.env.PATH ?? "",

@@ -89,7 +89,8 @@ test("a body of many short values counts as what they take, until its response b
   const extra = Array.from({ length: values }, () => ({}));
   const ask = () =>
     gateway.post("/chat/completions", {
-      ...{ model: chatModel.id, extra },
+      model: chatModel.id,
+      extra,
       messages: [{ role: "user", content: "Hi" }],
     });
   const asked = [ask()];

@@ -95,7 +95,8 @@ describe("a request that is refused", () => {
     const started = await start();
     const { accountId } = (await started.app.accounts.authenticate(started.key)) as { accountId: string };
     const { key } = await started.app.accounts.createKey({
-      ...{ accountId, name: "narrow" },
+      accountId,
+      name: "narrow",
       bounds: { requestsPerMinute: 2 },
     });
     const ask = (temperature: number) =>

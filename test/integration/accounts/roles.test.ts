@@ -188,8 +188,10 @@ describe("a change of the profile", () => {
       .filter(({ action }) => action === "account.change")
       .map((row) => row.detail);
     expect(details).toContainEqual({
-      ...{ email: "benjamin@example.org", email_before: "ben@example.org" },
-      ...{ name: "Benjamin", name_before: null },
+      email: "benjamin@example.org",
+      email_before: "ben@example.org",
+      name: "Benjamin",
+      name_before: null,
     });
   });
 

@@ -25,7 +25,10 @@ async function startWith(issuers: unknown, env: Record<string, string> = {}): Pr
 }
 
 const basic = (changes: Record<string, unknown> = {}) => ({
-  ...{ issuer: issuer.url, audiences: ["modelgate"], claims: { account: "email" }, onUnknown: "create" },
+  issuer: issuer.url,
+  audiences: ["modelgate"],
+  claims: { account: "email" },
+  onUnknown: "create",
   ...changes,
 });
 
@@ -62,13 +65,16 @@ describe("a token in place of an API key", () => {
     const token = await issuer.sign({ sub: "sub-of-ben", email: "Ben@Example.com", name: "Ben", customer: "acme" });
     const client = new OpenAI({ apiKey: token, baseURL: gateway.baseUrl });
     const answer = await client.chat.completions.create({
-      ...{ model: "famA-4o-mini", messages: [{ role: "user", content: "Hi" }] },
+      model: "famA-4o-mini",
+      messages: [{ role: "user", content: "Hi" }],
     } as never);
     expect((answer as { choices: unknown[] }).choices.length).toBe(1);
     const account = await credit(gateway, "ben@example.com");
     const [key] = await gateway.app.accounts.listKeys(account);
     expect(key).toMatchObject({
-      ...{ name: "Ben", createdBy: "jwt", tokenSubject: { issuer: issuer.url, subject: "sub-of-ben" } },
+      name: "Ben",
+      createdBy: "jwt",
+      tokenSubject: { issuer: issuer.url, subject: "sub-of-ben" },
     });
     const rows = await gateway.store.db.selectFrom("calls").selectAll().where("account_id", "=", account).execute();
     expect(rows.map((row) => row.key_id)).toEqual([key?.id as string]);
@@ -238,8 +244,15 @@ describe("the account of a token", () => {
     ]);
     // The claims of a token of GitHub Actions, by its documentation.
     const job = {
-      ...{ sub: "repo:octo/app:ref:refs/heads/main", repository: "octo/app", repository_owner: "octo" },
-      ...{ ref: "refs/heads/main", workflow: "ci", run_id: "1", email: undefined, actor: "ada", event_name: "push" },
+      sub: "repo:octo/app:ref:refs/heads/main",
+      repository: "octo/app",
+      repository_owner: "octo",
+      ref: "refs/heads/main",
+      workflow: "ci",
+      run_id: "1",
+      email: undefined,
+      actor: "ada",
+      event_name: "push",
     };
     try {
       expect((await refusalOf(await issuer.sign({ ...job, repository_owner: "evil" }), at))[1]).toContain("requires");
@@ -268,16 +281,21 @@ describe("the account of a token", () => {
     const other = await startTokenIssuer();
     const at = await startWith([
       {
-        ...{ issuer: other.url, jwks: { keys: other.keys }, audiences: ["modelgate"] },
+        issuer: other.url,
+        jwks: { keys: other.keys },
+        audiences: ["modelgate"],
         claims: { team: "kubernetes.io.namespace", user: "sub", models: "models", budget: "budget" },
         accounts: { search: "test@example.org" },
       },
     ]);
     // A projected token, by Kubernetes' documentation, with two claims of a mapper.
     const pod = {
-      ...{ aud: ["modelgate"], sub: "system:serviceaccount:search:indexer", email: undefined },
+      aud: ["modelgate"],
+      sub: "system:serviceaccount:search:indexer",
+      email: undefined,
       "kubernetes.io": { namespace: "search", serviceaccount: { name: "indexer", uid: "1" }, pod: { name: "p" } },
-      ...{ models: "gpt-5-mini famA-4o-mini", budget: 0.00001 },
+      models: "gpt-5-mini famA-4o-mini",
+      budget: 0.00001,
     };
     try {
       const token = await other.sign(pod);
@@ -287,7 +305,8 @@ describe("the account of a token", () => {
       expect((await ask(token, at, { ...chat, model: "o4-mini" })).status).toBe(403);
       const own = await fetch(`${at.baseUrl}/key`, { headers: { authorization: `Bearer ${token}` } });
       expect(await own.json()).toMatchObject({
-        ...{ budget: { limit_usd: "0.00001" }, allowed_models: ["gpt-5-mini", "famA-4o-mini"] },
+        budget: { limit_usd: "0.00001" },
+        allowed_models: ["gpt-5-mini", "famA-4o-mini"],
       });
       expect((await ask(await other.sign({ ...pod, budget: "12.50" }), at)).status).toBe(200);
       for (const changes of [{ models: undefined }, { budget: undefined }, { budget: "-1" }, { models: [1] }]) {

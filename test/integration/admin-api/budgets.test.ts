@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
 import { creditWallet, verifyLedger } from "../../../src/ledger/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 
 let gateway: InProcessGateway;
@@ -13,8 +12,8 @@ const now = () => Date.now() + clock.offset;
 beforeAll(async () => {
   gateway = await startInProcess({ env: { SANDBOX: "on" }, now });
   adminKey = (await createAdminKey(gateway.store, commandLine, { name: "test", scopes: ["all"] }, now())).key;
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 interface Answer {
   readonly status: number;
@@ -62,8 +61,15 @@ describe("budgets by subject", () => {
       {
         id: made.id,
         object: "organization.project.budget",
-        ...{ subject: "end_user", name: null, api_key_id: null, budget_usd: "1", budget_period: "day" },
-        ...{ raise_usd: null, raise_until: null, used_usd: null, created_at: made.created_at },
+        subject: "end_user",
+        name: null,
+        api_key_id: null,
+        budget_usd: "1",
+        budget_period: "day",
+        raise_usd: null,
+        raise_until: null,
+        used_usd: null,
+        created_at: made.created_at,
         resets_at: expect.stringMatching(/T00:00:00\.000Z$/),
       },
     ]);
@@ -81,7 +87,9 @@ describe("budgets by subject", () => {
       budget_usd: "2.5",
     });
     expect((await ask("DELETE", `${path}/${made.id}`)).json).toEqual({
-      ...{ id: made.id, object: "organization.project.budget.deleted", deleted: true },
+      id: made.id,
+      object: "organization.project.budget.deleted",
+      deleted: true,
     });
     expect((await ask("GET", `${path}/${made.id}`)).status).toBe(404);
     const actions = (await ask("GET", "/organization/audit_logs?limit=4")).json.data.map(

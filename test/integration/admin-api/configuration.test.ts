@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { makeBench } from "../cli/fixture.ts";
 
@@ -15,8 +14,8 @@ const makeAdminKey = async (...scopes: string[]) =>
 beforeAll(async () => {
   gateway = await startInProcess({ env: { OPENAI_API_KEY: "sk-upstream", REQUESTS_PER_MINUTE: "1000" } });
   adminKey = await makeAdminKey("all");
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 async function ask(method: string, query: string, { body, key = adminKey }: { body?: unknown; key?: string } = {}) {
   const response = await fetch(`${gateway.baseUrl}/organization/config${query}`, {
@@ -94,7 +93,9 @@ describe("the document of a gateway", () => {
     const change = await ask("PUT", "", { body: { providers: [{ name: "acme", manifest }] } });
     expect(change.json.changes).toEqual([
       {
-        ...{ section: "providers", id: "acme", action: "change" },
+        section: "providers",
+        id: "acme",
+        action: "change",
         fields: { manifest: { before: acme?.manifest, after: manifest } },
       },
     ]);
@@ -140,7 +141,9 @@ describe("the document of a gateway", () => {
     const { json } = await ask("PUT", "", { body: { budgets: [raised] } });
     expect(json.changes).toEqual([
       {
-        ...{ section: "budgets", id: "search@teams.example end_user each day", action: "change" },
+        section: "budgets",
+        id: "search@teams.example end_user each day",
+        action: "change",
         fields: {
           budget_usd: { before: "1", after: "3" },
           raise_usd: { before: null, after: "1.5" },
@@ -248,14 +251,14 @@ describe("the document of a gateway", () => {
       keys: [{ account: "jobs@teams.example", name: "nightly", service_account: "nightly job", budget_usd: "1.50" }],
       alerts: [
         {
-          ...{
-            rule: "metric",
-            name: "Nightly spend",
-            metric: "spend",
-            scope: "account",
-            subject: "jobs@teams.example",
-          },
-          ...{ comparison: "above", threshold: "3.00", minutes: 60 },
+          rule: "metric",
+          name: "Nightly spend",
+          metric: "spend",
+          scope: "account",
+          subject: "jobs@teams.example",
+          comparison: "above",
+          threshold: "3.00",
+          minutes: 60,
         },
       ],
     };

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { until } from "../../support/until.ts";
 
@@ -18,8 +17,8 @@ beforeAll(async () => {
   gateway = await startInProcess({ env: { SANDBOX: "on", REQUESTS_PER_MINUTE: "1000" }, now });
   adminKey = await makeAdminKey("all");
   client = new OpenAI({ adminAPIKey: adminKey, apiKey: null as never, baseURL: gateway.baseUrl, maxRetries: 0 });
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 interface Answer {
   readonly status: number;
@@ -77,11 +76,18 @@ describe("projects", () => {
 
   test("have wallet, budget, quota, limits and models as further fields, whose money is exact", async () => {
     const made = await newProject({
-      ...{ email: `${crypto.randomUUID()}@example.org`, allowed_models: ["gpt-4.1-nano"], free_tokens_per_day: 7 },
-      ...{ requests_per_minute: 3, budget_usd: "12.000000001", budget_period: "week" },
+      email: `${crypto.randomUUID()}@example.org`,
+      allowed_models: ["gpt-4.1-nano"],
+      free_tokens_per_day: 7,
+      requests_per_minute: 3,
+      budget_usd: "12.000000001",
+      budget_period: "week",
     });
     expect(made).toMatchObject({
-      ...{ allowed_models: ["gpt-4.1-nano"], free_tokens_per_day: 7, requests_per_minute: 3, tokens_per_minute: null },
+      allowed_models: ["gpt-4.1-nano"],
+      free_tokens_per_day: 7,
+      requests_per_minute: 3,
+      tokens_per_minute: null,
       wallet: { balance_usd: "0", held_usd: "0" },
       budget: { budget_usd: "12.000000001", budget_period: "week", used_usd: "0" },
     });
@@ -98,7 +104,8 @@ describe("projects", () => {
     const limits = await client.admin.organization.projects.rateLimits.listRateLimits(made.id);
     expect(limits.data).toMatchObject([{ id: "all", model: "*", max_requests_per_1_minute: 3 }]);
     await client.admin.organization.projects.rateLimits.updateRateLimit("all", {
-      ...{ project_id: made.id, max_tokens_per_1_minute: 99 },
+      project_id: made.id,
+      max_tokens_per_1_minute: 99,
     });
     const unset = { allowed_models: null, free_tokens_per_day: null, requests_per_minute: null };
     const body = { ...unset, budget_usd: null };

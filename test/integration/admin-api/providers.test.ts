@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 
 let gateway: InProcessGateway;
@@ -20,7 +19,10 @@ beforeAll(async () => {
       bearers.push(request.headers.get("authorization"));
       const message = { role: "assistant", content: "Hello" };
       return Response.json({
-        ...{ id: "1", object: "chat.completion", created: 1, model: "llama" },
+        id: "1",
+        object: "chat.completion",
+        created: 1,
+        model: "llama",
         choices: [{ index: 0, message, finish_reason: "stop" }],
         usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
       });
@@ -28,11 +30,11 @@ beforeAll(async () => {
   });
   gateway = await startInProcess({ env: { OPENAI_API_KEY: "sk-upstream", REQUESTS_PER_MINUTE: "1000" } });
   adminKey = await makeAdminKey("providers:write", "catalogue:write", "audit:read");
-}, hookMsMax);
+});
 afterAll(async () => {
   await gateway.stop();
   await upstream.stop(true);
-}, hookMsMax);
+});
 
 async function ask(
   method: string,
@@ -62,7 +64,12 @@ describe("providers by the management API", () => {
     const made = await ask("POST", "/providers", { body, headers });
     expect([made.status, made.json.error]).toEqual([200, null]);
     expect(made.json).toMatchObject({
-      ...{ id: "acme", object: "organization.provider", status: "serving", managed: true, priority: 5, enabled: true },
+      id: "acme",
+      object: "organization.provider",
+      status: "serving",
+      managed: true,
+      priority: 5,
+      enabled: true,
       keys: [{ object: "organization.provider.key", last4: "0001", source: null }],
     });
     // Sent again, it is the same answer, not a conflict.

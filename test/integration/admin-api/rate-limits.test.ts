@@ -51,7 +51,8 @@ describe("limits of a model", () => {
     expect([status, made]).toEqual([200, whole]);
     expect((await ask("POST", path, { model, max_tokens_per_1_minute: 900 })).json).toEqual({
       ...whole,
-      ...{ max_requests_per_1_minute: null, max_tokens_per_1_minute: 900 },
+      max_requests_per_1_minute: null,
+      max_tokens_per_1_minute: 900,
     });
     await ask("POST", path, { model, api_key_id: one.id, max_concurrent_calls: 2 });
 
@@ -68,7 +69,8 @@ describe("limits of a model", () => {
     ]);
 
     expect((await ask("POST", `${path}/${made.id}`, { max_requests_per_1_minute: null })).json).toMatchObject({
-      ...{ max_requests_per_1_minute: null, max_tokens_per_1_minute: 900 },
+      max_requests_per_1_minute: null,
+      max_tokens_per_1_minute: 900,
     });
     expect((await ask("DELETE", `${path}/${made.id}`)).json).toMatchObject({ id: made.id, deleted: true });
     expect((await ask("DELETE", `${path}/${made.id}`)).status).toBe(404);
@@ -92,8 +94,11 @@ describe("limits of a model", () => {
     );
     const names = ["x-modelgate-limit", "retry-after", "x-ratelimit-remaining-requests", "x-ratelimit-limit-requests"];
     expect([refused.status, ...names.map((name) => refused.headers.get(name))]).toEqual([
-      ...[429, `requests_per_minute;owner=key;model="${model}"`],
-      ...["60", "0", "1"],
+      429,
+      `requests_per_minute;owner=key;model="${model}"`,
+      "60",
+      "0",
+      "1",
     ]);
     expect([(await chat(one, "famA-4.1-nano")).status, (await chat(other)).status]).toEqual([200, 200]);
     expect((await ask("GET", "/key", undefined, one.value)).json.limits.models).toEqual([
@@ -127,13 +132,16 @@ describe("limits of a model", () => {
     await chat(one, "either");
     const { status, headers } = await chat(one, "either");
     expect([status, headers.get("x-modelgate-model"), headers.get("x-modelgate-failed")]).toEqual([
-      ...[200, "famA-4.1-mini", "famA-4.1-nano=rate_limit_exceeded"],
+      200,
+      "famA-4.1-mini",
+      "famA-4.1-nano=rate_limit_exceeded",
     ]);
     await ask("POST", path, { model: "famA-4.1-mini", max_requests_per_1_minute: 1 });
     await chat(one, "either");
     const refused = await chat(one, "either");
     expect([refused.status, refused.headers.get("x-modelgate-limit")]).toEqual([
-      ...[429, 'requests_per_minute;owner=account;model="famA-4.1-mini"'],
+      429,
+      'requests_per_minute;owner=account;model="famA-4.1-mini"',
     ]);
     await ask("POST", `${path}/all`, { max_requests_per_1_minute: 1 });
     const all = await chat(one, "either");

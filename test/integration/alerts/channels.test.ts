@@ -93,8 +93,11 @@ describe("a webhook", () => {
     });
     const add = (folder: string) =>
       addChannel(store, {
-        ...{ box: new SecretBox({ home: folder, secretsKey: undefined }), now: clock.now, owner: gatewayOwner },
-        ...{ kind: "webhook", target: { url: webhook.url } },
+        box: new SecretBox({ home: folder, secretsKey: undefined }),
+        now: clock.now,
+        owner: gatewayOwner,
+        kind: "webhook",
+        target: { url: webhook.url },
       });
     const { id } = await add(home);
     expect(statSync(join(home, "secrets.key")).mode & 0o777).toBe(0o600);

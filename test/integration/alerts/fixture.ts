@@ -44,7 +44,12 @@ export async function fixture({ store: given, differences = [] }: { store?: Stor
   const snapshot = { plugins: [...registry.modelEntries].flatMap(({ routes }) => routes.map(({ plugin }) => plugin)) };
   const providers = { settings, health, snapshot, startedAt: 0, now } as unknown as Providers;
   const deps = {
-    ...{ store, secrets: box, config, log, now, kernel: { registry, now } },
+    store,
+    secrets: box,
+    config,
+    log,
+    now,
+    kernel: { registry, now },
     health: () => readHealth(providers, registry, now()),
     usedModels: async () => new Set<string>(),
     measure: (wanted: MeasureQuery) => measureCalls(store, wanted),

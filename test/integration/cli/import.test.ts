@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { type PostgresServer, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
 import { preparePython } from "../../support/python.ts";
@@ -28,7 +28,10 @@ beforeAll(async () => {
       const { model } = (await request.json()) as { model: string };
       const content = `${model} for ${request.headers.get("authorization")}`;
       return Response.json({
-        ...{ id: "c", object: "chat.completion", created: 1, model },
+        id: "c",
+        object: "chat.completion",
+        created: 1,
+        model,
         choices: [{ index: 0, message: { role: "assistant", content }, finish_reason: "stop" }],
         usage: { prompt_tokens: 10, completion_tokens: 20, total_tokens: 30 },
       });
@@ -42,7 +45,7 @@ beforeAll(async () => {
     },
   });
   server = whyNoPostgres === undefined ? await startPostgres() : undefined;
-}, hookMsMax);
+});
 afterAll(async () => {
   await gateway?.stop();
   await server?.remove();
@@ -127,7 +130,7 @@ guardrails: []
         console.log(`Skipped: LiteLLM's migrations: ${python.missing}`);
         return;
       }
-      const site = Bun.spawnSync([...[python.command, "-c", "import litellm_proxy_extras as p; print(p.__path__[0])"]])
+      const site = Bun.spawnSync([python.command, "-c", "import litellm_proxy_extras as p; print(p.__path__[0])"])
         .stdout.toString()
         .trim();
       const migrations = join(site, "migrations");
@@ -150,8 +153,14 @@ guardrails: []
         `insert into "LiteLLM_UserTable" (user_id, user_email, user_alias, models) values ('u1', 'Ada@Example.com', 'Ada', '{}')`,
         `insert into "LiteLLM_EndUserTable" (user_id, blocked) values ('customer', false)`,
         token(ada, {
-          ...{ key_alias: "'ada'", user_id: "'u1'", team_id: "'t1'", models: "'{gpt-4o-mini,own}'", max_budget: "5" },
-          ...{ budget_duration: "'24h'", rpm_limit: "100", expires: "now() + interval '30 days'" },
+          key_alias: "'ada'",
+          user_id: "'u1'",
+          team_id: "'t1'",
+          models: "'{gpt-4o-mini,own}'",
+          max_budget: "5",
+          budget_duration: "'24h'",
+          rpm_limit: "100",
+          expires: "now() + interval '30 days'",
         }),
         token(old, { key_alias: "'old'", user_id: "'u1'", models: "'{}'", max_budget: "12", spend: "2" }),
         token(blocked, { key_alias: "'blocked'", models: "'{}'", blocked: "true" }),
@@ -160,10 +169,23 @@ guardrails: []
       const before = await gateway.run("import", "litellm", config, "--database", url, "--dry-run");
       expect([before.code, before.stderr]).toEqual([0, ""]);
       for (const part of [
-        ...["gpt-4o-mini", "famA-4o-mini", "0.15 / 0.6", "Search", "250.5 a month", "ada@example.com", "5 a day"],
-        ...["10 a month", "revoked", "replicate/dream-9 is not served here", "anthropic/* sells every model"],
-        ...["THEIR_OPENAI_KEY is not set here", "callbacks has no counterpart", "1 end users", "master key is no key"],
-        ...["Key old has a budget of 12 USD that never begins anew", "Nothing was changed"],
+        "gpt-4o-mini",
+        "famA-4o-mini",
+        "0.15 / 0.6",
+        "Search",
+        "250.5 a month",
+        "ada@example.com",
+        "5 a day",
+        "10 a month",
+        "revoked",
+        "replicate/dream-9 is not served here",
+        "anthropic/* sells every model",
+        "THEIR_OPENAI_KEY is not set here",
+        "callbacks has no counterpart",
+        "1 end users",
+        "master key is no key",
+        "Key old has a budget of 12 USD that never begins anew",
+        "Nothing was changed",
       ]) {
         expect(before.stdout).toContain(part);
       }
@@ -231,13 +253,24 @@ describe("import new-api", () => {
       statements: [
         insert("users", { id: 1, username: `'${prefix}root'`, password: "'x'", quota: 5_000_000, email: "''" }),
         insert("users", {
-          ...{ id: 2, username: `'${prefix}ben'`, display_name: "'Ben'", password: "'x'", quota: 1_250_000 },
+          id: 2,
+          username: `'${prefix}ben'`,
+          display_name: "'Ben'",
+          password: "'x'",
+          quota: 1_250_000,
           email: `'${prefix}ben@example.com'`,
         }),
         insert("tokens", { user_id: 2, key: `'${key("b")}'`, name: "'all'", unlimited_quota: yes, ...flags }),
         insert("tokens", {
-          ...{ user_id: 2, key: `'${key("c")}'`, name: "'bound'", unlimited_quota: no, remain_quota: 500_000 },
-          ...{ ...flags, model_limits_enabled: yes, model_limits: "'gpt-4o-mini'", allow_ips: "'127.0.0.0/8\n'" },
+          user_id: 2,
+          key: `'${key("c")}'`,
+          name: "'bound'",
+          unlimited_quota: no,
+          remain_quota: 500_000,
+          ...flags,
+          model_limits_enabled: yes,
+          model_limits: "'gpt-4o-mini'",
+          allow_ips: "'127.0.0.0/8\n'",
         }),
         insert("tokens", {
           user_id: 2,
@@ -248,19 +281,22 @@ describe("import new-api", () => {
           ...flags,
         }),
         insert("tokens", {
-          ...{ user_id: 2, key: `'${key("e")}'`, name: "'gone'", unlimited_quota: yes, ...flags },
+          user_id: 2,
+          key: `'${key("e")}'`,
+          name: "'gone'",
+          unlimited_quota: yes,
+          ...flags,
           deleted_at: "'2026-01-01 00:00:00'",
         }),
         insert("channels", {
-          ...{
-            id: channel,
-            type: 1,
-            key: "'sk-own-one\nsk-own-two'",
-            name: "'own'",
-            models: `'${prefix}qwen'`,
-            priority: 10,
-          },
-          ...{ base_url: `'http://127.0.0.1:${provider.port}'`, model_mapping: `'{"${prefix}qwen":"qwen3"}'` },
+          id: channel,
+          type: 1,
+          key: "'sk-own-one\nsk-own-two'",
+          name: "'own'",
+          models: `'${prefix}qwen'`,
+          priority: 10,
+          base_url: `'http://127.0.0.1:${provider.port}'`,
+          model_mapping: `'{"${prefix}qwen":"qwen3"}'`,
         }),
         insert("channels", { id: 8, type: 17, key: "'k'", name: "'ali'", models: "'qwen-max'" }),
         insert("channels", { id: 9, type: 1, key: "'k'", name: "'off'", models: "'gpt-4o'", status: 2 }),
@@ -275,7 +311,13 @@ describe("import new-api", () => {
     const before = await gateway.run("import", "new-api", "--database", database, "--dry-run");
     expect([before.code, before.stderr]).toEqual([0, ""]);
     for (const part of [
-      ...["1 / 4", "Ben", `${prefix}ben@example.com`, "2.5", "1 a month", "is of a kind (17)", "vip pays 0.8 times"],
+      "1 / 4",
+      "Ben",
+      `${prefix}ben@example.com`,
+      "2.5",
+      "1 a month",
+      "is of a kind (17)",
+      "vip pays 0.8 times",
       "The channel off is disabled",
     ]) {
       expect(before.stdout).toContain(part);
@@ -301,19 +343,15 @@ describe("import new-api", () => {
     for (const statement of own.statements) database.exec(statement);
     database.close();
     await expectImport(file, "lite", own);
-  }, 120_000);
+  });
 
-  test.skipIf(whyNoPostgres !== undefined)(
-    "takes over a PostgreSQL database with its schema",
-    async () => {
-      const url = await newDatabase("newapi");
-      const own = rows("pg", 17, ['"', "true", "false"]);
-      await execute(url, [readFileSync(join(import.meta.dir, "../../fixtures/new-api/postgres.sql"), "utf8")]);
-      await execute(url, own.statements);
-      await expectImport(url, "pg", own);
-    },
-    120_000,
-  );
+  test.skipIf(whyNoPostgres !== undefined)("takes over a PostgreSQL database with its schema", async () => {
+    const url = await newDatabase("newapi");
+    const own = rows("pg", 17, ['"', "true", "false"]);
+    await execute(url, [readFileSync(join(import.meta.dir, "../../fixtures/new-api/postgres.sql"), "utf8")]);
+    await execute(url, own.statements);
+    await expectImport(url, "pg", own);
+  });
 
   test("says when a database is none of new-api's, or not there", async () => {
     const { Database } = await import("bun:sqlite");

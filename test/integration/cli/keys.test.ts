@@ -25,8 +25,13 @@ describe("admin-key", () => {
     const listed = await bench.run("admin-key", "list", "--json");
     expect(JSON.parse(listed.stdout)).toMatchObject([
       {
-        ...{ id: made.id, name: "ci", state: "active", scopes: ["accounts:write", "usage:read"] },
-        ...{ allowed_networks: ["10.0.0.0/8"], created_by: "cli", last_used_at: null },
+        id: made.id,
+        name: "ci",
+        state: "active",
+        scopes: ["accounts:write", "usage:read"],
+        allowed_networks: ["10.0.0.0/8"],
+        created_by: "cli",
+        last_used_at: null,
         expires_at: new Date(benchNow + 30 * 86_400_000).toISOString(),
       },
     ]);

@@ -57,9 +57,12 @@ describe("the line to try, run in a shell,", () => {
     });
     expect((await new Response(shell.stdout).text()).trimEnd().split("\n")).toEqual([
       "http://127.0.0.1:3000/api/v1/chat/completions",
-      ...["-H", `Authorization: Bearer ${expected}`],
-      ...["-H", "Content-Type: application/json"],
-      ...["-d", JSON.stringify({ model: "current", messages: [{ role: "user", content: "Say hello" }] })],
+      "-H",
+      `Authorization: Bearer ${expected}`,
+      "-H",
+      "Content-Type: application/json",
+      "-d",
+      JSON.stringify({ model: "current", messages: [{ role: "user", content: "Say hello" }] }),
     ]);
     expect(await shell.exited).toBe(0);
   });

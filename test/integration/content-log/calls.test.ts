@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { hookMsMax } from "../../support/gateway.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import {
   chatReply,
@@ -15,7 +14,11 @@ import {
 } from "../native/fixture.ts";
 
 const message = {
-  ...{ id: "msg_1", type: "message", role: "assistant", model: "claude-upstream", stop_reason: "tool_use" },
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  model: "claude-upstream",
+  stop_reason: "tool_use",
   content: [
     { type: "text", text: "Let me look" },
     { type: "tool_use", id: "toolu_1", name: "look", input: { at: "it" } },
@@ -42,10 +45,17 @@ const messageEvents = [
   { type: "message_stop" },
 ];
 const response = {
-  ...{ id: "resp_1", object: "response", created_at: 1, status: "completed", model: "gpt-upstream" },
+  id: "resp_1",
+  object: "response",
+  created_at: 1,
+  status: "completed",
+  model: "gpt-upstream",
   output: [
     {
-      ...{ type: "message", id: "msg_2", role: "assistant", status: "completed" },
+      type: "message",
+      id: "msg_2",
+      role: "assistant",
+      status: "completed",
       content: [{ type: "output_text", text: "Hello from Responses", annotations: [] }],
     },
   ],
@@ -122,8 +132,8 @@ beforeAll(async () => {
     const role = who === "other" ? "member" : who;
     cookies[who] = await enterAs(bench.gateway.store, { accountId: ids[who], role }, Date.now());
   }
-}, hookMsMax);
-afterAll(() => bench.stop(), hookMsMax);
+});
+afterAll(() => bench.stop());
 
 describe("the content log", () => {
   test("keeps nothing until an administrator switches it on, and tells the account", async () => {

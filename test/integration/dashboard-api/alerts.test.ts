@@ -112,8 +112,13 @@ describe("the routes of alerts", () => {
   test("add, change and delete a rule of one's own, for what exists and within its metric", async () => {
     const { admin, put } = await fixture();
     const rule = {
-      ...{ name: "Errors of Ada", metric: "error_rate", scope: "account", subject: "ada@example.org" },
-      ...{ comparison: "above", threshold: "5", minutes: 15 },
+      name: "Errors of Ada",
+      metric: "error_rate",
+      scope: "account",
+      subject: "ada@example.org",
+      comparison: "above",
+      threshold: "5",
+      minutes: 15,
     };
     const refused = async (change: object) => {
       const response = await admin.post(`${root}/metric-rules`, { ...rule, ...change });
@@ -129,7 +134,11 @@ describe("the routes of alerts", () => {
     expect(made.subject).toStartWith("acc_");
     const spend = { ...rule, scope: "gateway", metric: "spend", threshold: "12.50", minutes: 1440, enabled: false };
     expect(await (await put(admin, `${root}/metric-rules/${made.id}`, spend)).json()).toMatchObject({
-      ...{ id: made.id, unit: "usd", threshold: "12.5", enabled: false, subject: "" },
+      id: made.id,
+      unit: "usd",
+      threshold: "12.5",
+      enabled: false,
+      subject: "",
     });
     const { metric_rules: rules } = (await (await admin.get(root)).json()) as { metric_rules: object[] };
     expect(rules).toMatchObject([{ id: made.id, metric: "spend" }]);

@@ -111,15 +111,22 @@ describe("filters", () => {
     expect(others).toEqual([""]);
     const lines = (await (await admin.get(`${api}/audit.jsonl?actor=admin@example.org`)).text()).trim().split("\n");
     expect(lines.map((text) => JSON.parse(text).action)).toEqual([
-      ...["voucher.void", "key.create", "accounting.close", "account.credit"],
+      "voucher.void",
+      "key.create",
+      "accounting.close",
+      "account.credit",
     ]);
   });
 
   test("that fit nothing for long end early, and the next page goes on from there", async () => {
     const { store, list, from, admin } = await withEntries();
     const others = Array.from({ length: 6000 }, (_, place) => ({
-      ...{ id: `other-${String(place).padStart(5, "0")}`, at: from + 20_000 + Math.floor(place / 7) },
-      ...{ account_id: "cli", action: "account.quota", subject: "x", detail: "{}" },
+      id: `other-${String(place).padStart(5, "0")}`,
+      at: from + 20_000 + Math.floor(place / 7),
+      account_id: "cli",
+      action: "account.quota",
+      subject: "x",
+      detail: "{}",
     }));
     for (let start = 0; start < others.length; start += 1000) {
       await store.db

@@ -21,7 +21,8 @@ describe("a team that a person creates", () => {
     const me = await ada.json(`${api}/me`);
     expect(me).toMatchObject({ account, account_name: "Search & Ranking", team_role: "admin", role: "member" });
     expect(await accounts.find(account)).toMatchObject({
-      ...{ name: "Search & Ranking", freeTokensPerDay: 0 },
+      name: "Search & Ranking",
+      freeTokensPerDay: 0,
       email: `search-ranking-${account.slice(-6)}@teams.invalid`,
     });
     const { key } = (await (await ada.post(`${api}/keys`, { name: "laptop" })).json()) as { key: string };

@@ -20,8 +20,13 @@ async function liveFixture(remoteCalls: HttpDeps["remoteCalls"]) {
     deps.loadShedder.startCall(newCall({ id, openedAt: clock.now() - runningMs, caller: caller as Caller }));
   };
   const openOf = (id: string, runningMs: number): RemoteCall => ({
-    ...{ id, account_id: accountId, key_id: "key_2", model: "model-2", capability: "speech" },
-    ...{ opened_at: clock.now() - runningMs, hold_nanodollars: 2_500_000 },
+    id,
+    account_id: accountId,
+    key_id: "key_2",
+    model: "model-2",
+    capability: "speech",
+    opened_at: clock.now() - runningMs,
+    hold_nanodollars: 2_500_000,
   });
   const live = async () => (await admin.get("/dashboard/api/admin/live")).json();
   return { run, openOf, live, log };
@@ -43,8 +48,16 @@ describe("live calls of several processes", () => {
       ["ahead", true],
     ]);
     expect(data[1]).toMatchObject({
-      ...{ running_ms: 2000, email: "admin@example.org", key_id: "key_2", model: "model-2", capability: "speech" },
-      ...{ held_usd: "0.0025", stream: null, plugin: null, attempts: null, first_byte_ms: null },
+      running_ms: 2000,
+      email: "admin@example.org",
+      key_id: "key_2",
+      model: "model-2",
+      capability: "speech",
+      held_usd: "0.0025",
+      stream: null,
+      plugin: null,
+      attempts: null,
+      first_byte_ms: null,
     });
     expect(data[3].running_ms).toBe(0);
   });

@@ -17,7 +17,10 @@ afterAll(async () => {
 });
 
 const envOf = ({ url, clientId, clientSecret }: OidcIssuer) => ({
-  ...{ PUBLIC_URL: origin, OIDC_ISSUER: url, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret },
+  PUBLIC_URL: origin,
+  OIDC_ISSUER: url,
+  OIDC_CLIENT_ID: clientId,
+  OIDC_CLIENT_SECRET: clientSecret,
 });
 const person = (sub: string, email: string): OidcPerson => ({ sub, email, email_verified: true });
 

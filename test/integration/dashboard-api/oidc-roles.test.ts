@@ -20,9 +20,14 @@ beforeEach(() => {
 /** A gateway to which Ada comes from her issuer. */
 async function fixture() {
   const parts = await dashboardHttp({
-    ...{ PUBLIC_URL: origin, OIDC_ISSUER: issuer.url, SIGNUP: "open" },
-    ...{ OIDC_CLIENT_ID: issuer.clientId, OIDC_CLIENT_SECRET: issuer.clientSecret, OIDC_SCOPES: "openid email groups" },
-    ...{ OIDC_ROLE_CLAIM: "groups", OIDC_ROLES: "operators=admin,cn=auditors,ou=it=viewer,founders=owner" },
+    PUBLIC_URL: origin,
+    OIDC_ISSUER: issuer.url,
+    SIGNUP: "open",
+    OIDC_CLIENT_ID: issuer.clientId,
+    OIDC_CLIENT_SECRET: issuer.clientSecret,
+    OIDC_SCOPES: "openid email groups",
+    OIDC_ROLE_CLAIM: "groups",
+    OIDC_ROLES: "operators=admin,cn=auditors,ou=it=viewer,founders=owner",
   });
   /** Signs in with these groups, and returns the role afterwards; `undefined` when the sign-in was refused. */
   const comeWith = async (groups: unknown): Promise<Role | undefined> => {

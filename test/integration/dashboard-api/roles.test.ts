@@ -51,7 +51,11 @@ describe("an account's page", () => {
     };
     const account = await read();
     expect(account).toMatchObject({
-      ...{ id, email: "ada@example.org", role: "member", second_factor: false, disabled_at: null },
+      id,
+      email: "ada@example.org",
+      role: "member",
+      second_factor: false,
+      disabled_at: null,
       wallet: { balance_usd: "5" },
       quota: { limit: 250_000 },
       limits: { requests_per_minute: 600, tokens_per_minute: 4_000_000, concurrent_calls: null },

@@ -17,8 +17,12 @@ describe("a team", () => {
     expect(await look.json()).toEqual({ team: "ada@example.org", role: "member", email: null });
     expect(await (await ben.post(`${api}/teams/join`, { token })).json()).toEqual({ account: ada.account.id });
     expect(await ben.json(`${api}/me`)).toMatchObject({
-      ...{ account: ada.account.id, account_name: "ada@example.org", team_role: "member" },
-      ...{ email: "ben@example.org", own_account: ben.account.id, role: "member" },
+      account: ada.account.id,
+      account_name: "ada@example.org",
+      team_role: "member",
+      email: "ben@example.org",
+      own_account: ben.account.id,
+      role: "member",
     });
     // The same person may come again, and nobody else.
     expect((await ben.post(`${api}/teams/join`, { token })).status).toBe(200);
@@ -168,7 +172,9 @@ describe("a team", () => {
     }
     await expectError(await ben.post(`${api}/teams/leave`), { status: 409, code: "conflict", says: "last admin" });
     await expectError(await ben.patch(`${api}/team/people/${ben.account.id}`, { role: "member" }), {
-      ...{ status: 409, code: "conflict", says: "last admin" },
+      status: 409,
+      code: "conflict",
+      says: "last admin",
     });
     expect(await ben.json(`${api}/me`)).toMatchObject({ account: team });
     expect((await carl.post(`${api}/teams/leave`)).status).toBe(200);

@@ -80,7 +80,11 @@ test("newer answers of an account take the room of its older ones, which are not
   }
   const kept = await Promise.all([...requests, other].map((request) => keys.claim({ ...request, callId: "later" })));
   expect(kept.map((claim) => claim.state === "done" && claim.answerBytes !== undefined)).toEqual([
-    ...[false, false, true, true, true],
+    false,
+    false,
+    true,
+    true,
+    true,
     true,
   ]);
   expect(new Set(kept.map(({ state }) => state))).toEqual(new Set(["done"]));

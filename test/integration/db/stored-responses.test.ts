@@ -17,7 +17,9 @@ async function fixture() {
     bytes = 9,
   ) => {
     const rows = [`resp_${name}`, `msg_${name}`].map((id) => ({
-      ...{ id, responseId: `resp_${name}`, body: new Uint8Array(bytes).fill(7) },
+      id,
+      responseId: `resp_${name}`,
+      body: new Uint8Array(bytes).fill(7),
     }));
     return responses.put(accountId, rows, { expiresAt: 2000, usedIds: [], accountBytesMax, ...options });
   };
@@ -107,7 +109,9 @@ test("rows of an id that is there already take its place, and many rows are writ
   const { responses, put } = await fixture();
   await put("acc_1", "a");
   const rows = [...Array(250).keys()].map((number) => ({
-    ...{ id: `msg_${number}`, responseId: "resp_a", body: new Uint8Array([1]) },
+    id: `msg_${number}`,
+    responseId: "resp_a",
+    body: new Uint8Array([1]),
   }));
   await responses.put("acc_1", [...rows, { id: "msg_a", responseId: "resp_b", body: new Uint8Array([2]) }], {
     expiresAt: 2000,

@@ -41,7 +41,8 @@ const byToken: { [C in Capability]?: Size<C> } = {
     request: { model: "m", prompt, file: new File([wavOf(2000)], "a.wav") },
     handlers: {
       transcription: async () => ({
-        ...{ text: "x", usage: { ...usageOf(bytes + 128, 32), input_token_details: { text_tokens: bytes + 64 } } },
+        text: "x",
+        usage: { ...usageOf(bytes + 128, 32), input_token_details: { text_tokens: bytes + 64 } },
       }),
     },
     model: { outputTokensMax: 1, price: { ...tokens, audioInputToken: { usd: "3", per: million } } },
@@ -53,7 +54,9 @@ const byToken: { [C in Capability]?: Size<C> } = {
   },
 };
 const usageOf = (input: number, output: number) => ({
-  ...{ input_tokens: input, output_tokens: output, total_tokens: input + output },
+  input_tokens: input,
+  output_tokens: output,
+  total_tokens: input + output,
 });
 
 const sizes: { [C in Capability]?: Size<C> } = {

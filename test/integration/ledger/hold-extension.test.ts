@@ -12,7 +12,11 @@ const engines = useEngines();
 function createExtension(callId: string, amount: number, least = amount, limitTokens = 1): Extension {
   return {
     callId,
-    ...{ holdNanodollars: amount, minNanodollars: least, holdTokens: amount, minTokens: least, limitTokens },
+    holdNanodollars: amount,
+    minNanodollars: least,
+    holdTokens: amount,
+    minTokens: least,
+    limitTokens,
   };
 }
 

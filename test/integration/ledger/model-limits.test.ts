@@ -87,7 +87,10 @@ describe.each(engineNames)("%s engine: limits of a model", (name) => {
     const { limits } = await ledger.admit(
       claim({
         ...ofModel({ key: { requestsPerMinute: 9 }, account: { requestsPerMinute: 5, tokensPerMinute: 50 } }),
-        ...{ requestsPerMinute: 20, tokensPerMinute: 100, keyLimits: { tokensPerMinute: 40 }, limitTokens: 10 },
+        requestsPerMinute: 20,
+        tokensPerMinute: 100,
+        keyLimits: { tokensPerMinute: 40 },
+        limitTokens: 10,
       }),
     );
     expect(limits).toMatchObject({ limitRequests: 5, remainingRequests: 4, limitTokens: 40, remainingTokens: 30 });
@@ -150,7 +153,12 @@ describe.each(engineNames)("%s engine: limits of a model", (name) => {
             ({ used, requestMs, callsMax }) => used.backlogMs + requestMs <= 60_000.001 && used.running < callsMax,
           );
           const admission = claim({
-            ...{ ...account, keyId: key, keyLimits: keys[key], model, modelLimits: models, openedAt: clock.time },
+            ...account,
+            keyId: key,
+            keyLimits: keys[key],
+            model,
+            modelLimits: models,
+            openedAt: clock.time,
           });
           const outcome = await ledger.admit(admission).then(
             () => true,

@@ -16,11 +16,16 @@ let upstream: ReplayUpstream;
 beforeAll(async () => {
   upstream = await startReplayUpstream();
   const env = {
-    ...{ OPENAI_API_KEY: "k", OPENAI_BASE_URL: upstream.baseUrlOf("openai", "/v1") },
-    ...{ ANTHROPIC_API_KEY: "k", ANTHROPIC_BASE_URL: upstream.baseUrlOf("anthropic", "/v1") },
-    ...{ GEMINI_API_KEY: "k", GEMINI_BASE_URL: upstream.baseUrlOf("gemini", "/v1beta") },
-    ...{ GROQ_API_KEY: "k", GROQ_BASE_URL: upstream.baseUrlOf("groq", "/v1") },
-    ...{ REQUESTS_PER_MINUTE: "100000", TOKENS_PER_MINUTE: "1000000000" },
+    OPENAI_API_KEY: "k",
+    OPENAI_BASE_URL: upstream.baseUrlOf("openai", "/v1"),
+    ANTHROPIC_API_KEY: "k",
+    ANTHROPIC_BASE_URL: upstream.baseUrlOf("anthropic", "/v1"),
+    GEMINI_API_KEY: "k",
+    GEMINI_BASE_URL: upstream.baseUrlOf("gemini", "/v1beta"),
+    GROQ_API_KEY: "k",
+    GROQ_BASE_URL: upstream.baseUrlOf("groq", "/v1"),
+    REQUESTS_PER_MINUTE: "100000",
+    TOKENS_PER_MINUTE: "1000000000",
   };
   gateway = await startInProcess({ env, bounds });
 });
@@ -41,10 +46,14 @@ interface Way {
 
 const messages = [{ role: "user", content: "Say hello" }];
 const openaiUsage = (input: number, output: number) => ({
-  ...{ prompt_tokens: input, completion_tokens: output, total_tokens: input + output },
+  prompt_tokens: input,
+  completion_tokens: output,
+  total_tokens: input + output,
 });
 const tokenUsage = (input: number, output: number) => ({
-  ...{ input_tokens: input, output_tokens: output, total_tokens: input + output },
+  input_tokens: input,
+  output_tokens: output,
+  total_tokens: input + output,
 });
 const geminiAnswer = (reason: string, input: number, output: number, parts: unknown[] = []) => ({
   candidates: [{ content: { parts }, finishReason: reason }],
@@ -60,23 +69,33 @@ const transcriptionForm = () => {
 
 const ways: Record<string, Way> = {
   "chat of OpenAI": {
-    ...{ provider: "openai", path: "/chat/completions", body: { model: "famA-4.1-mini", messages } },
+    provider: "openai",
+    path: "/chat/completions",
+    body: { model: "famA-4.1-mini", messages },
     odd: (input, output) => ({ choices: [], usage: openaiUsage(input, output) }),
   },
   "chat of Anthropic": {
-    ...{ provider: "anthropic", path: "/chat/completions", body: { model: "famC-sonnet-4-5", messages } },
+    provider: "anthropic",
+    path: "/chat/completions",
+    body: { model: "famC-sonnet-4-5", messages },
     odd: (input, output) => ({ content: "?", usage: { input_tokens: input, output_tokens: output } }),
   },
   "chat of Gemini": {
-    ...{ provider: "gemini", path: "/chat/completions", body: { model: "famB-2.0-flash", messages } },
+    provider: "gemini",
+    path: "/chat/completions",
+    body: { model: "famB-2.0-flash", messages },
     odd: (input, output) => geminiAnswer("MALFORMED_FUNCTION_CALL", input, output),
   },
   "Responses of OpenAI": {
-    ...{ provider: "openai", path: "/responses", body: { model: "famA-4.1-mini", input: "Say hello" } },
+    provider: "openai",
+    path: "/responses",
+    body: { model: "famA-4.1-mini", input: "Say hello" },
     odd: (input, output) => ({ status: "failed", error: { message: "No" }, usage: tokenUsage(input, output) }),
   },
   "Messages of Anthropic": {
-    ...{ provider: "anthropic", path: "/messages", body: { model: "famC-sonnet-4-5", max_tokens: 1000, messages } },
+    provider: "anthropic",
+    path: "/messages",
+    body: { model: "famC-sonnet-4-5", max_tokens: 1000, messages },
     odd: (input, output) => ({ type: "message", usage: { input_tokens: input, output_tokens: output } }),
   },
   "pictures of Gemini": {
@@ -86,20 +105,26 @@ const ways: Record<string, Way> = {
     odd: (input, output) => geminiAnswer("STOP", input, output, [{ text: "The capital of France is Paris." }]),
   },
   "pictures of OpenAI": {
-    ...{ provider: "openai", path: "/images/generations", body: { model: "gpt-image-2", prompt: "A cat" } },
+    provider: "openai",
+    path: "/images/generations",
+    body: { model: "gpt-image-2", prompt: "A cat" },
     odd: (input, output) => ({
       data: [{ no: "picture" }],
       usage: { ...tokenUsage(input, output), output_tokens_details: { text_tokens: output, image_tokens: 0 } },
     }),
   },
   transcription: {
-    ...{ provider: "openai", path: "/audio/transcriptions", body: transcriptionForm },
+    provider: "openai",
+    path: "/audio/transcriptions",
+    body: transcriptionForm,
     odd: (input, output) => ({
       usage: { ...tokenUsage(input, output), input_tokens_details: { text_tokens: input, audio_tokens: 0 } },
     }),
   },
   embeddings: {
-    ...{ provider: "openai", path: "/embeddings", body: { model: "text-embedding-3-small", input: "Hello" } },
+    provider: "openai",
+    path: "/embeddings",
+    body: { model: "text-embedding-3-small", input: "Hello" },
     odd: (input) => ({ data: "?", usage: { prompt_tokens: input, total_tokens: input } }),
   },
 };
@@ -278,7 +303,9 @@ describe("of several requests that serve one call", () => {
       { type: "response.completed", response: { status: "completed", output: [], usage } },
     );
     const begun = eventsReply({
-      ...{ type: "response.output_text.delta", output_index: 0, content_index: 0 },
+      type: "response.output_text.delta",
+      output_index: 0,
+      content_index: 0,
       delta: "one two three four five six seven eight nine ten ".repeat(10),
     });
     const broken = { ...begun, fault: { kind: "cutAfter", bytes: begun.body.length } } as const;
@@ -317,7 +344,8 @@ describe("of several requests that serve one call", () => {
 
 describe("a stream", () => {
   const gemini = {
-    ...{ provider: "gemini", path: "/chat/completions" },
+    provider: "gemini",
+    path: "/chat/completions",
     body: { model: "famB-2.5-flash", messages, stream: true },
   };
 

@@ -28,8 +28,15 @@ async function store({ db }: Store, budgets: readonly SubjectBudget[]): Promise<
     await db
       .insertInto("budgets")
       .values({
-        ...{ id, account_id: "acc_1", key_id: keyId ?? null, subject, name: name ?? null },
-        ...{ budget_nanodollars: limitNanodollars, budget_period: period, raise_nanodollars: null, raise_until: null },
+        id,
+        account_id: "acc_1",
+        key_id: keyId ?? null,
+        subject,
+        name: name ?? null,
+        budget_nanodollars: limitNanodollars,
+        budget_period: period,
+        raise_nanodollars: null,
+        raise_until: null,
         created_at: 0,
       })
       .execute();

@@ -86,7 +86,10 @@ describe("what a caller chose opens no circuit", () => {
     const error = { code: "failed_to_download_image", message: "There is no picture" };
     const failed = { id: "resp_1", object: "response", status: "failed", model: gpt, output: [], error };
     const whole = {
-      ...{ ...failed, status: "completed", error: null, usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 } },
+      ...failed,
+      status: "completed",
+      error: null,
+      usage: { input_tokens: 3, output_tokens: 2, total_tokens: 5 },
       output: [
         {
           type: "message",

@@ -210,7 +210,11 @@ const ofBedrock: Partial<Record<Capability, Exemplar>> = {
       },
       stopReason: "tool_use",
       usage: {
-        ...{ inputTokens: 5, outputTokens: 7, totalTokens: 22, cacheReadInputTokens: 4, cacheWriteInputTokens: 6 },
+        inputTokens: 5,
+        outputTokens: 7,
+        totalTokens: 22,
+        cacheReadInputTokens: 4,
+        cacheWriteInputTokens: 6,
         cacheDetails: [{ ttl: "1h", inputTokens: 2 }],
       },
       metrics: { latencyMs: 1 },

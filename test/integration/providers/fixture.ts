@@ -14,7 +14,8 @@ import { migratedPostgres } from "../../support/migrated-postgres.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 
 export const manifestOf = (baseUrl: string, model = "acme/chat") => ({
-  ...{ baseUrl, dialect: "openai" },
+  baseUrl,
+  dialect: "openai",
   models: [{ id: model, premium: false }],
 });
 

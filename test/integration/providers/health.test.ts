@@ -170,7 +170,10 @@ function modelsProvider(models: readonly string[], { lists = true } = {}) {
       }
       const message = { role: "assistant", content: "OK" };
       return Response.json({
-        ...{ id: "1", object: "chat.completion", created: 1, model },
+        id: "1",
+        object: "chat.completion",
+        created: 1,
+        model,
         choices: [{ index: 0, finish_reason: "stop", message }],
         usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 },
       });
@@ -181,7 +184,10 @@ function modelsProvider(models: readonly string[], { lists = true } = {}) {
 
 describe("a test of the connection", () => {
   const row = (id: string, usd: string, more = {}) => ({
-    ...{ id: `acme/${id}`, upstreamId: id, premium: true, ...more },
+    id: `acme/${id}`,
+    upstreamId: id,
+    premium: true,
+    ...more,
     price: { inputToken: { usd, per: 1_000_000 }, outputToken: { usd, per: 1_000_000 } },
   });
   const rows = [

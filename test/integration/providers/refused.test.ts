@@ -139,7 +139,8 @@ describe("what is refused", () => {
     await send("POST", "", { name: "acme", manifest });
     const { host } = new URL(upstream.baseUrl);
     expect(await (await send("POST", "/acme/test", {})).json()).toMatchObject({
-      ...{ ok: false, host },
+      ok: false,
+      host,
       error: `${host}: Cannot connect to the provider: connection refused (bad response)`,
     });
   });

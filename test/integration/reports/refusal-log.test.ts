@@ -4,9 +4,21 @@ import { temporaryStore } from "../db/temporary-store.ts";
 
 function refusalOf(number: number, fields: { account_id?: string; key_id?: string; error_code?: string } = {}) {
   return {
-    ...{ id: `r${1_000_000 + number}`, account_id: "acc_1", key_id: "key1", opened_at: number, endpoint: "POST /x" },
-    ...{ capability: null, model: null, protocol: null, status: 400, error_code: "invalid_request", message: "" },
-    ...{ session: null, tag: null, client_request_id: null, duration_ms: 0 },
+    id: `r${1_000_000 + number}`,
+    account_id: "acc_1",
+    key_id: "key1",
+    opened_at: number,
+    endpoint: "POST /x",
+    capability: null,
+    model: null,
+    protocol: null,
+    status: 400,
+    error_code: "invalid_request",
+    message: "",
+    session: null,
+    tag: null,
+    client_request_id: null,
+    duration_ms: 0,
     ...fields,
   };
 }

@@ -443,7 +443,18 @@ describe("statistics", () => {
 });
 
 const refusal = {
-  ...{ id: "r1", account_id: "acc_1", key_id: "key1", endpoint: "POST /x", capability: null, model: "made up" },
-  ...{ protocol: null, status: 429, error_code: "rate_limit_exceeded", message: "", session: null, tag: null },
-  ...{ client_request_id: null, duration_ms: 0 },
+  id: "r1",
+  account_id: "acc_1",
+  key_id: "key1",
+  endpoint: "POST /x",
+  capability: null,
+  model: "made up",
+  protocol: null,
+  status: 429,
+  error_code: "rate_limit_exceeded",
+  message: "",
+  session: null,
+  tag: null,
+  client_request_id: null,
+  duration_ms: 0,
 };

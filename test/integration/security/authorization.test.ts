@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { hookMsMax } from "../../support/gateway.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 import { beginSession, password } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
@@ -115,7 +114,9 @@ const rows: Record<string, Row> = {
   "POST {api}/chat/completions": call(() => ({ model: models.chat, messages })),
   "POST {api}/completions": call(() => ({ model: models.chat, prompt: "Hi" })),
   "POST {api}/decisions": call(() => ({
-    ...{ model: models.chat, input: "Hi", questions: [{ type: "predicate", instructions: "Is it a greeting?" }] },
+    model: models.chat,
+    input: "Hi",
+    questions: [{ type: "predicate", instructions: "Is it a greeting?" }],
   })),
   "POST {api}/responses": response(200),
   "POST {api}/responses/input_tokens": response(200),
@@ -253,8 +254,8 @@ beforeAll(async () => {
   origin = new URL(gateway.baseUrl).origin;
   for (const { model } of gateway.app.kernel.registry.modelEntries) models[model.capability] ??= model.id;
   ({ headers, ids } = await createCallers(gateway));
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 async function send(route: string, caller: Caller, body?: unknown, id = ""): Promise<Response> {
   const [method, pattern] = route.split(" ") as [string, string];
@@ -311,9 +312,21 @@ describe("authorization", () => {
   });
 
   const operatorFields = {
-    ...{ free_tokens_per_day: 9, freeTokensPerDay: 9, premium: true, disabled_at: null, balance_usd: "9.00" },
-    ...{ role: "admin", account_id: "x", accountId: "x", user_id: "x", id: "x", key: "sk-mg-a-b" },
-    ...{ password_is_temporary: 0, emailVerified: true, spent_nanodollars: 0, nanodollars: 9 },
+    free_tokens_per_day: 9,
+    freeTokensPerDay: 9,
+    premium: true,
+    disabled_at: null,
+    balance_usd: "9.00",
+    role: "admin",
+    account_id: "x",
+    accountId: "x",
+    user_id: "x",
+    id: "x",
+    key: "sk-mg-a-b",
+    password_is_temporary: 0,
+    emailVerified: true,
+    spent_nanodollars: 0,
+    nanodollars: 9,
     allowed_models: ["operators-only"],
   };
   const ownWrites = Object.keys(rows).filter((name) => /^(POST|PATCH|PUT|DELETE) \/(?!.*\/admin\/)/.test(name));

@@ -142,7 +142,10 @@ const chats: Readonly<Record<string, readonly [size: number, grow: (size: number
     400,
     (size) => {
       const details = list(size, (index) => ({
-        ...{ type: "reasoning.text", text: "Hm", signature: "s", format: "anthropic-claude-v1" },
+        type: "reasoning.text",
+        text: "Hm",
+        signature: "s",
+        format: "anthropic-claude-v1",
         index,
       }));
       const turn = { role: "assistant", content: "Hi", reasoning_details: details };
@@ -234,12 +237,14 @@ const responses: Readonly<Record<string, readonly [size: number, grow: (size: nu
       input: "Hello",
       tools: [
         {
-          ...{ type: "namespace", name: "space" },
+          type: "namespace",
+          name: "space",
           tools: list(size, (at) => ({ type: "function", name: `f${at}`, parameters: {} })),
         },
       ],
       tool_choice: {
-        ...{ type: "allowed_tools", mode: "auto" },
+        type: "allowed_tools",
+        mode: "auto",
         tools: list(size, () => ({ type: "namespace", name: "space" })),
       },
     }),
@@ -385,11 +390,15 @@ export const largest: readonly Omit<Axis, "size">[] = [
       ["names that a choice allows", 15_000],
     ] as const
   ).map(([name, size]) => ({
-    ...{ name, path: "/chat/completions", models: ["claude-sonnet-5", "gemini-3.5-flash", "gpt-5.5-pro", "gpt-5.6"] },
+    name,
+    path: "/chat/completions",
+    models: ["claude-sonnet-5", "gemini-3.5-flash", "gpt-5.5-pro", "gpt-5.6"],
     grow: () => (chats[name] as (typeof chats)[string])[1](size),
   })),
   ...Object.entries(files).map(([name, part]) => ({
-    ...{ name, path: "/chat/completions", models: ["gpt-5.6", "gpt-audio", "gemini-3.5-flash"] },
+    name,
+    path: "/chat/completions",
+    models: ["gpt-5.6", "gpt-audio", "gemini-3.5-flash"],
     grow: () => ({ messages: [user([part()])] }),
   })),
   ...(
@@ -398,29 +407,42 @@ export const largest: readonly Omit<Axis, "size">[] = [
       ["a text without spaces", 31_000_000],
     ] as const
   ).map(([name, size]) => ({
-    ...{ name: `${name}, to be repeated`, path: "/chat/completions", models: ["gpt-5.6"], isRepeatable: true },
+    name: `${name}, to be repeated`,
+    path: "/chat/completions",
+    models: ["gpt-5.6"],
+    isRepeatable: true,
     grow: () => (chats[name] as (typeof chats)[string])[1](size),
   })),
   {
-    ...{ name: "a text of two bytes a character, to be repeated", path: "/chat/completions", models: ["gpt-5.6"] },
+    name: "a text of two bytes a character, to be repeated",
+    path: "/chat/completions",
+    models: ["gpt-5.6"],
     isRepeatable: true,
     grow: () => ({ messages: [user("\u0101".repeat(15_500_000))] }),
   },
   {
-    ...{ name: "a file of sound, to be repeated", path: "/audio/transcriptions", models: ["whisper-1"] },
+    name: "a file of sound, to be repeated",
+    path: "/audio/transcriptions",
+    models: ["whisper-1"],
     isRepeatable: true,
     grow: () => form({}, 24_000_000),
   },
   {
-    ...{ name: "many lists in a body that is read at once", path: "/chat/completions", models: ["gpt-5.6"] },
+    name: "many lists in a body that is read at once",
+    path: "/chat/completions",
+    models: ["gpt-5.6"],
     grow: () => ({ messages: [user()], extra: list(1000, () => list(450, () => 1)) }),
   },
   {
-    ...{ name: "a text for many models", path: "/chat/completions", models: ["claude-sonnet-5"] },
+    name: "a text for many models",
+    path: "/chat/completions",
+    models: ["claude-sonnet-5"],
     grow: () => ({ models: [...chatModels, ...otherChatModels], messages: [user(words(2_800_000))] }),
   },
   ...Object.entries(schemas).map(([name, [, grow]]) => ({
-    ...{ name: `128 tools with ${name}`, path: "/chat/completions", models: ["claude-sonnet-5", "gemini-3.5-flash"] },
+    name: `128 tools with ${name}`,
+    path: "/chat/completions",
+    models: ["claude-sonnet-5", "gemini-3.5-flash"],
     grow: () => ({
       messages: [user()],
       tools: list(128, (index) => ({
@@ -438,7 +460,9 @@ export const largest: readonly Omit<Axis, "size">[] = [
       ["namespaces that a choice names again and again", 9000],
     ] as const
   ).map(([name, size]) => ({
-    ...{ name, path: "/responses", models: ["gpt-5.6", "claude-sonnet-5"] },
+    name,
+    path: "/responses",
+    models: ["gpt-5.6", "claude-sonnet-5"],
     grow: () => (responses[name] as (typeof responses)[string])[1](size),
   })),
   ...(
@@ -450,7 +474,9 @@ export const largest: readonly Omit<Axis, "size">[] = [
       ["a schema of the answer", 20_000],
     ] as const
   ).map(([name, size]) => ({
-    ...{ name, path: "/messages", models: ["claude-sonnet-5", "gpt-5.6"] },
+    name,
+    path: "/messages",
+    models: ["claude-sonnet-5", "gpt-5.6"],
     grow: () => ({ max_tokens: 100, ...(messages[name] as (typeof messages)[string])[1](size) }),
   })),
 ];
@@ -458,7 +484,11 @@ export const largest: readonly Omit<Axis, "size">[] = [
 /** Every endpoint by every axis that it has. */
 export const axes: readonly Axis[] = [
   ...Object.entries(chats).map(([name, [size, grow]]) => ({
-    ...{ name, path: "/chat/completions", models: chatModels, size, grow },
+    name,
+    path: "/chat/completions",
+    models: chatModels,
+    size,
+    grow,
   })),
   ...["messages", "calls of one message"].map((name) => {
     const [size, grow] = chats[name] as (typeof chats)[string];
@@ -466,12 +496,16 @@ export const axes: readonly Axis[] = [
   }),
   ...Object.entries(schemas).flatMap(([name, [size, grow]]) => [
     {
-      ...{ name: `a tool with ${name}`, path: "/chat/completions", size },
+      name: `a tool with ${name}`,
+      path: "/chat/completions",
+      size,
       models: ["gemini-3.5-flash", "claude-sonnet-5", "gpt-5.6"],
       grow: (of: number) => ({ messages: [user()], tools: [tool(grow(of))] }),
     },
     {
-      ...{ name: `an answer with ${name}`, path: "/chat/completions", size },
+      name: `an answer with ${name}`,
+      path: "/chat/completions",
+      size,
       models: ["claude-sonnet-5", "gemini-3.5-flash"],
       grow: (of: number) => ({
         messages: [user()],
@@ -480,14 +514,21 @@ export const axes: readonly Axis[] = [
     },
   ]),
   ...Object.entries(responses).map(([name, [size, grow]]) => ({
-    ...{ name, path: "/responses", models: ["gpt-5.6", "claude-sonnet-5", "gemini-3.5-flash"], size, grow },
+    name,
+    path: "/responses",
+    models: ["gpt-5.6", "claude-sonnet-5", "gemini-3.5-flash"],
+    size,
+    grow,
   })),
   ...["messages", "calls and then their outputs"].map((name) => {
     const [size, grow] = responses[name] as (typeof responses)[string];
     return { name, path: "/responses/input_tokens", models: ["gpt-5.6", "claude-sonnet-5"], size, grow };
   }),
   ...Object.entries(messages).map(([name, [size, grow]]) => ({
-    ...{ name, path: "/messages", models: ["claude-sonnet-5", "gpt-5.6", "gemini-3.5-flash"], size },
+    name,
+    path: "/messages",
+    models: ["claude-sonnet-5", "gpt-5.6", "gemini-3.5-flash"],
+    size,
     grow: (of: number) => ({ max_tokens: 100, ...grow(of) }),
   })),
   ...["blocks", "calls of one message", "a schema of the answer"].map((name) => {
@@ -495,52 +536,80 @@ export const axes: readonly Axis[] = [
     return { name, path: "/messages/count_tokens", models: ["claude-sonnet-5", "gpt-5.6"], size, grow };
   }),
   {
-    ...{ name: "a prompt", path: "/completions", models: ["gpt-5.6", "claude-sonnet-5"], size: 2000 },
+    name: "a prompt",
+    path: "/completions",
+    models: ["gpt-5.6", "claude-sonnet-5"],
+    size: 2000,
     grow: (size) => ({ prompt: words(size) }),
   },
   {
-    ...{ name: "texts", path: "/embeddings", models: ["text-embedding-3-small", "gemini-embedding-2"], size: 128 },
+    name: "texts",
+    path: "/embeddings",
+    models: ["text-embedding-3-small", "gemini-embedding-2"],
+    size: 128,
     grow: (size) => ({ input: list(size, () => "Hello") }),
   },
   {
-    ...{ name: "tokens", path: "/embeddings", models: ["text-embedding-3-small", "gemini-embedding-2"], size: 400 },
+    name: "tokens",
+    path: "/embeddings",
+    models: ["text-embedding-3-small", "gemini-embedding-2"],
+    size: 400,
     grow: (size) => ({ input: [list(size, (index) => index + 100)] }),
   },
   {
-    ...{ name: "unknown fields", path: "/embeddings", models: ["text-embedding-3-small"], size: 700 },
+    name: "unknown fields",
+    path: "/embeddings",
+    models: ["text-embedding-3-small"],
+    size: 700,
     grow: (size) => ({ input: "Hello", ...record(size, "field", (index) => index) }),
   },
   {
-    ...{ name: "a prompt", path: "/images/generations", models: ["gpt-image-2", "gemini-3-pro-image"], size: 1900 },
+    name: "a prompt",
+    path: "/images/generations",
+    models: ["gpt-image-2", "gemini-3-pro-image"],
+    size: 1900,
     grow: (size) => ({ prompt: "a".repeat(size) }),
   },
   {
-    ...{
-      name: "unknown fields",
-      path: "/images/generations",
-      models: ["gpt-image-2", "gemini-3-pro-image"],
-      size: 700,
-    },
+    name: "unknown fields",
+    path: "/images/generations",
+    models: ["gpt-image-2", "gemini-3-pro-image"],
+    size: 700,
     grow: (size) => ({ prompt: "Hello", ...record(size, "field", (index) => index) }),
   },
   {
-    ...{ name: "a text", path: "/audio/speech", models: ["gpt-4o-mini-tts", "famF-tts"], size: 500 },
+    name: "a text",
+    path: "/audio/speech",
+    models: ["gpt-4o-mini-tts", "famF-tts"],
+    size: 500,
     grow: (size) => ({ input: words(size).slice(0, 10 * size), voice: "alloy" }),
   },
   {
-    ...{ name: "unknown fields", path: "/audio/speech", models: ["gpt-4o-mini-tts", "famF-tts"], size: 700 },
+    name: "unknown fields",
+    path: "/audio/speech",
+    models: ["gpt-4o-mini-tts", "famF-tts"],
+    size: 700,
     grow: (size) => ({ input: "Hello", voice: "alloy", ...record(size, "field", (index) => index) }),
   },
   {
-    ...{ name: "fields", path: "/audio/transcriptions", models: ["whisper-1", "famF-stt"], size: 55 },
+    name: "fields",
+    path: "/audio/transcriptions",
+    models: ["whisper-1", "famF-stt"],
+    size: 55,
     grow: (size) => form({}, 1000, size),
   },
   {
-    ...{ name: "a prompt", path: "/audio/transcriptions", models: ["whisper-1", "gemini-3.5-transcribe"], size: 600 },
+    name: "a prompt",
+    path: "/audio/transcriptions",
+    models: ["whisper-1", "gemini-3.5-transcribe"],
+    size: 600,
     grow: (size) => form({ prompt: "a".repeat(size) }),
   },
   {
-    ...{ name: "bytes", path: "/audio/transcriptions", models: ["whisper-1", "famW-large-v3"], size: 50_000 },
+    name: "bytes",
+    path: "/audio/transcriptions",
+    models: ["whisper-1", "famW-large-v3"],
+    size: 50_000,
     grow: (size) => form({}, size),
   },
 ];

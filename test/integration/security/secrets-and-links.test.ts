@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { createEmailVerification } from "../../../src/accounts/index.ts";
 import { decrypt } from "../../../src/contract/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { password } from "../../support/session-cookie.ts";
 import { type SmtpSink, startSmtpSink } from "../../support/smtp-sink.ts";
@@ -62,11 +61,16 @@ const hook = (name: string) => ({
   secret: `whsec_${btoa(`${name} 0123456789abcdef0123456789`)}`,
 });
 const smtpOf = (port: number, changes = {}) => ({
-  ...{ host: "127.0.0.1", port, tls: false, from: "gate@example.org" },
+  host: "127.0.0.1",
+  port,
+  tls: false,
+  from: "gate@example.org",
   ...changes,
 });
 const manifestOf = (baseUrl: string, id: string) => ({
-  ...{ baseUrl, dialect: "openai", models: [{ id, premium: false }] },
+  baseUrl,
+  dialect: "openai",
+  models: [{ id, premium: false }],
 });
 
 beforeAll(async () => {
@@ -74,8 +78,14 @@ beforeAll(async () => {
   gateway = await startInProcess({
     env: {
       ...ofEnvironment,
-      ...{ SANDBOX: "on", SIGNUP: "open", CORS_ORIGINS: "*", REQUESTS_PER_MINUTE: "10000", CONTENT_LOG: "all" },
-      ...{ PUBLIC_URL: "https://gate.example.com", OIDC_ISSUER: "http://127.0.0.1:9", OIDC_CLIENT_ID: "gate" },
+      SANDBOX: "on",
+      SIGNUP: "open",
+      CORS_ORIGINS: "*",
+      REQUESTS_PER_MINUTE: "10000",
+      CONTENT_LOG: "all",
+      PUBLIC_URL: "https://gate.example.com",
+      OIDC_ISSUER: "http://127.0.0.1:9",
+      OIDC_CLIENT_ID: "gate",
       OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9",
     },
   });
@@ -85,11 +95,11 @@ beforeAll(async () => {
   const owner = db.selectFrom("users").select("account_id").where("role", "=", "owner");
   ownerId = (await owner.executeTakeFirstOrThrow()).account_id;
   await plant();
-}, 2 * hookMsMax);
+});
 afterAll(async () => {
   await gateway?.stop();
   await sink?.stop();
-}, hookMsMax);
+});
 
 /** Makes one of everything that the table has. */
 async function plant(): Promise<void> {
@@ -121,7 +131,8 @@ async function plant(): Promise<void> {
   made.makersKey = key;
   made.keyId = key.split("-")[2] as string;
   const adminKey = await give<{ id: string; key: string }>(`POST ${api}/admin/admin-keys`, "owner", {
-    ...{ name: "canary", scopes: ["all"] },
+    name: "canary",
+    scopes: ["all"],
   });
   made.adminKeyId = adminKey.id;
   planted["admin key"] = [adminKey.key.split("-").at(-1) as string];
@@ -173,7 +184,9 @@ async function plantAnswers(): Promise<void> {
   planted["stored response"] = ["canaryPromptWords", made.response];
   planted["content log"] = ["canaryPromptWords"];
   const picture = await give<{ data: { url: string }[] }>("POST /v1/images/generations", key, {
-    ...{ model: models.images, prompt: "a cat", response_format: "url" },
+    model: models.images,
+    prompt: "a cat",
+    response_format: "url",
   });
   const url = new URL(picture.data[0]?.url ?? "");
   [made.file, made.fileQuery] = [url.pathname.split("/").at(-1) as string, url.search];
@@ -221,8 +234,14 @@ describe("the table of secrets and links", () => {
     expect(documented.length).toBeGreaterThan(20);
     const elsewhere = [
       // By canary.test.ts, first-start.test.ts, idempotency-key.test.ts and sealed-thoughts.test.ts.
-      ...["first password and API key", "key of a provider, of the environment", "DATABASE_URL, REDIS_URL, proxies"],
-      ...["answer to a repeated request", "hidden reasoning", "trusted device", "payment page", "message of an alert"],
+      "first password and API key",
+      "key of a provider, of the environment",
+      "DATABASE_URL, REDIS_URL, proxies",
+      "answer to a repeated request",
+      "hidden reasoning",
+      "trusted device",
+      "payment page",
+      "message of an alert",
     ];
     const variables = Object.keys(ofEnvironment).filter((name) => name !== "GROQ_API_KEY");
     const here = Object.keys(planted).filter((name) => !(name in ofEnvironment) && !name.startsWith("hash of"));
@@ -321,27 +340,23 @@ describe("the table of secrets and links", () => {
 });
 
 describe("who may read them", () => {
-  test(
-    "no route that is read has any of them for anybody, whatever their role",
-    async () => {
-      const routes = routesOf(/^GET /);
-      expect(routes.length).toBeGreaterThan(60);
-      const shown: string[] = [];
-      for (const route of routes) {
-        const path = toPath(route.slice(4));
-        for (const caller of callers) {
-          const response = await send(`GET ${path}`, caller);
-          const told = found(`${JSON.stringify([...response.headers])} ${await response.text()}`);
-          // The id of a response or file that was asked for is repeated in the refusal.
-          const repeated = path.includes("/responses/") || path.includes("/files/");
-          const news = told.filter((name) => !(repeated && /stored response|signed address/.test(name)));
-          if (news.length > 0) shown.push(`${route} shows ${caller}: ${news.join(", ")}`);
-        }
+  test("no route that is read has any of them for anybody, whatever their role", async () => {
+    const routes = routesOf(/^GET /);
+    expect(routes.length).toBeGreaterThan(60);
+    const shown: string[] = [];
+    for (const route of routes) {
+      const path = toPath(route.slice(4));
+      for (const caller of callers) {
+        const response = await send(`GET ${path}`, caller);
+        const told = found(`${JSON.stringify([...response.headers])} ${await response.text()}`);
+        // The id of a response or file that was asked for is repeated in the refusal.
+        const repeated = path.includes("/responses/") || path.includes("/files/");
+        const news = told.filter((name) => !(repeated && /stored response|signed address/.test(name)));
+        if (news.length > 0) shown.push(`${route} shows ${caller}: ${news.join(", ")}`);
       }
-      expect(shown).toEqual([]);
-    },
-    4 * hookMsMax,
-  );
+    }
+    expect(shown).toEqual([]);
+  });
 
   test("what is stored of a response is read with keys of the person who made it, and with nobody else's", async () => {
     const own = await send(`GET /v1/responses/${made.response}/input_items`, {
@@ -352,7 +367,9 @@ describe("who may read them", () => {
       for (const caller of callers) {
         const response = await send(`GET ${path}`, caller);
         expect([caller, response.status === 200, (await response.text()).includes("canaryPromptWords")]).toEqual([
-          ...[caller, false, false],
+          caller,
+          false,
+          false,
         ]);
       }
     }
@@ -552,7 +569,8 @@ describe("who decides where they go", () => {
       forwarded: "host=evil.example",
     };
     const { token } = await give<{ token: string }>(`POST ${api}/admin/accounts/${id}/invite?mail=send`, {
-      ...{ ...headers.owner, ...elsewhere },
+      ...headers.owner,
+      ...elsewhere,
     });
     expect(sink.mails.slice(length)).toMatchObject([{ to: ["next@example.org"] }]);
     const text = sink.mails.at(-1)?.text.replaceAll("=\n", "").replaceAll("=3D", "=");

@@ -26,8 +26,12 @@ describe("accounts", () => {
       id: expect.stringMatching(/^acc_[0-9a-f]{18}$/),
       email: "ada@example.org",
       name: "Ada",
-      ...{ freeTokensPerDay: undefined, requestsPerMinute: undefined, tokensPerMinute: undefined },
-      ...{ allowedModels: undefined, budget: undefined, createdAt: 1000 },
+      freeTokensPerDay: undefined,
+      requestsPerMinute: undefined,
+      tokensPerMinute: undefined,
+      allowedModels: undefined,
+      budget: undefined,
+      createdAt: 1000,
       disabledAt: undefined,
     });
     const ben = await accounts.create({ email: "ben@example.org" });

@@ -12,8 +12,15 @@ const usd = 1_000_000_000;
 const healthy: NodeState = { routes: [], providers: [], models: [] };
 const sound: SharedState = { wallets: [], budgets: [], usage: { calls: 0, estimated: 0 } };
 const all = {
-  ...{ wallet_low: usd, budget: 50, provider_failing: 0, circuit_open: 0, model_retires: 30 },
-  ...{ usage_implausible: 0, usage_estimated: 10, ledger_difference: 0, disk_full: 90 },
+  wallet_low: usd,
+  budget: 50,
+  provider_failing: 0,
+  circuit_open: 0,
+  model_retires: 30,
+  usage_implausible: 0,
+  usage_estimated: 10,
+  ledger_difference: 0,
+  disk_full: 90,
 };
 const atNode = (state: Partial<NodeState>, thresholds: object = all) =>
   checkNode({ ...healthy, ...state }, thresholds, now);
@@ -109,7 +116,9 @@ describe("a rule finds", () => {
     expect(["working", "degraded", "unknown"].map((state) => find(state as "working"))).toEqual([[], [], []]);
     expect(find("failing")).toEqual([
       {
-        ...{ rule: "provider_failing", subject: "acme", level: 2 },
+        rule: "provider_failing",
+        subject: "acme",
+        level: 2,
         text: "The provider acme is failing: 3 of 4 failed. Last error: Busy !here",
       },
     ]);

@@ -51,13 +51,18 @@ describe("toMeters", () => {
     [
       "sound of the prompt, and sound and pictures of the completion, apart",
       {
-        ...{ prompt_tokens: 50, completion_tokens: 90 },
+        prompt_tokens: 50,
+        completion_tokens: 90,
         prompt_tokens_details: { audio_tokens: 30, cached_tokens: 10 },
         completion_tokens_details: { audio_tokens: 40, image_tokens: 5, text_tokens: 45 },
       },
       {
-        ...{ inputToken: 10, audioInputToken: 30, cacheReadToken: 10 },
-        ...{ outputToken: 45, audioOutputToken: 40, imageOutputToken: 5 },
+        inputToken: 10,
+        audioInputToken: 30,
+        cacheReadToken: 10,
+        outputToken: 45,
+        audioOutputToken: 40,
+        imageOutputToken: 5,
       },
     ],
     [

@@ -26,7 +26,10 @@ export async function dashboardHttp(
   const http = httpOf(plugins, {
     ...(await openSignIn({ config, store, log }, now)),
     ...openPayments({ config, log }, payments, now),
-    ...{ config, store, log, now },
+    config,
+    store,
+    log,
+    now,
   });
   await http.deps.providers.load();
   // One clock for points in time and for durations.

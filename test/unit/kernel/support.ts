@@ -85,8 +85,12 @@ export class FakeLedger implements Ledger {
     this.claims.push(admission);
     const { callId, holdNanodollars, holdTokens } = admission;
     return {
-      ...{ callId, heldNanodollars: holdNanodollars, heldTokens: holdTokens, limits: limitState },
-      ...{ availableNanodollars: Number.MAX_SAFE_INTEGER, availableTokens: Number.MAX_SAFE_INTEGER },
+      callId,
+      heldNanodollars: holdNanodollars,
+      heldTokens: holdTokens,
+      limits: limitState,
+      availableNanodollars: Number.MAX_SAFE_INTEGER,
+      availableTokens: Number.MAX_SAFE_INTEGER,
       ...this.granted,
     };
   }

@@ -20,7 +20,9 @@ const provider = (facts: {
   pausedRoutes?: number;
 }) =>
   providerHealth({
-    ...{ last: facts.last ?? {}, keys: facts.keys ?? [], now },
+    last: facts.last ?? {},
+    keys: facts.keys ?? [],
+    now,
     recent: {
       attempts: facts.attempts ?? 0,
       errors: facts.errors ?? 0,

@@ -9,8 +9,13 @@ import type { ProviderRow } from "../../../src/providers/provider-settings.ts";
 const folder = mkdtempSync(join(tmpdir(), "modelgate-provider-files-"));
 const file = join(folder, "acme.json");
 const row: ProviderRow = {
-  ...{ name: "acme", isEnabled: true, priority: undefined, weight: undefined, isRemoved: false },
-  ...{ manifest: "third\n", earlierManifests: [hashOf("first\n"), hashOf("second\n")] },
+  name: "acme",
+  isEnabled: true,
+  priority: undefined,
+  weight: undefined,
+  isRemoved: false,
+  manifest: "third\n",
+  earlierManifests: [hashOf("first\n"), hashOf("second\n")],
 };
 const sync = (changed: Partial<ProviderRow> = {}) =>
   syncProviderFiles(

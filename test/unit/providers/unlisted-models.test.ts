@@ -32,7 +32,11 @@ describe("unlisted models", () => {
     const { registry, warnings } = await stockOf(home, { fetch }).pluginManager.load();
     expect({ warnings, ids: idsOf(registry) }).toEqual({ warnings: [], ids: ["acme-1", "acme-2"] });
     expect(registry.byName("acme-2")?.model).toEqual({
-      ...{ id: "acme-2", upstreamId: "acme-2", capability: "chat", ownedBy: "acme", created: 5 },
+      id: "acme-2",
+      upstreamId: "acme-2",
+      capability: "chat",
+      ownedBy: "acme",
+      created: 5,
       ...unlisted,
     });
     expect(asked).toEqual([

@@ -157,16 +157,28 @@ function toBody({
   enabled,
 }: Omit<MetricRule, "id" | "unit">) {
   return {
-    ...{ name, metric, scope, comparison, threshold, minutes, min_calls, enabled },
+    name,
+    metric,
+    scope,
+    comparison,
+    threshold,
+    minutes,
+    min_calls,
+    enabled,
     ...(scope !== "gateway" && { subject }),
   };
 }
 
 function RuleDialog({ rule, onClose }: { rule: MetricRule | undefined; onClose: () => void }) {
   const initial = {
-    ...{ name: rule?.name ?? "", metric: rule?.metric ?? "error_rate", scope: rule?.scope ?? "gateway" },
-    ...{ subject: rule?.subject ?? "", comparison: rule?.comparison ?? "above", threshold: rule?.threshold ?? "" },
-    ...{ minutes: String(rule?.minutes ?? 15), min_calls: String(rule?.min_calls ?? 20) },
+    name: rule?.name ?? "",
+    metric: rule?.metric ?? "error_rate",
+    scope: rule?.scope ?? "gateway",
+    subject: rule?.subject ?? "",
+    comparison: rule?.comparison ?? "above",
+    threshold: rule?.threshold ?? "",
+    minutes: String(rule?.minutes ?? 15),
+    min_calls: String(rule?.min_calls ?? 20),
   };
   const form = useForm(
     initial as typeof initial & Pick<MetricRule, "metric" | "scope" | "comparison">,

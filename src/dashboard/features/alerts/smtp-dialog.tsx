@@ -12,12 +12,19 @@ const encryptions = [
 /** The mail server of alerts. Its password is written and never read. */
 export function SmtpDialog({ smtp, onClose }: { smtp: SmtpServer | null; onClose: () => void }) {
   const initial = {
-    ...{ host: smtp?.host ?? "", port: String(smtp?.port ?? 587), from: smtp?.from ?? "" },
-    ...{ tls: (smtp?.tls === true ? "tls" : "starttls") as Encryption, user: smtp?.user ?? "", password: "" },
+    host: smtp?.host ?? "",
+    port: String(smtp?.port ?? 587),
+    from: smtp?.from ?? "",
+    tls: (smtp?.tls === true ? "tls" : "starttls") as Encryption,
+    user: smtp?.user ?? "",
+    password: "",
   };
   const form = useForm(initial, async ({ host, port, tls, user, password, from }) => {
     await setSmtp({
-      ...{ host: host.trim(), port: Number(port), tls: tls === "tls", from: from.trim() },
+      host: host.trim(),
+      port: Number(port),
+      tls: tls === "tls",
+      from: from.trim(),
       ...(user.trim() !== "" && { user: user.trim() }),
       ...(password !== "" && { password }),
     });

@@ -60,7 +60,7 @@ export function AuditFilters({ params, onChange }: AuditFiltersProps) {
         value={isCustom ? "custom" : value("span")}
         onText={(span) => onChange({ span, from: "", until: "" })}
       />
-      {isCustom && <SpanFields {...{ params, onChange }} />}
+      {isCustom && <SpanFields params={params} onChange={onChange} />}
     </div>
   );
 }

@@ -36,9 +36,9 @@ export function JoinPage({ token, me, onDismiss }: JoinProps) {
     );
   }
   if (invitation === undefined) return null;
-  if (me !== undefined) return <JoinAs me={me} {...{ token, invitation, onDismiss }} />;
+  if (me !== undefined) return <JoinAs me={me} token={token} invitation={invitation} onDismiss={onDismiss} />;
   if (isSigningIn) return <SignIn onSignUp={() => setSigningIn(false)} />;
-  return <JoinAsNew {...{ token, invitation, onDismiss }} onSignIn={() => setSigningIn(true)} />;
+  return <JoinAsNew token={token} invitation={invitation} onDismiss={onDismiss} onSignIn={() => setSigningIn(true)} />;
 }
 
 function JoinAs({ token, me, invitation, onDismiss }: JoinProps & { me: Me; invitation: Invitation }) {

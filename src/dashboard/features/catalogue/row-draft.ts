@@ -55,7 +55,15 @@ export interface RowDraft {
 const texts = ["upstreamId", "retiredOn", "successor", "source", "checkedOn"] as const;
 const numbers = ["priority", "weight", "contextTokens", "outputTokensMax"] as const;
 const shown: readonly string[] = [
-  ...["id", "capability", "aliases", "premium", "price", "features", "reasoning", "whenRetired", "disabled"],
+  "id",
+  "capability",
+  "aliases",
+  "premium",
+  "price",
+  "features",
+  "reasoning",
+  "whenRetired",
+  "disabled",
   ...texts,
   ...numbers,
 ];

@@ -62,7 +62,9 @@ export function Performance({ search, onShow }: { search: string; onShow: (model
 
 function toColumns(group: Group, onShow: (model: string) => void): readonly Column<StatisticsGroup>[] {
   const latency = (name: string, of: (row: StatisticsGroup) => number | null): Column<StatisticsGroup> => ({
-    ...{ name, className: "end", sort: of },
+    name,
+    className: "end",
+    sort: of,
     cell: (row) => formatMs(of(row)),
   });
   return [
@@ -80,11 +82,15 @@ function toColumns(group: Group, onShow: (model: string) => void): readonly Colu
         ),
     },
     {
-      ...{ name: "Requests", className: "end", sort: ({ requests }) => requests },
+      name: "Requests",
+      className: "end",
+      sort: ({ requests }) => requests,
       cell: ({ requests }) => formatCount(requests),
     },
     {
-      ...{ name: "Error share", className: "end", sort: ({ errors, requests }) => errors / requests },
+      name: "Error share",
+      className: "end",
+      sort: ({ errors, requests }) => errors / requests,
       cell: ({ errors, requests }) => (
         <span
           className={errors / requests > errorShareMax ? "badge is-bad" : undefined}
@@ -99,7 +105,9 @@ function toColumns(group: Group, onShow: (model: string) => void): readonly Colu
     latency("Duration p50", ({ duration_ms }) => duration_ms.p50),
     latency("Duration p95", ({ duration_ms }) => duration_ms.p95),
     {
-      ...{ name: "Tokens per minute", className: "end", sort: ({ total_tokens }) => total_tokens / minutesPerDay },
+      name: "Tokens per minute",
+      className: "end",
+      sort: ({ total_tokens }) => total_tokens / minutesPerDay,
       cell: ({ total_tokens }) => (
         <span title={`${formatCount(total_tokens)} tokens in 24 hours`}>
           {formatShort(Math.round(total_tokens / minutesPerDay))}

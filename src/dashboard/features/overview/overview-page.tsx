@@ -34,7 +34,7 @@ export function OverviewPage() {
   return (
     <>
       <PageHead title="Overview" description="Balance, quota and usage of your account. Days are in UTC.">
-        <ChartSpanFields {...{ range, from, to, interval, intervals }} />
+        <ChartSpanFields range={range} from={from} to={to} interval={interval} intervals={intervals} />
       </PageHead>
       <div className="stack">
         <FirstSteps hasCalls={calls.data === undefined ? undefined : calls.data.data.length > 0} />

@@ -26,12 +26,10 @@ export function AddProviderDialog({ list, onClose }: { list: ProviderList; onClo
   ];
   const asksAboutSandbox = list.sandbox.active && list.sandbox.source !== "environment";
   const initial = {
-    ...{
-      kind: kinds[0]?.[0] ?? another,
-      sandbox: "off" as "off" | "on",
-      key: "",
-      fields: {} as Record<string, string>,
-    },
+    kind: kinds[0]?.[0] ?? another,
+    sandbox: "off" as "off" | "on",
+    key: "",
+    fields: {} as Record<string, string>,
     ...readForm(undefined),
   };
   /** What the values stand for: the provider, its manifest if it is new, and its key. */

@@ -66,7 +66,13 @@ export function KeysPart({
       )}
       {source === null && mayChange && (
         <div className="card-body">
-          <KeyForm key={replaced?.id ?? "new"} {...{ name, credential, replaced, onDone: () => replace(undefined) }} />
+          <KeyForm
+            key={replaced?.id ?? "new"}
+            name={name}
+            credential={credential}
+            replaced={replaced}
+            onDone={() => replace(undefined)}
+          />
         </div>
       )}
     </Section>

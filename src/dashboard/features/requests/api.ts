@@ -5,22 +5,20 @@ import { refreshMs } from "../../data/session.ts";
 
 /** The filters of the API, as they stand in the address of the page. */
 export const filterNames = [
-  ...[
-    "from",
-    "until",
-    "account",
-    "key",
-    "model",
-    "plugin",
-    "protocol",
-    "status",
-    "error",
-    "duration",
-    "cost",
-    "session",
-    "tag",
-    "text",
-  ],
+  "from",
+  "until",
+  "account",
+  "key",
+  "model",
+  "plugin",
+  "protocol",
+  "status",
+  "error",
+  "duration",
+  "cost",
+  "session",
+  "tag",
+  "text",
 ] as const;
 
 export type FilterName =

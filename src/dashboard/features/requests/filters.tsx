@@ -32,8 +32,16 @@ const more = [
 ] as const;
 /** Why requests fail most often; any other code can be typed. */
 const errorCodes = [
-  ...["insufficient_balance", "quota_exceeded", "budget_exceeded", "rate_limit_exceeded", "model_not_found"],
-  ...["model_not_allowed", "invalid_request", "context_length_exceeded", "upstream_error", "upstream_timeout"],
+  "insufficient_balance",
+  "quota_exceeded",
+  "budget_exceeded",
+  "rate_limit_exceeded",
+  "model_not_found",
+  "model_not_allowed",
+  "invalid_request",
+  "context_length_exceeded",
+  "upstream_error",
+  "upstream_timeout",
 ];
 
 interface FiltersProps {
@@ -68,7 +76,7 @@ export function Filters({ params, isAdmin, onChange }: FiltersProps) {
           {count === 0 ? "More filters" : `More filters (${count})`}
         </Button>
       </div>
-      {isOpen && <MoreFilters id={id} {...{ params, isAdmin, onChange }} />}
+      {isOpen && <MoreFilters id={id} params={params} isAdmin={isAdmin} onChange={onChange} />}
     </>
   );
 }
@@ -111,7 +119,7 @@ function MoreFilters({ id, params, isAdmin, onChange }: FiltersProps & { id: str
       <DebouncedField label="Session" {...text("session")} />
       <DebouncedField label="Tag" list={`${id}-tags`} {...text("tag")} />
       <Suggestions id={`${id}-tags`} group="tag" />
-      <SpanFields {...{ params, onChange }} />
+      <SpanFields params={params} onChange={onChange} />
     </div>
   );
 }

@@ -89,7 +89,7 @@ function Pages({ pages, isAdmin, isLoading, isFiltered, onMore, onShow, onClear 
           )}
         </Empty>
       )}
-      <LoadMore nouns={["request", "requests"]} {...{ pages, isLoading, onMore }} />
+      <LoadMore nouns={["request", "requests"]} pages={pages} isLoading={isLoading} onMore={onMore} />
     </>
   );
 }

@@ -71,7 +71,8 @@ function Chart({
     const plot = new uPlot(
       {
         ...createOptions({ series, ticks, tickStep, format, isStacked }, setAt),
-        ...{ width: element.clientWidth, height },
+        width: element.clientWidth,
+        height,
       },
       isStacked ? stackSeries(series) : toLines(series),
       element,

@@ -50,7 +50,10 @@ describe("POST /decisions", () => {
     expect(probabilities.map(({ value }) => value)).toEqual(["delivery", true, "true"]);
     expect(probabilities.map(({ probability }) => probability.toFixed(3))).toEqual(["0.750", "0.250", "0.000"]);
     expect(decision.answers[2]).toEqual({
-      ...{ type: "score", name: "anger", score: 0.75, confidence: 0.75 },
+      type: "score",
+      name: "anger",
+      score: 0.75,
+      confidence: 0.75,
       probabilities: [
         { value: 0, label: "calm", probability: 0.25 },
         { value: 1, label: "furious", probability: 0.75 },

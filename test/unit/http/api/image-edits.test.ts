@@ -7,13 +7,11 @@ import { goodKey, httpOf } from "../support.ts";
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const perToken = { usd: "1", per: 1_000_000 };
 const row: Model = {
-  ...{
-    ...plain,
-    id: "paint-1",
-    capability: "images",
-    imageTokensMax: 1000,
-    imageOutputTokensMax: { low: 100, high: 500 },
-  },
+  ...plain,
+  id: "paint-1",
+  capability: "images",
+  imageTokensMax: 1000,
+  imageOutputTokensMax: { low: 100, high: 500 },
   price: {
     inputToken: perToken,
     outputToken: perToken,

@@ -24,8 +24,13 @@ describe("GET /key", () => {
       account_budget: null,
       budgets: [],
       wallet: {
-        ...{ balance_usd: "5", held_usd: "1", available_usd: "4" },
-        ...{ limit_usd: "5", used_usd: "1", remaining_usd: "4", resets_at: null },
+        balance_usd: "5",
+        held_usd: "1",
+        available_usd: "4",
+        limit_usd: "5",
+        used_usd: "1",
+        remaining_usd: "4",
+        resets_at: null,
       },
     });
     expect(response.headers.get("x-ratelimit-remaining-tokens")).toBe("99000");

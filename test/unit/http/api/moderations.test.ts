@@ -6,7 +6,10 @@ import { httpOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row = {
-  ...{ ...plain, id: "judge-1", aliases: ["omni-moderation-latest"], capability: "moderation" as const },
+  ...plain,
+  id: "judge-1",
+  aliases: ["omni-moderation-latest"],
+  capability: "moderation" as const,
   price: { inputToken: { usd: "1", per: 1 } },
 };
 const result = { flagged: true, categories: { hate: true }, category_scores: { hate: 0.9 } };

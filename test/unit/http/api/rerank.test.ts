@@ -6,7 +6,9 @@ import { goodKey, httpOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row = {
-  ...{ ...plain, id: "rank-1", capability: "rerank" as const },
+  ...plain,
+  id: "rank-1",
+  capability: "rerank" as const,
   price: { inputToken: { usd: "1", per: 1 } },
 };
 const ranked = [

@@ -7,7 +7,10 @@ import { goodKey, httpOf } from "../support.ts";
 
 const { contextTokens: _, outputTokensMax: __, ...plain } = chatModel;
 const row: Model = {
-  ...{ ...plain, id: "hear-1", aliases: ["whisper-1"], capability: "transcription" },
+  ...plain,
+  id: "hear-1",
+  aliases: ["whisper-1"],
+  capability: "transcription",
   features: ["translation"],
   price: { audioMs: { usd: "3.6", per: 3_600_000 } },
 };

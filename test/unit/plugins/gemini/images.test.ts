@@ -66,11 +66,16 @@ describe("an image answer", () => {
 
   test("tells thoughts and words apart from the picture", () => {
     const usageMetadata = {
-      ...{ promptTokenCount: 14, candidatesTokenCount: 1283, thoughtsTokenCount: 174, totalTokenCount: 1471 },
+      promptTokenCount: 14,
+      candidatesTokenCount: 1283,
+      thoughtsTokenCount: 174,
+      totalTokenCount: 1471,
       candidatesTokensDetails: [{ modality: "TEXT", tokenCount: 163 }, null, { modality: "IMAGE", tokenCount: 1120 }],
     };
     expect(fromImageAnswer({ ...answer([picture("AAAA")]), usageMetadata }).usage).toEqual({
-      ...{ input_tokens: 14, output_tokens: 1457, total_tokens: 1471 },
+      input_tokens: 14,
+      output_tokens: 1457,
+      total_tokens: 1471,
       output_tokens_details: { reasoning_tokens: 174, image_tokens: 1120 },
     });
   });
@@ -88,7 +93,9 @@ describe("an image answer", () => {
     expect(() => fromImageAnswer(answer([{ text: "I drew nothing " }]))).toThrow(
       expect.objectContaining({
         message: "The model returned text and no image: ask for an image",
-        ...{ code: "invalid_request", param: "prompt", publicCode: "content_policy_violation" },
+        code: "invalid_request",
+        param: "prompt",
+        publicCode: "content_policy_violation",
       }),
     );
   });

@@ -17,7 +17,9 @@ describe("gemini's speech", () => {
     candidates: [{ content: { parts: [{ inlineData: { mimeType, data: toBase64(new Uint8Array(bytes)) } }] } }],
   });
   const usageMetadata = {
-    ...{ promptTokenCount: 32, candidatesTokenCount: 208, totalTokenCount: 240 },
+    promptTokenCount: 32,
+    candidatesTokenCount: 208,
+    totalTokenCount: 240,
     candidatesTokensDetails: [{ modality: "AUDIO", tokenCount: 208 }],
   };
   const end = { candidates: [{ finishReason: "STOP" }], usageMetadata };
@@ -43,7 +45,9 @@ describe("gemini's speech", () => {
     expect(error).toBeUndefined();
     expect(items.map(({ length }) => length)).toEqual([44, 2, 2]);
     expect(readWav(new Uint8Array(Buffer.concat(items)))).toMatchObject({
-      ...{ sampleRate: 24_000, channels: 1, bitsPerSample: 16 },
+      sampleRate: 24_000,
+      channels: 1,
+      bitsPerSample: 16,
       pcm: new Uint8Array([1, 2, 3, 4]),
     });
     expect(told).toEqual(usage);
@@ -91,7 +95,8 @@ describe("gemini's transcription", () => {
   const said = (...parts: object[]) => ({ candidates: [{ content: { parts }, finishReason: "STOP" }] });
   // As it was recorded: the output is not counted, and the total has no more than the sound.
   const usageMetadata = {
-    ...{ promptTokenCount: 138, totalTokenCount: 138 },
+    promptTokenCount: 138,
+    totalTokenCount: 138,
     promptTokensDetails: [{ modality: "AUDIO", tokenCount: 138 }],
   };
 
@@ -156,7 +161,8 @@ describe("gemini's transcription", () => {
       generationConfig: { audioTranscriptionConfig: { wordTimestamp: true } },
     });
     expect(transcript).toEqual({
-      ...{ text: "Hello there", language: "en-US" },
+      text: "Hello there",
+      language: "en-US",
       words: [
         { word: "Hello", start: 0.1, end: 0.45 },
         { word: "there", start: 0.5, end: 0.85 },

@@ -34,8 +34,12 @@ const message = {
 const called = { type: "function_call", id: "fc_1", call_id: "call_1", name: "weather", arguments: '{"city":"Paris"}' };
 const custom = { type: "custom_tool_call", id: "ctc_1", call_id: "call_2", name: "patch", input: "*** x" };
 const response = {
-  ...{ id: "resp_1", object: "response", created_at: 7 },
-  ...{ status: "completed", error: null, incomplete_details: null },
+  id: "resp_1",
+  object: "response",
+  created_at: 7,
+  status: "completed",
+  error: null,
+  incomplete_details: null,
   service_tier: "default",
   output: [thought, message, called, custom],
   usage,

@@ -134,15 +134,20 @@ describe("rows of models of pictures and sound", () => {
   test("have a rate of pictures beside that of words", () => {
     const rates = { input_cost_per_token: 5e-6, output_cost_per_token: 1e-5, output_cost_per_image_token: 3.2e-5 };
     expect(openai("gpt-image-1.5", { mode: "image_generation", ...rates })?.price).toEqual({
-      ...{ inputToken: million("5.00"), cacheReadToken: million("5.00") },
-      ...{ outputToken: million("10.00"), imageOutputToken: million("32.00") },
+      inputToken: million("5.00"),
+      cacheReadToken: million("5.00"),
+      outputToken: million("10.00"),
+      imageOutputToken: million("32.00"),
     });
   });
 
   test("have rates of sound where it is dearer than text, and take it", () => {
     const rates = {
-      ...{ input_cost_per_token: 2.5e-6, output_cost_per_token: 1e-5 },
-      ...{ input_cost_per_audio_token: 3.2e-5, output_cost_per_audio_token: 6.4e-5, supports_audio_input: true },
+      input_cost_per_token: 2.5e-6,
+      output_cost_per_token: 1e-5,
+      input_cost_per_audio_token: 3.2e-5,
+      output_cost_per_audio_token: 6.4e-5,
+      supports_audio_input: true,
     };
     expect(openai("gpt-audio", { mode: "chat", ...rates })).toMatchObject({
       features: ["audio"],
