@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { commandLine, createAdminKey, readAudit } from "../../../src/accounts/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 
 let gateway: InProcessGateway;
@@ -14,8 +13,8 @@ beforeAll(async () => {
   gateway = await startInProcess({ env: { SANDBOX: "on", FREE_TOKENS_PER_DAY: "1000000000" }, now: () => at });
   adminKey = (await createAdminKey(gateway.store, commandLine, { name: "test", scopes: ["all"] }, at)).key;
   await ask("PUT", "/organization/config", { virtual_models: rows });
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 // biome-ignore lint/suspicious/noExplicitAny: what is asked of it is asserted.
 type Answer = { readonly status: number; readonly headers: Headers; readonly json: any };
