@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
 import { type Gateway, startGateway } from "../../support/gateway.ts";
+import { startMariaDb, whyNoMariaDb } from "../../support/mariadb.ts";
 import { type PostgresServer, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
 import { preparePython } from "../../support/python.ts";
@@ -19,6 +20,7 @@ let server: PostgresServer | undefined;
 let provider: ReturnType<typeof Bun.serve>;
 
 if (whyNoPostgres !== undefined) console.log(`Skipped: imports from PostgreSQL: ${whyNoPostgres}`);
+if (whyNoMariaDb !== undefined) console.log(`Skipped: an import from MariaDB: ${whyNoMariaDb}`);
 
 beforeAll(async () => {
   provider = Bun.serve({
@@ -351,6 +353,23 @@ describe("import new-api", () => {
     await execute(url, [readFileSync(join(import.meta.dir, "../../fixtures/new-api/postgres.sql"), "utf8")]);
     await execute(url, own.statements);
     await expectImport(url, "pg", own);
+  });
+
+  test.skipIf(whyNoMariaDb !== undefined)("takes over a MariaDB or MySQL database with its schema", async () => {
+    const mariaDb = await startMariaDb();
+    try {
+      const own = rows("my", 27, ["`", "1", "0"]);
+      await execute(mariaDb.url("mysql"), ["create database newapi character set utf8mb4"]);
+      const schema = readFileSync(join(import.meta.dir, "../../fixtures/new-api/mysql.sql"), "utf8");
+      await execute(
+        mariaDb.url("newapi"),
+        schema.split(";\n").filter((statement) => statement.trim() !== ""),
+      );
+      await execute(mariaDb.url("newapi"), own.statements);
+      await expectImport(mariaDb.url("newapi"), "my", own);
+    } finally {
+      await mariaDb.remove();
+    }
   });
 
   test("says when a database is none of new-api's, or not there", async () => {
