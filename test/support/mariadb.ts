@@ -24,7 +24,9 @@ export async function startMariaDb(): Promise<MariaDbServer> {
   const [server, install] = programs;
   if (server == null || install == null) throw new Error(whyNoMariaDb);
   const folder = mkdtempSync(join(tmpdir(), "modelgate-mariadb-"));
-  const common = ["--no-defaults", `--datadir=${join(folder, "data")}`, `--user=${userInfo().username}`];
+  // Root has to say that it means itself.
+  const asUser = userInfo().uid === 0 ? ["--user=root"] : [];
+  const common = ["--no-defaults", `--datadir=${join(folder, "data")}`, ...asUser];
   const made = Bun.spawnSync([install, ...common, "--auth-root-authentication-method=normal", "--skip-test-db"]);
   if (made.exitCode !== 0) throw new Error(`MariaDB could not be prepared: ${made.stderr}${made.stdout}`);
   const port = await freePort();
