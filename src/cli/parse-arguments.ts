@@ -28,10 +28,10 @@ export function parseArguments(argv: readonly string[], commands: readonly Comma
   const positionals = words.slice(command.name.split(" ").length);
   const parsed = parseFlags([...positionals, ...rest], command);
   const { help, json, ...flags } = parsed.flags;
-  const known = { command, json: json !== undefined, help: help !== undefined, group: undefined };
-  if (known.help) return { ...known, flags: {}, args: {} };
+  const common = { command, json: json !== undefined, help: help !== undefined, group: undefined };
+  if (common.help) return { ...common, flags: {}, args: {} };
   requireFlags(flags, command);
-  return { ...known, flags, args: requireArgs(parsed.positionals, command) };
+  return { ...common, flags, args: requireArgs(parsed.positionals, command) };
 }
 
 /** Splits off the flags; before the first flag are the command and its arguments. */
@@ -41,9 +41,9 @@ function splitWords(argv: readonly string[]): { words: readonly string[]; rest: 
 }
 
 function findCommand(words: readonly string[], commands: readonly Command[]): Command | undefined {
-  const found = commands.filter(({ name }) => name.split(" ").every((part, index) => words[index] === part));
+  const matches = commands.filter(({ name }) => name.split(" ").every((part, index) => words[index] === part));
   // `export calls` is a command of its own beside `export`.
-  return found.sort((one, other) => other.name.length - one.name.length)[0];
+  return matches.sort((one, other) => other.name.length - one.name.length)[0];
 }
 
 function parseWithoutCommand(

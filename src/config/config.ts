@@ -274,10 +274,10 @@ function checkGroups(values: Values): void {
     throw new ConfigError("OIDC_ISSUER", "it is not set, but OIDC_ROLE_CLAIM is, expected both or neither");
   }
   for (const group of groups) {
-    const given = group.find((name) => values[name] !== undefined);
+    const present = group.find((name) => values[name] !== undefined);
     const missing = group.find((name) => values[name] === undefined);
-    if (given === undefined || missing === undefined) continue;
-    const problem = `it is not set, but ${settings[given].variable} is, expected both or neither`;
+    if (present === undefined || missing === undefined) continue;
+    const problem = `it is not set, but ${settings[present].variable} is, expected both or neither`;
     throw new ConfigError(settings[missing].variable, problem);
   }
 }

@@ -20,10 +20,10 @@ export class BoundedText {
   /** Adds a line. */
   add(text: string): void {
     if (text === "") return;
-    const kept = text.slice(0, Math.max(0, this.#left));
-    this.#isCut ||= kept.length < text.length;
-    this.#text += this.#text === "" ? kept : `\n${kept}`;
-    this.#left -= kept.length + 1;
+    const piece = text.slice(0, Math.max(0, this.#left));
+    this.#isCut ||= piece.length < text.length;
+    this.#text += this.#text === "" ? piece : `\n${piece}`;
+    this.#left -= piece.length + 1;
   }
 
   toString(): string {

@@ -179,8 +179,8 @@ async function takeOver(
     return { state: "done", callId: deadCallId, answerBytes: undefined };
   }
   const change = { call_id: request.callId, node_id: nodeId };
-  const taken = await own(db.updateTable("idempotency_keys").set(change), dead).returning("id").execute();
-  return { state: taken.length > 0 ? "claimed" : "running" };
+  const row = await own(db.updateTable("idempotency_keys").set(change), dead).returning("id").execute();
+  return { state: row.length > 0 ? "claimed" : "running" };
 }
 
 interface KeptAnswer {

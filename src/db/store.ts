@@ -159,8 +159,8 @@ export function inTransaction<T>(
 
 /** Reads a setting or stores the one made now; of two processes that do so at once, both get the same value. */
 export async function readSetting(db: Kysely<Database>, name: string, make: () => string): Promise<string> {
-  const found = await find(db, name);
-  if (found !== undefined) return found;
+  const value = await find(db, name);
+  if (value !== undefined) return value;
   await db
     .insertInto("settings")
     .values({ name, value: make() })

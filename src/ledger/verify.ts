@@ -33,8 +33,8 @@ export async function verifyLedger(store: Store): Promise<Verification> {
     ...(await compareSums(store, { what: "Usage of", found: "accounts sum to" }, usageOfAll, usageOfAccounts)),
     ...(await compareSums(store, { what: "Usage of", found: "its models sum to" }, usageOfKeys, usageOfModels)),
   ];
-  for (const { labels, written, found } of openingComparisons) {
-    differences.push(...(await compareSums(store, labels, written, found)));
+  for (const { labels, written, found: actual } of openingComparisons) {
+    differences.push(...(await compareSums(store, labels, written, actual)));
   }
   return { ok: differences.length === 0, differences, counts: await count(store) };
 }
@@ -340,7 +340,7 @@ async function compareSums(
   store: Store,
   labels: ComparisonLabels,
   written: SumsQuery,
-  found: SumsQuery,
+  actual: SumsQuery,
 ): Promise<string[]> {
   const { columns } = written;
   const sums = columns.flatMap((column) => [`w_${column}`, `f_${column}`]);
@@ -355,14 +355,14 @@ async function compareSums(
     )} from (${query.from}) as side`;
   const { rows } = await sql<Record<string, number | string>>`
     select subject, ${sql.join(sums.map((sum) => sql`sum(${sql.ref(sum)}) as ${sql.ref(sum)}`))}
-    from (${side(written, true)} union all ${side(found, false)}) as sides
+    from (${side(written, true)} union all ${side(actual, false)}) as sides
     group by subject
     having ${sql.join(
       columns.map((column) => sql`sum(${sql.ref(`w_${column}`)}) <> sum(${sql.ref(`f_${column}`)})`),
       sql` or `,
     )}
     order by subject limit ${sql.lit(differencesMax)}`.execute(store.db);
-  const named = await findCalls(store, found, rows.slice(0, subjectsMax));
+  const named = await findCalls(store, actual, rows.slice(0, subjectsMax));
   return rows.flatMap((row) =>
     columns
       .filter((column) => row[`w_${column}`] !== row[`f_${column}`])

@@ -260,12 +260,12 @@ class SchemaFlattener {
 
   /** Keeps the narrower of two bounds, and the outer one of two annotations. */
   #takeOther(rest: Map<string, unknown>, keyword: string, value: unknown): boolean {
-    const known = rest.get(keyword);
+    const other = rest.get(keyword);
     const bound = /^(?:exclusiveM|m)(in|ax)(?:imum$|[A-Z])/.exec(keyword)?.[1];
-    if (known === undefined) rest.set(keyword, value);
-    else if (bound !== undefined && typeof known === "number" && typeof value === "number") {
-      rest.set(keyword, bound === "in" ? Math.max(known, value) : Math.min(known, value));
-    } else return annotations.has(keyword) || this.#budget.textOf(known) === this.#budget.textOf(value);
+    if (other === undefined) rest.set(keyword, value);
+    else if (bound !== undefined && typeof other === "number" && typeof value === "number") {
+      rest.set(keyword, bound === "in" ? Math.max(other, value) : Math.min(other, value));
+    } else return annotations.has(keyword) || this.#budget.textOf(other) === this.#budget.textOf(value);
     return true;
   }
 
@@ -284,9 +284,9 @@ function takeTypes(flat: FlatSchema, given: unknown[]): boolean {
     flat.types = [...types];
     return true;
   }
-  const known = new Set(flat.types);
-  const narrow = [...types].filter((type) => known.has(type) || (type === "integer" && known.has("number")));
-  if (known.has("integer") && types.has("number")) narrow.push("integer");
+  const flatTypes = new Set(flat.types);
+  const narrow = [...types].filter((type) => flatTypes.has(type) || (type === "integer" && flatTypes.has("number")));
+  if (flatTypes.has("integer") && types.has("number")) narrow.push("integer");
   if (narrow.length > 0) flat.types = [...new Set(narrow)];
   return narrow.length > 0;
 }
@@ -559,11 +559,11 @@ function getAssertions(reduction: Reduction, flat: FlatSchema, type: string | un
   for (const [keyword, value] of flat.rest) {
     const types = getOwn(keywordTypes, keyword);
     if (types === undefined || (type !== undefined && !types.includes(type))) continue;
-    const kept =
+    const isKept =
       keyword === "format"
         ? typeof value === "string" && reduction.subset.formats.has(value)
         : reduction.subset.keywords.has(keyword);
-    if (kept) result[keyword] = value;
+    if (isKept) result[keyword] = value;
     else reduction.flattener.drop(pointer, keyword);
   }
   if (type === "object") addProperties(reduction, flat, result, pointer);

@@ -635,8 +635,8 @@ export class AttemptWindow {
 
   #minuteAt(nowMs: number): Minute {
     const minute = Math.floor(nowMs / minuteMs);
-    const known = this.#minutes[minute % windowMinutes];
-    if (known?.minute === minute) return known;
+    const current = this.#minutes[minute % windowMinutes];
+    if (current?.minute === minute) return current;
     const fresh = { minute, calls: 0, errors: 0, durations: new Uint32Array(classes) };
     this.#minutes[minute % windowMinutes] = fresh;
     return fresh;
@@ -651,10 +651,10 @@ function classOf(ms: number): number {
 function quantile(durations: readonly number[], share: number): number | undefined {
   const total = durations.reduce((sum, count) => sum + count, 0);
   if (total === 0) return undefined;
-  let left = total * share;
+  let rest = total * share;
   const index = durations.findIndex((count) => {
-    left -= count;
-    return left <= 0;
+    rest -= count;
+    return rest <= 0;
   });
   // The middle of the class.
   return Math.round(firstMs * growth ** (index - 0.5));

@@ -59,22 +59,22 @@ export class VirtualModels {
   apply(registry: Registry, plugins: readonly ProviderPlugin[]): { registry: Registry; problems: FileProblem[] } {
     const label = this.#label;
     const problems: FileProblem[] = this.#error === undefined ? [] : [{ label, message: this.#error }];
-    const known = new Map(plugins.flatMap(({ models }) => models.flatMap(namesOf)));
-    for (const { model } of registry.modelEntries) for (const [name, each] of namesOf(model)) known.set(name, each);
+    const names = new Map(plugins.flatMap(({ models }) => models.flatMap(namesOf)));
+    for (const { model } of registry.modelEntries) for (const [name, each] of namesOf(model)) names.set(name, each);
     const before = this.#served;
     const served = new Map<string, { row: VirtualModelRow; virtual: VirtualModel }>();
     const ids = new Set(this.#rows.map((row) => (isRecord(row) ? row.id : undefined)));
     for (const [index, value] of this.#rows.entries()) {
       const id = isRecord(value) && typeof value.id === "string" ? value.id : undefined;
       const last = id === undefined ? undefined : before.get(id);
-      const taken = id !== undefined && served.has(id) ? `the id '${id}' is listed twice; remove one row` : undefined;
-      const error = taken ?? findProblem(value, { known, ids, isServed: last !== undefined });
+      const duplicate = id !== undefined && served.has(id) ? `the id '${id}' is listed twice; remove one row` : undefined;
+      const error = duplicate ?? findProblem(value, { known: names, ids, isServed: last !== undefined });
       if (error !== undefined) {
-        const kept = last === undefined ? "" : "; its last version stays in force";
-        problems.push({ label, message: `Cannot use ${label}: models[${index}] (${id ?? "no id"}): ${error}${kept}` });
+        const suffix = last === undefined ? "" : "; its last version stays in force";
+        problems.push({ label, message: `Cannot use ${label}: models[${index}] (${id ?? "no id"}): ${error}${suffix}` });
       }
       const row = error === undefined ? (value as VirtualModelRow) : last?.row;
-      if (row === undefined || taken !== undefined) continue;
+      if (row === undefined || duplicate !== undefined) continue;
       const virtual = createVirtualModel(row, (name) => registry.byName(name), last?.virtual.speeds);
       served.set(row.id, { row, virtual });
     }

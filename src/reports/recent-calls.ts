@@ -68,8 +68,8 @@ async function readLatest<Row extends Pick<RecentCall, (typeof states)[number]>>
   const open = await read("open_calls");
   const ended = await read("calls");
   const refused = await read("refusals");
-  const found = new Map([...open.rows, ...ended.rows, ...refused.rows].map((row) => [row.id, row]));
-  return [...found.values()].sort(newestFirst).slice(0, limit);
+  const rowsById = new Map([...open.rows, ...ended.rows, ...refused.rows].map((row) => [row.id, row]));
+  return [...rowsById.values()].sort(newestFirst).slice(0, limit);
 }
 
 function newestFirst(one: Pick<RecentCall, "id" | "opened_at">, other: Pick<RecentCall, "id" | "opened_at">): number {

@@ -72,9 +72,9 @@ function withPaths(handlers: Handlers, options: OpenaiOptions): Handlers {
 type Handler = (call: Call<unknown>) => Promise<unknown>;
 
 function toPath(path: string, model: Model, options: OpenaiOptions): string {
-  const known = ownPaths.find(([, own]) => path === own || path.startsWith(`${own}/`));
-  if (known === undefined) return path;
-  const [capability, own] = known;
+  const ownPath = ownPaths.find(([, own]) => path === own || path.startsWith(`${own}/`));
+  if (ownPath === undefined) return path;
+  const [capability, own] = ownPath;
   // The path of a row is that of the endpoint that serves it.
   const isOfRow = capability === (model.endpoint ?? model.capability);
   const defaults = options[capability] ?? {};

@@ -96,7 +96,7 @@ function useHits(me: Me, text: string): readonly Hit[] {
   const { data } = useSWR(isSearched && searched === text ? ["palette", text] : null, () => search(me, text), {
     dedupingInterval: 5000,
   });
-  const found = data ?? [];
+  const results = data ?? [];
   const pages = listPages(me.role)
     .flatMap((group) => group.pages)
     .map(({ path, name, icon }): Hit => ({ path, name, icon, note: "page" }));
@@ -111,7 +111,7 @@ function useHits(me: Me, text: string): readonly Hit[] {
   );
   const fits = ({ name }: Hit) => name.toLowerCase().includes(query);
   const local = [...pages, settings].filter(fits);
-  return [...local, ...(isSearched ? modelHits.filter(fits) : []), ...found].slice(0, hitsMax);
+  return [...local, ...(isSearched ? modelHits.filter(fits) : []), ...results].slice(0, hitsMax);
 }
 
 /** A text once nobody has typed for a moment: each search is three requests. */

@@ -56,7 +56,7 @@ export function adminRoutes(
   area: AdminKeyArea | undefined,
   readBody: (request: Request) => Promise<unknown> = readSmallJson,
 ) {
-  const known = new WeakMap<Request, Promise<AdminKeyActor>>();
+  const actors = new WeakMap<Request, Promise<AdminKeyActor>>();
   const find = async (request: Request, server: Clients | null) => {
     rejectNullCharacters(request.url, "address");
     const actor = await authenticate(request, server);
@@ -65,10 +65,10 @@ export function adminRoutes(
     throw new GatewayError("forbidden", `The admin key ${actor.key.id} lacks the scope ${area}:${access}`);
   };
   const admit = (request: Request, server: Clients | null) => {
-    let actor = known.get(request);
+    let actor = actors.get(request);
     if (actor === undefined) {
       actor = find(request, server);
-      known.set(request, actor);
+      actors.set(request, actor);
     }
     return actor;
   };
@@ -118,12 +118,12 @@ export async function writeOnce<Answer extends object>(
   };
   const seal = toHmac("admin", readApiKey(request)).digest();
   const { idempotencyKeys } = deps.store;
-  const found = await withStoreTimeout(deps, idempotencyKeys.claim(keyed));
-  if (found.state === "other_body") {
+  const claim = await withStoreTimeout(deps, idempotencyKeys.claim(keyed));
+  if (claim.state === "other_body") {
     throw conflict("This Idempotency-Key belongs to a request with another body; use a new key for a new request");
   }
-  if (found.state === "running") throw conflict("A request with this Idempotency-Key is running; send it again", 1000);
-  if (found.state === "done") {
+  if (claim.state === "running") throw conflict("A request with this Idempotency-Key is running; send it again", 1000);
+  if (claim.state === "done") {
     const packed = await idempotencyKeys.readAnswer(keyed.id);
     if (packed === undefined) throw conflict("This was done already, and its answer is not stored any more");
     const { status, headers, body: answer } = await unpack({ key: seal, request: keyed, packed }, () => undefined);

@@ -150,16 +150,16 @@ class RedisCallLimits implements RedisLimits {
   }
 
   async state(caller: Caller, now: number): Promise<LimitState> {
-    const found = await this.#read(caller, ["rate", `rate ${caller.keyId}`]);
-    if (found !== undefined)
-      this.#localLimits.restore(caller, readBacklogs(found[0], now), readBacklogs(found[1], now), now);
+    const reply = await this.#read(caller, ["rate", `rate ${caller.keyId}`]);
+    if (reply !== undefined)
+      this.#localLimits.restore(caller, readBacklogs(reply[0], now), readBacklogs(reply[1], now), now);
     return this.#localLimits.state(caller, now);
   }
 
   async running(caller: Caller): Promise<RunningCalls> {
-    const found = await this.#read(caller, ["running", `running ${caller.keyId}`]);
-    if (found === undefined) return this.#localLimits.running(caller);
-    return { ofAccount: Number(found[0] ?? 0), ofKey: Number(found[1] ?? 0) };
+    const reply = await this.#read(caller, ["running", `running ${caller.keyId}`]);
+    if (reply === undefined) return this.#localLimits.running(caller);
+    return { ofAccount: Number(reply[0] ?? 0), ofKey: Number(reply[1] ?? 0) };
   }
 
   problems(): string[] {

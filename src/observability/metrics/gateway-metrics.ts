@@ -105,7 +105,7 @@ export function addLoadMetrics(registry: Registry, snapshot: GatewaySnapshot): v
   });
   addValue(registry, "modelgate_held_usd", "Held in wallets for the running calls of this process", () => {
     const holds = Array.from(snapshot.running(), ({ run }) => run?.hold?.heldNanodollars ?? 0);
-    return holds.reduce((sum, held) => sum + held, 0) / nanodollarsPerUsd;
+    return holds.reduce((sum, count) => sum + count, 0) / nanodollarsPerUsd;
   });
   addCounter(registry, {
     name: "modelgate_requests_shed_total",

@@ -134,12 +134,12 @@ function once(requests: readonly LoggedRequest[]): LoggedRequest[] {
 
 /** Requests with exactly this id, or this id of their client, however old. */
 async function readNamed(store: LogStore, table: LogTable, { text, ...filter }: RequestFilter, limit: number) {
-  const { found, others } = toConditions(table, filter);
+  const { found: conditions, others } = toConditions(table, filter);
   const named = [[hasId(table, text ?? "")], [sql`client_request_id is not null`, sql`client_request_id = ${text}`]];
   const reads = (hasColumn(table, "client_request_id") ? named : named.slice(0, 1)).map((name) =>
     readScanned(store, table, {
       found: [...name, ...toSpan(filter)],
-      others: [...found, ...others],
+      others: [...conditions, ...others],
       order: byTime(table),
       limit,
     }),
@@ -148,13 +148,13 @@ async function readNamed(store: LogStore, table: LogTable, { text, ...filter }: 
 }
 
 function readTable(store: LogStore, table: LogTable, filter: RequestFilter, { limit, before }: PageOptions) {
-  const { found, others } = toConditions(table, filter);
+  const { found: conditions, others } = toConditions(table, filter);
   // No index has the time of all calls, and their ids sort by time.
-  if (table === "calls" && found.length === 0) {
+  if (table === "calls" && conditions.length === 0) {
     return readScanned(store, table, { found: toIdSpan(filter, before), others, order: sql`id_bytes desc`, limit });
   }
   const span = [...toSpan(filter), ...toPlace(table, before)];
-  return readScanned(store, table, { found: [...found, ...span], others, order: byTime(table), limit });
+  return readScanned(store, table, { found: [...conditions, ...span], others, order: byTime(table), limit });
 }
 
 interface Scan {
@@ -179,9 +179,9 @@ const byTime = (table: LogTable) => sql`opened_at desc, ${idColumn(table)} desc`
 async function readScanned(
   { db }: LogStore,
   table: LogTable,
-  { found, others, order, limit }: Scan,
+  { found: conditions, others, order, limit }: Scan,
 ): Promise<{ rows: readonly LoggedRequest[]; searchedTo?: LogCursor | undefined }> {
-  const from = sql`from ${sql.table(table)} where ${and(found)} order by ${order}`;
+  const from = sql`from ${sql.table(table)} where ${and(conditions)} order by ${order}`;
   const columns = listColumns(table);
   if (others.length === 0) {
     return { rows: (await sql<LoggedRequest>`select ${columns} ${from} limit ${sql.lit(limit)}`.execute(db)).rows };

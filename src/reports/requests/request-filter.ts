@@ -51,10 +51,10 @@ export function toConditions(
   const tagged = tag === undefined ? [] : [sql`tag is not null`, ...equals("tag", tag), ...account];
   const failed = table === "calls" && isFailure(status) ? [sql`error_no is not null`, ...account] : [];
   const indexed = table === "calls" ? [ofSession, tagged, failed, account] : [account];
-  const found = indexed.find((conditions) => conditions.length > 0) ?? [];
+  const best = indexed.find((conditions) => conditions.length > 0) ?? [];
   const others = [
     // Each condition once: a page that needs no others is read without a search.
-    ...[ofSession, tagged, failed, key, account].flat().filter((condition) => !found.includes(condition)),
+    ...[ofSession, tagged, failed, key, account].flat().filter((condition) => !best.includes(condition)),
     ...equals("model", filter.model),
     ...equals("protocol", filter.protocol),
     ...equals("plugin", filter.plugin),
@@ -64,7 +64,7 @@ export function toConditions(
     ...toStatus(status),
     ...toText(table, filter.text),
   ];
-  return { found, others };
+  return { found: best, others };
 }
 
 function isFailure(status: StatusFilter | undefined): boolean {

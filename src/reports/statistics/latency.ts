@@ -18,11 +18,11 @@ export function findPercentile(histogram: ArrayLike<number>, share: number): num
   let total = 0;
   for (let bucket = 0; bucket < latencyBuckets; bucket++) total += histogram[bucket] ?? 0;
   if (total === 0) return undefined;
-  const wanted = total * share;
+  const rank = total * share;
   let below = 0;
   for (let bucket = 0; bucket < latencyBuckets; bucket++) {
     const count = histogram[bucket] ?? 0;
-    if (count > 0 && below + count >= wanted) return Math.round(interpolate(bucket, (wanted - below) / count));
+    if (count > 0 && below + count >= rank) return Math.round(interpolate(bucket, (rank - below) / count));
     below += count;
   }
   return undefined;

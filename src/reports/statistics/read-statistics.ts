@@ -284,13 +284,13 @@ export async function keepDayLists({ db, shared }: Pick<Store, "db" | "shared">,
   if (!(await hasManyAccounts(db))) return;
   const last = Math.floor((now - dayClosesMs) / dayMs) - 1;
   const first = last - dayListsMax + 1;
-  const kept = await db
+  const hours = await db
     .selectFrom("usage_tops")
     .select("hour")
     .where("hour", ">=", first * dayHours)
     .distinct()
     .execute();
-  const days = new Set(kept.map(({ hour }) => hour / dayHours));
+  const days = new Set(hours.map(({ hour }) => hour / dayHours));
   let day = last;
   while (days.has(day)) day -= 1;
   if (day < first) return;
@@ -298,8 +298,8 @@ export async function keepDayLists({ db, shared }: Pick<Store, "db" | "shared">,
   for (const group of listedGroups) {
     const source = { db, isEmbedded: !shared, ...toSource({}, group) };
     for (const rank of ranks) {
-      const { wanted } = await rankGroups(source, [wholeDay(day * dayHours)], rank, dayListMax);
-      rows.push({ hour: day * dayHours, group_by: group, ranked_by: rank, list: JSON.stringify(wanted) });
+      const { wanted: groups } = await rankGroups(source, [wholeDay(day * dayHours)], rank, dayListMax);
+      rows.push({ hour: day * dayHours, group_by: group, ranked_by: rank, list: JSON.stringify(groups) });
     }
   }
   await db
@@ -327,20 +327,20 @@ async function hasManyAccounts(db: Store["db"]): Promise<boolean> {
  * The ranking of the last minute. An older one is given out while the next is made, which all who ask share. Only which
  * groups there are and their order may be old: their figures are read each time.
  */
-async function readRanking(db: Store["db"], asked: string, rankNow: () => Promise<Ranking>): Promise<Ranking> {
+async function readRanking(db: Store["db"], key: string, rankNow: () => Promise<Ranking>): Promise<Ranking> {
   let rankings = rankingsOf.get(db);
   if (rankings === undefined) {
     rankings = new LRUCache({
       maxSize: rankedGroupsMax,
-      sizeCalculation: ({ wanted }) => wanted.length + 1,
+      sizeCalculation: ({ wanted: groups }) => groups.length + 1,
       ttl: rankingMs,
       allowStale: true,
       fetchMethod: (_asked, _last, { context }) => context(),
     });
     rankingsOf.set(db, rankings);
   }
-  if (rankings.getRemainingTTL(asked) < rankingMs - rankingMaxMs) rankings.delete(asked);
-  return (await rankings.fetch(asked, { context: rankNow })) ?? (await rankNow());
+  if (rankings.getRemainingTTL(key) < rankingMs - rankingMaxMs) rankings.delete(key);
+  return (await rankings.fetch(key, { context: rankNow })) ?? (await rankNow());
 }
 
 async function rankGroups(
@@ -430,8 +430,8 @@ async function readFigures(
       where ${conditions(part, source)} and ${isWanted} group by 1, 2, 3`.execute(db);
     for (const row of rows) {
       const figures = groups.get(toKey(row));
-      const known = figures?.get(row.hour);
-      figures?.set(row.hour, known === undefined ? toFigures(row) : sumFigures([known, toFigures(row)]));
+      const figuresOfHour = figures?.get(row.hour);
+      figures?.set(row.hour, figuresOfHour === undefined ? toFigures(row) : sumFigures([figuresOfHour, toFigures(row)]));
     }
   }
   return groups;
@@ -442,10 +442,10 @@ async function readFigures(
  * the most groups: the primary key leads to those of an account, and the name is no part of the search, which would take it
  * as often as there are pairs of account and name.
  */
-function toCondition({ ofAll, isOwned, value, isNumber }: Source, wanted: readonly GroupRow[]): RawBuilder<unknown> {
-  const values = sql.join(wanted.map((row) => (isNumber ? Number(row.value) : row.value)));
+function toCondition({ ofAll, isOwned, value, isNumber }: Source, groups: readonly GroupRow[]): RawBuilder<unknown> {
+  const values = sql.join(groups.map((row) => (isNumber ? Number(row.value) : row.value)));
   if (!isOwned || !ofAll) return sql`${value} in (${values})`;
-  const accounts = sql.join([...new Set(wanted.map((row) => row.account))]);
+  const accounts = sql.join([...new Set(groups.map((row) => row.account))]);
   return sql`account_id in (${accounts}) and ${value} || '' in (${values})`;
 }
 
