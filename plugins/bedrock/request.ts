@@ -131,9 +131,9 @@ function toTools(request: ChatRequest, model: Model, warn: Warn): ToolConfig | u
   const called = new Set(
     request.messages.flatMap(({ tool_calls: calls }) => (calls ?? []).map((call) => call.function.name)),
   );
-  const given = request.tools ?? [];
-  const shown = given.filter(({ function: { name } }) => names?.has(name) ?? true);
-  if (mode === "none" || given.length === 0) {
+  const toolList = request.tools ?? [];
+  const shown = toolList.filter(({ function: { name } }) => names?.has(name) ?? true);
+  if (mode === "none" || toolList.length === 0) {
     if (called.size === 0) return undefined;
     if (mode === "none")
       warn("Left out tool_choice, because calls in the conversation need their tools", "tool_choice");
@@ -355,8 +355,8 @@ function toName(filename: unknown, number: number): string {
 class CallIds {
   readonly #taken = new Set<string>();
 
-  take(sent: string): string {
-    const plain = sent.replace(/[^\w.:-]/g, "_").slice(0, 64) || "call";
+  take(clientId: string): string {
+    const plain = clientId.replace(/[^\w.:-]/g, "_").slice(0, 64) || "call";
     let id = plain;
     // The count grows with each call, so that a free one is found at once.
     for (let count = this.#taken.size; this.#taken.has(id); count++) id = `${plain.slice(0, 54)}_${count}`;

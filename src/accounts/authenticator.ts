@@ -168,8 +168,8 @@ export class Authenticator {
   /** The caller of a key whose holder was proved in another way than by its secret. */
   #readCaller(id: string): Caller | undefined | Promise<Caller | undefined> {
     const toCaller = (entry: KnownKey | undefined) => entry && this.#getCaller({ known: entry, until: undefined });
-    const found = this.#find(id, true);
-    return found instanceof Promise ? found.then(toCaller) : toCaller(found);
+    const lookup = this.#find(id, true);
+    return lookup instanceof Promise ? lookup.then(toCaller) : toCaller(lookup);
   }
 
   #check(token: string, { secret }: KeyParts, entry: KnownKey | undefined): Caller {

@@ -16,8 +16,8 @@ export function cacheSessions(
 ): (cookies: string) => Promise<Session | undefined> {
   const cache = new LRUCache<string, Session>({ max: keptMax, ttl: keptMs });
   return async (cookies) => {
-    const kept = cache.get(cookies);
-    if (kept !== undefined && kept.expiresAt > now()) return kept;
+    const cachedSession = cache.get(cookies);
+    if (cachedSession !== undefined && cachedSession.expiresAt > now()) return cachedSession;
     const session = await readSession(cookies);
     if (session !== undefined && cookies.length <= cookiesLengthMax) cache.set(cookies, session);
     return session;

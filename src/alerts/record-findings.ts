@@ -54,8 +54,8 @@ export async function recordFindings(
     await db.updateTable("alerts").set({ seen_at: now }).where("id", "in", ids).execute();
   }
   const changed = rows.filter((row) => !same.includes(row));
-  const found = new Set(rows.map(({ id }) => id));
-  const isCleared = [...alertsBefore.values()].some(({ id, seen_at }) => !found.has(id) && seen_at <= now - clearedMs);
+  const findingIds = new Set(rows.map(({ id }) => id));
+  const isCleared = [...alertsBefore.values()].some(({ id, seen_at }) => !findingIds.has(id) && seen_at <= now - clearedMs);
   if (changed.length === 0 && !isCleared) return;
   await db.transaction().execute(async (transaction) => {
     const notices: [owner: string, notice: AlertNotice][] = [];

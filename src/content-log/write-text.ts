@@ -126,8 +126,8 @@ function describeMedia(name: string, value: unknown, { media_type: type, format 
   if (/^https?:\/\//i.test(value)) return `[${name === "url" ? "file" : name} at ${URL.parse(value)?.host ?? "?"}]`;
   const isData = name === "data" || (value.length >= dataCharactersMin && isBase64(value));
   if (!isData) return undefined;
-  const given = typeof type === "string" ? toKind(type) : typeof format === "string" ? "audio" : name;
-  return `[${given} ${toKilobytes((value.length * 3) / 4)}]`;
+  const label = typeof type === "string" ? toKind(type) : typeof format === "string" ? "audio" : name;
+  return `[${label} ${toKilobytes((value.length * 3) / 4)}]`;
 }
 
 function isBase64(value: string): boolean {

@@ -74,12 +74,12 @@ export function createIdempotencyKeys(options: IdempotencyKeysOptions): Idempote
   return {
     async claim(request) {
       working.add(request.callId);
-      let found: Claim | undefined;
+      let keyClaim: Claim | undefined;
       try {
-        found = await claim(request);
-        return found;
+        keyClaim = await claim(request);
+        return keyClaim;
       } finally {
-        if (found?.state !== "claimed") working.delete(request.callId);
+        if (keyClaim?.state !== "claimed") working.delete(request.callId);
       }
     },
     async complete(request, answer) {

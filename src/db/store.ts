@@ -166,9 +166,9 @@ export async function readSetting(db: Kysely<Database>, name: string, make: () =
     .values({ name, value: make() })
     .onConflict((conflict) => conflict.column("name").doNothing())
     .execute();
-  const kept = await find(db, name);
-  if (kept === undefined) throw new Error(`Cannot keep setting ${name}: it was deleted meanwhile`);
-  return kept;
+  const stored = await find(db, name);
+  if (stored === undefined) throw new Error(`Cannot keep setting ${name}: it was deleted meanwhile`);
+  return stored;
 }
 
 async function find(db: Kysely<Database>, name: string): Promise<string | undefined> {

@@ -451,13 +451,13 @@ class AccountState {
     const ofAccount = admission.caller.accountBudget && this.accountBudget(admission.caller.accountBudget);
     const inAccount = ofAccount === undefined ? available : toLeft(ofAccount);
     const ofSubject = scarcest === undefined ? available : scarcest.left;
-    const left = Math.min(available, inBudget, inAccount, ofSubject);
+    const availableNanodollars = Math.min(available, inBudget, inAccount, ofSubject);
     // What costs nothing is admitted also where nothing is left.
     const isFree = admission.holdNanodollars === 0;
-    const holdNanodollars = isFree ? 0 : Math.min(left, admission.holdNanodollars);
-    if (!isFree && (left <= 0 || holdNanodollars < admission.minNanodollars)) {
+    const holdNanodollars = isFree ? 0 : Math.min(availableNanodollars, admission.holdNanodollars);
+    if (!isFree && (availableNanodollars <= 0 || holdNanodollars < admission.minNanodollars)) {
       const isScarce = (part: number) => part <= 0 || part < available;
-      if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= left) {
+      if (scarcest !== undefined && isScarce(ofSubject) && ofSubject <= availableNanodollars) {
         throw subjectBudgetExceeded(admission, scarcest, now);
       }
       if (key !== undefined && limit !== undefined && isScarce(inBudget) && (!ofAccount || inBudget <= inAccount)) {
@@ -468,7 +468,7 @@ class AccountState {
     }
     this.#held += holdNanodollars;
     const periodStart = key === undefined ? null : key.take(holdNanodollars);
-    return { quotaDay: null, holdNanodollars, holdTokens: 0, periodStart, available: Math.max(left, holdNanodollars) };
+    return { quotaDay: null, holdNanodollars, holdTokens: 0, periodStart, available: Math.max(availableNanodollars, holdNanodollars) };
   }
 
   #holdQuota(admission: AdmissionRequest, now: number): GrantedHold {

@@ -277,8 +277,8 @@ class SchemaFlattener {
 /** Keywords whose values are schemas that are taken at their own places. */
 const subschemas = new Set(["items", "prefixItems", "anyOf", "oneOf"]);
 
-function takeTypes(flat: FlatSchema, given: unknown[]): boolean {
-  const types = new Set(given.filter((type) => typeof type === "string").map((type) => type.toLowerCase()));
+function takeTypes(flat: FlatSchema, typeNames: unknown[]): boolean {
+  const types = new Set(typeNames.filter((type) => typeof type === "string").map((type) => type.toLowerCase()));
   if (types.size === 0) return false;
   if (flat.types === undefined) {
     flat.types = [...types];
@@ -623,10 +623,10 @@ function addValues(reduction: Reduction, values: unknown[], result: Schema, poin
 /** Puts the only schema left of a choice into its place; a description of the place itself stands. */
 function mergeInto(result: Schema, only: Schema): void {
   for (const [keyword, value] of Object.entries(only)) {
-    const known = result[keyword];
-    if (known === undefined || keyword === "type") result[keyword] = value;
-    else if (keyword === "properties") result[keyword] = { ...known, ...(value as object) };
-    else if (keyword === "required") result[keyword] = [...new Set([...(known as string[]), ...(value as string[])])];
+    const memberValue = result[keyword];
+    if (memberValue === undefined || keyword === "type") result[keyword] = value;
+    else if (keyword === "properties") result[keyword] = { ...memberValue, ...(value as object) };
+    else if (keyword === "required") result[keyword] = [...new Set([...(memberValue as string[]), ...(value as string[])])];
   }
 }
 

@@ -228,9 +228,9 @@ function readKey(value: unknown, env: Reading["env"], onMissing: (variable: stri
   const text = readText(value);
   const variable = /^os\.environ\/(\w+)$/.exec(text ?? "")?.[1];
   if (variable === undefined) return text;
-  const found = readText(env[variable]);
-  if (found === undefined) onMissing(variable);
-  return found;
+  const secret = readText(env[variable]);
+  if (secret === undefined) onMissing(variable);
+  return secret;
 }
 
 function slugOf(baseUrl: string): string {

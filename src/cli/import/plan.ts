@@ -203,8 +203,8 @@ export async function applyPlan(
   let credited = 0;
   for (const { ref, name, email, changes, creditNanodollars } of plan.accounts) {
     const address = email ?? addressOf(plan.source, ref);
-    const known = await own.find(address);
-    let id = known?.id;
+    const ownAccount = await own.find(address);
+    let id = ownAccount?.id;
     if (id === undefined) {
       created += 1;
       id = await createProject(store, { by: commandLine, name, email, address, changes }, () => now);

@@ -195,9 +195,9 @@ function createSqliteStore({ database, connection, db, now, takeLock, log }: Par
     bumpRevision,
     pollExternalChange() {
       if (!database.isOpen) return false;
-      const found = readVersion();
-      if (found === version) return false;
-      version = found;
+      const versionBefore = readVersion();
+      if (versionBefore === version) return false;
+      version = versionBefore;
       revision += 1;
       return true;
     },

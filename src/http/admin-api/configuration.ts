@@ -819,13 +819,13 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
     }
     const { budget_usd: usd, raise_usd: raise, raise_until: until } = entry;
     const isOver = until != null && until * 1000 <= now();
-    const wanted = {
+    const targetBudget = {
       budget_usd: usd === undefined ? undefined : formatUsd(readBudget(usd)),
       raise_usd: isOver ? null : typeof raise === "string" ? formatUsd(readBudget(raise, "raise_usd")) : raise,
       raise_until: isOver ? null : until,
     };
-    const changes = readBudgetChanges(wanted);
-    const fields = diff(budget === undefined ? {} : toBudgetEntry(budget, now()), wanted);
+    const changes = readBudgetChanges(targetBudget);
+    const fields = diff(budget === undefined ? {} : toBudgetEntry(budget, now()), targetBudget);
     if (budget !== undefined && account !== undefined) {
       if (Object.keys(fields).length === 0) continue;
       steps.push({
@@ -946,8 +946,8 @@ function planCatalogue({ deps, admin, document }: Planning): Step[] {
   const { virtual: virtualFile, ...others } = files;
   const rows = virtual ?? toRows(virtualFile);
   const isSameVirtual = virtual === undefined || isDeepStrictEqual(virtual, toRows(virtualFile));
-  const kept = isSameVirtual ? virtualFile : rows.length === 0 ? undefined : { models: rows };
-  const target = { ...(catalogue ?? others), ...(kept !== undefined && { virtual: kept }) };
+  const virtualModels = isSameVirtual ? virtualFile : rows.length === 0 ? undefined : { models: rows };
+  const target = { ...(catalogue ?? others), ...(virtualModels !== undefined && { virtual: virtualModels }) };
   const change = changeCatalogue(deps, target);
   if (change.files.length === 0) return [];
   const names = new Set(change.files.map((name) => name.replace(/\.json$/, "")));
@@ -1023,14 +1023,14 @@ function planRule(
 /** A rule of the operator's own. @throws {GatewayError} `invalid_request` */
 async function planMetricRule(
   planning: Planning,
-  { rule: _, id, status, ...given }: RuleEntry,
+  { rule: _, id, status, ...ruleEntry }: RuleEntry,
   rules: readonly MetricRule[],
 ): Promise<Step | undefined> {
   const { deps, admin, keyIds } = planning;
   const { store, now } = deps;
-  const named = rules.filter(({ name }) => name === given.name);
+  const named = rules.filter(({ name }) => name === ruleEntry.name);
   const present = rules.find((one) => one.id === id) ?? (named.length === 1 ? named[0] : undefined);
-  const label = quoteValue(given.name ?? id ?? "");
+  const label = quoteValue(ruleEntry.name ?? id ?? "");
   if (present === undefined && named.length > 1) {
     throw invalid("alerts", `There are ${named.length} rules called ${label}; say which by its id`);
   }
@@ -1051,7 +1051,7 @@ async function planMetricRule(
     };
   }
   const current = present && toMetricRuleJson(present);
-  const whole = { ...current, ...given };
+  const whole = { ...current, ...ruleEntry };
   const missing = (["name", "metric", "scope", "comparison", "threshold", "minutes"] as const).find(
     (field) => whole[field] == null,
   );

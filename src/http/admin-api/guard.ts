@@ -33,11 +33,11 @@ export function createAdminApi(deps: HttpDeps): AdminApi {
   return {
     async authenticate(request, server) {
       const address = clientAddressOf(deps.config, request, server);
-      const found = authenticator.authenticate(readApiKey(request), address).catch((error) => {
+      const lookup = authenticator.authenticate(readApiKey(request), address).catch((error) => {
         if (error instanceof GatewayError) return error;
         throw error;
       });
-      const actor = await withStoreTimeout(deps, found);
+      const actor = await withStoreTimeout(deps, lookup);
       if (actor instanceof GatewayError) throw actor;
       requests.take(actor.key.id);
       return actor;

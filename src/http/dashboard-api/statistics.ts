@@ -74,12 +74,12 @@ export function statisticsController(deps: HttpDeps) {
     });
   return routes.get(
     "/statistics",
-    async ({ user, query: given }) => {
-      const { group_by: group = "model", metric = "cost" } = given;
+    async ({ user, query: params }) => {
+      const { group_by: group = "model", metric = "cost" } = params;
       const now = deps.now();
-      const named = given.model === undefined ? given : { ...given, model: idOfModel(deps.kernel, given.model) };
-      const filter = toFilter(named, await readAccount(deps, user, given));
-      const { hours, buckets } = readBuckets(given, now);
+      const named = params.model === undefined ? params : { ...params, model: idOfModel(deps.kernel, params.model) };
+      const filter = toFilter(named, await readAccount(deps, user, params));
+      const { hours, buckets } = readBuckets(params, now);
       const query: StatisticsQuery = { filter, hours, starts: buckets.flat() };
       const span = toElapsed(query, now);
       const before = { from: 2 * span.from - span.until, until: span.from };
@@ -145,11 +145,11 @@ const fileColumns = [
 ] as const;
 
 /** All groups of a span as CSV, one row each: a statement by team, key, model or tag where the span is a month. */
-async function readFile(deps: HttpDeps, user: SessionUser, given: Given): Promise<Response> {
-  const { group_by: group = "model", metric = "cost" } = given;
-  const named = given.model === undefined ? given : { ...given, model: idOfModel(deps.kernel, given.model) };
-  const filter = toFilter(named, await readAccount(deps, user, given));
-  const { hours, buckets } = readBuckets(given, deps.now());
+async function readFile(deps: HttpDeps, user: SessionUser, params: Given): Promise<Response> {
+  const { group_by: group = "model", metric = "cost" } = params;
+  const named = params.model === undefined ? params : { ...params, model: idOfModel(deps.kernel, params.model) };
+  const filter = toFilter(named, await readAccount(deps, user, params));
+  const { hours, buckets } = readBuckets(params, deps.now());
   const query: StatisticsQuery = { filter, hours, starts: buckets.flat() };
   await deps.rollup?.freshen();
   const options = { group, rank: rankOf[metric], limit: fileGroupsMax, charted: 0 };

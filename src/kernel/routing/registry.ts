@@ -541,8 +541,8 @@ export function findCandidates(chooser: Chooser, query: CandidateQuery): Candida
         const { id } = candidate.modelEntry.model;
         if (!candidates.has(id)) candidates.set(id, candidate);
       } catch (error) {
-        const known = registry.byName(member);
-        if (virtual === undefined && !(known && isEnded(known.model, query.openedAt))) throw error;
+        const memberCandidate = registry.byName(member);
+        if (virtual === undefined && !(memberCandidate && isEnded(memberCandidate.model, query.openedAt))) throw error;
         refusal ??= error;
       }
     }

@@ -136,14 +136,14 @@ export function addStoreMetrics(registry: Registry, snapshot: GatewaySnapshot): 
 
 function addOverdrawn(registry: Registry, snapshot: GatewaySnapshot): void {
   let readAtMs = Number.NEGATIVE_INFINITY;
-  let known: ReturnType<GatewaySnapshot["overdrawn"]> | undefined;
+  let overdrawnAccounts: ReturnType<GatewaySnapshot["overdrawn"]> | undefined;
   const read = async () => {
-    if (known === undefined || snapshot.now() - readAtMs >= overdrawnTtlMs) {
+    if (overdrawnAccounts === undefined || snapshot.now() - readAtMs >= overdrawnTtlMs) {
       readAtMs = snapshot.now();
-      known = snapshot.overdrawn();
+      overdrawnAccounts = snapshot.overdrawn();
     }
     // modelgate_store_up reports that the ledger cannot be read.
-    return known.catch(() => undefined);
+    return overdrawnAccounts.catch(() => undefined);
   };
   const line = (amount: number | undefined): Sample[] => (amount === undefined ? [] : [[{}, amount]]);
   addGauge(registry, {

@@ -294,11 +294,11 @@ export function withoutMarks<Member extends object>(list: readonly Member[]): Me
   });
 }
 
-function toMessage(given: Message, options: ChatOptions): Message {
+function toMessage(original: Message, options: ChatOptions): Message {
   const { keepsReasoning, systemRole, cacheControl } = options;
   const messageOmit = options.messageOmit ?? (keepsReasoning ? reasoningFieldsKept : reasoningFields);
-  const isBare = keepsReasoning === true && Array.isArray(given.tool_calls) && !given.reasoning_content;
-  const message = isBare ? { ...given, reasoning_content: unknownReasoning } : given;
+  const isBare = keepsReasoning === true && Array.isArray(original.tool_calls) && !original.reasoning_content;
+  const message = isBare ? { ...original, reasoning_content: unknownReasoning } : original;
   const role = toRole(message.role, systemRole);
   const { content, tool_calls: calls } = message;
   const hasMarks = cacheControl !== true && (hasMark(content) || hasMark(calls));
@@ -431,9 +431,9 @@ export function fitReasoning(
  * nearestEffort("xhigh", ["low", "medium", "high"]); // => "high"
  * nearestEffort("low", []); // => undefined
  */
-export function nearestEffort(asked: string, efforts: readonly string[]): string | undefined {
-  if (efforts.includes(asked)) return asked;
-  const place = effortsRising.indexOf(asked);
+export function nearestEffort(requestedEffort: string, efforts: readonly string[]): string | undefined {
+  if (efforts.includes(requestedEffort)) return requestedEffort;
+  const place = effortsRising.indexOf(requestedEffort);
   let nearest: string | undefined;
   let distanceMin = Number.POSITIVE_INFINITY;
   for (const effort of effortsRising) {

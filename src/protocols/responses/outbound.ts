@@ -59,8 +59,8 @@ export function countChatTokens(defaults: ChatOptions): NonNullable<Handlers["co
 
 /** The protocol has no `stop`, and takes tools beside any effort. */
 async function ask(call: Call<ChatRequest>, defaults: ChatOptions) {
-  const { toolEfforts: _, toolEffortDefault: __, ...taken } = defaults;
-  const options: ChatOptions = { ...taken, omit: [...(taken.omit ?? []), "stop"] };
+  const { toolEfforts: _, toolEffortDefault: __, ...settings } = defaults;
+  const options: ChatOptions = { ...settings, omit: [...(settings.omit ?? []), "stop"] };
   const stops = getStops(call.request, options);
   const requested = stops.length === 0 ? call : { ...call, request: { ...call.request, stop: null } };
   const body = toResponsesRequest(requested, options);
