@@ -150,12 +150,12 @@ function checkCertificates(env: Environment): void {
 }
 
 function readSetting({ variable, fallback, secret, expected, parse }: Setting, env: Environment): unknown {
-  const given = readText(env, variable);
-  const text = given ?? fallback;
+  const rawValue = readText(env, variable);
+  const text = rawValue ?? fallback;
   if (text === undefined) return undefined;
   const value = parse(text);
   if (value !== undefined) return value;
-  const problem = secret ? "its value is invalid" : `it is ${JSON.stringify(given)}`;
+  const problem = secret ? "its value is invalid" : `it is ${JSON.stringify(rawValue)}`;
   throw new ConfigError(variable, `${problem}, expected ${expected}`);
 }
 

@@ -245,9 +245,9 @@ export function dropPaidTools(
   };
   const clean = <Holder>(holder: Holder): Holder => {
     if (!isRecord(holder) || !Array.isArray(holder.tools)) return holder;
-    const given: unknown[] = holder.tools;
-    const tools = given.filter(keep).map(clean);
-    const isSame = tools.length === given.length && tools.every((tool, place) => tool === given[place]);
+    const toolList: unknown[] = holder.tools;
+    const tools = toolList.filter(keep).map(clean);
+    const isSame = tools.length === toolList.length && tools.every((tool, place) => tool === toolList[place]);
     return isSame ? holder : { ...holder, tools };
   };
   const { tools } = clean(body);

@@ -258,13 +258,13 @@ export function checkCredential(
 ): string {
   const form = getForm(plugin.credential);
   if (form === undefined) return checkKey(secret);
-  const given = typeof secret === "string" ? parseJson(secret) : secret;
-  if (!isRecord(given)) {
+  const newFields = typeof secret === "string" ? parseJson(secret) : secret;
+  if (!isRecord(newFields)) {
     const names = form.fields.map(({ name }) => name).join(", ");
     throw invalid("key", `${plugin.name} has a credential with fields; expected an object with some of ${names}`);
   }
   const fields = Object.fromEntries(
-    Object.entries(given).flatMap(([name, value]) => {
+    Object.entries(newFields).flatMap(([name, value]) => {
       const text = isRecord(value) ? JSON.stringify(value) : typeof value === "string" ? value.trim() : "\0";
       return text === "" ? [] : [[name, text]];
     }),
@@ -316,7 +316,7 @@ function checkNew(settings: ProviderSettings, name: string, key: string, id: str
 }
 
 function findKey(settings: ProviderSettings, name: string, id: string) {
-  const found = settings.keysOf(name).find((key) => key.id === id);
-  if (found !== undefined) return found;
+  const storedKey = settings.keysOf(name).find((key) => key.id === id);
+  if (storedKey !== undefined) return storedKey;
   throw new GatewayError("not_found", `${name} has no such key; it may have been removed meanwhile`);
 }

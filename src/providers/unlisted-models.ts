@@ -64,8 +64,8 @@ export class UnlistedModels {
       const place = plugin.unlisted === undefined ? undefined : placeOf(plugin);
       if (place === undefined) continue;
       names.add(plugin.name);
-      const known = this.#discoveries.get(plugin.name);
-      if (known?.place.baseUrl === place.baseUrl && known.place.key === place.key) continue;
+      const cachedDiscovery = this.#discoveries.get(plugin.name);
+      if (cachedDiscovery?.place.baseUrl === place.baseUrl && cachedDiscovery.place.key === place.key) continue;
       const discovery = { plugin, place, models: [], fetchedAt: 0, problem: undefined };
       this.#discoveries.set(plugin.name, discovery);
       refreshing.push(this.#refresh(discovery));
@@ -113,7 +113,7 @@ export class UnlistedModels {
     if (JSON.stringify([discovery.models, discovery.problem]) !== before) this.#version++;
   }
 
-  #toRows({ name, unlisted, handlers }: ProviderPlugin, taken: ReadonlySet<string>): Model[] {
+  #toRows({ name, unlisted, handlers }: ProviderPlugin, listedIds: ReadonlySet<string>): Model[] {
     if (unlisted === undefined) return [];
     const { capability: capabilityOfTerms = "chat", prefix = "", ...terms } = unlisted;
     const models = this.#discoveries.get(name)?.models ?? [];
@@ -124,7 +124,7 @@ export class UnlistedModels {
       const id = prefix + upstreamId;
       const isVector = hasVectors && embedding.test(upstreamId);
       const isOther = capabilityOfTerms === "chat" && !isVector && otherThanChat.test(upstreamId);
-      if (!idForm.test(id) || taken.has(id) || isOther) return [];
+      if (!idForm.test(id) || listedIds.has(id) || isOther) return [];
       return [{ id, upstreamId, capability: isVector ? "embeddings" : capabilityOfTerms, ...terms, ownedBy: name, created }];
     });
   }

@@ -106,22 +106,22 @@ interface TranslationContext {
   readonly isServed: boolean;
 }
 
-function findProblem(row: unknown, { known, ids, isServed }: TranslationContext): string | undefined {
+function findProblem(row: unknown, { known: modelNames, ids, isServed }: TranslationContext): string | undefined {
   const shape = checkRow(row);
   if (shape !== undefined) return `${shape.path.replace(/^\./, "")}${shape.path === "" ? "" : ": "}${shape.reason}`;
   const { id, models } = row as VirtualModelRow;
   const names = models.map((member) => (typeof member === "string" ? member : member.model));
-  if (!isServed && known.has(id)) return `'${id}' is the name of a model already; choose another id`;
+  if (!isServed && modelNames.has(id)) return `'${id}' is the name of a model already; choose another id`;
   for (const [index, name] of names.entries()) {
     const place = `models[${index}]`;
     if (name === id) return `${place} is the row itself; list the models that it stands for`;
     if (ids.has(name)) return `${place} '${name}' is a virtual model too; list its member models instead`;
-    if (!known.has(name)) return `${place} '${name}' is not a model here${suggestName(name, [...known.keys()])}`;
+    if (!modelNames.has(name)) return `${place} '${name}' is not a model here${suggestName(name, [...modelNames.keys()])}`;
     if (names.indexOf(name) !== index) return `${place} '${name}' is listed twice; remove one`;
   }
-  const capabilities = new Set(names.map((name) => known.get(name)?.capability));
+  const capabilities = new Set(names.map((name) => modelNames.get(name)?.capability));
   if (capabilities.size > 1) {
-    const each = names.map((name) => `'${name}' is for ${known.get(name)?.capability}`).join(", ");
+    const each = names.map((name) => `'${name}' is for ${modelNames.get(name)?.capability}`).join(", ");
     return `its models are for different endpoints (${each}); make one row for each`;
   }
   return undefined;

@@ -47,19 +47,19 @@ export async function readRequests(
 ): Promise<RequestPage> {
   const tables = toTables(filter);
   if (isTextFilter(filter) && before === undefined) {
-    const found = await inOrder(tables, (table) => readNamed(store, table, filter, limit));
-    if (found.some(({ length }) => length > 0)) return { requests: once(found.flat()).sort(byPlace).slice(0, limit) };
+    const readRows = await inOrder(tables, (table) => readNamed(store, table, filter, limit));
+    if (readRows.some(({ length }) => length > 0)) return { requests: once(readRows.flat()).sort(byPlace).slice(0, limit) };
   }
   // One more than is shown tells whether there is a next page.
   const reads = await inOrder(tables, (table) => readTable(store, table, filter, { limit: limit + 1, before }));
   // All tables are known only down to the newest of the places at which a search ended.
   const [end] = reads.flatMap(({ searchedTo }) => searchedTo ?? []).sort((one, other) => compare(one, other));
-  const found = once(reads.flatMap(({ rows }) => rows))
+  const sortedRows = once(reads.flatMap(({ rows }) => rows))
     .filter((row) => end === undefined || compare(toCursor(row), end) <= 0)
     .sort(byPlace);
-  const requests = found.slice(0, limit);
+  const requests = sortedRows.slice(0, limit);
   const last = requests.at(-1);
-  return { requests, next: found.length > limit && last !== undefined ? toCursor(last) : end };
+  return { requests, next: sortedRows.length > limit && last !== undefined ? toCursor(last) : end };
 }
 
 /** One request with all that is known of it; undefined when there is none of this id, or not of this account. */

@@ -174,10 +174,10 @@ export async function readGroups(
 ): Promise<{ readonly groups: readonly StatisticsOfGroup[]; readonly count: number | undefined }> {
   const source = { db, isEmbedded: !shared, ...toSource(query.filter, group) };
   const whole = toWholeDays(query);
-  const { wanted, count } = await chooseGroups(source, query, { group, rank, limit });
-  const byHour = await readFigures(source, [query], wanted.slice(0, charted), "hour");
-  const totals = await readFigures(source, whole, wanted.slice(charted), "0");
-  const groups = wanted.map((row) => {
+  const { wanted: groupRows, count } = await chooseGroups(source, query, { group, rank, limit });
+  const byHour = await readFigures(source, [query], groupRows.slice(0, charted), "hour");
+  const totals = await readFigures(source, whole, groupRows.slice(charted), "0");
+  const groups = groupRows.map((row) => {
     const key = toKey(row);
     const { value, account: accountId } = row;
     const figures = byHour.get(key);
@@ -417,13 +417,13 @@ async function* ownersOf({ db, isEmbedded, ofAll, owner }: Source): AsyncGenerat
 async function readFigures(
   source: Source,
   queries: readonly StatisticsQuery[],
-  wanted: readonly GroupRow[],
+  groupRows: readonly GroupRow[],
   by: "hour" | "0",
 ): Promise<ReadonlyMap<string, FiguresByHour>> {
-  const groups = new Map(wanted.map((row) => [toKey(row), new Map<number, readonly number[]>()]));
-  if (wanted.length === 0) return groups;
+  const groups = new Map(groupRows.map((row) => [toKey(row), new Map<number, readonly number[]>()]));
+  if (groupRows.length === 0) return groups;
   const { db, value, account } = source;
-  const isWanted = toCondition(source, wanted);
+  const isWanted = toCondition(source, groupRows);
   for await (const part of cut(source, queries)) {
     const { rows } = await sql<Figures & GroupRow & { hour: number }>`
       select ${sql.raw(by)} as hour, ${value} as value, ${account} as account, ${sums} from usage
