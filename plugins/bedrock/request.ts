@@ -273,7 +273,11 @@ interface ResultsAround {
   around: TranslationContext;
 }
 
-function toResults(messages: readonly Message[], index: number, { taken: sentIds, documents, around }: ResultsAround): Block[] {
+function toResults(
+  messages: readonly Message[],
+  index: number,
+  { taken: sentIds, documents, around }: ResultsAround,
+): Block[] {
   return getToolResults(messages, index).flatMap(({ message, index: at }, place) => {
     const path = `messages[${at}].content`;
     const blocks = toBlocks(message.content, { path, isUser: true, documents, around });

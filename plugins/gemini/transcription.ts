@@ -7,7 +7,8 @@ import type { GenerateAnswer } from "../../src/protocols/generate-content/schema
 
 const { expectAllowed, readCandidates, readTokenUsage } = generateContent;
 /** Fields of the request, those that the kernel measured, and those that the endpoint handles itself. */
-const supportedFields = `model file language timestamp_granularities audioMs audioMsMin audioMsMax unknownFields response_format
+const supportedFields =
+  `model file language timestamp_granularities audioMs audioMsMin audioMsMax unknownFields response_format
   stream`.split(/\s+/);
 const typesOfEndings: Record<string, string> = { mpga: "mp3", mpeg: "mp3" };
 

@@ -55,7 +55,9 @@ export async function recordFindings(
   }
   const changed = rows.filter((row) => !same.includes(row));
   const findingIds = new Set(rows.map(({ id }) => id));
-  const isCleared = [...alertsBefore.values()].some(({ id, seen_at }) => !findingIds.has(id) && seen_at <= now - clearedMs);
+  const isCleared = [...alertsBefore.values()].some(
+    ({ id, seen_at }) => !findingIds.has(id) && seen_at <= now - clearedMs,
+  );
   if (changed.length === 0 && !isCleared) return;
   await db.transaction().execute(async (transaction) => {
     const notices: [owner: string, notice: AlertNotice][] = [];

@@ -108,7 +108,8 @@ function endsAs(pattern: string, path: string): boolean {
   const segments = pattern.split("/").slice(1);
   const lastSegments = path.split("/").slice(-segments.length);
   return (
-    segments.length === lastSegments.length && segments.every((part, i) => (part.startsWith(":") ? lastSegments[i] : part === lastSegments[i]))
+    segments.length === lastSegments.length &&
+    segments.every((part, i) => (part.startsWith(":") ? lastSegments[i] : part === lastSegments[i]))
   );
 }
 
@@ -144,6 +145,12 @@ function allowedMethods(routes: readonly Route[], path: string): string[] {
 function pathMatches(pattern: string, path: string): boolean {
   const [patternSegments, pathSegments] = [pattern.split("/"), path.split("/")];
   if (pattern.endsWith("/*"))
-    return patternSegments.slice(0, -1).every((part, i) => part === pathSegments[i]) && pathSegments.length >= patternSegments.length;
-  return patternSegments.length === pathSegments.length && patternSegments.every((part, i) => part.startsWith(":") || part === pathSegments[i]);
+    return (
+      patternSegments.slice(0, -1).every((part, i) => part === pathSegments[i]) &&
+      pathSegments.length >= patternSegments.length
+    );
+  return (
+    patternSegments.length === pathSegments.length &&
+    patternSegments.every((part, i) => part.startsWith(":") || part === pathSegments[i])
+  );
 }

@@ -260,7 +260,9 @@ export function recordLateFailure(error: unknown, run: ModelRun, nowMs: number):
 
 /** Whether an answer lasted longer than a call may, although its provider was not silent. */
 function isOverlong({ answeredBy, call, sent: requests }: ModelRun): boolean {
-  return answeredBy !== undefined && call.cancelReason === "timeout" && ![...requests].some(({ isTimedOut }) => isTimedOut);
+  return (
+    answeredBy !== undefined && call.cancelReason === "timeout" && ![...requests].some(({ isTimedOut }) => isTimedOut)
+  );
 }
 
 /** Errors that another model may not have: those before the hold, and those from a provider. */

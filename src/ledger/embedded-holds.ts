@@ -468,7 +468,13 @@ class AccountState {
     }
     this.#held += holdNanodollars;
     const periodStart = key === undefined ? null : key.take(holdNanodollars);
-    return { quotaDay: null, holdNanodollars, holdTokens: 0, periodStart, available: Math.max(availableNanodollars, holdNanodollars) };
+    return {
+      quotaDay: null,
+      holdNanodollars,
+      holdTokens: 0,
+      periodStart,
+      available: Math.max(availableNanodollars, holdNanodollars),
+    };
   }
 
   #holdQuota(admission: AdmissionRequest, now: number): GrantedHold {

@@ -626,7 +626,8 @@ function mergeInto(result: Schema, only: Schema): void {
     const memberValue = result[keyword];
     if (memberValue === undefined || keyword === "type") result[keyword] = value;
     else if (keyword === "properties") result[keyword] = { ...memberValue, ...(value as object) };
-    else if (keyword === "required") result[keyword] = [...new Set([...(memberValue as string[]), ...(value as string[])])];
+    else if (keyword === "required")
+      result[keyword] = [...new Set([...(memberValue as string[]), ...(value as string[])])];
   }
 }
 

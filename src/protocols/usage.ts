@@ -43,7 +43,9 @@ export function completeUsage(usage: Record<string, unknown>): Record<string, un
   const promptDetails = isRecord(usage.prompt_tokens_details) ? usage.prompt_tokens_details : {};
   const cached = promptDetails.cached_tokens ?? beside;
   const details =
-    typeof cached === "number" && promptDetails.cached_tokens === undefined ? { ...promptDetails, cached_tokens: cached } : undefined;
+    typeof cached === "number" && promptDetails.cached_tokens === undefined
+      ? { ...promptDetails, cached_tokens: cached }
+      : undefined;
   const output = isRecord(usage.completion_tokens_details)
     ? usage.completion_tokens_details.reasoning_tokens
     : undefined;

@@ -47,7 +47,9 @@ export function readHealth(providers: Providers, registry: Registry, nowMs: numb
   const plugins = new Map(providers.snapshot.plugins.map((plugin) => [plugin.name, plugin]));
   return [...groupRoutes(registry)].flatMap(([provider, routeList]) => {
     const plugin = plugins.get(provider);
-    return plugin === undefined || provider === "sandbox" ? [] : [toHealth(providers, { plugin, found: routeList, nowMs })];
+    return plugin === undefined || provider === "sandbox"
+      ? []
+      : [toHealth(providers, { plugin, found: routeList, nowMs })];
   });
 }
 

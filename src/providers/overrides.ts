@@ -62,7 +62,10 @@ export class Overrides {
     this.#files = new Map(
       files.map((entry) => {
         const fileBefore = before.get(entry.path);
-        return [entry.path, fileBefore?.fingerprint === entry.fingerprint ? fileBefore : this.#read(entry, fileBefore?.files ?? [])];
+        return [
+          entry.path,
+          fileBefore?.fingerprint === entry.fingerprint ? fileBefore : this.#read(entry, fileBefore?.files ?? []),
+        ];
       }),
     );
   }
@@ -120,7 +123,11 @@ export class Overrides {
   #applyTo(plugin: ProviderPlugin, files: readonly RowFile[], problems: FileProblem[]): ProviderPlugin {
     if (files.length === 0) return plugin;
     const cached = this.#applied.get(plugin);
-    if (cached !== undefined && cached.key.length === files.length && cached.key.every((file, i) => file === files[i])) {
+    if (
+      cached !== undefined &&
+      cached.key.length === files.length &&
+      cached.key.every((file, i) => file === files[i])
+    ) {
       return cached.plugin;
     }
     let result = plugin;

@@ -125,7 +125,9 @@ export class UnlistedModels {
       const isVector = hasVectors && embedding.test(upstreamId);
       const isOther = capabilityOfTerms === "chat" && !isVector && otherThanChat.test(upstreamId);
       if (!idForm.test(id) || listedIds.has(id) || isOther) return [];
-      return [{ id, upstreamId, capability: isVector ? "embeddings" : capabilityOfTerms, ...terms, ownedBy: name, created }];
+      return [
+        { id, upstreamId, capability: isVector ? "embeddings" : capabilityOfTerms, ...terms, ownedBy: name, created },
+      ];
     });
   }
 

@@ -67,11 +67,15 @@ export class VirtualModels {
     for (const [index, value] of this.#rows.entries()) {
       const id = isRecord(value) && typeof value.id === "string" ? value.id : undefined;
       const last = id === undefined ? undefined : before.get(id);
-      const duplicate = id !== undefined && served.has(id) ? `the id '${id}' is listed twice; remove one row` : undefined;
+      const duplicate =
+        id !== undefined && served.has(id) ? `the id '${id}' is listed twice; remove one row` : undefined;
       const error = duplicate ?? findProblem(value, { known: names, ids, isServed: last !== undefined });
       if (error !== undefined) {
         const suffix = last === undefined ? "" : "; its last version stays in force";
-        problems.push({ label, message: `Cannot use ${label}: models[${index}] (${id ?? "no id"}): ${error}${suffix}` });
+        problems.push({
+          label,
+          message: `Cannot use ${label}: models[${index}] (${id ?? "no id"}): ${error}${suffix}`,
+        });
       }
       const row = error === undefined ? (value as VirtualModelRow) : last?.row;
       if (row === undefined || duplicate !== undefined) continue;
@@ -116,7 +120,8 @@ function findProblem(row: unknown, { known: modelNames, ids, isServed }: Transla
     const place = `models[${index}]`;
     if (name === id) return `${place} is the row itself; list the models that it stands for`;
     if (ids.has(name)) return `${place} '${name}' is a virtual model too; list its member models instead`;
-    if (!modelNames.has(name)) return `${place} '${name}' is not a model here${suggestName(name, [...modelNames.keys()])}`;
+    if (!modelNames.has(name))
+      return `${place} '${name}' is not a model here${suggestName(name, [...modelNames.keys()])}`;
     if (names.indexOf(name) !== index) return `${place} '${name}' is listed twice; remove one`;
   }
   const capabilities = new Set(names.map((name) => modelNames.get(name)?.capability));

@@ -78,7 +78,7 @@ function toPath(path: string, model: Model, options: OpenaiOptions): string {
   // The path of a row is that of the endpoint that serves it.
   const isOfRow = capability === (model.endpoint ?? model.capability);
   const defaults = options[capability] ?? {};
-  const given = isOfRow ? resolveOptions(defaults, model).path : defaults.path;
-  if (given === undefined) return path;
-  return given.replaceAll("{model}", encodeURIComponent(model.upstreamId)) + path.slice(own.length);
+  const pathOfRow = isOfRow ? resolveOptions(defaults, model).path : defaults.path;
+  if (pathOfRow === undefined) return path;
+  return pathOfRow.replaceAll("{model}", encodeURIComponent(model.upstreamId)) + path.slice(own.length);
 }

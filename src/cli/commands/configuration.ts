@@ -29,7 +29,7 @@ export const exportConfiguration = defineCommand({
   },
   args: [],
   example: "export --out gateway.json",
-  async run({ env }, { flags: flags, config }) {
+  async run({ env }, { flags, config }) {
     const query = flags.sections === undefined ? "" : `?sections=${encodeURIComponent(flags.sections)}`;
     const document = await ask(toTarget(flags, env, config), "GET", query);
     const text = JSON.stringify(document, null, 2);
@@ -45,7 +45,7 @@ export const applyConfiguration = defineCommand({
   flags: { ...flags, "dry-run": { value: "", description: "Show the plan and change nothing" } },
   args: ["FILE"],
   example: "apply gateway.json --dry-run",
-  async run({ env }, { args, flags: flags, config }) {
+  async run({ env }, { args, flags, config }) {
     if (!existsSync(args.FILE)) throw new UsageError(`There is no file ${args.FILE}`);
     let document: unknown;
     try {

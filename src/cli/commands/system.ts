@@ -55,7 +55,8 @@ export const health = defineCommand({
     if (config.port === 0) throw new UsageError("Cannot check port 0: set PORT to the port of the gateway");
     const origin = getLocalOrigin(config.host, config.port);
     const readiness = await fetchReadiness(origin);
-    if (typeof readiness === "string") return { json: { status: "unreachable", reason: readiness }, text: readiness, exitCode: 1 };
+    if (typeof readiness === "string")
+      return { json: { status: "unreachable", reason: readiness }, text: readiness, exitCode: 1 };
     const { status, problems, degraded } = readiness;
     const text = [`${origin} is ${status}`, ...problems, ...degraded].join("\n");
     return { json: readiness, text, exitCode: status === "unready" ? 1 : 0 };

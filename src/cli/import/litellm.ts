@@ -162,7 +162,9 @@ function planModels(
     if (group !== undefined) groups.set(alias, group);
   }
   addFallbacks(groups, [config.litellm_settings, settings], notes);
-  const models = [...groups].map(([name, { targets, theirs }]) => planModel(name, targets, { known: knownModels, theirs, added }));
+  const models = [...groups].map(([name, { targets, theirs }]) =>
+    planModel(name, targets, { known: knownModels, theirs, added }),
+  );
   const planned: PlannedProvider[] = [...providers].map(([name, { manifest, rows, keys }]) => ({
     name,
     manifest: manifest && (rows.size === 0 ? manifest : { ...manifest, models: [...rows.values()] }),

@@ -151,12 +151,15 @@ function planChannels(
       providers.set(plugin, { name: plugin, manifest, keys: [...new Set([...(before?.keys ?? []), ...keys])] });
     }
     for (const model of own) {
-      const target = knownModels.find(String(mapping[model] ?? model), plugin) ?? knownModels.find(String(mapping[model] ?? model));
+      const target =
+        knownModels.find(String(mapping[model] ?? model), plugin) ?? knownModels.find(String(mapping[model] ?? model));
       if (target === undefined) notes.push(`${model} of the channel ${name} is not served here`);
       else groups.set(model, [...(groups.get(model) ?? []), { model: target.id }]);
     }
   }
-  const models = [...groups].map(([name, targets]) => planModel(name, targets, { known: knownModels, theirs: prices(name), added }));
+  const models = [...groups].map(([name, targets]) =>
+    planModel(name, targets, { known: knownModels, theirs: prices(name), added }),
+  );
   const served = new Map(models.map(({ name, targets, kind }) => [name, kind === "served" ? targets[0]?.model : name]));
   const aliases = (name: string) => served.get(name) ?? knownModels.find(name)?.id ?? name;
   return { models, providers: [...providers.values()], aliases };

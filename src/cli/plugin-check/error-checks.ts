@@ -18,7 +18,7 @@ const statuses: readonly [status: number, codes: readonly string[]][] = [
 ];
 
 /** Invalid answers. */
-const junk: readonly [name: string, sent: Sent][] = [
+const junk: readonly [name: string, answer: Sent][] = [
   ["an HTML page", { text: "<html>Bad gateway</html>" }],
   ["nothing at all", { json: undefined, mediaType: "application/json" }],
   ["null", { json: null }],

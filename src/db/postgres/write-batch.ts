@@ -97,7 +97,13 @@ function toDecision({ callId, premium, guard, draws }: OpenCall, row: DecisionRo
   const available = Math.min(there - openHolds, subjectLeft);
   return premium
     ? { quotaDay: null, periodStart: row.period_start, holdNanodollars: hold, holdTokens: 0, available }
-    : { quotaDay: day, periodStart: null, holdNanodollars: 0, holdTokens: hold, available: quotaLimit - there - openHolds };
+    : {
+        quotaDay: day,
+        periodStart: null,
+        holdNanodollars: 0,
+        holdTokens: hold,
+        available: quotaLimit - there - openHolds,
+      };
 }
 
 type HoldWrite = OpenCall | ExtendedHold;

@@ -190,7 +190,11 @@ export function readUsageQuery(query: URLSearchParams, now: number): UsageQuery 
   return { period, group, startDay, endDay };
 }
 
-function readOne<Value extends string>(param: string, values: readonly Value[], text: string | null): Value | undefined {
+function readOne<Value extends string>(
+  param: string,
+  values: readonly Value[],
+  text: string | null,
+): Value | undefined {
   if (text === null || text === "") return undefined;
   const value = values.find((each) => each === text);
   if (value !== undefined) return value;

@@ -164,7 +164,9 @@ async function noEndpoint(
     const page = isApi ? undefined : await notFoundPage(deps.site, request);
     if (page !== undefined) return page;
     const remedy =
-      correctedPath === undefined ? "GET /docs lists those there are" : `did you mean ${correctedPath}? See the client's base URL`;
+      correctedPath === undefined
+        ? "GET /docs lists those there are"
+        : `did you mean ${correctedPath}? See the client's base URL`;
     const message = `There is no endpoint ${request.method} ${pathname}; ${remedy}`;
     return errorResponse(deps, new GatewayError("not_found", message), { request, inbound });
   }

@@ -160,7 +160,9 @@ function getImageTokensMax(request: AnyRequest, model: Model): number {
   const most = Math.max(...Object.values(tokensBy));
   if (!requested || requested === "auto") return most;
   return (
-    tokensBy[`${requested} ${size}`] ?? tokensBy[`${requested}`] ?? Math.max(most, outputTokensMax ?? imageTokensDefault)
+    tokensBy[`${requested} ${size}`] ??
+    tokensBy[`${requested}`] ??
+    Math.max(most, outputTokensMax ?? imageTokensDefault)
   );
 }
 

@@ -27,7 +27,9 @@ function isTokenHost(plugin: ProviderPlugin, credential: ProviderCredential, url
 
 /** Whether an address is of one of these hosts, by TLS. `*.example.com` are all below. */
 function isDeclaredHost(hosts: readonly string[], { host, protocol }: URL): boolean {
-  const isListed = hosts.some((pattern) => (pattern.startsWith("*.") ? host.endsWith(pattern.slice(1)) : pattern === host));
+  const isListed = hosts.some((pattern) =>
+    pattern.startsWith("*.") ? host.endsWith(pattern.slice(1)) : pattern === host,
+  );
   return isListed && protocol === "https:";
 }
 

@@ -320,7 +320,8 @@ export class BoundUpstream implements Upstream {
     const body = await readTextStart(response, this.#limits(refusalBytesMax));
     const error = this.#route.plugin.readError({ status, headers, body });
     const providerMessage = readProviderMessage(body);
-    error.providerMessage = providerMessage === undefined ? undefined : this.#route.keys.hide(providerMessage).slice(0, saidCharactersMax);
+    error.providerMessage =
+      providerMessage === undefined ? undefined : this.#route.keys.hide(providerMessage).slice(0, saidCharactersMax);
     if (error.kind === "auth" && this.#credential !== undefined) forgetKept(this.#credential);
     return error;
   }

@@ -63,8 +63,16 @@ export function toChatRequest(
   const { messages, toolChanges } = toConversation(body, { envelope, model, names, warn });
   if (body.cache_control) markLast(messages, body.cache_control);
   const effort = toEffort(body);
-  const { max_tokens: outputTokens, stop_sequences: stops, temperature, top_p: topP, metadata, service_tier: tier } = body;
-  if (outputTokens < 1) throw invalid("max_tokens", "This model has no cache to fill without an answer, expected 1 or more");
+  const {
+    max_tokens: outputTokens,
+    stop_sequences: stops,
+    temperature,
+    top_p: topP,
+    metadata,
+    service_tier: tier,
+  } = body;
+  if (outputTokens < 1)
+    throw invalid("max_tokens", "This model has no cache to fill without an answer, expected 1 or more");
   const format = toFormat(body);
   const dropped = Object.keys(body).filter((field) => {
     const isLoss = !translatedFields.includes(field) && !silentFields.includes(field);
@@ -511,7 +519,8 @@ function toTools(
   for (const { type, tool } of changes) {
     if (!isRecord(tool)) continue;
     if (type === "tool_addition" && isRecord(tool.definition)) add(tool.definition, "tool_addition.tool.definition");
-    else if (type === "tool_removal" && typeof tool.name === "string") toolsByName.delete(names.toSent(tool.name, "tool"));
+    else if (type === "tool_removal" && typeof tool.name === "string")
+      toolsByName.delete(names.toSent(tool.name, "tool"));
   }
   if (dropped.length > 0) warn(`Left out the tools ${dropped.join(", ")}, which run at Anthropic only`);
   if (toolsByName.size === 0) return {};

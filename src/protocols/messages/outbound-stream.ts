@@ -214,7 +214,8 @@ export function readUsage(part: Record<string, unknown>, before?: AnswerUsage): 
   const { usage } = isRecord(part.message) ? part.message : part;
   if (!isRecord(usage)) return before;
   const figures = toUsage(usage);
-  if (figures !== undefined || before === undefined || typeof usage.output_tokens !== "number") return figures ?? before;
+  if (figures !== undefined || before === undefined || typeof usage.output_tokens !== "number")
+    return figures ?? before;
   return { ...before, completion_tokens: usage.output_tokens };
 }
 

@@ -100,7 +100,10 @@ function toNativeRequest(
   const acceptedBetas = betas.filter((beta) => beta !== "" && !droppedBetas.some((name) => beta.startsWith(name)));
   const headers: Record<string, string> = { ...options.headers, ...request.headers };
   delete headers["anthropic-beta"];
-  return { body: sentBody, headers: acceptedBetas.length > 0 ? { ...headers, "anthropic-beta": acceptedBetas.join(",") } : headers };
+  return {
+    body: sentBody,
+    headers: acceptedBetas.length > 0 ? { ...headers, "anthropic-beta": acceptedBetas.join(",") } : headers,
+  };
 }
 
 /**
@@ -237,6 +240,7 @@ export const messagesFormat: PassthroughFormat = {
     }
     return limit;
   },
+  isSearchBounded: () => true,
   hasOnlySearches: ({ tools }) => hasOnly(listTools({ tools }), isWebTool),
   // Each tool has a limit of its own: together they have what is held for. A limit of 0 is refused.
   withSearchLimit(body, searches, warn) {

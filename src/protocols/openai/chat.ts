@@ -421,7 +421,9 @@ export function stopStream<Event>(stream: ChatStream<Event>, stops: readonly str
   /** The text that is held back, by choice; `undefined` once the choice has stopped. */
   const textOf = new Map<number, string | undefined>();
   return mapChunks(stream, (chunk) => {
-    chunk.choices = chunk.choices.filter((choice) => !textOf.has(choice?.index) || textOf.get(choice.index) !== undefined);
+    chunk.choices = chunk.choices.filter(
+      (choice) => !textOf.has(choice?.index) || textOf.get(choice.index) !== undefined,
+    );
     for (const choice of chunk.choices) {
       if (isRecord(choice)) textOf.set(choice.index, stopChoice(choice, textOf.get(choice.index) ?? "", stops));
     }

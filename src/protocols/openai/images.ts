@@ -121,7 +121,9 @@ async function toImages(
 }
 
 function readSettings(answer: Record<string, unknown>): { settings?: ImageSettings } {
-  const settings = imageSettingNames.flatMap((name) => (typeof answer[name] === "string" ? [[name, answer[name]]] : []));
+  const settings = imageSettingNames.flatMap((name) =>
+    typeof answer[name] === "string" ? [[name, answer[name]]] : [],
+  );
   return settings.length === 0 ? {} : { settings: Object.fromEntries(settings) as ImageSettings };
 }
 

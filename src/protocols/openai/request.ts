@@ -210,7 +210,8 @@ export function toBody(call: RequestInput, options: RequestOptions): Record<stri
     }
     const sentValue = values === undefined ? priced : toValue(field, priced, values);
     const renamedTo = rename && getOwn(rename, field);
-    if (sentValue === null) call.warn(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`, field);
+    if (sentValue === null)
+      call.warn(`Left out ${field} ${JSON.stringify(value)}: the provider has no such value`, field);
     else if (renamedTo === undefined) body[field] = sentValue;
     else renamed.push([renamedTo, sentValue]);
   }

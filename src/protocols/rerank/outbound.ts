@@ -43,7 +43,9 @@ export function toRanking(answer: unknown): Ranking {
 function readRerankUsage({ meta, usage }: Record<string, unknown>): Ranking["usage"] {
   const billed = isRecord(meta) && isRecord(meta.billed_units) ? meta.billed_units : {};
   const figures = isRecord(usage) ? usage : {};
-  const tokens = [billed.input_tokens, figures.total_tokens, figures.prompt_tokens].find((each) => typeof each === "number");
+  const tokens = [billed.input_tokens, figures.total_tokens, figures.prompt_tokens].find(
+    (each) => typeof each === "number",
+  );
   const units = billed.search_units;
   if (tokens === undefined && typeof units !== "number") return undefined;
   return {

@@ -43,7 +43,12 @@ export function toResponsesError(error: GatewayError): ResponsesError {
   return {
     status: difference?.status ?? error.status,
     headers: difference?.headers ?? error.retryHeaders,
-    body: { error: { ...publicError, code: (difference && "code" in difference ? difference.code : undefined) ?? publicError.code } },
+    body: {
+      error: {
+        ...publicError,
+        code: (difference && "code" in difference ? difference.code : undefined) ?? publicError.code,
+      },
+    },
   };
 }
 

@@ -200,7 +200,10 @@ function toResult(message: Message & { is_error?: unknown }, path: string, custo
   const { content, is_error: isError } = message;
   const id = message.tool_call_id ?? "";
   const contentParts = toContent(content, path);
-  const failed = typeof contentParts === "string" ? `Error: ${contentParts}` : [{ type: "input_text", text: "Error:" }, ...contentParts];
+  const failed =
+    typeof contentParts === "string"
+      ? `Error: ${contentParts}`
+      : [{ type: "input_text", text: "Error:" }, ...contentParts];
   const type = customCalls.has(id) ? "custom_tool_call_output" : "function_call_output";
   return { type, call_id: id, output: isError === true ? failed : contentParts };
 }

@@ -48,7 +48,8 @@ export async function readRequests(
   const tables = toTables(filter);
   if (isTextFilter(filter) && before === undefined) {
     const readRows = await inOrder(tables, (table) => readNamed(store, table, filter, limit));
-    if (readRows.some(({ length }) => length > 0)) return { requests: once(readRows.flat()).sort(byPlace).slice(0, limit) };
+    if (readRows.some(({ length }) => length > 0))
+      return { requests: once(readRows.flat()).sort(byPlace).slice(0, limit) };
   }
   // One more than is shown tells whether there is a next page.
   const reads = await inOrder(tables, (table) => readTable(store, table, filter, { limit: limit + 1, before }));

@@ -431,7 +431,10 @@ async function readFigures(
     for (const row of rows) {
       const figures = groups.get(toKey(row));
       const figuresOfHour = figures?.get(row.hour);
-      figures?.set(row.hour, figuresOfHour === undefined ? toFigures(row) : sumFigures([figuresOfHour, toFigures(row)]));
+      figures?.set(
+        row.hour,
+        figuresOfHour === undefined ? toFigures(row) : sumFigures([figuresOfHour, toFigures(row)]),
+      );
     }
   }
   return groups;

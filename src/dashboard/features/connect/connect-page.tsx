@@ -68,7 +68,8 @@ function Examples({ models, baseUrl }: { models: readonly Model[]; baseUrl: stri
   const [key, setKey] = useState("");
   const chats = models.filter(({ capability }) => capability === "chat").sort(byName);
   const { name, maker, file } = getClient(client);
-  const model = chats.find((each) => each.name === modelName || each.id === modelName) ?? pickExampleModel(chats, maker);
+  const model =
+    chats.find((each) => each.name === modelName || each.id === modelName) ?? pickExampleModel(chats, maker);
   return (
     <Section title="Examples">
       <div className="stack card-body">

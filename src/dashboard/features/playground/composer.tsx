@@ -95,7 +95,8 @@ function AttachButton({
 }) {
   const input = useRef<HTMLInputElement>(null);
   const attach = async (files: readonly File[]) => {
-    const size = files.reduce((sum, file) => sum + file.size, 0) + attachmentsBefore.reduce((sum, { url }) => sum + url.length, 0);
+    const size =
+      files.reduce((sum, file) => sum + file.size, 0) + attachmentsBefore.reduce((sum, { url }) => sum + url.length, 0);
     if (size > bytesMax) throw new Error("Attachments can have 15 MB in all.");
     onAttach([...attachmentsBefore, ...(await Promise.all(files.map(readAttachment)))]);
   };
