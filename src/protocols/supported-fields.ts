@@ -12,8 +12,8 @@ const handled = ["model", "messages", "stream", "stream_options", "parallel_tool
  * @example
  * const lost = [];
  * const request = { model: "m", messages: [], top_p: 0.9, seed: 7, stop: null };
- * const asked = pickSupportedFields(request, ["top_p", "stop"], {}, (message) => lost.push(message));
- * [asked, lost.length]; // => [{ model: "m", messages: [], top_p: 0.9 }, 1]
+ * const fields = pickSupportedFields(request, ["top_p", "stop"], {}, (message) => lost.push(message));
+ * [fields, lost.length]; // => [{ model: "m", messages: [], top_p: 0.9 }, 1]
  */
 export function pickSupportedFields(
   request: ChatRequest,

@@ -1,8 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { LRUCache } from "lru-cache";
-import { answerColumns, promptColumns } from "../../contract/index.ts";
-import { figureColumns, type Store, type UsageKind } from "../../db/index.ts";
-import { sumFigures } from "./figures.ts";
+import { answerColumns, promptColumns } from "../contract/index.ts";
+import { figureColumns, latencyBuckets, type Store, type UsageKind, type UsageSum, usageSums } from "../db/index.ts";
 
 /** Groups of statistics. */
 export const statisticsGroups = ["account", "key", "model", "plugin", "status", "session", "tag"] as const;
@@ -174,10 +173,10 @@ export async function readGroups(
 ): Promise<{ readonly groups: readonly StatisticsOfGroup[]; readonly count: number | undefined }> {
   const source = { db, isEmbedded: !shared, ...toSource(query.filter, group) };
   const whole = toWholeDays(query);
-  const { wanted: groupRows, count } = await chooseGroups(source, query, { group, rank, limit });
-  const byHour = await readFigures(source, [query], groupRows.slice(0, charted), "hour");
-  const totals = await readFigures(source, whole, groupRows.slice(charted), "0");
-  const groups = groupRows.map((row) => {
+  const { wanted, count } = await chooseGroups(source, query, { group, rank, limit });
+  const byHour = await readFiguresOf(source, [query], wanted.slice(0, charted), "hour");
+  const totals = await readFiguresOf(source, whole, wanted.slice(charted), "0");
+  const groups = wanted.map((row) => {
     const key = toKey(row);
     const { value, account: accountId } = row;
     const figures = byHour.get(key);
@@ -284,13 +283,13 @@ export async function keepDayLists({ db, shared }: Pick<Store, "db" | "shared">,
   if (!(await hasManyAccounts(db))) return;
   const last = Math.floor((now - dayClosesMs) / dayMs) - 1;
   const first = last - dayListsMax + 1;
-  const hours = await db
+  const kept = await db
     .selectFrom("usage_tops")
     .select("hour")
     .where("hour", ">=", first * dayHours)
     .distinct()
     .execute();
-  const days = new Set(hours.map(({ hour }) => hour / dayHours));
+  const days = new Set(kept.map(({ hour }) => hour / dayHours));
   let day = last;
   while (days.has(day)) day -= 1;
   if (day < first) return;
@@ -298,8 +297,8 @@ export async function keepDayLists({ db, shared }: Pick<Store, "db" | "shared">,
   for (const group of listedGroups) {
     const source = { db, isEmbedded: !shared, ...toSource({}, group) };
     for (const rank of ranks) {
-      const { wanted: groups } = await rankGroups(source, [wholeDay(day * dayHours)], rank, dayListMax);
-      rows.push({ hour: day * dayHours, group_by: group, ranked_by: rank, list: JSON.stringify(groups) });
+      const { wanted } = await rankGroups(source, [wholeDay(day * dayHours)], rank, dayListMax);
+      rows.push({ hour: day * dayHours, group_by: group, ranked_by: rank, list: JSON.stringify(wanted) });
     }
   }
   await db
@@ -327,20 +326,20 @@ async function hasManyAccounts(db: Store["db"]): Promise<boolean> {
  * The ranking of the last minute. An older one is given out while the next is made, which all who ask share. Only which
  * groups there are and their order may be old: their figures are read each time.
  */
-async function readRanking(db: Store["db"], key: string, rankNow: () => Promise<Ranking>): Promise<Ranking> {
+async function readRanking(db: Store["db"], asked: string, rankNow: () => Promise<Ranking>): Promise<Ranking> {
   let rankings = rankingsOf.get(db);
   if (rankings === undefined) {
     rankings = new LRUCache({
       maxSize: rankedGroupsMax,
-      sizeCalculation: ({ wanted: groups }) => groups.length + 1,
+      sizeCalculation: ({ wanted }) => wanted.length + 1,
       ttl: rankingMs,
       allowStale: true,
       fetchMethod: (_asked, _last, { context }) => context(),
     });
     rankingsOf.set(db, rankings);
   }
-  if (rankings.getRemainingTTL(key) < rankingMs - rankingMaxMs) rankings.delete(key);
-  return (await rankings.fetch(key, { context: rankNow })) ?? (await rankNow());
+  if (rankings.getRemainingTTL(asked) < rankingMs - rankingMaxMs) rankings.delete(asked);
+  return (await rankings.fetch(asked, { context: rankNow })) ?? (await rankNow());
 }
 
 async function rankGroups(
@@ -414,27 +413,24 @@ async function* ownersOf({ db, isEmbedded, ofAll, owner }: Source): AsyncGenerat
 }
 
 /** Figures of groups by their key and, where `by` is the hour, by it. */
-async function readFigures(
+async function readFiguresOf(
   source: Source,
   queries: readonly StatisticsQuery[],
-  groupRows: readonly GroupRow[],
+  wanted: readonly GroupRow[],
   by: "hour" | "0",
 ): Promise<ReadonlyMap<string, FiguresByHour>> {
-  const groups = new Map(groupRows.map((row) => [toKey(row), new Map<number, readonly number[]>()]));
-  if (groupRows.length === 0) return groups;
+  const groups = new Map(wanted.map((row) => [toKey(row), new Map<number, readonly number[]>()]));
+  if (wanted.length === 0) return groups;
   const { db, value, account } = source;
-  const isWanted = toCondition(source, groupRows);
+  const isWanted = toCondition(source, wanted);
   for await (const part of cut(source, queries)) {
     const { rows } = await sql<Figures & GroupRow & { hour: number }>`
       select ${sql.raw(by)} as hour, ${value} as value, ${account} as account, ${sums} from usage
       where ${conditions(part, source)} and ${isWanted} group by 1, 2, 3`.execute(db);
     for (const row of rows) {
       const figures = groups.get(toKey(row));
-      const figuresOfHour = figures?.get(row.hour);
-      figures?.set(
-        row.hour,
-        figuresOfHour === undefined ? toFigures(row) : sumFigures([figuresOfHour, toFigures(row)]),
-      );
+      const known = figures?.get(row.hour);
+      figures?.set(row.hour, known === undefined ? toFigures(row) : sumFigures([known, toFigures(row)]));
     }
   }
   return groups;
@@ -445,10 +441,10 @@ async function readFigures(
  * the most groups: the primary key leads to those of an account, and the name is no part of the search, which would take it
  * as often as there are pairs of account and name.
  */
-function toCondition({ ofAll, isOwned, value, isNumber }: Source, groups: readonly GroupRow[]): RawBuilder<unknown> {
-  const values = sql.join(groups.map((row) => (isNumber ? Number(row.value) : row.value)));
+function toCondition({ ofAll, isOwned, value, isNumber }: Source, wanted: readonly GroupRow[]): RawBuilder<unknown> {
+  const values = sql.join(wanted.map((row) => (isNumber ? Number(row.value) : row.value)));
   if (!isOwned || !ofAll) return sql`${value} in (${values})`;
-  const accounts = sql.join([...new Set(groups.map((row) => row.account))]);
+  const accounts = sql.join([...new Set(wanted.map((row) => row.account))]);
   return sql`account_id in (${accounts}) and ${value} || '' in (${values})`;
 }
 
@@ -508,4 +504,73 @@ function conditions(
 
 function toFigures(row: Figures): number[] {
   return figureColumns.map((name) => row[name] as number);
+}
+
+/** Sums of statistics, with percentiles in milliseconds; undefined: there was nothing to measure. */
+export type StatisticsFigures = Readonly<Record<UsageSum, number>> & {
+  readonly firstByteMs: Percentiles;
+  readonly durationMs: Percentiles;
+};
+
+export interface Percentiles {
+  readonly p50: number | undefined;
+  readonly p95: number | undefined;
+}
+
+/** Adds up figures in the order of `figureColumns`. */
+export function sumFigures(all: Iterable<readonly number[]>): number[] {
+  const total = figureColumns.map(() => 0);
+  for (const figures of all) {
+    for (let place = 0; place < total.length; place++) total[place] = (total[place] as number) + (figures[place] ?? 0);
+  }
+  return total;
+}
+
+/** Reads figures that are in the order of `figureColumns`; absent: zeros. */
+export function readFigures(figures: readonly number[] = []): StatisticsFigures {
+  const sums = Object.fromEntries(usageSums.map((name, place) => [name, figures[place] ?? 0]));
+  const first = usageSums.length;
+  return {
+    ...(sums as Record<UsageSum, number>),
+    firstByteMs: toPercentiles(figures.slice(first, first + latencyBuckets)),
+    durationMs: toPercentiles(figures.slice(first + latencyBuckets)),
+  };
+}
+
+function toPercentiles(histogram: readonly number[]): Percentiles {
+  return { p50: findPercentile(histogram, 0.5), p95: findPercentile(histogram, 0.95) };
+}
+
+/** Each bucket of a histogram ends at 1.6 times the end of the one before, and the last one, from 309 s on, nowhere. */
+const firstMs = 10;
+const ratio = 1.6;
+
+/** The bucket that a duration falls into. */
+export function findLatencyBucket(ms: number): number {
+  if (ms <= firstMs) return 0;
+  return Math.min(latencyBuckets - 1, Math.ceil(Math.log(ms / firstMs) / Math.log(ratio)));
+}
+
+/**
+ * The duration that a share of a histogram did not exceed, in milliseconds: between the bounds of its bucket by where in
+ * it the share falls, so at most 60 % beside the true one and most often within a third. Undefined for an empty histogram.
+ */
+export function findPercentile(histogram: ArrayLike<number>, share: number): number | undefined {
+  let total = 0;
+  for (let bucket = 0; bucket < latencyBuckets; bucket++) total += histogram[bucket] ?? 0;
+  if (total === 0) return undefined;
+  const wanted = total * share;
+  let below = 0;
+  for (let bucket = 0; bucket < latencyBuckets; bucket++) {
+    const count = histogram[bucket] ?? 0;
+    if (count > 0 && below + count >= wanted) return Math.round(interpolate(bucket, (wanted - below) / count));
+    below += count;
+  }
+  return undefined;
+}
+
+function interpolate(bucket: number, share: number): number {
+  const low = bucket === 0 ? 0 : firstMs * ratio ** (bucket - 1);
+  if (bucket === latencyBuckets - 1) return low;
+  return low + (firstMs * ratio ** bucket - low) * share;
 }
