@@ -289,13 +289,8 @@ const ofProvider: ReadonlySet<ErrorCode> = new Set([
  * that another one may not have. Before the hold `invalid_request` is about this model: the shape of the request was
  * checked before.
  */
-<<<<<<< HEAD
-export function mayFallBack(run: ModelRun, { code, cause }: GatewayError): boolean {
-  const { call, sent: requests } = run;
-=======
 export function mayFallBack(run: ModelRun, { code, limit, cause }: GatewayError): boolean {
-  const { call, sent } = run;
->>>>>>> main
+  const { call, sent: requests } = run;
   if (call.cancelReason !== undefined || call.clientLeft || run.answeredBy !== undefined) return false;
   if (run.hold === undefined) return beforeHold.has(code) || limit?.model !== undefined;
   // A plugin that could not make its request of this one: another model's may.

@@ -564,15 +564,9 @@ class KeyState {
   }
 
   /** Gives back what {@link take} took, as if the call had never come. */
-<<<<<<< HEAD
   release(hold: HoldAmounts): void {
     this.#removeHold(hold);
-    this.#openCalls -= 1;
-=======
-  release(held: HoldAmounts): void {
-    this.#removeHold(held);
     this.leave();
->>>>>>> main
   }
 
   /** Takes back a {@link release}. */
@@ -582,22 +576,14 @@ class KeyState {
   }
 
   /** Turns a hold into a charge that is still to be written. */
-<<<<<<< HEAD
   charge(hold: HoldAmounts, nanodollars: number): void {
     this.#removeHold(hold);
-    if (hold.periodStart !== this.#periodStart) return;
-    this.#spent += nanodollars;
-    this.#unwritten += nanodollars;
-=======
-  charge(held: HoldAmounts, nanodollars: number): void {
-    this.#removeHold(held);
-    this.addSpent(held, nanodollars);
+    this.addSpent(hold, nanodollars);
   }
 
   /** Counts a charge, if it is of this period. */
   addSpent({ periodStart }: HoldAmounts, nanodollars: number): void {
     if (periodStart === this.#periodStart) this.#spent += nanodollars;
->>>>>>> main
   }
 
   /** The charge of a call is written. */

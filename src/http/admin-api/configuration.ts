@@ -947,11 +947,11 @@ async function planRateLimits({ deps, admin, document, accounts, keyIds }: Plann
     }
     const current = there === undefined ? {} : toRateLimitEntry(there);
     const { requests_per_minute, tokens_per_minute, concurrent_calls } = entry;
-    const wanted = { requests_per_minute, tokens_per_minute, concurrent_calls };
-    const fields = diff(current, wanted);
+    const target = { requests_per_minute, tokens_per_minute, concurrent_calls };
+    const fields = diff(current, target);
     if (Object.keys(fields).length === 0 && there !== undefined) continue;
-    const read = (given: number | null | undefined, before: number | undefined) =>
-      given === undefined ? before : (given ?? undefined);
+    const read = (value: number | null | undefined, before: number | undefined) =>
+      value === undefined ? before : (value ?? undefined);
     const limits = {
       requestsPerMinute: read(requests_per_minute, there?.limits.requestsPerMinute),
       tokensPerMinute: read(tokens_per_minute, there?.limits.tokensPerMinute),

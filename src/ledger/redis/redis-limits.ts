@@ -157,22 +157,14 @@ class RedisCallLimits implements RedisLimits {
     await this.#settle(admission, drawn, [0, additionalTokens(admission, end)]);
   }
 
-<<<<<<< HEAD
-  async state(caller: Caller, now: number): Promise<LimitState> {
-    const reply = await this.#read(caller, ["rate", `rate ${caller.keyId}`]);
-    if (reply !== undefined)
-      this.#localLimits.restore(caller, readBacklogs(reply[0], now), readBacklogs(reply[1], now), now);
-    return this.#localLimits.state(caller, now);
-=======
   async state(caller: Caller, now: number, model?: string): Promise<LimitState> {
     const fields = limitsOf(caller, model).map((owner) => `rate${toOwnerText(caller, owner)}`);
-    const found = await this.#read(caller, fields);
-    if (found !== undefined) {
-      const backlogs = found.map((field) => readBacklogs(field, now));
+    const reply = await this.#read(caller, fields);
+    if (reply !== undefined) {
+      const backlogs = reply.map((field) => readBacklogs(field, now));
       this.#localLimits.restore(caller, model, backlogs, now);
     }
     return this.#localLimits.state(caller, now, model);
->>>>>>> main
   }
 
   async running(caller: Caller): Promise<RunningCalls> {
