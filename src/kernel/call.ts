@@ -642,7 +642,7 @@ export class Passthrough implements PassedAnswer {
 
   /** Whether a field of the request bounds the answer; a request without one cannot be lowered. */
   get isBounded(): boolean {
-    return this.#handler !== "compactResponse";
+    return this.format.outputLimit !== undefined && this.#handler !== "compactResponse";
   }
 
   /**
@@ -668,7 +668,8 @@ export class Passthrough implements PassedAnswer {
 
   /** Returns a placeholder request to estimate tokens by, where the uniform format cannot express the real one. */
   toPlaceholderRequest(): ChatRequest {
-    const { model, stream, [this.format.outputLimit]: limit } = this.body;
+    const { outputLimit = "" } = this.format;
+    const { model, stream, [outputLimit]: limit } = this.body;
     const content = JSON.stringify(this.body);
     return {
       model: model as string,
@@ -713,6 +714,7 @@ export class Passthrough implements PassedAnswer {
     const body = isSame ? this.body : format.withSearchLimit(this.body, searchesMax, warn);
     const limit = max_completion_tokens || max_tokens;
     const field = format.outputLimit;
+    if (field === undefined) return body;
     const requested = body[field];
     if (!limit || (typeof requested === "number" && requested <= limit)) return body;
     return { ...body, [field]: limit };

@@ -739,7 +739,7 @@ function getOutputTokensMax(request: ChatRequest, modelEntry: ModelEntry): numbe
   return max === undefined ? wanted : Math.min(wanted, max);
 }
 
-type CountHandler = "countChatTokens" | PassthroughFormat["countHandler"];
+type CountHandler = "countChatTokens" | NonNullable<PassthroughFormat["countHandler"]>;
 
 /** A count that takes longer is of less use than an estimate. */
 const countMsMax = 10_000;
@@ -754,13 +754,14 @@ const marginTokens = 1000;
  * @returns `undefined` when no route counts, or the provider failed.
  * @throws {GatewayError} When the provider says what is wrong with the request.
  */
-export function countPassthrough(
+export async function countPassthrough(
   kernel: Kernel,
   request: ClientRequest,
   modelEntry: ModelEntry,
   { format, body, headers }: Passthrough,
 ): Promise<number | undefined> {
-  return ask(kernel, request, modelEntry, { name: format.countHandler, counted: { body, headers } });
+  if (format.countHandler === undefined) return undefined;
+  return await ask(kernel, request, modelEntry, { name: format.countHandler, counted: { body, headers } });
 }
 
 /**
