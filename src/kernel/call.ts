@@ -636,8 +636,9 @@ export class Passthrough implements PassedAnswer {
     return handlers[this.#handler]?.bind(handlers);
   }
 
-  isServedBy(plugin: ProviderPlugin): boolean {
-    return plugin.handlers[this.#handler] !== undefined;
+  /** Whether a route is asked in the client's protocol. */
+  isServedBy({ plugin, model }: { readonly plugin: ProviderPlugin; readonly model: Model }): boolean {
+    return plugin.handlers[this.#handler] !== undefined && this.format.serves?.(model) !== false;
   }
 
   /** Whether a field of the request bounds the answer; a request without one cannot be lowered. */
@@ -650,14 +651,14 @@ export class Passthrough implements PassedAnswer {
    * the tool is left out there.
    */
   searchLimitOf({ model, routes }: ModelEntry): number {
-    if (model.price?.webSearch === undefined || !routes.some(({ plugin }) => this.isServedBy(plugin))) return 0;
+    if (model.price?.webSearch === undefined || !routes.some((route) => this.isServedBy(route))) return 0;
     return Math.min(this.format.searchLimitOf(this.body) ?? this.#searchesDefault, searchesLimit);
   }
 
   /** The most tokens that searches put into one prompt, together; infinite where only the context bounds them. */
   searchTokensMaxOf({ routes }: ModelEntry): number {
     if (!this.format.isSearchBounded(this.body)) return Number.POSITIVE_INFINITY;
-    const served = routes.filter(({ plugin }) => this.isServedBy(plugin));
+    const served = routes.filter((route) => this.isServedBy(route));
     return Math.max(...served.map(({ model }) => model.searchTokensMax ?? Number.POSITIVE_INFINITY));
   }
 
@@ -695,7 +696,7 @@ export class Passthrough implements PassedAnswer {
       throw new GatewayError("invalid_request", message, { param: "tools" });
     }
     if (untranslatable === undefined && !needsSearch) return modelEntry;
-    const routes = modelEntry.routes.filter(({ plugin }) => this.isServedBy(plugin));
+    const routes = modelEntry.routes.filter((route) => this.isServedBy(route));
     if (routes.length === 0 && untranslatable !== undefined) throw untranslatable;
     return { ...modelEntry, routes };
   }

@@ -33,6 +33,8 @@ export const decisionsFormat: PassthroughFormat = {
     partsMembers: new Set(["content", "output"]),
     files: "part",
   },
+  // The models that an endpoint takes are those that have its price.
+  serves: ({ price }) => price?.serviceTiers?.decisions !== undefined,
   isOwnHeader: () => false,
   reasoningOf: () => undefined,
   tierOf: () => "decisions",
