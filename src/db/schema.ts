@@ -81,6 +81,7 @@ interface AccountsTable {
   free_tokens_per_day: number | null;
   requests_per_minute: number | null;
   tokens_per_minute: number | null;
+  concurrent_calls: number | null;
   created_at: number;
   /** Its keys and users are refused; null: they are not. */
   disabled_at: number | null;

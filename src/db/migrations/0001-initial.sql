@@ -8,6 +8,7 @@ create table accounts (
   free_tokens_per_day bigint,
   requests_per_minute bigint,
   tokens_per_minute bigint,
+  concurrent_calls bigint,
   budget_nanodollars bigint,
   budget_period text,
   allowed_models text,
