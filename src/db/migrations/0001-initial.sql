@@ -421,6 +421,7 @@ create table audit (
   id text not null primary key,
   at bigint not null,
   account_id text not null,
+  os_user text,
   action text not null,
   subject text not null,
   detail text not null

@@ -74,7 +74,13 @@ export function adminAccountController(deps: HttpDeps) {
     .patch(
       "",
       async ({ admin, params: { id }, body }) => {
-        const { allowed_models: allowedModels, requests_per_minute, tokens_per_minute, concurrent_calls, ...others } = body;
+        const {
+          allowed_models: allowedModels,
+          requests_per_minute,
+          tokens_per_minute,
+          concurrent_calls,
+          ...others
+        } = body;
         const limits = {
           requestsPerMinute: requests_per_minute,
           tokensPerMinute: tokens_per_minute,
