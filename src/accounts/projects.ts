@@ -13,7 +13,6 @@ import { accountRowOf, newAccountId, parseName, parseTeamAddress, takenEmail } f
 import { auditedActions, createAudited } from "./audit.ts";
 import type { AccountChanges } from "./change-account.ts";
 import { invite } from "./invitations.ts";
-import { lockAccount } from "./lock-account.ts";
 import { recordAudit } from "./record-audit.ts";
 import { type Actor, lockManaged } from "./roles.ts";
 import { setAccountBudget } from "./teams/account-budget.ts";
@@ -28,6 +27,7 @@ export interface ProjectChanges extends Pick<AccountChanges, "name" | "email" | 
   /** Limits of the account; `null`: the configured ones. */
   readonly requestsPerMinute?: number | null | undefined;
   readonly tokensPerMinute?: number | null | undefined;
+  readonly concurrentCalls?: number | null | undefined;
   readonly budget?: AccountBudget | null | undefined;
   readonly isDisabled?: boolean | undefined;
 }
@@ -64,6 +64,7 @@ async function setLimits(
   const columns = {
     ...(changes.requestsPerMinute !== undefined && { requests_per_minute: changes.requestsPerMinute }),
     ...(changes.tokensPerMinute !== undefined && { tokens_per_minute: changes.tokensPerMinute }),
+    ...(changes.concurrentCalls !== undefined && { concurrent_calls: changes.concurrentCalls }),
   };
   const wrong = Object.entries(columns).find(([, limit]) => limit !== null && !(isAmount(limit) && limit >= 1));
   if (wrong !== undefined) {
@@ -204,7 +205,7 @@ async function addPersonAudited(
   now: number,
 ): Promise<void> {
   const email = await scope.change(async (db: Transaction<Database>) => {
-    await lockAccount(db, accountId);
+    await lockManaged(db, by, accountId);
     return (await addPerson(db, { accountId, personId, role }, now)).email;
   });
   const detail = { email, role };

@@ -8,6 +8,7 @@ create table accounts (
   free_tokens_per_day bigint,
   requests_per_minute bigint,
   tokens_per_minute bigint,
+  concurrent_calls bigint,
   budget_nanodollars bigint,
   budget_period text,
   allowed_models text,
@@ -209,6 +210,19 @@ create table budgets (
 );
 
 create index budgets_of_account on budgets (account_id, created_at);
+
+create table model_limits (
+  id text not null primary key,
+  account_id text not null,
+  key_id text not null,
+  model text not null,
+  requests_per_minute bigint,
+  tokens_per_minute bigint,
+  concurrent_calls bigint,
+  created_at bigint not null
+);
+
+create unique index model_limits_of_account on model_limits (account_id, key_id, model);
 
 create table budget_usage (
   budget_id text not null,
@@ -420,6 +434,7 @@ create table audit (
   id text not null primary key,
   at bigint not null,
   account_id text not null,
+  os_user text,
   action text not null,
   subject text not null,
   detail text not null

@@ -1,6 +1,6 @@
 /**
- * One document with all that an operator decides: accounts and teams, API keys without their secrets, budgets, providers, catalogue,
- * virtual models, rules of alerts and issuers of tokens. Reading it gives the state; writing it makes the state what it says, which is
+ * One document with all that an operator decides: accounts and teams, API keys without their secrets, budgets, limits of models,
+ * providers, catalogue, virtual models, rules of alerts and issuers of tokens. Reading it gives the state; writing it makes the state what it says, which is
  * planned first, entry by entry, so that a plan can be read before anything changes and a document that is in force changes nothing.
  * What the document does not name is left as it is: an account is archived, a key revoked and a provider removed by saying so.
  */
@@ -9,7 +9,6 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   type Account,
-  type AdminKeyActor,
   type AdminKeyArea,
   type ApiKey,
   addToTeam,
@@ -17,20 +16,25 @@ import {
   changeProject,
   checkBudget,
   checkKeyFields,
+  checkModelLimits,
   createBudget,
   createProject,
   createServiceAccount,
   deleteBudget,
+  deleteModelLimits,
   emailsOf,
+  expectManagedKeys,
   findAccounts,
   findMembers,
   findServiceAccounts,
   hasScope,
   listAccountsPage,
   listBudgets,
+  listModelLimits,
   listServiceAccounts,
   listUsableKeys,
   listUsersPage,
+  type Manager,
   type Member,
   parseEmail,
   parseTeamAddress,
@@ -38,6 +42,8 @@ import {
   recordAudit,
   type ServiceAccount,
   type StoredBudget,
+  type StoredModelLimits,
+  setModelLimits,
   teamActions,
   type User,
 } from "../../accounts/index.ts";
@@ -71,10 +77,11 @@ import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { budgetAmounts, budgetTarget, readBudgetChanges, toTarget } from "./budgets.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, lacksScope, writeOnce } from "./guard.ts";
 import { invalid, optional, parameters, readFlag } from "./lists.ts";
 import { readKeyChanges, readKeyLimits } from "./project-keys.ts";
 import { readProjectChanges, security, tags } from "./projects.ts";
+import { idOfLimitedModel } from "./rate-limits.ts";
 
 const Text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 const Email = Text(254);
@@ -95,6 +102,7 @@ const AccountEntry = Type.Object(
     free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
     requests_per_minute: optional(Limit),
     tokens_per_minute: optional(Limit),
+    concurrent_calls: optional(Limit),
     budget_usd: optional(Usd),
     budget_period: optional(Period),
     people: Type.Optional(
@@ -174,6 +182,23 @@ const BudgetEntry = Type.Object(
 );
 type BudgetEntry = Static<typeof BudgetEntry>;
 
+const RateLimitEntry = Type.Object(
+  {
+    account: Type.Optional({
+      ...Email,
+      description: "The e-mail of its account, or the address of its team; absent: each",
+    }),
+    api_key_id: optional({ ...Text(100), description: "`null`: all keys of the account together" }),
+    model: Text(200),
+    requests_per_minute: optional(Limit),
+    tokens_per_minute: optional(Limit),
+    concurrent_calls: optional(Limit),
+    status: Type.Optional(Type.Union([Type.Literal("present"), Type.Literal("removed")])),
+  },
+  closed,
+);
+type RateLimitEntry = Static<typeof RateLimitEntry>;
+
 /** Rows in one section of a document. */
 const entriesMax = 10_000;
 const list = (entry: TSchema) => Type.Optional(Type.Array(entry, { maxItems: entriesMax }));
@@ -181,6 +206,12 @@ const sectionSchemas = {
   accounts: Type.Optional(Type.Array(AccountEntry, { maxItems: entriesMax })),
   keys: Type.Optional(Type.Array(KeyEntry, { maxItems: entriesMax })),
   budgets: Type.Optional(Type.Array(BudgetEntry, { maxItems: entriesMax })),
+  rate_limits: Type.Optional(
+    Type.Array(RateLimitEntry, {
+      maxItems: entriesMax,
+      description: "Of single models; others stand with what they bind",
+    }),
+  ),
   providers: Type.Optional(Type.Array(ProviderEntry, { maxItems: 200 })),
   sandbox: Type.Optional(Type.Union([Type.Literal("on"), Type.Literal("off"), Type.Literal("auto")])),
   catalogue: Type.Optional(
@@ -200,6 +231,7 @@ const areas: Readonly<Record<Section, AdminKeyArea>> = {
   accounts: "accounts",
   keys: "keys",
   budgets: "accounts",
+  rate_limits: "accounts",
   providers: "providers",
   sandbox: "providers",
   catalogue: "catalogue",
@@ -250,7 +282,7 @@ type Step = Change & { run(): Promise<CreatedKey | undefined> };
 
 interface Planning {
   readonly deps: HttpDeps;
-  readonly admin: AdminKeyActor;
+  readonly admin: Manager;
   readonly document: Document;
   /** The accounts and teams that the document names, by the names that it has for them. */
   readonly accounts: ReadonlyMap<string, Account>;
@@ -314,7 +346,7 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
 }
 
 /** Runs the steps of a plan one after the other, and returns the keys that were created. */
-async function runSteps(deps: HttpDeps, admin: AdminKeyActor, steps: readonly Step[]): Promise<CreatedKey[]> {
+async function runSteps(deps: HttpDeps, admin: Manager, steps: readonly Step[]): Promise<CreatedKey[]> {
   const keys: CreatedKey[] = [];
   try {
     for (const step of steps) {
@@ -330,29 +362,21 @@ async function runSteps(deps: HttpDeps, admin: AdminKeyActor, steps: readonly St
 }
 
 /** The sections that a request asks for and its key may read. @throws {GatewayError} `invalid_request`, `forbidden` */
-function chooseSections(admin: AdminKeyActor, text: string | null): Section[] {
-  const mayRead = (section: Section) => hasScope(admin.key.scopes, areas[section], "read");
+function chooseSections(admin: Manager, text: string | null): Section[] {
+  const mayRead = (section: Section) => hasScope(admin.scopes, areas[section], "read");
   if (text === null || text === "") {
     const readable = sections.filter(mayRead);
     if (readable.length > 0) return readable;
-    throw new GatewayError("forbidden", `The admin key ${admin.key.id} has no scope of the document`);
+    throw lacksScope(admin, "of any section");
   }
   return text.split(",").map((name) => {
     const section = sections.find((one) => one === name.trim());
     if (section === undefined) {
       throw invalid("sections", `sections has ${quoteValue(name)}, expected some of ${sections.join(", ")}`);
     }
-    if (!mayRead(section)) throw lacksScope(admin, section, "read");
+    if (!mayRead(section)) throw lacksScope(admin, `${areas[section]}:read, which ${section} needs`);
     return section;
   });
-}
-
-function lacksScope(admin: AdminKeyActor, section: Section, access: "read" | "write"): GatewayError {
-  const scope = `${areas[section]}:${access}`;
-  return new GatewayError(
-    "forbidden",
-    `The admin key ${admin.key.id} lacks the scope ${scope}, which ${section} needs`,
-  );
 }
 
 async function readDocument(deps: HttpDeps, wanted: readonly Section[]): Promise<Document> {
@@ -388,6 +412,16 @@ const readers: { readonly [S in Section]: (deps: HttpDeps) => Promise<Document[S
     return budgets.flatMap((budget) => {
       const account = emails.get(budget.accountId);
       return account === undefined ? [] : [{ account, ...toBudgetEntry(budget, deps.now()) }];
+    });
+  },
+  async rate_limits(deps) {
+    const emails = new Map((await listAll(deps)).map(({ id, email }) => [id, email]));
+    const limits = await listModelLimits(deps.store, undefined, entriesMax + 1);
+    expectFew("rate_limits", limits.length);
+    return limits.flatMap(({ accountId, ...entry }) => {
+      if (accountId === undefined) return [toRateLimitEntry(entry)];
+      const account = emails.get(accountId);
+      return account === undefined ? [] : [{ account, ...toRateLimitEntry(entry) }];
     });
   },
   providers: ({ providers }) =>
@@ -450,6 +484,7 @@ function toAccountEntry(account: Account, members: readonly Member[] = []): Stat
     free_tokens_per_day: account.freeTokensPerDay ?? null,
     requests_per_minute: account.requestsPerMinute ?? null,
     tokens_per_minute: account.tokensPerMinute ?? null,
+    concurrent_calls: account.concurrentCalls ?? null,
     budget_usd: budget === undefined ? null : formatUsd(budget.limitNanodollars),
     budget_period: budget?.period ?? null,
     ...(members.length > 0 && { people: members.map(({ email, role }) => ({ email, role })) }),
@@ -499,14 +534,17 @@ function toRows(file: unknown): unknown[] {
 }
 
 /** Plans the changes, in an order in which each entry finds what it names. @throws {GatewayError} */
-async function planDocument(deps: HttpDeps, admin: AdminKeyActor, document: Document): Promise<Step[]> {
+async function planDocument(deps: HttpDeps, admin: Manager, document: Document): Promise<Step[]> {
   const present = sections.filter((section) => document[section] !== undefined);
   for (const section of present) {
-    if (!hasScope(admin.key.scopes, areas[section], "write")) throw lacksScope(admin, section, "write");
+    if (!hasScope(admin.scopes, areas[section], "write")) {
+      throw lacksScope(admin, `${areas[section]}:write, which ${section} needs`);
+    }
   }
   const names = [
     ...(document.accounts ?? []).map(({ email }) => email),
     ...[...(document.keys ?? []), ...(document.budgets ?? [])].map(({ account }) => account),
+    ...(document.rate_limits ?? []).flatMap(({ account = [] }) => account),
   ];
   const accounts = await findAccounts(deps.store, names);
   const planning: Planning = { deps, admin, document, accounts, keyIds: new Map() };
@@ -516,6 +554,7 @@ async function planDocument(deps: HttpDeps, admin: AdminKeyActor, document: Docu
     ...(await planAccounts(planning)),
     ...(await planKeys(planning)),
     ...(await planBudgets(planning)),
+    ...(await planRateLimits(planning)),
     ...(await planAlerts(planning)),
     ...(await planIssuers(planning)),
   ];
@@ -715,6 +754,7 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
       ...toBudget({ budget_usd, budget_period }, current),
     };
     if (key === undefined) {
+      if (account !== undefined) await expectManagedKeys(store, admin, account.id);
       // A key that has ended since it was exported is not made again.
       if (others.expires_at != null && others.expires_at * 1000 <= now()) continue;
       const { name: _, ...fields } = diff({}, { ...wanted, service_account: service });
@@ -745,6 +785,7 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
     }
     const fields = diff(current, wanted);
     if (Object.keys(fields).length === 0) continue;
+    await expectManagedKeys(store, admin, key.accountId);
     const changes = readKeyChanges(toBody(wanted, fields), now());
     steps.push({
       ...common,
@@ -857,10 +898,86 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
   return steps;
 }
 
+function toRateLimitEntry({ keyId, model, limits }: Pick<StoredModelLimits, "keyId" | "model" | "limits">) {
+  return {
+    api_key_id: keyId ?? null,
+    model,
+    requests_per_minute: limits.requestsPerMinute ?? null,
+    tokens_per_minute: limits.tokensPerMinute ?? null,
+    concurrent_calls: limits.concurrentCalls ?? null,
+  };
+}
+
+/** Limits of a model are found by whom they bind. @throws {GatewayError} `invalid_request` */
+async function planRateLimits({ deps, admin, document, accounts, keyIds }: Planning): Promise<Step[]> {
+  const { store, now } = deps;
+  const entries = (document.rate_limits ?? []).map((entry) => ({
+    ...entry,
+    model: idOfLimitedModel(deps, entry.model),
+  }));
+  if (entries.length === 0) return [];
+  const created = new Set((document.accounts ?? []).map(({ email }) => toLower(email)));
+  const labelOf = ({ account = "each account", model, api_key_id: key }: RateLimitEntry) =>
+    [account, model, ...(key == null ? [] : [key])].join(" ");
+  expectOnce("rate_limits", entries.map(labelOf));
+  const present = await listModelLimits(store, undefined, Number.MAX_SAFE_INTEGER);
+  const steps: Step[] = [];
+  for (const entry of entries) {
+    const { account: email, model, status } = entry;
+    const account = email === undefined ? undefined : accounts.get(email);
+    if (email !== undefined && account === undefined && !created.has(toLower(email))) {
+      throw invalid("rate_limits", `The account ${quoteValue(email)} of a limit does not exist`);
+    }
+    const keyIdOf = () => (entry.api_key_id == null ? undefined : (keyIds.get(entry.api_key_id) ?? entry.api_key_id));
+    const isNewAccount = email !== undefined && account === undefined;
+    const there = present.find(
+      (one) => !isNewAccount && one.accountId === account?.id && one.keyId === keyIdOf() && one.model === model,
+    );
+    const common = { section: "rate_limits" as const, id: labelOf(entry) };
+    if (status === "removed") {
+      if (there === undefined) continue;
+      steps.push({
+        ...common,
+        action: "remove",
+        fields: {},
+        async run() {
+          await deleteModelLimits(store, { by: admin, accountId: there.accountId, id: there.id }, now());
+          return undefined;
+        },
+      });
+      continue;
+    }
+    const current = there === undefined ? {} : toRateLimitEntry(there);
+    const { requests_per_minute, tokens_per_minute, concurrent_calls } = entry;
+    const wanted = { requests_per_minute, tokens_per_minute, concurrent_calls };
+    const fields = diff(current, wanted);
+    if (Object.keys(fields).length === 0 && there !== undefined) continue;
+    const read = (given: number | null | undefined, before: number | undefined) =>
+      given === undefined ? before : (given ?? undefined);
+    const limits = {
+      requestsPerMinute: read(requests_per_minute, there?.limits.requestsPerMinute),
+      tokensPerMinute: read(tokens_per_minute, there?.limits.tokensPerMinute),
+      concurrentCalls: read(concurrent_calls, there?.limits.concurrentCalls),
+    };
+    checkModelLimits({ accountId: email, keyId: keyIdOf(), model, limits });
+    steps.push({
+      ...common,
+      action: there === undefined ? "create" : "change",
+      fields,
+      async run() {
+        const accountId = email === undefined ? undefined : ((await deps.accounts.find(email)) as Account).id;
+        await setModelLimits(store, { by: admin, accountId, keyId: keyIdOf(), model, limits }, now());
+        return undefined;
+      },
+    });
+  }
+  return steps;
+}
+
 /** The service account of this name, which is created when there is none. @returns Its id. */
 async function openServiceAccount(
   { store, now }: HttpDeps,
-  admin: AdminKeyActor,
+  admin: Manager,
   { accountId, name }: { accountId: string; name: string },
 ): Promise<string> {
   const present = await listServiceAccounts(store, accountId, { limit: entriesMax });
@@ -1115,10 +1232,11 @@ async function planIssuers({ deps, admin, document: { jwt_issuers: issuers } }: 
   const before = [...(await tokenIssuers.read())];
   const after = parseTokenIssuers(JSON.stringify(issuers));
   if (isDeepStrictEqual(before, after)) return [];
+  if (admin.role !== "owner")
+    throw new GatewayError("forbidden", "Only owners and their admin keys change jwt_issuers");
   if (tokenIssuers.isFromEnvironment) {
     throw new GatewayError("conflict", "JWT_ISSUERS sets the issuers; change it there");
   }
-  if (admin.role !== "owner") throw new GatewayError("forbidden", "Only admin keys of owners change jwt_issuers");
   return [
     {
       section: "jwt_issuers",

@@ -13,8 +13,9 @@ import {
   serviceAccountController,
   serviceAccountsController,
 } from "./project-keys.ts";
-import { projectLimitsController, projectsController } from "./projects.ts";
+import { projectCreditsController, projectsController } from "./projects.ts";
 import { organizationProvidersController, providerKeysController } from "./providers.ts";
+import { rateLimitsController, sharedRateLimitsController } from "./rate-limits.ts";
 import { organizationUsageController } from "./usage.ts";
 
 export { createAdminApi } from "./guard.ts";
@@ -22,12 +23,14 @@ export { keyUsageController } from "./usage.ts";
 
 /**
  * The management API below /organization, in the shapes of OpenAI's admin API, so that its clients work: an account or team is
- * a project. It takes admin keys alone, and they open nothing else.
+ * a project. It takes admin keys, which open nothing else, and the session of whoever administers the gateway on the dashboard.
  */
 export function organizationApi(deps: HttpDeps, api: AdminApi) {
   return new Elysia()
     .use(projectsController(deps, api))
-    .use(projectLimitsController(deps, api))
+    .use(projectCreditsController(deps, api))
+    .use(rateLimitsController(deps, api))
+    .use(sharedRateLimitsController(deps, api))
     .use(budgetsController(deps, api))
     .use(budgetController(deps, api))
     .use(projectKeysController(deps, api))

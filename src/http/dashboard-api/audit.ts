@@ -19,7 +19,7 @@ import { toAuditEntryJson, toIso } from "./serializers.ts";
 const text = Type.Optional(Type.String({ minLength: 1, maxLength: 254 }));
 const Filter = Type.Object({ ...spanFields, actor: text, action: text, subject: text });
 const PageQuery = Type.Composite([Filter, CursorQuery]);
-const columns = ["id", "at", "account", "email", "action", "subject", "subject_email", "detail"] as const;
+const columns = ["id", "at", "account", "email", "os_user", "action", "subject", "subject_email", "detail"] as const;
 
 /** The audit log. */
 export function auditController(deps: HttpDeps) {
@@ -43,9 +43,8 @@ export function auditController(deps: HttpDeps) {
     .get(
       "/audit",
       async ({ query }) => {
-        const { before: at, beforeId: id } = readCursor(query);
-        const before = at === undefined ? undefined : { at, id };
-        const { entries, next } = await readAudit(store, await readFilter(store, query), { before });
+        const filter = await readFilter(store, query);
+        const { entries, next } = await readAudit(store, filter, { before: readCursor(query) });
         return {
           data: await toJson(store, entries),
           next: next === undefined ? null : { before: toIso(next.at), before_id: next.id ?? "" },
