@@ -53,7 +53,10 @@ export function BudgetsPart({ account, mayManage }: { account: string; mayManage
           <Table
             rows={rows}
             rowKey={({ id }) => id}
-            columns={[...toBudgetColumns(toName), toActions(mayManage, (act, budget) => setChosen({ act, budget }))]}
+            columns={[
+              ...toBudgetColumns(toName),
+              toActions(mayManage, toName, (act, budget) => setChosen({ act, budget })),
+            ]}
             sortName="budgets"
             empty={
               <Empty icon="billing" title="No budgets by subject">
@@ -85,7 +88,8 @@ export function BudgetsPart({ account, mayManage }: { account: string; mayManage
   );
 }
 
-function toActions(mayManage: boolean, onAct: (act: Act, budget: Budget) => void): Column<Budget> {
+function toActions(mayManage: boolean, toName: ToName, onAct: (act: Act, budget: Budget) => void): Column<Budget> {
+  const toLabel = (act: string, budget: Budget) => `${act} ${toBudgetText(budget, toName)}`;
   return {
     name: "Actions",
     className: "actions tight end",
@@ -93,16 +97,24 @@ function toActions(mayManage: boolean, onAct: (act: Act, budget: Budget) => void
     cell: (budget) => (
       <>
         {budget.used_usd === null && (
-          <Button look="plain small" onClick={() => onAct("spending", budget)}>
+          <Button
+            look="plain small"
+            aria-label={toLabel("Spenders of", budget)}
+            onClick={() => onAct("spending", budget)}
+          >
             Spenders
           </Button>
         )}
         {mayManage && (
           <>
-            <Button look="plain small" onClick={() => onAct("edit", budget)}>
+            <Button look="plain small" aria-label={toLabel("Edit", budget)} onClick={() => onAct("edit", budget)}>
               Edit
             </Button>
-            <Button look="plain small bad" onClick={() => onAct("delete", budget)}>
+            <Button
+              look="plain small bad"
+              aria-label={toLabel("Delete", budget)}
+              onClick={() => onAct("delete", budget)}
+            >
               Delete
             </Button>
           </>
