@@ -163,8 +163,8 @@ export class ProcessLedger implements Ledger {
     return this.#holds.quota(caller, this.#now());
   }
 
-  async readLimitState(caller: Caller): Promise<LimitState> {
-    return this.#limits.state(caller, this.#now());
+  async readLimitState(caller: Caller, model?: string): Promise<LimitState> {
+    return this.#limits.state(caller, this.#now(), model);
   }
 
   async readLimitsUsage(caller: Caller): Promise<LimitsUsage> {
@@ -214,7 +214,7 @@ export class ProcessLedger implements Ledger {
   async #hold(admission: AdmissionRequest, quota: LimitReservation["quota"], now: number): Promise<AdmittedCall> {
     try {
       const opened = await this.#holds.open(admission, quota, now);
-      this.#limits.opened(opened.open);
+      this.#limits.opened(admission, opened.open);
       return opened;
     } catch (error) {
       await this.#limits.release(admission, this.#now());
@@ -231,7 +231,7 @@ export class ProcessLedger implements Ledger {
     const quota = counting === undefined ? undefined : await counting;
     const holding = this.#holds.extend(call.open, call.admission, quota, now);
     call.open = holding instanceof Promise ? await holding : holding;
-    this.#limits.opened(call.open);
+    this.#limits.opened(call.admission, call.open);
     return call.open;
   }
 

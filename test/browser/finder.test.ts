@@ -104,4 +104,50 @@ describe.skipIf(!hasChromium)("finding one's way", () => {
       await page.getByText("Account ada@example.org already exists").waitFor();
       expect(await findViolations(page)).toEqual([]);
     }));
+
+  test("a page leads to its section of the documentation, which can be searched and loads nothing from elsewhere", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "ada@example.org");
+      await page.getByRole("link", { name: "Requests", exact: true }).click();
+      await page.getByRole("link", { name: "Help", exact: true }).click();
+      await page.waitForURL("/help/observability#request-log");
+      await seeHeading(page, "Observability");
+      const heading = page.getByRole("heading", { level: 2, name: "Request log" });
+      await heading.waitFor();
+      // It is scrolled to once the text is there.
+      await page.waitForFunction(() => {
+        const { top = -1 } = document.getElementById("request-log")?.getBoundingClientRect() ?? {};
+        return top >= 0 && top < innerHeight;
+      });
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("link", { name: "Documentation", exact: true }).click();
+      await page.getByLabel("Search documentation").fill("idempotency-key");
+      await page.getByRole("link", { name: "Repeated requests" }).click();
+      await page.waitForURL("/help/api#repeated-requests");
+      await seeHeading(page, "API");
+      await page.reload();
+      await page.getByRole("heading", { level: 2, name: "Repeated requests" }).waitFor();
+    }));
+
+  test("tables are downloaded as CSV, with text that no spreadsheet takes for a formula", () =>
+    dashboard.visit(async (page) => {
+      await dashboard.gateway.cli("admin-key", "create", "--name", "=SUM(A1)", "--scopes", "keys:read");
+      await dashboard.gateway.cli("voucher", "create", "--usd", "5");
+      await signIn(page, "owner@localhost");
+      const download = async (path: string) => {
+        await page.goto(path);
+        const begun = page.waitForEvent("download");
+        await page.getByRole("button", { name: "CSV", exact: true }).first().click();
+        const file = await begun;
+        return { name: file.suggestedFilename(), text: await Bun.file(await file.path()).text() };
+      };
+      const keys = await download("/admin/keys");
+      expect(keys.name).toBe("modelgate-admin-keys.csv");
+      expect(keys.text).toStartWith(
+        '"Name","Status","Scopes","Last used","Expires","Created","ID","Networks","Created by"\r\n"\'=SUM(A1)","active",',
+      );
+      expect((await download("/admin/vouchers")).text).toMatch(/\r\n"vch_\w+","unused",5,"\d{4}-/);
+      expect((await download("/admin/providers")).text).toContain('"Base URL","Reason"\r\n');
+      expect((await download("/admin/catalogue")).text).toContain('"Plugin","Aliases","Retired on"\r\n');
+    }));
 });
