@@ -267,7 +267,7 @@ function toKnownKey(record: KeyRecord, defaults: AccountDefaults, revision: numb
     limits: {
       requestsPerMinute: record.account_requests_per_minute ?? defaults.requestsPerMinute,
       tokensPerMinute: record.account_tokens_per_minute ?? defaults.tokensPerMinute,
-      concurrentCalls: defaults.concurrentCalls,
+      concurrentCalls: record.account_concurrent_calls ?? defaults.concurrentCalls,
     },
     freeTokensPerDay: getFreeQuota(
       {

@@ -27,6 +27,7 @@ export interface ProjectChanges extends Pick<AccountChanges, "name" | "email" | 
   /** Limits of the account; `null`: the configured ones. */
   readonly requestsPerMinute?: number | null | undefined;
   readonly tokensPerMinute?: number | null | undefined;
+  readonly concurrentCalls?: number | null | undefined;
   readonly budget?: AccountBudget | null | undefined;
   readonly isDisabled?: boolean | undefined;
 }
@@ -63,6 +64,7 @@ async function setLimits(
   const columns = {
     ...(changes.requestsPerMinute !== undefined && { requests_per_minute: changes.requestsPerMinute }),
     ...(changes.tokensPerMinute !== undefined && { tokens_per_minute: changes.tokensPerMinute }),
+    ...(changes.concurrentCalls !== undefined && { concurrent_calls: changes.concurrentCalls }),
   };
   const wrong = Object.entries(columns).find(([, limit]) => limit !== null && !(isAmount(limit) && limit >= 1));
   if (wrong !== undefined) {

@@ -102,6 +102,7 @@ const AccountEntry = Type.Object(
     free_tokens_per_day: optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
     requests_per_minute: optional(Limit),
     tokens_per_minute: optional(Limit),
+    concurrent_calls: optional(Limit),
     budget_usd: optional(Usd),
     budget_period: optional(Period),
     people: Type.Optional(
@@ -483,6 +484,7 @@ function toAccountEntry(account: Account, members: readonly Member[] = []): Stat
     free_tokens_per_day: account.freeTokensPerDay ?? null,
     requests_per_minute: account.requestsPerMinute ?? null,
     tokens_per_minute: account.tokensPerMinute ?? null,
+    concurrent_calls: account.concurrentCalls ?? null,
     budget_usd: budget === undefined ? null : formatUsd(budget.limitNanodollars),
     budget_period: budget?.period ?? null,
     ...(members.length > 0 && { people: members.map(({ email, role }) => ({ email, role })) }),

@@ -87,7 +87,7 @@ async function estimatePrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<Me
   const { request, modelEntry, answeredBy, passthrough } = run;
   const { model } = modelEntry;
   const routes = modelEntry.routes.filter(({ plugin }) => answeredBy === undefined || plugin.name === answeredBy);
-  const isPassed = passthrough !== undefined && routes.some(({ plugin }) => passthrough.isServedBy(plugin));
+  const isPassed = passthrough !== undefined && routes.some((route) => passthrough.isServedBy(route));
   const [body, form] = isPassed ? [passthrough.body, passthrough.format.prompt] : [request, chatForm];
   const open = run.owedRequests.filter(({ usage }) => usage === undefined).length;
   const copiesMax = isPassed ? 1 : promptCopiesMax(request, { ...modelEntry, routes });
@@ -547,7 +547,7 @@ function promptTokensMax(
 function boundPrompts({ request, modelEntry, passthrough }: ModelRun<"chat">): PromptBound[] {
   const { model, routes } = modelEntry;
   const bounds: PromptBound[] = [];
-  if (passthrough !== undefined && routes.some(({ plugin }) => passthrough.isServedBy(plugin))) {
+  if (passthrough !== undefined && routes.some((route) => passthrough.isServedBy(route))) {
     bounds.push(boundPrompt(passthrough.body, passthrough.format.prompt, model));
   }
   if (passthrough?.untranslatable !== undefined) return bounds;
@@ -739,7 +739,7 @@ function getOutputTokensMax(request: ChatRequest, modelEntry: ModelEntry): numbe
   return max === undefined ? wanted : Math.min(wanted, max);
 }
 
-type CountHandler = "countChatTokens" | PassthroughFormat["countHandler"];
+type CountHandler = "countChatTokens" | NonNullable<PassthroughFormat["countHandler"]>;
 
 /** A count that takes longer is of less use than an estimate. */
 const countMsMax = 10_000;
@@ -754,13 +754,14 @@ const marginTokens = 1000;
  * @returns `undefined` when no route counts, or the provider failed.
  * @throws {GatewayError} When the provider says what is wrong with the request.
  */
-export function countPassthrough(
+export async function countPassthrough(
   kernel: Kernel,
   request: ClientRequest,
   modelEntry: ModelEntry,
   { format, body, headers }: Passthrough,
 ): Promise<number | undefined> {
-  return ask(kernel, request, modelEntry, { name: format.countHandler, counted: { body, headers } });
+  if (format.countHandler === undefined) return undefined;
+  return await ask(kernel, request, modelEntry, { name: format.countHandler, counted: { body, headers } });
 }
 
 /**
@@ -771,7 +772,7 @@ export function countPassthrough(
  */
 export async function countPrompt(kernel: Kernel, run: ModelRun<"chat">): Promise<number | undefined> {
   const { request, passthrough, modelEntry } = run;
-  const isPassed = passthrough !== undefined && modelEntry.routes.some(({ plugin }) => passthrough.isServedBy(plugin));
+  const isPassed = passthrough !== undefined && modelEntry.routes.some((route) => passthrough.isServedBy(route));
   // A count of what a legacy request is translated into would miss its functions.
   if (!isPassed && (request.functions || request.messages.some(({ role }) => role === "function"))) return undefined;
   const { memory: _, signal: __, ...counting } = run.call.request;

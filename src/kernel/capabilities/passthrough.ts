@@ -40,7 +40,7 @@ export function createOpener<Opened>(
   openChat: (plugin: ProviderPlugin, call: Call<ChatRequest>) => Promise<Opened>,
 ) {
   return (plugin: ProviderPlugin, call: Call<ChatRequest>): Promise<Opened | OpenedPassthrough> => {
-    if (passthrough.isServedBy(plugin)) return openPassthrough(passthrough, plugin, call);
+    if (passthrough.isServedBy({ plugin, model: call.model })) return openPassthrough(passthrough, plugin, call);
     for (const message of passthrough.warnings) call.warn(message);
     return openChat(plugin, call);
   };

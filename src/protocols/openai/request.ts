@@ -121,6 +121,8 @@ export interface OpenaiOptions {
   moderation?: RequestOptions;
   /** As Cohere, Jina, Voyage and vLLM have it; OpenAI has none. */
   rerank?: RequestOptions;
+  /** For the rows whose price has the tier `decisions`. */
+  decisions?: RequestOptions;
 }
 
 const merged = new WeakMap<object, WeakMap<Model, unknown>>();
