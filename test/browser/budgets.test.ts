@@ -7,7 +7,6 @@ import {
   seeFirstPage,
   seeHeading,
   signInFirst,
-  testMsMax,
   useDashboard,
 } from "./dashboard.ts";
 
