@@ -139,7 +139,10 @@ test("prompts and answers that are kept reach the collector redacted, in the tra
     { role: "user", parts: [{ type: "text", content: "Write to [redacted]" }] },
   ]);
   expect(JSON.parse(String(attributes["gen_ai.output.messages"]))).toEqual([
-    { role: "assistant", parts: [{ type: "text", content: choices[0]?.message.content.replace("ada@example.com", "[redacted]") }] },
+    {
+      role: "assistant",
+      parts: [{ type: "text", content: choices[0]?.message.content.replace("ada@example.com", "[redacted]") }],
+    },
   ]);
   // The collector gets the log only where that is asked for.
   expect(records.some(({ attributes }) => JSON.stringify(attributes).includes("ada@example.com"))).toBe(false);
