@@ -15,7 +15,7 @@ import { temporaryFile } from "./temporary-store.ts";
  */
 const hashes = {
   sqlite: ["69218a294687be77c83dcc339662239f460c89d53a338db85c17a93b756d7db0"],
-  postgres: ["5eaaac4fd2f5cbfa6b0e6c96dcc64550f6892d57557646511bd7acc6b7dca1f6"],
+  postgres: ["08ced209f2f8ca6924f8ebb12fa6567f28b83961b1de1368cf45a98ae028b99d"],
 };
 
 describe("migrations", () => {
