@@ -7,6 +7,7 @@ import type { Kernel, LoadShedder, Log } from "../kernel/index.ts";
 import type { remoteCalls } from "../ledger/index.ts";
 import type { OperatorCatalogueEditor, PluginSnapshot, Providers, SecretBox } from "../providers/index.ts";
 import type { RefusalLog, UsageRollup } from "../reports/index.ts";
+import type { Sockets } from "./lifecycle/http-call.ts";
 import type { MemoryAccountant } from "./memory/call-memory.ts";
 import type { SseHeartbeat } from "./sse/stream.bun.ts";
 
@@ -16,6 +17,8 @@ export interface HttpDeps {
   readonly version: string;
   readonly log: Log;
   readonly now: () => number;
+  /** The server that listens; null before. */
+  readonly server: () => Sockets | null;
   readonly store: Store;
   readonly accounts: Accounts;
   readonly signIn: SignIn;

@@ -206,7 +206,7 @@ export interface Endpoint {
  */
 export interface RouteContext {
   request: Request;
-  server: Sockets | null;
+  body: unknown;
   call: HttpCall;
   /** Format of its client, also where the request was refused before there was a call. */
   inbound: ClientFormat | undefined;
