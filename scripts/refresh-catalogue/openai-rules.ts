@@ -10,6 +10,12 @@ import {
 } from "./price-list.ts";
 import { approved, type Facts, moving, ownProtocol, type ProviderRules, search } from "./provider-rules.ts";
 
+/**
+ * For searches of the web the context of a prompt has at most so many tokens, however long that of the model is.
+ * https://developers.openai.com/api/docs/guides/tools-web-search#limitations
+ */
+const searchTokensMax = 128_000;
+
 const sampling = ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs"];
 const samplingOmit = [...sampling, "logit_bias"];
 
@@ -132,7 +138,12 @@ function openaiChatFacts(id: string, listed: Listed): Facts {
     // The list has the rates of the search's preview, by another name of these models.
     const webSearch = id.startsWith("gpt-4o-20") ? toRate(0.01, 1000) : undefined;
     const searching = webSearch === undefined || price === undefined ? price : { ...price, webSearch };
-    return { contextTokens, price: searching, omit: ["reasoning_effort", "verbosity", ...keeping] };
+    return {
+      contextTokens,
+      ...(webSearch && { searchTokensMax }),
+      price: searching,
+      omit: ["reasoning_effort", "verbosity", ...keeping],
+    };
   }
   const isFirst = /^(gpt-5(-mini|-nano)?(-20|$)|o\d)/.test(id);
   const isPro = /^gpt-5.*-pro/.test(id);
@@ -147,9 +158,11 @@ function openaiChatFacts(id: string, listed: Listed): Facts {
   const omit = [...(reasonsByDefault ? [...samplingOmit, "stop"] : []), ...keeping];
   // https://platform.openai.com/docs/guides/reasoning: from 5.4 on, functions and reasoning go together at /responses only.
   const isNew = !isFirst && listed.mode !== "responses" && !/^gpt-5\.[1-3]/.test(id);
+  const searching = withSearchPrice(price, listed);
   return {
     contextTokens,
-    price: withSearchPrice(price, listed),
+    ...(searching?.webSearch && { searchTokensMax }),
+    price: searching,
     timeoutSeconds: 900,
     ...(omit.length > 0 && { omit }),
     rename: { max_tokens: "max_completion_tokens" },

@@ -11,7 +11,7 @@ import type { AdminKeysTable, Role, Store, TransactionScope } from "../db/index.
 import { equalHashes, hasChecksum, hashSecret, makeApiKey, readIdSecret } from "./api-key.ts";
 import { checkKeyFields, readNetworks, toNetworksColumn } from "./key-fields.ts";
 import { recordAudit } from "./record-audit.ts";
-import { type Actor, mayAdminister, readRole, toAdminKeyActor } from "./roles.ts";
+import { type Actor, mayAdminister, maySeeAll, readRole, toAdminKeyActor } from "./roles.ts";
 
 /** Areas that an admin key may read, or read and write. */
 export const adminKeyAreas = ["accounts", "keys", "providers", "catalogue", "usage", "audit"] as const;
@@ -52,10 +52,21 @@ export interface AdminKey {
   readonly lastUsedAt: number | undefined;
 }
 
-/** Actor of an admin key: has the rights of the person who vouches for it, as far as its scopes go. */
-export interface AdminKeyActor extends Actor {
-  readonly key: AdminKey;
+/**
+ * Who manages the gateway: an admin key, which has the rights of the person who vouches for it as far as its scopes go, or a
+ * person in their session.
+ */
+export interface Manager extends Actor {
+  readonly scopes: readonly AdminScope[];
+  /** Absent: a session. */
+  readonly key: AdminKey | undefined;
   readonly vouchedBy: string;
+}
+
+/** What people may do in their session: administrators everything that their role allows, and viewers read it. */
+export function scopesOfRole(role: Role): readonly AdminScope[] {
+  if (mayAdminister(role)) return ["all"];
+  return maySeeAll(role) ? adminKeyAreas.map((area) => `${area}:read` as const) : [];
 }
 
 export interface NewAdminKey {
@@ -79,13 +90,14 @@ const usedMs = 60_000;
  */
 export async function createAdminKey(
   store: Store,
-  by: Actor | AdminKeyActor,
+  by: Actor | Manager,
   fields: NewAdminKey,
   now: number,
 ): Promise<{ id: string; key: string }> {
   checkKeyFields(fields, now);
   const scopes = parseScopes(fields.scopes);
-  const { expiresAt, allowedNetworks } = "key" in by ? limitToParent(by.key, scopes, fields) : fields;
+  const parent = "key" in by ? by.key : undefined;
+  const { expiresAt, allowedNetworks } = parent === undefined ? fields : limitToParent(parent, scopes, fields);
   checkRights(by.role, scopes);
   const parts = makeApiKey(await readIdSecret(store));
   const row: AdminKeysTable = {
@@ -95,7 +107,7 @@ export async function createAdminKey(
     scopes: JSON.stringify(scopes),
     allowed_networks: toNetworksColumn(allowedNetworks),
     created_by: by.accountId,
-    vouched_by: "key" in by ? by.vouchedBy : by.accountId,
+    vouched_by: "vouchedBy" in by ? by.vouchedBy : by.accountId,
     created_at: now,
     expires_at: expiresAt ?? null,
     revoked_at: null,
@@ -226,7 +238,7 @@ export class AdminAuthenticator {
    * @throws {GatewayError} `invalid_api_key` for a key that is missing, malformed, incorrect, revoked, expired, not allowed from
    * this address, or whose maker may not have it any more.
    */
-  async authenticate(token: string, address: string): Promise<AdminKeyActor> {
+  async authenticate(token: string, address: string): Promise<Manager & { readonly key: AdminKey }> {
     if (!isAdminKey(token)) {
       const problem = token === "" ? "No admin key was sent" : "This is no admin key, and API keys only make calls";
       throw invalid(`${problem}: send the header 'Authorization: Bearer ${adminKeyForm}'`);
@@ -249,7 +261,7 @@ export class AdminAuthenticator {
       );
     }
     await this.#noteUse(key.id);
-    return { accountId: toAdminKeyActor(key.id), role, key, vouchedBy: row.vouched_by };
+    return { accountId: toAdminKeyActor(key.id), role, scopes: key.scopes, key, vouchedBy: row.vouched_by };
   }
 
   async #noteUse(id: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { formatUsd } from "../contract/index.ts";
+import { formatUsd, GatewayError } from "../contract/index.ts";
 import { inTransaction, type TransactionScope } from "../db/index.ts";
 import { type Account, createAccount, disableAccount, setQuota } from "./account-admin.ts";
 import { type AccountChanges, changeAccount } from "./change-account.ts";
@@ -50,10 +50,14 @@ export function auditedActions(audited: Audited, now: () => number) {
           detail: { tokens: tokens ?? null },
         }),
       ),
-    /** Disables an account with its keys and users, or enables it again. */
+    /** Disables an account with its keys and users, or enables it again. Nobody disables their own. */
     setDisabled: (by: Actor, accountId: string, disabled: boolean) =>
       audited(
         async (scope) => {
+          if (disabled && accountId === by.accountId) {
+            const message = "You cannot disable your own account: there might be no one left to enable it";
+            throw new GatewayError("conflict", message);
+          }
           await scope.change(async (db) => {
             await lockOwners(db);
             await lockManaged(db, by, accountId);

@@ -13,15 +13,16 @@ export {
 export {
   AdminAuthenticator,
   type AdminKey,
-  type AdminKeyActor,
   type AdminKeyArea,
   adminScopes,
   createAdminKey,
   hasScope,
   listAdminKeys,
+  type Manager,
   namesOfAdminKeys,
   readAdminKey,
   revokeAdminKey,
+  scopesOfRole,
 } from "./admin-keys.ts";
 export { takeAttempt } from "./attempt-limit.ts";
 export { type Audited, auditedActions, createAudited } from "./audit.ts";
@@ -77,7 +78,7 @@ export {
 export { RateLimiter } from "./rate-limiter.ts";
 export { type AuditCursor, type AuditFilter, type AuditRow, readAudit, readAuditEntry } from "./read-audit.ts";
 export { recordAudit } from "./record-audit.ts";
-export { type Actor, adminKeyOf, commandLine, mayAdminister, maySeeAll, roles } from "./roles.ts";
+export { type Actor, adminKeyOf, commandLine, expectManagedKeys, mayAdminister, maySeeAll, roles } from "./roles.ts";
 export {
   createServiceAccount,
   deleteServiceAccount,

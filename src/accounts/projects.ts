@@ -13,7 +13,6 @@ import { accountRowOf, newAccountId, parseName, parseTeamAddress, takenEmail } f
 import { auditedActions, createAudited } from "./audit.ts";
 import type { AccountChanges } from "./change-account.ts";
 import { invite } from "./invitations.ts";
-import { lockAccount } from "./lock-account.ts";
 import { recordAudit } from "./record-audit.ts";
 import { type Actor, lockManaged } from "./roles.ts";
 import { setAccountBudget } from "./teams/account-budget.ts";
@@ -204,7 +203,7 @@ async function addPersonAudited(
   now: number,
 ): Promise<void> {
   const email = await scope.change(async (db: Transaction<Database>) => {
-    await lockAccount(db, accountId);
+    await lockManaged(db, by, accountId);
     return (await addPerson(db, { accountId, personId, role }, now)).email;
   });
   const detail = { email, role };

@@ -67,6 +67,19 @@ export async function lockManaged(
 }
 
 /**
+ * Checks that the actor may do to keys of an account what gives somebody a secret of theirs, or takes a limit away: only
+ * owners may where the account is an owner's. Anybody who administers the gateway may revoke them, because a key that has leaked must end at once.
+ *
+ * @throws {GatewayError} `forbidden`
+ */
+export async function expectManagedKeys({ db }: Pick<Store, "db">, actor: Actor, accountId: string): Promise<void> {
+  if (actor.role === "owner") return;
+  const holder = await db.selectFrom("users").select("role").where("account_id", "=", accountId).executeTakeFirst();
+  if (holder?.role !== "owner") return;
+  throw new GatewayError("forbidden", "This key belongs to an owner; only owners may do this to it");
+}
+
+/**
  * Whether the person with this account, or `cli`, may invite the holder of an account now, who sets the password by that: an
  * invitation is good only as long as its maker might make it. Somebody who is disabled or was deleted may not.
  */

@@ -61,6 +61,13 @@ export const Model = Type.Object(
     imageTokensMax: Type.Optional(
       Type.Integer({ minimum: 1, description: "The most that one image of a prompt costs" }),
     ),
+    searchTokensMax: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        description:
+          "The most tokens that searches of the web put into one prompt, as its provider says; absent: its whole context",
+      }),
+    ),
     imageOutputTokensMax: Type.Optional(
       Type.Record(Type.String(), Type.Integer({ minimum: 1 }), {
         description:

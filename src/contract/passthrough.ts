@@ -70,6 +70,8 @@ export interface PassthroughFormat {
   shortensPrompt(body: WirePart): boolean;
   /** How many searches of the web a body lets its provider run: 0 without a tool for that, `undefined` without a limit. */
   searchLimitOf(body: WirePart): number | undefined;
+  /** Whether its searches put no more into a prompt than `searchTokensMax` of a row says. */
+  isSearchBounded(body: WirePart): boolean;
   /** Whether the only tools of a body are such searches. */
   hasOnlySearches(body: WirePart): boolean;
   /** A copy of a body with such a tool that allows so many searches; for 0 without the tool. */

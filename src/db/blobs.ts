@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { type CompiledQuery, type Kysely, sql } from "kysely";
+import { deleteInBatches } from "./delete-in-batches.ts";
 import type { Database } from "./schema.ts";
 
 /** A file that is served until it expires. */
@@ -23,9 +24,6 @@ export interface Blobs {
   /** Deletes expired files and returns their number. */
   prune(now: number): Promise<number>;
 }
-
-/** Deletes in small batches, so that none holds the write lock for long. */
-const prunedAtOnceMax = 100;
 
 /** @param run Runs the queries that a caller waits for; default on `db`. */
 export function createBlobs(
@@ -57,15 +55,7 @@ export function createBlobs(
       if (row === undefined || row.expires_at <= now()) return undefined;
       return { mediaType: row.media_type, bytes: toArrayView(row.bytes), expiresAt: row.expires_at };
     },
-    async prune(time) {
-      let pruned = 0;
-      while (true) {
-        const expired = db.selectFrom("blobs").select("id").where("expires_at", "<=", time).limit(prunedAtOnceMax);
-        const { numDeletedRows } = await db.deleteFrom("blobs").where("id", "in", expired).executeTakeFirstOrThrow();
-        pruned += Number(numDeletedRows);
-        if (numDeletedRows < prunedAtOnceMax) return pruned;
-      }
-    },
+    prune: (time) => deleteInBatches(db, "blobs", sql`expires_at <= ${time}`),
   };
 }
 

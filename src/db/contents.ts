@@ -1,3 +1,5 @@
+import { sql } from "kysely";
+import { deleteInBatches } from "./delete-in-batches.ts";
 import { lockName } from "./locks.ts";
 import type { Store } from "./store.ts";
 
@@ -30,8 +32,6 @@ export interface Contents {
 
 /** What a row takes beside its body, about. */
 const rowBytes = 512;
-/** Deletes are cut so that no one of them holds a lock for long. */
-const rowsAtOnceMax = 100;
 
 export function createContents({ db, shared }: Pick<Store, "db" | "shared">): Contents {
   const find = (id: string, accountId?: string) =>
@@ -39,20 +39,6 @@ export function createContents({ db, shared }: Pick<Store, "db" | "shared">): Co
       .selectFrom("contents")
       .where("id", "=", id)
       .$if(accountId !== undefined, (query) => query.where("account_id", "=", accountId as string));
-  const deleteRows = async (column: "at" | "position", below: number, accountId?: string) => {
-    let deleted = 0;
-    while (true) {
-      const rows = db
-        .selectFrom("contents")
-        .select("id")
-        .where(column, "<", below)
-        .$if(accountId !== undefined, (query) => query.where("account_id", "=", accountId as string))
-        .limit(rowsAtOnceMax);
-      const { numDeletedRows } = await db.deleteFrom("contents").where("id", "in", rows).executeTakeFirstOrThrow();
-      deleted += Number(numDeletedRows);
-      if (numDeletedRows < rowsAtOnceMax) return deleted;
-    }
-  };
   return {
     async put(accountId, rows, accountBytesMax) {
       const end = await db.transaction().execute(async (transaction) => {
@@ -77,7 +63,8 @@ export function createContents({ db, shared }: Pick<Store, "db" | "shared">): Co
           .execute();
         return end;
       });
-      await deleteRows("position", end - accountBytesMax, accountId);
+      const below = end - accountBytesMax;
+      await deleteInBatches(db, "contents", sql`account_id = ${accountId} and position < ${below}`);
     },
     async get(id, accountId) {
       const row = await find(id, accountId).selectAll().executeTakeFirst();
@@ -88,7 +75,7 @@ export function createContents({ db, shared }: Pick<Store, "db" | "shared">): Co
       const query = db.deleteFrom("contents").where("id", "=", id).where("account_id", "=", accountId);
       return (await query.executeTakeFirstOrThrow()).numDeletedRows > 0;
     },
-    deleteAll: (accountId) => deleteRows("position", Number.MAX_SAFE_INTEGER, accountId),
+    deleteAll: (accountId) => deleteInBatches(db, "contents", sql`account_id = ${accountId}`),
     async measure(accountId) {
       const row = await db
         .selectFrom("contents")
@@ -97,6 +84,6 @@ export function createContents({ db, shared }: Pick<Store, "db" | "shared">): Co
         .executeTakeFirstOrThrow();
       return { records: Number(row.records), bytes: Number(row.bytes) };
     },
-    prune: (before) => deleteRows("at", before),
+    prune: (before) => deleteInBatches(db, "contents", sql`at < ${before}`),
   };
 }

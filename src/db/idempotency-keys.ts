@@ -1,5 +1,6 @@
 import { type Kysely, type SqlBool, sql, type Transaction } from "kysely";
 import { toCallKey } from "./call-key.ts";
+import { deleteInBatches } from "./delete-in-batches.ts";
 import { lockName } from "./locks.ts";
 import type { Database } from "./schema.ts";
 
@@ -9,8 +10,6 @@ const lifetimeMs = 86_400_000;
 const accountBytesMax = 64 * 1024 * 1024;
 /** What a row takes beside its answer, about. */
 const rowBytes = 512;
-/** Deletes in small batches, so that none holds the write lock for long. */
-const deletedAtOnceMax = 100;
 
 /** A request with an Idempotency-Key. */
 export interface KeyedRequest {
@@ -103,18 +102,7 @@ export function createIdempotencyKeys(options: IdempotencyKeysOptions): Idempote
         working.delete(request.callId);
       }
     },
-    async prune(time) {
-      let pruned = 0;
-      while (true) {
-        const expired = db.selectFrom("idempotency_keys").select("id").where("expires_at", "<=", time);
-        const { numDeletedRows } = await db
-          .deleteFrom("idempotency_keys")
-          .where("id", "in", expired.limit(deletedAtOnceMax))
-          .executeTakeFirstOrThrow();
-        pruned += Number(numDeletedRows);
-        if (numDeletedRows < deletedAtOnceMax) return pruned;
-      }
-    },
+    prune: (time) => deleteInBatches(db, "idempotency_keys", sql`expires_at <= ${time}`),
   };
 }
 

@@ -1,5 +1,6 @@
 export { type AccountBalance, type BudgetBalance, type BudgetQuery, moveWallet } from "./account-balance.ts";
 export type { Blobs, StoredBlob } from "./blobs.ts";
+export { openColumns } from "./call-columns.ts";
 export { callKeyOfTime, toCallKey } from "./call-key.ts";
 export { type Contents, createContents, type NewContent } from "./contents.ts";
 export {
@@ -11,6 +12,7 @@ export {
   startOfDay,
   startOfPeriod,
 } from "./dates.ts";
+export { deleteInBatches } from "./delete-in-batches.ts";
 export { isConstraintError, isOutcomeUnknown, StoreError } from "./errors.ts";
 export { createIdempotencyKeys, type KeyedRequest } from "./idempotency-keys.ts";
 export type { KeyRecord } from "./key-query.ts";
@@ -28,7 +30,6 @@ export type {
 export { lockName, withMigrationLock } from "./locks.ts";
 export { addName, nameNumber } from "./names.ts";
 export { openStore } from "./open-store.ts";
-export { insertRefusals, pruneRefusals, refusalsOfAccountMax } from "./refusals.ts";
 export {
   type AdminKeysTable,
   type BudgetsTable,

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { deleteInBatches } from "./delete-in-batches.ts";
 import type { Store } from "./store.ts";
 
 /** A response, or an item of its output, to be stored. */
@@ -34,7 +35,7 @@ export interface StoredResponses {
 
 /** What a row takes beside its body, rounded up, so that an account cannot have countless small rows. */
 const rowBytes = 2048;
-/** Rows written or deleted by one statement. */
+/** Rows written by one statement. */
 const rowsAtOnceMax = 100;
 
 export function createStoredResponses(
@@ -106,22 +107,6 @@ export function createStoredResponses(
         .executeTakeFirstOrThrow();
       return numDeletedRows > 0;
     },
-    async prune(time) {
-      let pruned = 0;
-      while (true) {
-        const expired = db
-          .selectFrom("stored_responses")
-          .select(["account_id", "id"])
-          .where("expires_at", "<=", time)
-          .limit(rowsAtOnceMax);
-        const { numDeletedRows } = await db
-          .deleteFrom("stored_responses")
-          .where(({ eb, refTuple }) => eb(refTuple("account_id", "id"), "in", expired.$asTuple("account_id", "id")))
-          .where("expires_at", "<=", time)
-          .executeTakeFirstOrThrow();
-        pruned += Number(numDeletedRows);
-        if (numDeletedRows < rowsAtOnceMax) return pruned;
-      }
-    },
+    prune: (time) => deleteInBatches(db, "stored_responses", sql`expires_at <= ${time}`),
   };
 }

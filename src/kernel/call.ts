@@ -587,8 +587,6 @@ export function priceOfRun(run: ModelRun, meters: Meters): CompiledPrice | undef
   return (other as number) > (own as number) ? requested.price : compiledPrice;
 }
 
-/** The most searches of a request that sets no limit, as Claude Code asks for. */
-const searchesDefault = 8;
 /** More than a provider runs for one answer. */
 const searchesLimit = 1000;
 
@@ -618,8 +616,16 @@ export class Passthrough implements PassedAnswer {
   /** The searches that were seen to begin. */
   searches = 0;
 
-  constructor({ format, body, isCompaction = false }: PassthroughRequest, headers: Readonly<Record<string, string>>) {
+  /** The most searches of a request that sets no limit. */
+  readonly #searchesDefault: number;
+
+  constructor(
+    { format, body, isCompaction = false }: PassthroughRequest,
+    headers: Readonly<Record<string, string>>,
+    searchesDefault: number,
+  ) {
     this.format = format;
+    this.#searchesDefault = searchesDefault;
     this.#handler = isCompaction ? "compactResponse" : format.protocol;
     this.body = body;
     this.headers = headers;
@@ -645,7 +651,14 @@ export class Passthrough implements PassedAnswer {
    */
   searchLimitOf({ model, routes }: ModelEntry): number {
     if (model.price?.webSearch === undefined || !routes.some(({ plugin }) => this.isServedBy(plugin))) return 0;
-    return Math.min(this.format.searchLimitOf(this.body) ?? searchesDefault, searchesLimit);
+    return Math.min(this.format.searchLimitOf(this.body) ?? this.#searchesDefault, searchesLimit);
+  }
+
+  /** The most tokens that searches put into one prompt, together; infinite where only the context bounds them. */
+  searchTokensMaxOf({ routes }: ModelEntry): number {
+    if (!this.format.isSearchBounded(this.body)) return Number.POSITIVE_INFINITY;
+    const served = routes.filter(({ plugin }) => this.isServedBy(plugin));
+    return Math.max(...served.map(({ model }) => model.searchTokensMax ?? Number.POSITIVE_INFINITY));
   }
 
   /** Whether the request is of no use without searches: they are its only tools. */

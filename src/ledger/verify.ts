@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from "kysely";
-import { meterColumns } from "../contract/index.ts";
 import { isUncounted, type Store } from "../db/index.ts";
 import { openingSums } from "./prune-calls.ts";
 
@@ -20,199 +19,22 @@ export interface Verification {
  * gateway is running. Of the days whose calls were pruned the sums are compared, by account.
  */
 export async function verifyLedger(store: Store): Promise<Verification> {
-  const [sum, ofCalls] = ["transactions and charges sum to", "calls sum to"];
-  const differences = [
-    ...(await compareSums(store, { what: "Wallet of", found: sum }, wallets, movements)),
-    ...(await compareSums(store, { what: "Call", found: "its cost is" }, settled, costs)),
-    ...(await compareSums(store, { what: "Charges of", found: ofCalls }, chargedDays, chargedCalls)),
-    ...(await compareSums(store, { what: "Quota of", found: ofCalls }, quotaDays, quotaCalls)),
-    ...(await compareSums(store, { what: "Budget of", found: ofCalls }, periodStarts, budgetCalls)),
-    ...(await compareSums(store, { what: "Budget", found: ofCalls }, spentBySubjects, callsOfSubjects(store.shared))),
-    ...(await compareSums(store, { what: "Usage of", found: ofCalls }, usageDays, usageCalls)),
-    ...(await compareSums(store, { what: "Usage of", found: ofCalls }, usageHours, callsByHour)),
-    ...(await compareSums(store, { what: "Usage of", found: "accounts sum to" }, usageOfAll, usageOfAccounts)),
-    ...(await compareSums(store, { what: "Usage of", found: "its models sum to" }, usageOfKeys, usageOfModels)),
+  const comparisons = [
+    wallets,
+    charges,
+    ...sumsOfDays.map(compareDays),
+    compareSubjects(store.shared),
+    compareUsage(24),
+    compareUsage(1),
+    usageOfAll,
+    usageOfKeys,
+    usageBefore,
+    ...sumsOfDays.map(compareBefore),
   ];
-  for (const { labels, written, found } of openingComparisons) {
-    differences.push(...(await compareSums(store, labels, written, found)));
-  }
+  const differences: string[] = [];
+  for (const comparison of comparisons) differences.push(...(await compare(store, comparison)));
   return { ok: differences.length === 0, differences, counts: await count(store) };
 }
-
-/** Joins the opening of a row's account; what comes before its day is compared as sums. */
-const opening = sql`left join opening_balances on opening_balances.account_id =`;
-const dayMs = sql.lit(86_400_000);
-const hourMs = sql.lit(3_600_000);
-const hoursOfDay = sql.lit(24);
-
-const wallets: SumsQuery = {
-  columns: ["balance_nanodollars"],
-  from: sql`select account_id as subject, balance_nanodollars from wallets`,
-};
-const movements: SumsQuery = {
-  columns: ["balance_nanodollars"],
-  from: sql`select account_id as subject, sum(moved) as balance_nanodollars from (
-      select account_id, amount_nanodollars as moved from transactions
-      union all select account_id, -charged_nanodollars from calls where charged_nanodollars <> 0
-      union all select account_id, -charged_nanodollars from opening_balances
-    ) as movements group by account_id`,
-  calls: sql`select account_id as subject, id from calls where charged_nanodollars <> 0`,
-};
-
-const settled: SumsQuery = {
-  columns: ["charged_nanodollars"],
-  from: sql`select id as subject, charged_nanodollars from calls`,
-};
-
-/** The billing rule, restated: only a settled premium call pays, its price or, if unknown, its hold. */
-const costs: SumsQuery = {
-  columns: ["charged_nanodollars"],
-  from: sql`select id as subject, coalesce(cost_nanodollars, hold_nanodollars) as charged_nanodollars
-    from calls where state = 'settled' and premium = 1`,
-};
-const chargedDays: SumsQuery = {
-  columns: ["charged_nanodollars"],
-  from: sql`select daily_charges.account_id || ' on day ' || day as subject, daily_charges.charged_nanodollars
-    from daily_charges ${opening} daily_charges.account_id where before_day is null or day >= before_day`,
-};
-const chargedCalls: SumsQuery = {
-  columns: ["charged_nanodollars"],
-  from: sql`select calls.account_id || ' on day ' || (opened_at / ${dayMs}) as subject,
-    sum(calls.charged_nanodollars) as charged_nanodollars from calls ${opening} calls.account_id
-    where calls.charged_nanodollars <> 0 and (before_day is null or opened_at >= before_day * ${dayMs})
-    group by calls.account_id, opened_at / ${dayMs}`,
-  calls: sql`select account_id || ' on day ' || (opened_at / ${dayMs}) as subject, id from calls
-    where charged_nanodollars <> 0`,
-};
-const quotaDays: SumsQuery = {
-  columns: ["used_tokens"],
-  from: sql`select daily_quota_usage.account_id || ' on day ' || day as subject, used_tokens
-    from daily_quota_usage ${opening} daily_quota_usage.account_id where before_day is null or day >= before_day`,
-};
-const quotaCalls: SumsQuery = {
-  columns: ["used_tokens"],
-  from: sql`select calls.account_id || ' on day ' || quota_day as subject, sum(calls.quota_tokens) as used_tokens
-    from calls ${opening} calls.account_id
-    where quota_day is not null and calls.quota_tokens <> 0 and (before_day is null or quota_day >= before_day)
-    group by calls.account_id, quota_day`,
-  calls: sql`select account_id || ' on day ' || quota_day as subject, id from calls where quota_tokens <> 0`,
-};
-
-const periodStarts: SumsQuery = {
-  columns: ["spent_nanodollars"],
-  from: sql`select 'key ' || key_id || ' in the period from day ' || period_start as subject, spent_nanodollars
-    from key_budget_usage ${opening} key_budget_usage.account_id where before_day is null or period_start >= before_day`,
-};
-const budgetCalls: SumsQuery = {
-  columns: ["spent_nanodollars"],
-  from: sql`select 'key ' || key_id || ' in the period from day ' || period_start as subject,
-    sum(calls.charged_nanodollars) as spent_nanodollars
-    from calls ${opening} calls.account_id
-    where period_start is not null and calls.charged_nanodollars <> 0
-      and (before_day is null or period_start >= before_day)
-    group by key_id, period_start`,
-  calls: sql`select 'key ' || key_id || ' in the period from day ' || period_start as subject, id
-    from calls where period_start is not null and charged_nanodollars <> 0`,
-};
-
-/** Those of periods that end are deleted with the calls; of one that does not, the part of pruned calls is kept. */
-const keptPeriod = sql`(period_start = 0 or before_day is null or period_start >= before_day)`;
-const spentBySubjects: SumsQuery = {
-  columns: ["spent_nanodollars"],
-  from: sql`select budget_id || ' of ' || budget_usage.name || ' from day ' || period_start as subject,
-    spent_nanodollars - pruned_nanodollars as spent_nanodollars
-    from budget_usage join budgets on budgets.id = budget_id ${opening} budgets.account_id where ${keptPeriod}`,
-};
-/** What calls drew on budgets that are still there. */
-function callsOfSubjects(isPostgres: boolean): SumsQuery {
-  const drawn = isPostgres
-    ? sql`select calls.id, calls.account_id, calls.charged_nanodollars, draw ->> 0 as budget_id, draw ->> 1 as name,
-        (draw ->> 2)::bigint as period_start from calls cross join lateral json_array_elements(calls.budgets::json) as draws (draw)
-        where calls.budgets is not null`
-    : sql`select calls.id, calls.account_id, calls.charged_nanodollars, value ->> 0 as budget_id, value ->> 1 as name,
-        value ->> 2 as period_start from calls, json_each(calls.budgets) where calls.budgets is not null`;
-  const subject = sql`budget_id || ' of ' || drawn.name || ' from day ' || period_start as subject`;
-  const from = sql`from (${drawn}) as drawn join budgets on budgets.id = budget_id`;
-  return {
-    columns: ["spent_nanodollars"],
-    from: sql`select ${subject}, sum(drawn.charged_nanodollars) as spent_nanodollars ${from}
-      ${opening} drawn.account_id where drawn.charged_nanodollars <> 0 and ${keptPeriod}
-      group by budget_id, drawn.name, period_start`,
-    calls: sql`select ${subject}, drawn.id ${from} where drawn.charged_nanodollars <> 0`,
-  };
-}
-
-/** Summed under the same name in the roll-up as it has in `calls`. */
-const summed = [...meterColumns, "cost_nanodollars", "charged_nanodollars", "quota_tokens"];
-const usageColumns = ["requests", "failures", ...summed];
-const usageSum = sql.join(usageColumns.map((column) => sql`sum(${sql.ref(`usage.${column}`)}) as ${sql.ref(column)}`));
-const callSum = sql.join([
-  sql`sum(case when state = 'settled' then 1 else 0 end) as requests`,
-  sql`sum(case when state = 'released' then 1 else 0 end) as failures`,
-  ...summed.map((column) => sql`coalesce(sum(${sql.ref(`calls.${column}`)}), 0) as ${sql.ref(column)}`),
-]);
-/** Those that the roll-up has. */
-const counted = sql`calls.state <> 'abandoned' and not (${isUncounted})`;
-const onDay = sql`calls.account_id || ' on day ' || (opened_at / ${dayMs}) || ' of ' || calls.model`;
-const inHour = sql`calls.account_id || ' in hour ' || (opened_at / ${hourMs}) || ' of ' || calls.model`;
-
-const usageDays: SumsQuery = {
-  columns: usageColumns,
-  from: sql`select usage.account_id || ' on day ' || (hour / ${hoursOfDay}) || ' of ' || model as subject, ${usageSum}
-    from usage ${opening} usage.account_id
-    where hours = 24 and kind = 'call' and usage.account_id <> ''
-      and (before_day is null or hour >= before_day * ${hoursOfDay})
-    group by usage.account_id, hour, model`,
-};
-const usageCalls: SumsQuery = {
-  columns: usageColumns,
-  from: sql`select ${onDay} as subject, ${callSum}
-    from calls ${opening} calls.account_id
-    where ${counted} and (before_day is null or opened_at >= before_day * ${dayMs})
-    group by calls.account_id, opened_at / ${dayMs}, calls.model`,
-  calls: sql`select ${onDay} as subject, id from calls where ${counted}`,
-};
-
-/** Hours are deleted from the oldest on, all of one at once. */
-const firstHour = sql`(select min(hour) from usage where hours = 1 and kind = 'call')`;
-const usageHours: SumsQuery = {
-  columns: usageColumns,
-  from: sql`select usage.account_id || ' in hour ' || hour || ' of ' || model as subject, ${usageSum}
-    from usage ${opening} usage.account_id
-    where hours = 1 and kind = 'call' and usage.account_id <> ''
-      and (before_day is null or hour >= before_day * ${hoursOfDay})
-    group by usage.account_id, hour, model`,
-};
-const callsByHour: SumsQuery = {
-  columns: usageColumns,
-  from: sql`select ${inHour} as subject, ${callSum}
-    from calls ${opening} calls.account_id
-    where ${counted} and (before_day is null or opened_at >= before_day * ${dayMs})
-      and opened_at >= ${firstHour} * ${hourMs}
-    group by calls.account_id, opened_at / ${hourMs}, calls.model`,
-  calls: sql`select ${inHour} as subject, id from calls where ${counted}`,
-};
-
-const usageOfAll: SumsQuery = {
-  columns: usageColumns,
-  from: sql`select 'all accounts on day ' || (hour / ${hoursOfDay}) || ' of ' || model as subject, ${usageSum} from usage
-    where hours = 24 and kind = 'call' and account_id = '' group by hour, model`,
-};
-const usageOfAccounts: SumsQuery = {
-  columns: usageColumns,
-  from: sql`select 'all accounts on day ' || (hour / ${hoursOfDay}) || ' of ' || model as subject, ${usageSum} from usage
-    where hours = 24 and kind = 'call' and account_id <> '' group by hour, model`,
-};
-const usageOfKeys: SumsQuery = {
-  columns: usageColumns,
-  from: sql`select 'key ' || key_id || ' on day ' || (hour / ${hoursOfDay}) as subject, ${usageSum} from usage
-    where hours = 24 and kind = 'key' group by key_id, hour`,
-};
-const usageOfModels: SumsQuery = {
-  columns: usageColumns,
-  from: sql`select 'key ' || key_id || ' on day ' || (hour / ${hoursOfDay}) as subject, ${usageSum} from usage
-    where hours = 24 and kind = 'call' and account_id <> '' group by key_id, hour`,
-};
 
 async function count({ db }: Store): Promise<Verification["counts"]> {
   const { rows } = await sql<Verification["counts"]>`select
@@ -227,103 +49,236 @@ async function count({ db }: Store): Promise<Verification["counts"]> {
   return { ...counts };
 }
 
+/** Two queries of a text column `subject` and the columns of whole numbers, which must be the same. */
 interface Comparison {
-  labels: ComparisonLabels;
-  written: SumsQuery;
-  found: SumsQuery;
+  /** The words of a difference: `Wallet of acc_1: balance_nanodollars is 88, transactions and charges sum to 87`. */
+  readonly what: string;
+  readonly source: string;
+  readonly columns: readonly string[];
+  readonly written: RawBuilder<unknown>;
+  readonly found: RawBuilder<unknown>;
+  /** The calls that are summed up, as `subject` and `id`; absent where a subject is a call itself, or is of none. */
+  readonly calls?: RawBuilder<unknown>;
 }
 
-const ofPruned = "calls and pruned calls sum to";
-const subject = sql`opening_balances.account_id || ' before day ' || before_day as subject`;
-const openingColumns = ["requests", "failures", ...openingSums];
-const refsOf = (table: string) => openingColumns.map((column) => sql.ref(`${table}.${column}`));
-const sumsOf = (table: string) =>
-  sql.join(
-    openingColumns.map((column) => sql`coalesce(sum(${sql.ref(`${table}.${column}`)}), 0) as ${sql.ref(column)}`),
-  );
+const ofCalls = "calls sum to";
+/** Joins the opening of a row's account; what comes before its day is compared as sums. */
+const opening = sql`left join opening_balances on opening_balances.account_id =`;
+const [dayMs, hourMs] = [sql.lit(86_400_000), sql.lit(3_600_000)];
 
-/** Calls that are left from before the opening's day, in the columns of the opening. */
-const leftOver = sql.join([
-  sql`case when state = 'settled' then 1 else 0 end`,
-  sql`case when state = 'released' then 1 else 0 end`,
-  ...openingSums.map((column) => sql`coalesce(calls.${sql.ref(column)}, 0)`),
-]);
+const wallets: Comparison = {
+  what: "Wallet of",
+  source: "transactions and charges sum to",
+  columns: ["balance_nanodollars"],
+  written: sql`select account_id as subject, balance_nanodollars from wallets`,
+  found: sql`select account_id as subject, sum(moved) as balance_nanodollars from (
+      select account_id, amount_nanodollars as moved from transactions
+      union all select account_id, -charged_nanodollars from calls where charged_nanodollars <> 0
+      union all select account_id, -charged_nanodollars from opening_balances
+    ) as movements group by account_id`,
+  calls: sql`select account_id as subject, id from calls where charged_nanodollars <> 0`,
+};
 
-/** Usage, quota and charges of days, and budgets, from before an account's opening are compared with it, as sums. */
-const openingComparisons: readonly Comparison[] = [
+const charges: Comparison = {
+  what: "Call",
+  source: "its cost is",
+  columns: ["charged_nanodollars"],
+  written: sql`select id as subject, charged_nanodollars from calls`,
+  /** The billing rule, restated: only a settled premium call pays, its price or, if unknown, its hold. */
+  found: sql`select id as subject, coalesce(cost_nanodollars, hold_nanodollars) as charged_nanodollars
+    from calls where state = 'settled' and premium = 1`,
+};
+
+/** A table of sums by day, which the end of a call adds to. */
+interface SumsOfDays {
+  readonly what: string;
+  /** The same of the days before an opening, all together. */
+  readonly whatBefore: string;
+  readonly table: string;
+  readonly column: string;
+  readonly day: string;
+  readonly amountOfCall: string;
+  readonly dayOfCall: RawBuilder<unknown>;
+  readonly ofOpening: string;
+  readonly owner: "account_id" | "key_id";
+  readonly words: readonly [string, string];
+}
+
+const ofAccount = { owner: "account_id", words: ["", " on day "], day: "day" } as const;
+const sumsOfDays: readonly SumsOfDays[] = [
   {
-    labels: { what: "Usage of", found: ofPruned },
-    written: {
-      columns: openingColumns,
-      from: sql`select ${subject}, ${sumsOf("usage")} from usage
-        join opening_balances on opening_balances.account_id = usage.account_id
-        where hours = 24 and kind = 'call' and hour < before_day * ${hoursOfDay}
-        group by opening_balances.account_id, before_day`,
-    },
-    found: {
-      columns: openingColumns,
-      from: sql`select ${subject}, ${sql.join(refsOf("opening_balances"))} from opening_balances
-        union all select ${subject}, ${leftOver} from calls
-        join opening_balances on opening_balances.account_id = calls.account_id
-        where opened_at < before_day * ${dayMs} and state <> 'abandoned' and not (${isUncounted})`,
-    },
+    ...ofAccount,
+    what: "Charges of",
+    whatBefore: "Charges of",
+    table: "daily_charges",
+    column: "charged_nanodollars",
+    amountOfCall: "charged_nanodollars",
+    dayOfCall: sql`(opened_at / ${dayMs})`,
+    ofOpening: "charged_nanodollars",
   },
   {
-    labels: { what: "Quota of", found: ofPruned },
-    written: {
-      columns: ["used_tokens"],
-      from: sql`select ${subject}, used_tokens from daily_quota_usage
-        join opening_balances on opening_balances.account_id = daily_quota_usage.account_id where day < before_day`,
-    },
-    found: {
-      columns: ["used_tokens"],
-      from: sql`select ${subject}, quota_tokens as used_tokens from opening_balances
-        union all select ${subject}, coalesce(calls.quota_tokens, 0) from calls
-        join opening_balances on opening_balances.account_id = calls.account_id where quota_day < before_day`,
-    },
+    ...ofAccount,
+    what: "Quota of",
+    whatBefore: "Quota of",
+    table: "daily_quota_usage",
+    column: "used_tokens",
+    amountOfCall: "quota_tokens",
+    dayOfCall: sql`quota_day`,
+    ofOpening: "quota_tokens",
   },
   {
-    labels: { what: "Budgets of the keys of", found: ofPruned },
-    written: {
-      columns: ["spent_nanodollars"],
-      from: sql`select ${subject}, spent_nanodollars from key_budget_usage
-        join opening_balances on opening_balances.account_id = key_budget_usage.account_id where period_start < before_day`,
-    },
-    found: {
-      columns: ["spent_nanodollars"],
-      from: sql`select ${subject}, opening_balances.budget_nanodollars as spent_nanodollars from opening_balances
-        union all select ${subject}, coalesce(calls.charged_nanodollars, 0) from calls
-        join opening_balances on opening_balances.account_id = calls.account_id where period_start < before_day`,
-    },
-  },
-  {
-    labels: { what: "Charges of", found: ofPruned },
-    written: {
-      columns: ["charged_nanodollars"],
-      from: sql`select ${subject}, daily_charges.charged_nanodollars from daily_charges
-        join opening_balances on opening_balances.account_id = daily_charges.account_id where day < before_day`,
-    },
-    found: {
-      columns: ["charged_nanodollars"],
-      from: sql`select ${subject}, opening_balances.charged_nanodollars from opening_balances
-        union all select ${subject}, coalesce(calls.charged_nanodollars, 0) from calls
-        join opening_balances on opening_balances.account_id = calls.account_id where opened_at < before_day * ${dayMs}`,
-    },
+    owner: "key_id",
+    words: ["key ", " in the period from day "],
+    day: "period_start",
+    what: "Budget of",
+    whatBefore: "Budgets of the keys of",
+    table: "key_budget_usage",
+    column: "spent_nanodollars",
+    amountOfCall: "charged_nanodollars",
+    dayOfCall: sql`calls.period_start`,
+    ofOpening: "budget_nanodollars",
   },
 ];
 
-/** A query of a text column `subject` and the named columns of whole numbers. */
-interface SumsQuery {
-  columns: readonly string[];
-  from: RawBuilder<unknown>;
-  /** The calls that are summed up, as `subject` and `id`; absent where a subject is a call itself. */
-  calls?: RawBuilder<unknown>;
+function compareDays(sums: SumsOfDays): Comparison {
+  const { what, table, column, amountOfCall, dayOfCall, owner, words } = sums;
+  const [before, between] = words.map((word) => sql.lit(word));
+  const [day, ownerOfCall, amount] = [sql.ref(sums.day), sql.ref(`calls.${owner}`), sql.ref(`calls.${amountOfCall}`)];
+  const subject = sql`${before} || ${ownerOfCall} || ${between} || ${dayOfCall} as subject`;
+  return {
+    what,
+    source: ofCalls,
+    columns: [column],
+    written: sql`select ${before} || ${sql.ref(`${table}.${owner}`)} || ${between} || ${day} as subject,
+      ${sql.ref(`${table}.${column}`)} from ${sql.table(table)} ${opening} ${sql.ref(`${table}.account_id`)}
+      where before_day is null or ${day} >= before_day`,
+    found: sql`select ${subject}, sum(${amount}) as ${sql.ref(column)} from calls ${opening} calls.account_id
+      where ${dayOfCall} is not null and ${amount} <> 0 and (before_day is null or ${dayOfCall} >= before_day)
+      group by ${ownerOfCall}, ${dayOfCall}`,
+    calls: sql`select ${subject}, id from calls where ${amount} <> 0`,
+  };
 }
 
-/** The words of a difference: `Wallet of acc_1: balance_nanodollars is 88, entries sum to 87`. */
-interface ComparisonLabels {
-  what: string;
-  found: string;
+/** Budgets of subjects that are still there. */
+function compareSubjects(isPostgres: boolean): Comparison {
+  const drawn = isPostgres
+    ? sql`select calls.id, calls.account_id, calls.charged_nanodollars, draw ->> 0 as budget_id, draw ->> 1 as name,
+        (draw ->> 2)::bigint as period_start from calls cross join lateral json_array_elements(calls.budgets::json) as draws (draw)
+        where calls.budgets is not null`
+    : sql`select calls.id, calls.account_id, calls.charged_nanodollars, value ->> 0 as budget_id, value ->> 1 as name,
+        value ->> 2 as period_start from calls, json_each(calls.budgets) where calls.budgets is not null`;
+  const subjectOf = (table: string) =>
+    sql`budget_id || ' of ' || ${sql.ref(`${table}.name`)} || ' from day ' || period_start as subject`;
+  const from = sql`from (${drawn}) as drawn join budgets on budgets.id = budget_id`;
+  // Those of periods that end are deleted with the calls; of one that does not, the part of pruned calls is kept.
+  const isKept = sql`(period_start = 0 or before_day is null or period_start >= before_day)`;
+  return {
+    what: "Budget",
+    source: ofCalls,
+    columns: ["spent_nanodollars"],
+    written: sql`select ${subjectOf("budget_usage")}, spent_nanodollars - pruned_nanodollars as spent_nanodollars
+      from budget_usage join budgets on budgets.id = budget_id ${opening} budgets.account_id where ${isKept}`,
+    found: sql`select ${subjectOf("drawn")}, sum(drawn.charged_nanodollars) as spent_nanodollars ${from}
+      ${opening} drawn.account_id where drawn.charged_nanodollars <> 0 and ${isKept}
+      group by budget_id, drawn.name, period_start`,
+    calls: sql`select ${subjectOf("drawn")}, drawn.id ${from} where drawn.charged_nanodollars <> 0`,
+  };
+}
+
+/** Summed under the same name in the roll-up and the openings as in `calls`. */
+const usageColumns = ["requests", "failures", ...openingSums];
+const sumsOf = (table: string) =>
+  sql.join(usageColumns.map((column) => sql`coalesce(sum(${sql.ref(`${table}.${column}`)}), 0) as ${sql.ref(column)}`));
+/** The same of one call, in the order of the columns. */
+const ofCall = [
+  sql`case when state = 'settled' then 1 else 0 end`,
+  sql`case when state = 'released' then 1 else 0 end`,
+  ...openingSums.map((column) => sql`coalesce(calls.${sql.ref(column)}, 0)`),
+];
+const sumsOfCalls = sql.join(
+  ofCall.map((figure, place) => sql`sum(${figure}) as ${sql.ref(usageColumns[place] as string)}`),
+);
+/** Calls that the roll-up has. */
+const isCounted = sql`calls.state <> 'abandoned' and not (${isUncounted})`;
+
+function compareUsage(hours: 1 | 24): Comparison {
+  const [word, ms] = hours === 1 ? [sql.lit(" in hour "), hourMs] : [sql.lit(" on day "), dayMs];
+  const bucket = sql`(hour / ${sql.lit(hours)})`;
+  const bucketOfCall = sql`(opened_at / ${ms})`;
+  const subject = sql`calls.account_id || ${word} || ${bucketOfCall} || ' of ' || calls.model as subject`;
+  // Hours are deleted from the oldest on, all of one at once.
+  const isKept =
+    hours === 24
+      ? sql``
+      : sql`and opened_at >= (select min(hour) from usage where hours = 1 and kind = 'call') * ${hourMs}`;
+  return {
+    what: "Usage of",
+    source: ofCalls,
+    columns: usageColumns,
+    written: sql`select usage.account_id || ${word} || ${bucket} || ' of ' || model as subject, ${sumsOf("usage")}
+      from usage ${opening} usage.account_id
+      where hours = ${sql.lit(hours)} and kind = 'call' and usage.account_id <> ''
+        and (before_day is null or hour >= before_day * 24)
+      group by usage.account_id, hour, model`,
+    found: sql`select ${subject}, ${sumsOfCalls} from calls ${opening} calls.account_id
+      where ${isCounted} and (before_day is null or opened_at >= before_day * ${dayMs}) ${isKept}
+      group by calls.account_id, ${bucketOfCall}, calls.model`,
+    calls: sql`select ${subject}, id from calls where ${isCounted}`,
+  };
+}
+
+function sumDays(subject: RawBuilder<unknown>, group: RawBuilder<unknown>, condition: RawBuilder<unknown>) {
+  return sql`select ${subject} as subject, ${sumsOf("usage")} from usage where hours = 24 and ${condition} group by ${group}, hour`;
+}
+
+const [day, ofAccounts] = [sql`' on day ' || (hour / 24)`, sql`kind = 'call' and account_id <> ''`];
+const [allOfDay, keyOfDay] = [sql`'all accounts' || ${day} || ' of ' || model`, sql`'key ' || key_id || ${day}`];
+
+const usageOfAll: Comparison = {
+  what: "Usage of",
+  source: "accounts sum to",
+  columns: usageColumns,
+  written: sumDays(allOfDay, sql`model`, sql`kind = 'call' and account_id = ''`),
+  found: sumDays(allOfDay, sql`model`, ofAccounts),
+};
+const usageOfKeys: Comparison = {
+  what: "Usage of",
+  source: "its models sum to",
+  columns: usageColumns,
+  written: sumDays(keyOfDay, sql`key_id`, sql`kind = 'key'`),
+  found: sumDays(keyOfDay, sql`key_id`, ofAccounts),
+};
+
+const ofPruned = "calls and pruned calls sum to";
+const before = sql`opening_balances.account_id || ' before day ' || before_day as subject`;
+const joinOpening = (table: string) =>
+  sql`join opening_balances on opening_balances.account_id = ${sql.ref(`${table}.account_id`)}`;
+
+/** Usage from before an account's opening, which is compared with it as sums. */
+const usageBefore: Comparison = {
+  what: "Usage of",
+  source: ofPruned,
+  columns: usageColumns,
+  written: sql`select ${before}, ${sumsOf("usage")} from usage ${joinOpening("usage")}
+    where hours = 24 and kind = 'call' and hour < before_day * 24
+    group by opening_balances.account_id, before_day`,
+  found: sql`select ${before}, ${sql.join(usageColumns.map((column) => sql.ref(`opening_balances.${column}`)))}
+    from opening_balances
+    union all select ${before}, ${sql.join(ofCall)} from calls ${joinOpening("calls")}
+    where opened_at < before_day * ${dayMs} and ${isCounted}`,
+};
+
+function compareBefore({ whatBefore, table, column, day, amountOfCall, dayOfCall, ofOpening }: SumsOfDays): Comparison {
+  return {
+    what: whatBefore,
+    source: ofPruned,
+    columns: [column],
+    written: sql`select ${before}, ${sql.ref(`${table}.${column}`)} from ${sql.table(table)} ${joinOpening(table)}
+      where ${sql.ref(day)} < before_day`,
+    found: sql`select ${before}, ${sql.ref(`opening_balances.${ofOpening}`)} as ${sql.ref(column)} from opening_balances
+      union all select ${before}, coalesce(${sql.ref(`calls.${amountOfCall}`)}, 0) from calls ${joinOpening("calls")}
+      where ${dayOfCall} < before_day`,
+  };
 }
 
 /** Bounds what a ruined database can print. */
@@ -336,23 +291,18 @@ const callsMax = 10;
  * Compares two queries by subject; one that only one of them has counts as 0 in the other. One statement, without an
  * outer join, so that every engine runs it in one pass over each.
  */
-async function compareSums(
-  store: Store,
-  labels: ComparisonLabels,
-  written: SumsQuery,
-  found: SumsQuery,
-): Promise<string[]> {
-  const { columns } = written;
+async function compare(store: Store, { what, source, columns, ...queries }: Comparison): Promise<string[]> {
+  const { written, found, calls } = queries;
   const sums = columns.flatMap((column) => [`w_${column}`, `f_${column}`]);
   const zero = sql`0`;
   // A union matches columns by their place, so both sides list written before found.
-  const side = (query: SumsQuery, isWritten: boolean) =>
+  const side = (query: RawBuilder<unknown>, isWritten: boolean) =>
     sql`select subject, ${sql.join(
       columns.flatMap((column) => [
         sql`${isWritten ? sql.ref(column) : zero} as ${sql.ref(`w_${column}`)}`,
         sql`${isWritten ? zero : sql.ref(column)} as ${sql.ref(`f_${column}`)}`,
       ]),
-    )} from (${query.from}) as side`;
+    )} from (${query}) as side`;
   const { rows } = await sql<Record<string, number | string>>`
     select subject, ${sql.join(sums.map((sum) => sql`sum(${sql.ref(sum)}) as ${sql.ref(sum)}`))}
     from (${side(written, true)} union all ${side(found, false)}) as sides
@@ -362,13 +312,13 @@ async function compareSums(
       sql` or `,
     )}
     order by subject limit ${sql.lit(differencesMax)}`.execute(store.db);
-  const named = await findCalls(store, found, rows.slice(0, subjectsMax));
+  const named = calls === undefined ? new Map() : await findCalls(store, calls, rows.slice(0, subjectsMax));
   return rows.flatMap((row) =>
     columns
       .filter((column) => row[`w_${column}`] !== row[`f_${column}`])
       .map((column) => {
-        const sums = `${column} is ${row[`w_${column}`]}, ${labels.found} ${row[`f_${column}`]}`;
-        return `${labels.what} ${row.subject}: ${sums}${named.get(row.subject) ?? ""}`;
+        const sums = `${column} is ${row[`w_${column}`]}, ${source} ${row[`f_${column}`]}`;
+        return `${what} ${row.subject}: ${sums}${named.get(row.subject) ?? ""}`;
       }),
   );
 }
@@ -376,11 +326,10 @@ async function compareSums(
 /** The newest calls of which the subjects are sums, in words: where to look first. */
 async function findCalls(
   store: Store,
-  { calls }: SumsQuery,
+  calls: RawBuilder<unknown>,
   rows: readonly Record<string, unknown>[],
 ): Promise<Map<unknown, string>> {
   const named = new Map<unknown, string>();
-  if (calls === undefined) return named;
   for (const { subject } of rows) {
     const { rows: ids } = await sql<{ id: string }>`select id from (${calls}) as summed where subject = ${subject}
       order by id desc limit ${sql.lit(callsMax + 1)}`.execute(store.db);

@@ -1,7 +1,6 @@
 import { sql } from "kysely";
 import { callKeyOfTime, type Store } from "../db/index.ts";
-import { readFigures, sumFigures } from "./statistics/figures.ts";
-import { readGroups, readTotals, type StatisticsFilter } from "./statistics/read-statistics.ts";
+import { readFigures, readGroups, readTotals, type StatisticsFilter, sumFigures } from "./statistics.ts";
 
 const minuteMs = 60_000;
 const hourMs = 3_600_000;

@@ -1,5 +1,5 @@
-import type { Store } from "../db/index.ts";
-import { startOfDay, startOfPeriod } from "../db/index.ts";
+import { dayOf, type Store, startOfDay, startOfPeriod } from "../db/index.ts";
+import { readUsage, type UsageFigures } from "./usage.ts";
 
 /** A line of an account's statement: a movement made by hand, or all charges of a UTC day together. */
 export interface StatementLine {
@@ -53,13 +53,15 @@ export async function readStatement({ db }: Store, accountId: string): Promise<S
     .reverse();
 }
 
-/** What happened to the wallet of an account in a UTC month; opening balance, charges and transactions add up to the closing one. */
+/** The wallet of an account in a UTC month; opening balance, charges and transactions add up to the closing one. */
 export interface MonthlyStatement {
   /** The month of the first line of the account, or this one, milliseconds since 1970. */
   readonly firstMonth: number;
   readonly openingNanodollars: number;
   /** Negative where the wallet paid. */
   readonly chargesNanodollars: number;
+  /** Models that were charged, the dearest first; of some charges the model may not be known. */
+  readonly models: readonly { readonly id: string; readonly figures: UsageFigures }[];
   /** Credits and debits, oldest first. */
   readonly transactions: readonly StatementLine[];
   readonly closingNanodollars: number;
@@ -71,6 +73,9 @@ export async function readMonthlyStatement(
   accountId: string,
   { from, until }: { from: number; until: number },
 ): Promise<MonthlyStatement> {
+  const span = { startDay: dayOf(from), endDay: dayOf(until) - 1 };
+  const { totals } = await readUsage(store, accountId, { period: "monthly", ...span });
+  // After the models: a call that ends in between is among the charges alone.
   const lines = (await readStatement(store, accountId)).reverse();
   const before = lines.filter(({ at }) => at < from);
   const within = lines.filter(({ at }) => at >= from && at < until);
@@ -80,6 +85,10 @@ export async function readMonthlyStatement(
     firstMonth: startOfDay(startOfPeriod(lines[0]?.at ?? from)),
     openingNanodollars,
     chargesNanodollars: charges.reduce((sum, { nanodollars }) => sum + nanodollars, 0),
+    models: [...totals.byModel]
+      .map(([id, figures]) => ({ id, figures }))
+      .filter(({ figures }) => figures.charged_nanodollars !== 0)
+      .sort((one, other) => other.figures.charged_nanodollars - one.figures.charged_nanodollars),
     transactions: within.filter(({ kind }) => kind !== "charges"),
     closingNanodollars: within.at(-1)?.balanceNanodollars ?? openingNanodollars,
   };

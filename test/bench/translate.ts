@@ -138,7 +138,7 @@ export async function measureLargeRequest(times: number): Promise<Record<string,
     const call = { id: "req_1", model, signal: new AbortController().signal, upstream, warn: () => undefined };
     const prepare = async () => {
       const body = bodies[protocol];
-      const native = new Passthrough({ format: formats[protocol], body }, {});
+      const native = new Passthrough({ format: formats[protocol], body }, {}, 8);
       const request =
         protocol === "messages"
           ? messagesInbound.toChatRequest(bodies.messages, { envelope, warn: () => undefined }).request
@@ -233,7 +233,7 @@ async function handOn(
 ): Promise<number> {
   const plugin = builtIns.find(({ name }) => name === provider) as ProviderPlugin;
   const model = plugin.models.find(({ capability }) => capability === "chat") as Model;
-  const native = new Passthrough({ format: formats[protocol], body: { model: model.id, stream: true } }, {});
+  const native = new Passthrough({ format: formats[protocol], body: { model: model.id, stream: true } }, {}, 8);
   let length = 0;
   const upstream = { events: async () => toEvents(bytes) } as unknown as Call<ChatRequest>["upstream"];
   const request = { model: model.id, messages: [], stream: true } as ChatRequest;

@@ -5,7 +5,7 @@ import type { Page } from "playwright-core";
 import { startWebhook } from "../integration/alerts/webhook-sink.ts";
 import { startSmtpSink } from "../support/smtp-sink.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { createUser, seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
+import { createUser, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const [webhook, mail] = await Promise.all([startWebhook(), startSmtpSink()]);
 afterAll(() => Promise.all([webhook.stop(), mail.stop()]));
@@ -21,159 +21,139 @@ const submit = (page: Page) => page.getByRole("dialog").getByRole("button", { na
 describe.skipIf(!hasChromium)("alerts", () => {
   const dashboard = useDashboard({ ALERT_NETWORKS: "127.0.0.0/8" });
 
-  test(
-    "are sent to a webhook and a mail server that an owner sets, tests and removes",
-    () =>
-      dashboard.visit(async (page) => {
-        await signInFirst(page, dashboard.gateway);
-        await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
-        await seeHeading(page, "Alerts");
-        await page.getByText("No active alerts").waitFor();
-        expect(await findViolations(page)).toEqual([]);
-        await openPart(page, "History");
-        await page.getByText("No past alerts").waitFor();
-        await openPart(page, "Channels");
-        await page.getByRole("button", { name: "Add channel" }).click();
-        // Without a mail server there is no choice.
-        expect(await page.getByLabel("Kind").count()).toBe(0);
-        const secret = await page.locator(".code pre").textContent();
-        expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
-        await page.getByLabel("Address").fill("nowhere");
-        await submit(page);
-        await page.getByText("url is not an https address").waitFor();
-        expect(await findViolations(page)).toEqual([]);
-        await page.getByLabel("Address").fill(webhook.url);
-        await submit(page);
-        await page.getByRole("button", { name: /^Send test to http/ }).click();
-        await page.getByText("Test message sent to").waitFor();
-        expect(webhook.requests[0]?.headers["webhook-signature"]).toMatch(/^v1,/);
-        expect(await page.content()).not.toContain(secret as string);
-        webhook.answer(500);
-        await page.getByRole("button", { name: /^Send test to http/ }).click();
-        await page.getByRole("cell", { name: "The webhook answered 500" }).waitFor();
+  test("are sent to a webhook and a mail server that an owner sets, tests and removes", () =>
+    dashboard.visit(async (page) => {
+      await signInFirst(page, dashboard.gateway);
+      await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
+      await seeHeading(page, "Alerts");
+      await page.getByText("No active alerts").waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      await openPart(page, "History");
+      await page.getByText("No past alerts").waitFor();
+      await openPart(page, "Channels");
+      await page.getByRole("button", { name: "Add channel" }).click();
+      // Without a mail server there is no choice.
+      expect(await page.getByLabel("Kind").count()).toBe(0);
+      const secret = await page.locator(".code pre").textContent();
+      expect(secret).toMatch(/^whsec_[\w+/]{43}=$/);
+      await page.getByLabel("Address").fill("nowhere");
+      await submit(page);
+      await page.getByText("url is not an https address").waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByLabel("Address").fill(webhook.url);
+      await submit(page);
+      await page.getByRole("button", { name: /^Send test to http/ }).click();
+      await page.getByText("Test message sent to").waitFor();
+      expect(webhook.requests[0]?.headers["webhook-signature"]).toMatch(/^v1,/);
+      expect(await page.content()).not.toContain(secret as string);
+      webhook.answer(500);
+      await page.getByRole("button", { name: /^Send test to http/ }).click();
+      await page.getByRole("cell", { name: "The webhook answered 500" }).waitFor();
 
-        await page.getByRole("button", { name: "Set mail server" }).click();
-        await page.getByLabel("Host").fill("127.0.0.1");
-        await page.getByLabel("Port").fill(String(mail.port));
-        await page.getByLabel("Sender").fill("gate@example.org");
-        expect(await findViolations(page)).toEqual([]);
-        await page.getByRole("button", { name: "Save" }).click();
-        await page.getByText(`127.0.0.1:${mail.port}`).waitFor();
-        await page.getByRole("button", { name: "Add channel" }).click();
-        await page.getByLabel("Kind").selectOption("email");
-        await page.getByLabel("Addresses").fill("ops@example.org, on-call@example.org");
-        expect(await findViolations(page)).toEqual([]);
-        await submit(page);
-        await page.getByRole("button", { name: "Send test to ops@example.org" }).click();
-        await page.getByText("Test message sent to ops@example.org").waitFor();
-        expect(mail.mails.map(({ to }) => to)).toEqual([["ops@example.org", "on-call@example.org"]]);
-        expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Set mail server" }).click();
+      await page.getByLabel("Host").fill("127.0.0.1");
+      await page.getByLabel("Port").fill(String(mail.port));
+      await page.getByLabel("Sender").fill("gate@example.org");
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText(`127.0.0.1:${mail.port}`).waitFor();
+      await page.getByRole("button", { name: "Add channel" }).click();
+      await page.getByLabel("Kind").selectOption("email");
+      await page.getByLabel("Addresses").fill("ops@example.org, on-call@example.org");
+      expect(await findViolations(page)).toEqual([]);
+      await submit(page);
+      await page.getByRole("button", { name: "Send test to ops@example.org" }).click();
+      await page.getByText("Test message sent to ops@example.org").waitFor();
+      expect(mail.mails.map(({ to }) => to)).toEqual([["ops@example.org", "on-call@example.org"]]);
+      expect(await findViolations(page)).toEqual([]);
 
-        await page.getByRole("button", { name: /^Delete http/ }).click();
-        await page.getByRole("button", { name: "Delete channel" }).click();
-        await page.getByRole("button", { name: /^Send test to http/ }).waitFor({ state: "detached" });
-      }),
-    testMsMax,
-  );
+      await page.getByRole("button", { name: /^Delete http/ }).click();
+      await page.getByRole("button", { name: "Delete channel" }).click();
+      await page.getByRole("button", { name: /^Send test to http/ }).waitFor({ state: "detached" });
+    }));
 
-  test(
-    "show an administrator the mail server, which only owners change",
-    () =>
-      dashboard.visit(async (page) => {
-        await createUser(dashboard, "kim@example.org");
-        await dashboard.gateway.cli("account", "set", "kim@example.org", "--role", "admin");
-        await signIn(page, "kim@example.org");
-        await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
-        await openPart(page, "Channels");
-        await page.getByText(`127.0.0.1:${mail.port}`).waitFor();
-        expect(await page.getByRole("button", { name: "mail server" }).count()).toBe(0);
-        await page.getByRole("button", { name: "Add channel" }).waitFor();
-      }),
-    testMsMax,
-  );
+  test("show an administrator the mail server, which only owners change", () =>
+    dashboard.visit(async (page) => {
+      await createUser(dashboard, "kim@example.org");
+      await dashboard.gateway.cli("account", "set", "kim@example.org", "--role", "admin");
+      await signIn(page, "kim@example.org");
+      await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
+      await openPart(page, "Channels");
+      await page.getByText(`127.0.0.1:${mail.port}`).waitFor();
+      expect(await page.getByRole("button", { name: "mail server" }).count()).toBe(0);
+      await page.getByRole("button", { name: "Add channel" }).waitFor();
+    }));
 
-  test(
-    "have thresholds that an administrator changes and rules that can be off",
-    () =>
-      dashboard.visit(async (page) => {
-        await signIn(page, "owner@localhost");
-        await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
-        await openPart(page, "Rules");
-        await page.getByRole("button", { name: "Edit Wallet low" }).click();
-        await page.getByLabel("Below (USD)").fill("-1");
-        await page.getByRole("button", { name: "Save" }).click();
-        await page.getByText("threshold is not US dollars").waitFor();
-        await page.getByLabel("Below (USD)").fill("2.50");
-        await page.getByRole("button", { name: "Save" }).click();
-        await page.getByRole("cell", { name: "$2.50" }).waitFor();
-        await page.getByRole("button", { name: "Turn off Circuit open" }).click();
-        await page.getByRole("button", { name: "Turn on Circuit open" }).waitFor();
+  test("have thresholds that an administrator changes and rules that can be off", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      await page.locator(".nav").getByRole("link", { name: "Alerts" }).click();
+      await openPart(page, "Rules");
+      await page.getByRole("button", { name: "Edit Wallet low" }).click();
+      await page.getByLabel("Below (USD)").fill("-1");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("threshold is not US dollars").waitFor();
+      await page.getByLabel("Below (USD)").fill("2.50");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByRole("cell", { name: "$2.50" }).waitFor();
+      await page.getByRole("button", { name: "Turn off Circuit open" }).click();
+      await page.getByRole("button", { name: "Turn on Circuit open" }).waitFor();
 
-        await page.getByRole("button", { name: "Add rule" }).click();
-        await page.getByLabel("Name").fill("Errors of openai");
-        await page.getByLabel("Scope").selectOption("provider");
-        await page.getByRole("textbox", { name: "Provider" }).fill("opnai");
-        await page.getByLabel("Threshold (%)").fill("5");
-        expect(await findViolations(page)).toEqual([]);
-        await page.getByRole("button", { name: "Save" }).click();
-        await page.getByText("There is no provider 'opnai' here").waitFor();
-        await page.getByRole("textbox", { name: "Provider" }).fill("openai");
-        await page.getByRole("button", { name: "Save" }).click();
-        await page.getByText(/of provider openai is above 5 % in 15 minutes/).waitFor();
-        expect(await findViolations(page)).toEqual([]);
-        await shoot(page, "alerts-rules");
-        await page.getByRole("button", { name: "Delete Errors of openai" }).click();
-        await page.getByRole("button", { name: "Delete rule" }).click();
-        await page.getByText("No rules of your own").waitFor();
-      }),
-    testMsMax,
-  );
+      await page.getByRole("button", { name: "Add rule" }).click();
+      await page.getByLabel("Name").fill("Errors of openai");
+      await page.getByLabel("Scope").selectOption("provider");
+      await page.getByRole("textbox", { name: "Provider" }).fill("opnai");
+      await page.getByLabel("Threshold (%)").fill("5");
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("There is no provider 'opnai' here").waitFor();
+      await page.getByRole("textbox", { name: "Provider" }).fill("openai");
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText(/of provider openai is above 5 % in 15 minutes/).waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      await shoot(page, "alerts-rules");
+      await page.getByRole("button", { name: "Delete Errors of openai" }).click();
+      await page.getByRole("button", { name: "Delete rule" }).click();
+      await page.getByText("No rules of your own").waitFor();
+    }));
 
-  test(
-    "are counted in the navigation, and muted",
-    () =>
-      dashboard.visit(async (page) => {
-        const { home } = dashboard.gateway;
-        const database = new DatabaseSync(join(home, "modelgate.db"));
-        const now = Date.now();
-        database
-          .prepare(
-            "insert into alerts (id, owner, rule, text, level, since_at, seen_at) values (?, 'gateway', 'disk_full', ?, 2, ?, ?)",
-          )
-          .run("gateway disk_full x", "The disk of x is 99 % full", now - 600_000, now + 600_000);
-        database.close();
-        await signIn(page, "owner@localhost");
-        await page.getByRole("link", { name: "Alerts 1 active" }).click();
-        await page.getByText("The disk of x is 99 % full").waitFor();
-        expect(await findViolations(page)).toEqual([]);
-        await shoot(page, "alerts-active");
-        await page.getByLabel("Mute Disk nearly full").selectOption("24");
-        await page.getByText("muted").waitFor();
-        await page.getByRole("link", { name: "Alerts", exact: true }).waitFor();
-        await page.getByRole("button", { name: "Unmute Disk nearly full" }).click();
-        await page.getByRole("link", { name: "Alerts 1 active" }).waitFor();
-      }),
-    testMsMax,
-  );
+  test("are counted in the navigation, and muted", () =>
+    dashboard.visit(async (page) => {
+      const { home } = dashboard.gateway;
+      const database = new DatabaseSync(join(home, "modelgate.db"));
+      const now = Date.now();
+      database
+        .prepare(
+          "insert into alerts (id, owner, rule, text, level, since_at, seen_at) values (?, 'gateway', 'disk_full', ?, 2, ?, ?)",
+        )
+        .run("gateway disk_full x", "The disk of x is 99 % full", now - 600_000, now + 600_000);
+      database.close();
+      await signIn(page, "owner@localhost");
+      await page.getByRole("link", { name: "Alerts 1 active" }).click();
+      await page.getByText("The disk of x is 99 % full").waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      await shoot(page, "alerts-active");
+      await page.getByLabel("Mute Disk nearly full").selectOption("24");
+      await page.getByText("muted").waitFor();
+      await page.getByRole("link", { name: "Alerts", exact: true }).waitFor();
+      await page.getByRole("button", { name: "Unmute Disk nearly full" }).click();
+      await page.getByRole("link", { name: "Alerts 1 active" }).waitFor();
+    }));
 
-  test(
-    "of the own account are set by an account holder",
-    () =>
-      dashboard.visit(async (page) => {
-        await createUser(dashboard, "ada@example.org");
-        await signIn(page, "ada@example.org");
-        await page.getByRole("link", { name: "ada@example.org" }).click();
-        await seeHeading(page, "Account settings");
-        await page.getByRole("button", { name: "Add channel" }).click();
-        await page.getByLabel("Kind").selectOption("email");
-        await submit(page);
-        await page.getByRole("button", { name: "Send test to the email address of the account" }).click();
-        await page.getByText("Test message sent to").waitFor();
-        expect(mail.mails.at(-1)?.to).toEqual(["ada@example.org"]);
-        await page.getByRole("button", { name: "Edit Budget spent" }).waitFor();
-        expect(await page.getByRole("button", { name: "Edit Disk nearly full" }).count()).toBe(0);
-        expect(await findViolations(page)).toEqual([]);
-      }),
-    testMsMax,
-  );
+  test("of the own account are set by an account holder", () =>
+    dashboard.visit(async (page) => {
+      await createUser(dashboard, "ada@example.org");
+      await signIn(page, "ada@example.org");
+      await page.getByRole("link", { name: "ada@example.org" }).click();
+      await seeHeading(page, "Account settings");
+      await page.getByRole("button", { name: "Add channel" }).click();
+      await page.getByLabel("Kind").selectOption("email");
+      await submit(page);
+      await page.getByRole("button", { name: "Send test to the email address of the account" }).click();
+      await page.getByText("Test message sent to").waitFor();
+      expect(mail.mails.at(-1)?.to).toEqual(["ada@example.org"]);
+      await page.getByRole("button", { name: "Edit Budget spent" }).waitFor();
+      expect(await page.getByRole("button", { name: "Edit Disk nearly full" }).count()).toBe(0);
+      expect(await findViolations(page)).toEqual([]);
+    }));
 });

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
+import { seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 describe.skipIf(!hasChromium)("the catalogue", () => {
   const dashboard = useDashboard();
@@ -15,169 +15,149 @@ describe.skipIf(!hasChromium)("the catalogue", () => {
     await page.getByLabel("Search catalogue").fill(text);
   };
 
-  test(
-    "lets an administrator change a model's price, shows where each value comes from, and takes it back",
-    () =>
-      dashboard.visit(async (page) => {
-        await signInFirst(page, dashboard.gateway);
-        await search(page, "gpt-4.1-nano");
-        expect(await findViolations(page)).toEqual([]);
-        await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
-        await page.getByText("A call with 1,000 input and 500 output tokens costs $0.0003.").waitFor();
-        await page.getByLabel("Input tokens (USD)").fill("much");
-        await page.getByText("has no known cost").waitFor();
-        await page.getByRole("button", { name: "Save", exact: true }).click();
-        await page.getByText("Cannot use catalogue/openai.json: models[").waitFor();
-        expect(existsSync(file())).toBe(false);
-        await page.getByLabel("Input tokens (USD)").fill("0.30");
-        await page.getByLabel("Markup (%)").fill("10");
-        await page.getByText("costs $0.00055.").waitFor();
-        await page.getByLabel("Aliases").fill("gpt-4.1-nano, nano");
-        await page.getByLabel("Priority").fill("7");
-        expect(await findViolations(page)).toEqual([]);
-        await page.getByRole("button", { name: "Save", exact: true }).click();
-        await page.getByText("famA-4.1-nano saved").waitFor();
-        const [row] = readRows();
-        expect(Object.keys(row)).toEqual(["id", "aliases", "price", "priority"]);
-        expect(row.price).toMatchObject({ inputToken: { usd: "0.30", per: 1_000_000 }, markupPercent: 10 });
-        await page.getByText("yours").waitFor();
+  test("lets an administrator change a model's price, shows where each value comes from, and takes it back", () =>
+    dashboard.visit(async (page) => {
+      await signInFirst(page, dashboard.gateway);
+      await search(page, "gpt-4.1-nano");
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+      await page.getByText("A call with 1,000 input and 500 output tokens costs $0.0003.").waitFor();
+      await page.getByLabel("Input tokens (USD)").fill("much");
+      await page.getByText("has no known cost").waitFor();
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByText("Cannot use catalogue/openai.json: models[").waitFor();
+      expect(existsSync(file())).toBe(false);
+      await page.getByLabel("Input tokens (USD)").fill("0.30");
+      await page.getByLabel("Markup (%)").fill("10");
+      await page.getByText("costs $0.00055.").waitFor();
+      await page.getByLabel("Aliases").fill("gpt-4.1-nano, nano");
+      await page.getByLabel("Priority").fill("7");
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByText("famA-4.1-nano saved").waitFor();
+      const [row] = readRows();
+      expect(Object.keys(row)).toEqual(["id", "aliases", "price", "priority"]);
+      expect(row.price).toMatchObject({ inputToken: { usd: "0.30", per: 1_000_000 }, markupPercent: 10 });
+      await page.getByText("yours").waitFor();
 
-        await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
-        await page.getByRole("button", { name: "Reset price" }).click();
-        expect(await page.getByLabel("Input tokens (USD)").inputValue()).toBe("0.10");
-        expect(await findViolations(page)).toEqual([]);
-        await page.getByRole("button", { name: "Save", exact: true }).click();
-        await page.getByRole("dialog").waitFor({ state: "detached" });
-        expect(readRows()).toEqual([{ id: "famA-4.1-nano", aliases: ["gpt-4.1-nano", "nano"], priority: 7 }]);
-        await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
-        await page.getByRole("button", { name: "Reset all…" }).click();
-        await page.getByRole("button", { name: "Reset model" }).click();
-        await page.getByText("is as its provider").waitFor();
-        expect(existsSync(file())).toBe(false);
-        await page.getByRole("link", { name: "Audit log" }).click();
-        await page.getByText("openai: ~ famA-4.1-nano: aliases").first().waitFor();
-      }),
-    testMsMax,
-  );
+      await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+      await page.getByRole("button", { name: "Reset price" }).click();
+      expect(await page.getByLabel("Input tokens (USD)").inputValue()).toBe("0.10");
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      expect(readRows()).toEqual([{ id: "famA-4.1-nano", aliases: ["gpt-4.1-nano", "nano"], priority: 7 }]);
+      await page.getByRole("button", { name: "famA-4.1-nano", exact: true }).click();
+      await page.getByRole("button", { name: "Reset all…" }).click();
+      await page.getByRole("button", { name: "Reset model" }).click();
+      await page.getByText("is as its provider").waitFor();
+      expect(existsSync(file())).toBe(false);
+      await page.getByRole("link", { name: "Audit log" }).click();
+      await page.getByText("openai: ~ famA-4.1-nano: aliases").first().waitFor();
+    }));
 
-  test(
-    "lets an administrator disable a model, and add one that can be called at once",
-    () =>
-      dashboard.visit(async (page) => {
-        const { gateway } = dashboard;
-        const messages = [{ role: "user", content: "Say hello" }];
-        const statusOf = async (model: string) => (await gateway.post("/chat/completions", { model, messages })).status;
-        await signIn(page, "owner@localhost");
-        await search(page, "famA-4o-mini");
-        await page.getByRole("button", { name: "Disable famA-4o-mini of openai" }).click();
-        await page.getByText("famA-4o-mini is disabled").waitFor();
-        expect(await statusOf("famA-4o-mini")).toBe(400);
-        await page.getByRole("button", { name: "Enable famA-4o-mini of openai" }).click();
-        await page.getByText("famA-4o-mini is enabled").waitFor();
-        expect(await statusOf("famA-4o-mini")).toBe(200);
-        expect(existsSync(file())).toBe(false);
-        await page.getByRole("button", { name: "Add model" }).click();
-        await page.getByLabel("Model ID").fill("house-model");
-        await page.getByLabel("Plugin").selectOption("openai");
-        await page.getByLabel("Billing").selectOption("free");
-        expect(await findViolations(page)).toEqual([]);
-        await page.getByRole("button", { name: "Save", exact: true }).click();
-        await page.getByText("house-model saved").waitFor();
-        expect(await statusOf("house-model")).toBe(200);
-      }),
-    testMsMax,
-  );
+  test("lets an administrator disable a model, and add one that can be called at once", () =>
+    dashboard.visit(async (page) => {
+      const { gateway } = dashboard;
+      const messages = [{ role: "user", content: "Say hello" }];
+      const statusOf = async (model: string) => (await gateway.post("/chat/completions", { model, messages })).status;
+      await signIn(page, "owner@localhost");
+      await search(page, "famA-4o-mini");
+      await page.getByRole("button", { name: "Disable famA-4o-mini of openai" }).click();
+      await page.getByText("famA-4o-mini is disabled").waitFor();
+      expect(await statusOf("famA-4o-mini")).toBe(400);
+      await page.getByRole("button", { name: "Enable famA-4o-mini of openai" }).click();
+      await page.getByText("famA-4o-mini is enabled").waitFor();
+      expect(await statusOf("famA-4o-mini")).toBe(200);
+      expect(existsSync(file())).toBe(false);
+      await page.getByRole("button", { name: "Add model" }).click();
+      await page.getByLabel("Model ID").fill("house-model");
+      await page.getByLabel("Plugin").selectOption("openai");
+      await page.getByLabel("Billing").selectOption("free");
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByText("house-model saved").waitFor();
+      expect(await statusOf("house-model")).toBe(200);
+    }));
 
-  test(
-    "lets an administrator add, change and remove a virtual model",
-    () =>
-      dashboard.visit(async (page) => {
-        const { gateway } = dashboard;
-        const messages = [{ role: "user", content: "Say hello" }];
-        const statusOf = async (model: string) => (await gateway.post("/chat/completions", { model, messages })).status;
-        await signIn(page, "owner@localhost");
-        await search(page, "house");
-        await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Virtual models" }).click();
-        await page.getByRole("button", { name: "Add virtual model" }).click();
-        await page.getByLabel("Name", { exact: true }).fill("fast");
-        await page.getByLabel("Model 1").fill("famA-4o-mni");
-        await page.getByRole("button", { name: "Add another model" }).click();
-        await page.getByLabel("Model 2").fill("famA-4.1-nano");
-        await page.getByLabel("Strategy").selectOption("weight");
-        await page.getByLabel("Weight 2").fill("3");
-        expect(await findViolations(page)).toEqual([]);
-        await page.getByRole("button", { name: "Save", exact: true }).click();
-        await page.getByText("is not a model here").waitFor();
-        await page.getByLabel("Model 1").fill("famA-4o-mini");
-        await page.getByRole("button", { name: "Save", exact: true }).click();
-        await page.getByText("fast saved").waitFor();
-        await page.getByRole("cell", { name: "famA-4o-mini, famA-4.1-nano (3)" }).waitFor();
-        expect(await statusOf("fast")).toBe(200);
-        await page.getByRole("button", { name: "fast", exact: true }).click();
-        await page.getByRole("button", { name: "Remove famA-4o-mini" }).click();
-        await page.getByRole("button", { name: "Save", exact: true }).click();
-        await page.getByRole("cell", { name: "famA-4.1-nano (3)", exact: true }).waitFor();
-        await page.getByRole("button", { name: "Remove fast" }).click();
-        await page.getByRole("button", { name: "Remove virtual model" }).click();
-        await page.getByText("fast is removed").waitFor();
-        expect(await statusOf("fast")).toBe(400);
-        await page.goto("/requests?status=ok");
-        const row = page.getByRole("row").filter({ hasText: "requested as fast" }).first();
-        await row.getByRole("button").click();
-        await page.getByRole("dialog").getByText("Requested model").waitFor();
-        await page.getByRole("dialog").getByText("Served by").waitFor();
-      }),
-    testMsMax,
-  );
+  test("lets an administrator add, change and remove a virtual model", () =>
+    dashboard.visit(async (page) => {
+      const { gateway } = dashboard;
+      const messages = [{ role: "user", content: "Say hello" }];
+      const statusOf = async (model: string) => (await gateway.post("/chat/completions", { model, messages })).status;
+      await signIn(page, "owner@localhost");
+      await search(page, "house");
+      await page.getByRole("group", { name: "Part" }).getByRole("button", { name: "Virtual models" }).click();
+      await page.getByRole("button", { name: "Add virtual model" }).click();
+      await page.getByLabel("Name", { exact: true }).fill("fast");
+      await page.getByLabel("Model 1").fill("famA-4o-mni");
+      await page.getByRole("button", { name: "Add another model" }).click();
+      await page.getByLabel("Model 2").fill("famA-4.1-nano");
+      await page.getByLabel("Strategy").selectOption("weight");
+      await page.getByLabel("Weight 2").fill("3");
+      expect(await findViolations(page)).toEqual([]);
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByText("is not a model here").waitFor();
+      await page.getByLabel("Model 1").fill("famA-4o-mini");
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByText("fast saved").waitFor();
+      await page.getByRole("cell", { name: "famA-4o-mini, famA-4.1-nano (3)" }).waitFor();
+      expect(await statusOf("fast")).toBe(200);
+      await page.getByRole("button", { name: "fast", exact: true }).click();
+      await page.getByRole("button", { name: "Remove famA-4o-mini" }).click();
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByRole("cell", { name: "famA-4.1-nano (3)", exact: true }).waitFor();
+      await page.getByRole("button", { name: "Remove fast" }).click();
+      await page.getByRole("button", { name: "Remove virtual model" }).click();
+      await page.getByText("fast is removed").waitFor();
+      expect(await statusOf("fast")).toBe(400);
+      await page.goto("/requests?status=ok");
+      const row = page.getByRole("row").filter({ hasText: "requested as fast" }).first();
+      await row.getByRole("button").click();
+      await page.getByRole("dialog").getByText("Requested model").waitFor();
+      await page.getByRole("dialog").getByText("Served by").waitFor();
+    }));
 
-  test(
-    "is for everybody on the page Models: by provider and feature, with an address for each model",
-    () =>
-      dashboard.visit(async (page) => {
-        await signIn(page, "owner@localhost");
-        await page.getByRole("link", { name: "Models" }).click();
-        await seeHeading(page, "Models");
-        await page.getByRole("button", { name: "Maker" }).waitFor();
-        await page.getByLabel("Feature").selectOption("pdf");
-        await page.getByLabel("Search models").fill("claude-opus-5");
-        await page.getByRole("button", { name: "claude-opus-5", exact: true }).click();
-        await page.getByRole("definition").filter({ hasText: "PDF input" }).waitFor();
-        const address = new URL(page.url());
-        expect([address.searchParams.get("model"), address.searchParams.get("feature")]).toEqual([
-          "claude-opus-5",
-          "pdf",
-        ]);
-        await page.goto(`/models${address.search}`);
-        await page.getByRole("dialog", { name: "claude-opus-5" }).waitFor();
-        expect(await findViolations(page)).toEqual([]);
-      }),
-    testMsMax,
-  );
+  test("is for everybody on the page Models: by provider and feature, with an address for each model", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      await page.getByRole("link", { name: "Models" }).click();
+      await seeHeading(page, "Models");
+      await page.getByRole("button", { name: "Maker" }).waitFor();
+      await page.getByLabel("Feature").selectOption("pdf");
+      await page.getByLabel("Search models").fill("claude-opus-5");
+      await page.getByRole("button", { name: "claude-opus-5", exact: true }).click();
+      await page.getByRole("definition").filter({ hasText: "PDF input" }).waitFor();
+      const address = new URL(page.url());
+      expect([address.searchParams.get("model"), address.searchParams.get("feature")]).toEqual([
+        "claude-opus-5",
+        "pdf",
+      ]);
+      await page.goto(`/models${address.search}`);
+      await page.getByRole("dialog", { name: "claude-opus-5" }).waitFor();
+      expect(await findViolations(page)).toEqual([]);
+    }));
 
-  test(
-    "as JSON is saved as a whole, unless somebody else has changed it",
-    () =>
-      dashboard.visit(async (page) => {
-        await signIn(page, "owner@localhost");
-        await search(page, "house");
-        await page.getByRole("button", { name: "Edit as JSON" }).click();
-        const text = page.getByLabel("Files");
-        expect(await text.inputValue()).toContain("house-model");
-        await text.fill('{\n  "openai": [}');
-        await page.getByRole("button", { name: "Save", exact: true }).click();
-        await page.getByText("line 2, column 14").waitFor();
-        await dashboard.visit(async (other) => {
-          await signIn(other, "owner@localhost");
-          await search(other, "famA-5");
-          await other.getByRole("button", { name: "Disable famA-5 of openai" }).click();
-          await other.getByText("famA-5 is disabled").waitFor();
-        });
-        await text.fill("{}");
-        await page.getByRole("button", { name: "Save", exact: true }).click();
-        await page.getByText("The catalogue has changed since you read it").waitFor();
-        expect(readRows()).toHaveLength(2);
-        expect(await findViolations(page)).toEqual([]);
-      }),
-    testMsMax,
-  );
+  test("as JSON is saved as a whole, unless somebody else has changed it", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      await search(page, "house");
+      await page.getByRole("button", { name: "Edit as JSON" }).click();
+      const text = page.getByLabel("Files");
+      expect(await text.inputValue()).toContain("house-model");
+      await text.fill('{\n  "openai": [}');
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByText("line 2, column 14").waitFor();
+      await dashboard.visit(async (other) => {
+        await signIn(other, "owner@localhost");
+        await search(other, "famA-5");
+        await other.getByRole("button", { name: "Disable famA-5 of openai" }).click();
+        await other.getByText("famA-5 is disabled").waitFor();
+      });
+      await text.fill("{}");
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.getByText("The catalogue has changed since you read it").waitFor();
+      expect(readRows()).toHaveLength(2);
+      expect(await findViolations(page)).toEqual([]);
+    }));
 });

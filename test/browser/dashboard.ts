@@ -1,10 +1,8 @@
 import { afterAll, beforeAll } from "bun:test";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
-import { type Gateway, hookMsMax, startGateway } from "../support/gateway.ts";
+import { type Gateway, startGateway } from "../support/gateway.ts";
 import { openBrowser, openTab, type WatchedTab } from "./chromium.ts";
 
-/** The timeout of a browser test, also on a busy machine. */
-export const testMsMax = 240_000;
 export const ownPassword = "correct horse battery";
 
 /** A gateway in sandbox mode and a browser, for the tests of one file. */
@@ -34,11 +32,11 @@ export function useDashboard(env: Record<string, string> = {}): Dashboard {
         await tab.close();
       }
     };
-  }, hookMsMax);
+  });
   afterAll(async () => {
     await shared.browser?.close();
     await shared.gateway?.stop();
-  }, hookMsMax);
+  });
   return shared;
 }
 

@@ -1,94 +1,69 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
 import { hasChromium } from "./chromium.ts";
-import { createUser, seeFirstPage, seeHeading, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
+import { createUser, seeFirstPage, seeHeading, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 const steps = (page: Page) => page.getByRole("region", { name: "Getting started" });
 
 describe.skipIf(!hasChromium)("the first hour", () => {
   const dashboard = useDashboard({ MODELGATE_BOOTSTRAP_KEY: "" });
 
-  test(
-    "a checklist counts what is done, until it is hidden",
-    () =>
-      dashboard.visit(async (page) => {
-        await signInFirst(page, dashboard.gateway);
-        await steps(page).getByText("1 of 4 done").waitFor();
-        await page.goto("/playground");
-        await page.getByLabel("Your message").fill("Say hello");
-        await page.keyboard.press("Enter");
-        await page.locator(".turn-end").waitFor();
-        await page.getByRole("link", { name: "Overview" }).click();
-        await steps(page).getByText("2 of 4 done").waitFor();
-        await createUser(dashboard, "ada@example.org");
-        await page.reload();
-        await steps(page).getByText("3 of 4 done").waitFor();
-        await steps(page).getByRole("button", { name: "Hide" }).click();
-        await page.reload();
-        await page.getByRole("region", { name: "Recent requests" }).getByRole("row").nth(1).waitFor();
-        expect(await steps(page).count()).toBe(0);
-      }),
-    testMsMax,
-  );
+  test("a checklist counts what is done, until it is hidden", () =>
+    dashboard.visit(async (page) => {
+      await signInFirst(page, dashboard.gateway);
+      await steps(page).getByText("1 of 4 done").waitFor();
+      await page.goto("/playground");
+      await page.getByLabel("Your message").fill("Say hello");
+      await page.keyboard.press("Enter");
+      await page.locator(".turn-end").waitFor();
+      await page.getByRole("link", { name: "Overview" }).click();
+      await steps(page).getByText("2 of 4 done").waitFor();
+      await createUser(dashboard, "ada@example.org");
+      await page.reload();
+      await steps(page).getByText("3 of 4 done").waitFor();
+      await steps(page).getByRole("button", { name: "Hide" }).click();
+      await page.reload();
+      await page.getByRole("region", { name: "Recent requests" }).getByRole("row").nth(1).waitFor();
+      expect(await steps(page).count()).toBe(0);
+    }));
 
-  test(
-    "every page says that answers are simulated, and links to the API reference",
-    () =>
-      dashboard.visit(async (page) => {
-        await signIn(page, "owner@localhost");
-        for (const path of ["/keys", "/billing", "/models", "/playground", "/settings", "/admin/accounts"]) {
-          await page.goto(path);
-          await page.locator("main h1").waitFor();
-          await page.getByText("Sandbox: all answers are simulated").waitFor();
-        }
-        await page.getByRole("link", { name: "API reference" }).click();
-        await page.getByRole("heading", { name: "modelgate" }).waitFor();
-        await page.getByRole("link", { name: "modelgate dashboard" }).click();
-        await seeFirstPage(page);
-      }),
-    testMsMax,
-  );
+  test("every page says that answers are simulated, and links to the API reference", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      for (const path of ["/keys", "/billing", "/models", "/playground", "/settings", "/admin/accounts"]) {
+        await page.goto(path);
+        await page.locator("main h1").waitFor();
+        await page.getByText("Sandbox: all answers are simulated").waitFor();
+      }
+      await page.getByRole("link", { name: "API reference" }).click();
+      await page.getByRole("heading", { name: "modelgate" }).waitFor();
+      await page.getByRole("link", { name: "modelgate dashboard" }).click();
+      await seeFirstPage(page);
+    }));
 
-  test(
-    "“Try it out” of the API reference is answered",
-    () =>
-      dashboard.visit(async (page) => {
-        const { id } = (await dashboard.gateway.cli<{ id: string }[]>("account", "list"))[0] as { id: string };
-        const { key } = await dashboard.gateway.cli<{ key: string }>(
-          "key",
-          "create",
-          "--account",
-          id,
-          "--name",
-          "docs",
-        );
-        await page.goto("/docs");
-        await page.getByRole("button", { name: "Authorize" }).first().click();
-        await page.locator(".auth-container input").first().fill(key);
-        await page.locator(".auth-btn-wrapper .authorize").first().click();
-        await page.locator(".btn-done").first().click();
-        const call = page.locator(".opblock", { hasText: "/api/v1/chat/completions" }).first();
-        await call.locator(".opblock-summary-control").click();
-        await call.getByRole("button", { name: "Try it out" }).click();
-        await call.getByRole("button", { name: "Execute" }).click();
-        expect(await call.locator(".live-responses-table .response .response-col_status").textContent()).toContain(
-          "200",
-        );
-      }),
-    testMsMax,
-  );
+  test("“Try it out” of the API reference is answered", () =>
+    dashboard.visit(async (page) => {
+      const { id } = (await dashboard.gateway.cli<{ id: string }[]>("account", "list"))[0] as { id: string };
+      const { key } = await dashboard.gateway.cli<{ key: string }>("key", "create", "--account", id, "--name", "docs");
+      await page.goto("/docs");
+      await page.getByRole("button", { name: "Authorize" }).first().click();
+      await page.locator(".auth-container input").first().fill(key);
+      await page.locator(".auth-btn-wrapper .authorize").first().click();
+      await page.locator(".btn-done").first().click();
+      const call = page.locator(".opblock", { hasText: "/api/v1/chat/completions" }).first();
+      await call.locator(".opblock-summary-control").click();
+      await call.getByRole("button", { name: "Try it out" }).click();
+      await call.getByRole("button", { name: "Execute" }).click();
+      expect(await call.locator(".live-responses-table .response .response-col_status").textContent()).toContain("200");
+    }));
 
-  test(
-    "an address that does not exist is a page for a browser, and JSON for a program",
-    () =>
-      dashboard.visit(async (page) => {
-        await signIn(page, "owner@localhost");
-        const response = await page.goto("/keys/nonsense");
-        expect(response?.status()).toBe(404);
-        await seeHeading(page, "Not found");
-        const json = await fetch(`${dashboard.gateway.origin}/keys/nonsense`);
-        expect(json.headers.get("content-type")).toContain("application/json");
-      }),
-    testMsMax,
-  );
+  test("an address that does not exist is a page for a browser, and JSON for a program", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      const response = await page.goto("/keys/nonsense");
+      expect(response?.status()).toBe(404);
+      await seeHeading(page, "Not found");
+      const json = await fetch(`${dashboard.gateway.origin}/keys/nonsense`);
+      expect(json.headers.get("content-type")).toContain("application/json");
+    }));
 });

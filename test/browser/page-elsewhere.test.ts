@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
-import { type Gateway, hookMsMax, startGateway } from "../support/gateway.ts";
+import { type Gateway, startGateway } from "../support/gateway.ts";
 import { hasChromium, openBrowser } from "./chromium.ts";
-import { testMsMax } from "./dashboard.ts";
 
 /** Serves a page on another origin that uses the official client. */
 async function servePage() {
@@ -32,12 +31,12 @@ describe.skipIf(!hasChromium)("the official client in a page of another origin",
     for (const CORS_ORIGINS of [server.url.origin, "https://another.example"]) {
       gateways.push(await startGateway({ env: { SANDBOX: "on", CORS_ORIGINS } }));
     }
-  }, hookMsMax * 2);
+  });
   afterAll(async () => {
     await browser?.close();
     for (const gateway of gateways) await gateway.stop();
     await server?.stop(true);
-  }, hookMsMax);
+  });
 
   /** The results of a call, a stream and an error, as the page sees them. */
   async function callFrom(gateway: Gateway | undefined): Promise<unknown> {
@@ -50,23 +49,15 @@ describe.skipIf(!hasChromium)("the official client in a page of another origin",
     return seen;
   }
 
-  test(
-    "calls, streams, and reads headers and errors if its origin is allowed",
-    async () => {
-      const text = expect.stringContaining("Hello");
-      const requestId = expect.stringMatching(/^req_/);
-      expect(await callFrom(gateways[0])).toEqual({ whole: text, stream: text, requestId, refusal: 400 });
-    },
-    testMsMax,
-  );
+  test("calls, streams, and reads headers and errors if its origin is allowed", async () => {
+    const text = expect.stringContaining("Hello");
+    const requestId = expect.stringMatching(/^req_/);
+    expect(await callFrom(gateways[0])).toEqual({ whole: text, stream: text, requestId, refusal: 400 });
+  });
 
-  test(
-    "is blocked by the browser if it is not",
-    async () => {
-      expect(await callFrom(gateways[1])).toEqual({ failure: "Connection error." });
-    },
-    testMsMax,
-  );
+  test("is blocked by the browser if it is not", async () => {
+    expect(await callFrom(gateways[1])).toEqual({ failure: "Connection error." });
+  });
 });
 
 interface CallGateway {

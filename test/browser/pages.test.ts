@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import type { Page } from "playwright-core";
-import { fillWallet, hookMsMax } from "../support/gateway.ts";
+import { fillWallet } from "../support/gateway.ts";
 import { findViolations, hasChromium } from "./chromium.ts";
-import { ownPassword, signIn, signInFirst, testMsMax, useDashboard } from "./dashboard.ts";
+import { ownPassword, signIn, signInFirst, useDashboard } from "./dashboard.ts";
 
 /** The narrowest supported screen. */
 const phone = { width: 320, height: 700 };
@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium)("every page", () => {
       await gateway.post("/chat/completions", { model, messages: [{ role: "user", content: "Say hello" }] });
     }
     await dashboard.visit((page) => signInFirst(page, gateway));
-  }, hookMsMax * 2);
+  });
 
   test("has the dashboard's icon, also by the name that browsers ask for elsewhere", async () => {
     const icon = await fetch(`${dashboard.gateway.origin}/favicon.ico`);
@@ -54,131 +54,111 @@ describe.skipIf(!hasChromium)("every page", () => {
     expect(await icon.text()).toContain("<title>modelgate</title>");
   });
 
-  test(
-    "has no serious accessibility violation in light and dark theme",
-    () =>
-      dashboard.visit(async (page) => {
-        await page.goto("/");
-        await page.getByLabel("Email").waitFor();
-        expect(await findViolationsInBothThemes(page)).toEqual([]);
+  test("has no serious accessibility violation in light and dark theme", () =>
+    dashboard.visit(async (page) => {
+      await page.goto("/");
+      await page.getByLabel("Email").waitFor();
+      expect(await findViolationsInBothThemes(page)).toEqual([]);
+      await signIn(page, "owner@localhost");
+      for (const path of await listPaths(page)) {
+        await open(page, path);
+        expect([path, ...(await findViolationsInBothThemes(page))]).toEqual([path]);
+      }
+      await open(page, "/keys");
+      await page.getByRole("button", { name: "Create API key" }).click();
+      await page.getByLabel("Only selected models").check();
+      await page.getByRole("checkbox").first().waitFor();
+      expect(await findViolationsInBothThemes(page)).toEqual([]);
+      await page.keyboard.press("Escape");
+      await open(page, "/models");
+      await page.getByLabel("Search models").fill("gpt-5");
+      await page.getByRole("button", { name: "gpt-5", exact: true }).click();
+      await page.getByRole("dialog").waitFor();
+      expect(await findViolationsInBothThemes(page)).toEqual([]);
+    }));
+
+  test("fits a screen of 320 pixels, with the navigation in a drawer", () =>
+    dashboard.visit(
+      async (page) => {
         await signIn(page, "owner@localhost");
-        for (const path of await listPaths(page)) {
-          await open(page, path);
-          expect([path, ...(await findViolationsInBothThemes(page))]).toEqual([path]);
+        await page.getByRole("button", { name: "Open navigation" }).click();
+        const paths = await listPaths(page);
+        await page.getByRole("dialog").getByRole("link", { name: "Billing" }).click();
+        await page.getByRole("heading", { level: 1, name: "Billing" }).waitFor();
+        expect(await page.getByRole("dialog").count()).toBe(0);
+        for (const path of paths) {
+          await page.goto(path);
+          await page.locator("main h1").waitFor();
+          await page.waitForFunction(() => document.querySelector(".skeleton") === null);
+          const widths = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+          expect([path, ...widths]).toEqual([path, phone.width, phone.width]);
         }
-        await open(page, "/keys");
-        await page.getByRole("button", { name: "Create API key" }).click();
-        await page.getByLabel("Only selected models").check();
-        await page.getByRole("checkbox").first().waitFor();
-        expect(await findViolationsInBothThemes(page)).toEqual([]);
-        await page.keyboard.press("Escape");
-        await open(page, "/models");
-        await page.getByLabel("Search models").fill("gpt-5");
-        await page.getByRole("button", { name: "gpt-5", exact: true }).click();
-        await page.getByRole("dialog").waitFor();
-        expect(await findViolationsInBothThemes(page)).toEqual([]);
-      }),
-    testMsMax * 2,
-  );
+      },
+      { viewport: phone, hasTouch: true, isMobile: true },
+    ));
 
-  test(
-    "fits a screen of 320 pixels, with the navigation in a drawer",
-    () =>
-      dashboard.visit(
-        async (page) => {
-          await signIn(page, "owner@localhost");
-          await page.getByRole("button", { name: "Open navigation" }).click();
-          const paths = await listPaths(page);
-          await page.getByRole("dialog").getByRole("link", { name: "Billing" }).click();
-          await page.getByRole("heading", { level: 1, name: "Billing" }).waitFor();
-          expect(await page.getByRole("dialog").count()).toBe(0);
-          for (const path of paths) {
-            await page.goto(path);
-            await page.locator("main h1").waitFor();
-            await page.waitForFunction(() => document.querySelector(".skeleton") === null);
-            const widths = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
-            expect([path, ...widths]).toEqual([path, phone.width, phone.width]);
-          }
-        },
-        { viewport: phone, hasTouch: true, isMobile: true },
-      ),
-    testMsMax,
-  );
+  test("is usable by keyboard alone, and remembers the theme", () =>
+    dashboard.visit(async (page) => {
+      await page.goto("/");
+      await page.getByLabel("Email").waitFor();
+      await page.keyboard.type("owner@localhost");
+      await page.keyboard.press("Tab");
+      await page.keyboard.type(ownPassword);
+      await page.keyboard.press("Enter");
+      await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
+      await page.locator("body").press("Tab");
+      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to content");
+      await page.getByRole("link", { name: "API keys", exact: true }).press("Enter");
+      await page.getByRole("heading", { level: 1, name: "API keys" }).waitFor();
+      const make = page.getByRole("button", { name: "Create API key" });
+      await make.press("Enter");
+      await page.getByRole("dialog").waitFor();
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      expect(await make.evaluate((button) => button === document.activeElement)).toBe(true);
+      await page.getByRole("button", { name: "Dark" }).press("Enter");
+      await page.reload();
+      await page.getByRole("heading", { level: 1, name: "API keys" }).waitFor();
+      expect(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme)).toBe("dark");
+    }));
 
-  test(
-    "is usable by keyboard alone, and remembers the theme",
-    () =>
-      dashboard.visit(async (page) => {
-        await page.goto("/");
-        await page.getByLabel("Email").waitFor();
-        await page.keyboard.type("owner@localhost");
-        await page.keyboard.press("Tab");
-        await page.keyboard.type(ownPassword);
-        await page.keyboard.press("Enter");
-        await page.getByRole("heading", { level: 1, name: "Home" }).waitFor();
-        await page.locator("body").press("Tab");
-        expect(await page.evaluate(() => document.activeElement?.textContent)).toBe("Skip to content");
-        await page.getByRole("link", { name: "API keys", exact: true }).press("Enter");
-        await page.getByRole("heading", { level: 1, name: "API keys" }).waitFor();
-        const make = page.getByRole("button", { name: "Create API key" });
-        await make.press("Enter");
-        await page.getByRole("dialog").waitFor();
-        await page.keyboard.press("Escape");
-        await page.getByRole("dialog").waitFor({ state: "detached" });
-        expect(await make.evaluate((button) => button === document.activeElement)).toBe(true);
-        await page.getByRole("button", { name: "Dark" }).press("Enter");
-        await page.reload();
-        await page.getByRole("heading", { level: 1, name: "API keys" }).waitFor();
-        expect(await page.evaluate(() => getComputedStyle(document.documentElement).colorScheme)).toBe("dark");
-      }),
-    testMsMax,
-  );
+  test("shows an error when the gateway fails, and recovers", () =>
+    dashboard.visit(async (page) => {
+      await signIn(page, "owner@localhost");
+      await page.route("**/dashboard/api/models", (route) =>
+        route.fulfill({ status: 503, json: { error: { message: "The database is not available" } } }),
+      );
+      await page.getByRole("link", { name: "Models" }).click();
+      await page.getByLabel("Search models").fill("gpt-5");
+      await page.getByText("The database is not available").waitFor();
+      await page.unroute("**/dashboard/api/models");
+      await page.getByRole("button", { name: "Try again" }).click();
+      await page.getByRole("button", { name: "gpt-5", exact: true }).waitFor();
+    }));
 
-  test(
-    "shows an error when the gateway fails, and recovers",
-    () =>
-      dashboard.visit(async (page) => {
-        await signIn(page, "owner@localhost");
-        await page.route("**/dashboard/api/models", (route) =>
-          route.fulfill({ status: 503, json: { error: { message: "The database is not available" } } }),
+  test("of requests loads those before the latest fifty", () =>
+    dashboard.visit(async (page) => {
+      const messages = [{ role: "user", content: "Say hello" }];
+      const { gateway } = dashboard;
+      for (let round = 0; round < 6; round++) {
+        const asked = Array.from({ length: 10 }, () =>
+          gateway.post("/chat/completions", { model: "famA-4o-mini", messages }),
         );
-        await page.getByRole("link", { name: "Models" }).click();
-        await page.getByLabel("Search models").fill("gpt-5");
-        await page.getByText("The database is not available").waitFor();
-        await page.unroute("**/dashboard/api/models");
-        await page.getByRole("button", { name: "Try again" }).click();
-        await page.getByRole("button", { name: "gpt-5", exact: true }).waitFor();
-      }),
-    testMsMax,
-  );
-
-  test(
-    "of requests loads those before the latest fifty",
-    () =>
-      dashboard.visit(async (page) => {
-        const messages = [{ role: "user", content: "Say hello" }];
-        const { gateway } = dashboard;
-        for (let round = 0; round < 6; round++) {
-          const asked = Array.from({ length: 10 }, () =>
-            gateway.post("/chat/completions", { model: "famA-4o-mini", messages }),
-          );
-          for (const response of await Promise.all(asked)) expect(response.status).toBe(200);
-        }
-        await signIn(page, "owner@localhost");
-        await page.getByRole("link", { name: "Overview" }).click();
-        const rows = page.getByRole("region", { name: "Recent requests" }).locator("tbody tr");
-        await page.getByText("The latest 10 requests").waitFor();
-        await page.getByRole("button", { name: "Show older requests" }).click();
-        await page.getByText("The latest 50 requests").waitFor();
-        await page.getByRole("button", { name: "Show older requests" }).click();
-        await page.getByText("The latest 63 requests").waitFor();
-        expect(await rows.count()).toBe(63);
-        await page.getByRole("button", { name: "Show older requests" }).click();
-        await page.getByText("All 63 requests").waitFor();
-        // Calls that are already on the screen are not sent again.
-        const refresh = await page.waitForResponse((response) => /\/me\?calls=[\w-]+$/.test(response.url()));
-        expect((await refresh.json()).calls).toBeNull();
-      }),
-    testMsMax,
-  );
+        for (const response of await Promise.all(asked)) expect(response.status).toBe(200);
+      }
+      await signIn(page, "owner@localhost");
+      await page.getByRole("link", { name: "Overview" }).click();
+      const rows = page.getByRole("region", { name: "Recent requests" }).locator("tbody tr");
+      await page.getByText("The latest 10 requests").waitFor();
+      await page.getByRole("button", { name: "Show older requests" }).click();
+      await page.getByText("The latest 50 requests").waitFor();
+      await page.getByRole("button", { name: "Show older requests" }).click();
+      await page.getByText("The latest 63 requests").waitFor();
+      expect(await rows.count()).toBe(63);
+      await page.getByRole("button", { name: "Show older requests" }).click();
+      await page.getByText("All 63 requests").waitFor();
+      // Calls that are already on the screen are not sent again.
+      const refresh = await page.waitForResponse((response) => /\/me\?calls=[\w-]+$/.test(response.url()));
+      expect((await refresh.json()).calls).toBeNull();
+    }));
 });

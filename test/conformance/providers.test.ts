@@ -36,7 +36,7 @@ describe.each(documented.map((plugin) => [plugin.name, plugin] as const))("the p
     const capabilities = new Set(plugin.models.map(({ capability }) => capability));
     const shown = new Set(fixtures.map(({ capability = "chat" }) => capability));
     expect([...capabilities].filter((capability) => !shown.has(capability))).toEqual([]);
-  }, 120_000);
+  });
 });
 
 test.each(servers.map((plugin) => [plugin.name, plugin] as const))(
@@ -45,5 +45,4 @@ test.each(servers.map((plugin) => [plugin.name, plugin] as const))(
     const marks = await checkPlugin(plugin, []);
     expect(marks.filter(({ ok }) => !ok)).toEqual([]);
   },
-  120_000,
 );

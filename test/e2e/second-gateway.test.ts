@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { commandLine, hookMsMax, startGateway } from "../support/gateway.ts";
+import { commandLine, startGateway } from "../support/gateway.ts";
 
 /** Starts a gateway on a home that another may have; it is expected to end by itself. */
 async function serveOn(home: string) {
@@ -12,22 +12,18 @@ async function serveOn(home: string) {
   return { code, stderr };
 }
 
-test(
-  "a second gateway on the same home is refused, the first goes on, and the next can have it",
-  async () => {
-    const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
-    const first = await startGateway({ home });
-    expect(await serveOn(home)).toEqual({
-      code: 1,
-      stderr: `Cannot serve from ${home}: another gateway does; stop it, or set MODELGATE_HOME to another folder\n`,
-    });
-    expect((await first.ask("/models")).status).toBe(200);
-    process.kill(first.pid, "SIGKILL");
-    await first.stop();
-    const next = await startGateway({ home });
-    expect((await next.ask("/models")).status).toBe(200);
-    await next.stop();
-    rmSync(home, { recursive: true });
-  },
-  hookMsMax,
-);
+test("a second gateway on the same home is refused, the first goes on, and the next can have it", async () => {
+  const home = mkdtempSync(join(tmpdir(), "modelgate-test-"));
+  const first = await startGateway({ home });
+  expect(await serveOn(home)).toEqual({
+    code: 1,
+    stderr: `Cannot serve from ${home}: another gateway does; stop it, or set MODELGATE_HOME to another folder\n`,
+  });
+  expect((await first.ask("/models")).status).toBe(200);
+  process.kill(first.pid, "SIGKILL");
+  await first.stop();
+  const next = await startGateway({ home });
+  expect((await next.ask("/models")).status).toBe(200);
+  await next.stop();
+  rmSync(home, { recursive: true });
+});

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Gateway, hookMsMax, startGateway } from "../support/gateway.ts";
+import { type Gateway, startGateway } from "../support/gateway.ts";
 import { isLong } from "../support/long.ts";
 import { newDatabase, whyNoPostgres } from "../support/postgres.ts";
 import { redisProgram, startRedis, useRedisServers } from "../support/redis.ts";
@@ -18,7 +18,6 @@ const reloadMs = isLong ? 4000 : 2000;
 const revokeMs = isLong ? 10_000 : 3000;
 /** Handles that did not change for so long are those that stay. */
 const restMs = isLong ? 5000 : 2000;
-const testMsMax = (seconds * 1.2 + 300) * 1000;
 /** Of the heap after a collection and, in half an hour, of all memory under traffic. What is compiled late is most in the short form. */
 const growthPercentMax = isLong ? 5 : 10;
 /** Of all memory at rest: pages come back to the system one by one. */
@@ -45,13 +44,13 @@ beforeAll(async () => {
   const { url } = await startRedis();
   const shared = { ...env, REDIS_URL: url, DATABASE_URL: await newDatabase() };
   for (let i = 0; i < 2; i++) gateways.pair.push(await startGateway({ home, env: shared }));
-}, 2 * hookMsMax);
+});
 
 afterAll(async () => {
   for (const gateway of [...gateways.embedded, ...gateways.pair]) await gateway.stop();
   await provider?.stop();
   rmSync(home, { recursive: true, force: true });
-}, 2 * hookMsMax);
+});
 
 soakTest("an embedded gateway is after mixed traffic what it was before", whyNoSoak, () =>
   soaked("embedded", gateways.embedded),
@@ -62,7 +61,7 @@ soakTest("two gateways on PostgreSQL and Redis are after mixed traffic what they
 );
 
 function soakTest(name: string, whyNot: string | undefined, run: () => Promise<void>): void {
-  if (whyNot === undefined) test.concurrent(name, run, testMsMax);
+  if (whyNot === undefined) test.concurrent(name, run);
   else test.skip(`${name} (skipped: ${whyNot})`, run);
 }
 

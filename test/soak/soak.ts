@@ -4,15 +4,19 @@ import type { SoakProvider } from "./provider.ts";
 import { Traffic, type TrafficReport } from "./traffic.ts";
 import { type Kept, keptBy, Watch } from "./vitals.ts";
 
-export interface SoakOrder {
+/** The traffic, and what changes meanwhile. */
+export interface TrafficOrder {
   gateways: readonly Gateway[];
   provider: SoakProvider;
-  warmUpSeconds: number;
-  seconds: number;
   callsPerSecond: number;
   /** Between two plugins that are replaced, and two keys that are revoked. */
   reloadMs: number;
   revokeMs: number;
+}
+
+export interface SoakOrder extends TrafficOrder {
+  warmUpSeconds: number;
+  seconds: number;
   /** Handles that did not change for so long are those that stay. */
   restMs: number;
   /** How many more handles than after the warm-up may be open at rest. */
@@ -39,13 +43,9 @@ const seed = 20261121;
 
 /** Traffic of all kinds on gateways whose plugins and keys change meanwhile; resolves when all is at rest again. */
 export async function soak(order: SoakOrder): Promise<SoakReport> {
-  const { gateways, provider } = order;
-  const [first] = gateways as [Gateway];
+  const { gateways } = order;
   const pids = gateways.map(({ pid }) => pid);
-  await fillWallet(first);
-  dropPlugins(first.home, provider.baseUrl, 0);
-  for (const id of ["soak/fail", "churn/kites", "code/kites"]) await untilSold(gateways, id);
-
+  await prepare(order);
   const counts = { reloads: 0, revocations: 0 };
   await disturbed(order, order.warmUpSeconds, counts);
   const before = await Promise.all(pids.map((pid) => keptBy(pid, order.restMs)));
@@ -59,9 +59,17 @@ export async function soak(order: SoakOrder): Promise<SoakReport> {
   return { ...report, ...counts, vitals };
 }
 
+/** Money for the calls, and the plugins whose providers fail in their ways. */
+export async function prepare({ gateways, provider }: TrafficOrder): Promise<void> {
+  const [first] = gateways as [Gateway];
+  await fillWallet(first);
+  dropPlugins(first.home, provider.baseUrl, 0);
+  for (const id of ["soak/fail", "churn/kites", "code/kites"]) await untilSold(gateways, id);
+}
+
 /** Traffic for so long, during which plugins are dropped in anew and keys are revoked. */
-async function disturbed(
-  { gateways, provider, callsPerSecond, reloadMs, revokeMs }: SoakOrder,
+export async function disturbed(
+  { gateways, provider, callsPerSecond, reloadMs, revokeMs }: TrafficOrder,
   seconds: number,
   counts: { reloads: number; revocations: number },
 ): Promise<TrafficReport> {

@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fillWallet, type Gateway, hookMsMax, startGateway } from "./gateway.ts";
+import { fillWallet, type Gateway, startGateway } from "./gateway.ts";
 import { type LedgerView, openCliStore } from "./ledger-view.ts";
 import { type Recorder, startRecorder } from "./recorder.ts";
 import { type ScriptedProviders, startScriptedProviders } from "./scripted-providers.ts";
@@ -39,13 +39,13 @@ export function useAgentsGateway(env: Record<string, string> = {}): AgentsGatewa
     await fillWallet(shared.gateway);
     shared.ledger = openCliStore(home);
     shared.recorder = startRecorder(shared.gateway.origin);
-  }, hookMsMax);
+  });
   afterAll(async () => {
     shared.ledger?.close();
     await shared.recorder?.stop();
     await shared.gateway?.stop();
     await shared.providers?.stop();
     rmSync(home, { recursive: true, force: true });
-  }, hookMsMax);
+  });
   return shared;
 }

@@ -11,9 +11,6 @@ const projectRoot = join(import.meta.dir, "../..");
 const startMsMax = 60_000;
 const stopMsMax = 60_000;
 
-/** What a test's hook that starts or stops a gateway is given, also on a machine that has other work. */
-export const hookMsMax = 120_000;
-
 /** The key every started gateway knows, made by `MODELGATE_BOOTSTRAP_KEY`. */
 const bootstrapKey = "sk-mg-e2etest1-0123456789abcdef0123456789abcdef";
 

@@ -6,4 +6,4 @@
 import { setDefaultTimeout } from "bun:test";
 import { isLong } from "./long.ts";
 
-setDefaultTimeout(isLong ? 1_800_000 : 120_000);
+setDefaultTimeout(isLong ? 6 * 3_600_000 : 240_000);

@@ -5,8 +5,3 @@ export const isLong = process.env.LONG === "1";
 export function rounds(short: number, long: number): number {
   return isLong ? long : short;
 }
-
-/** A timeout of a test in either form, in milliseconds. */
-export function timeoutMs(short: number): number {
-  return isLong ? 6 * 3_600_000 : short;
-}

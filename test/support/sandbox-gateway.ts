@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from "bun:test";
-import { fillWallet, type Gateway, hookMsMax, startGateway } from "./gateway.ts";
+import { fillWallet, type Gateway, startGateway } from "./gateway.ts";
 import { type LedgerView, openCliStore } from "./ledger-view.ts";
 
 /** A gateway in sandbox mode for the tests of one file, with a full wallet and a look into its ledger. */
@@ -15,10 +15,10 @@ export function useSandboxGateway(env: Record<string, string> = {}): SandboxGate
     shared.gateway = await startGateway({ env });
     await fillWallet(shared.gateway);
     shared.ledger = openCliStore(shared.gateway.home);
-  }, hookMsMax);
+  });
   afterAll(async () => {
     shared.ledger?.close();
     await shared.gateway?.stop();
-  }, hookMsMax);
+  });
   return shared;
 }

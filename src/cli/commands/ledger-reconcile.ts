@@ -31,7 +31,7 @@ export const ledgerReconcile = defineCommand({
     const usage = parseProviderUsage(args.FILE, readFile(args.FILE), createModelLookup(context));
     const days = [...usage.rows.values()].map(({ day }) => day);
     if (days.length === 0) throw new UsageError(`Cannot compare ${args.FILE}: it has no rows after the header`);
-    const range = { fromDay: Math.min(...days), toDay: Math.max(...days), plugin };
+    const range = { startDay: Math.min(...days), endDay: Math.max(...days), plugin };
     const recorded = await withStore(config, ({ store }) => recordedUsage(store, range));
     const differences = compare(usage, recorded, tolerance);
     const compared = `${usage.rows.size} rows compared by ${usage.figures.join(", ")}`;

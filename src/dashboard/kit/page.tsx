@@ -1,4 +1,5 @@
-import { type ReactNode, useEffect } from "react";
+import { createContext, type ReactNode, use, useEffect } from "react";
+import { Link } from "wouter";
 import { formatUsd, formatUsdColumn } from "../format.ts";
 
 /** Sets the title of the browser tab. */
@@ -7,6 +8,9 @@ export function useTitle(title: string): void {
     document.title = `${title} · modelgate`;
   }, [title]);
 }
+
+/** The page and section of the documentation about the page that is shown, such as `billing#wallets-and-vouchers`. */
+export const HelpOfPage = createContext<string | undefined>(undefined);
 
 export function PageHead({
   title,
@@ -18,11 +22,24 @@ export function PageHead({
   children?: ReactNode;
 }) {
   useTitle(title);
+  const help = use(HelpOfPage);
   return (
     <header className="page-head">
       <div>
         <h1>{title}</h1>
-        {description !== undefined && <p>{description}</p>}
+        {(description !== undefined || help !== undefined) && (
+          <p>
+            {description}
+            {help !== undefined && (
+              <>
+                {" "}
+                <Link className="link" href={`/help/${help}`}>
+                  Help
+                </Link>
+              </>
+            )}
+          </p>
+        )}
       </div>
       {children !== undefined && <div className="row">{children}</div>}
     </header>

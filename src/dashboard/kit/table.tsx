@@ -17,6 +17,9 @@ export interface Column<Row> {
   readonly sort?: (row: Row) => string | number | null | undefined;
 }
 
+/** A column of a CSV file. */
+export type FileColumn<Row> = Pick<Column<Row>, "name" | "sort">;
+
 /**
  * A table; unless `isPlain`, each row becomes a card where the table is narrow. `empty` is shown instead of no rows, and
  * rows after the first `shownMax` on demand. The chosen order is in the address, as `sortName`.
@@ -30,6 +33,7 @@ export function Table<Row>({
   shownMax = Number.POSITIVE_INFINITY,
   sortName = "sort",
   fileName,
+  fileColumns = [],
 }: {
   columns: readonly Column<Row>[];
   rows: readonly Row[];
@@ -40,6 +44,8 @@ export function Table<Row>({
   sortName?: string;
   /** Offers the rows as a CSV file of this name, with the columns that have a value to sort by. */
   fileName?: string | undefined;
+  /** Columns that only the file has, behind the others. */
+  fileColumns?: readonly FileColumn<Row>[];
 }) {
   const [sort, setSort] = useParam(sortName, "");
   const [isWhole, setWhole] = useState(false);
@@ -86,7 +92,11 @@ export function Table<Row>({
               </Button>
             )}
             {fileName !== undefined && (
-              <Button look="small" icon="download" onClick={() => saveCsv(fileName, columns, inOrder)}>
+              <Button
+                look="small"
+                icon="download"
+                onClick={() => saveCsv(fileName, [...columns, ...fileColumns], inOrder)}
+              >
                 CSV
               </Button>
             )}
@@ -127,7 +137,7 @@ function HeadCell<Row>({
 }
 
 /** Saves rows as a file. Text is quoted, and escaped where a spreadsheet would read a formula, as in files of the gateway. */
-function saveCsv<Row>(fileName: string, columns: readonly Column<Row>[], rows: readonly Row[]): void {
+function saveCsv<Row>(fileName: string, columns: readonly FileColumn<Row>[], rows: readonly Row[]): void {
   const shown = columns.filter(({ sort }) => sort !== undefined);
   const toCell = (value: string | number | null | undefined) => {
     if (value === null || value === undefined) return "";

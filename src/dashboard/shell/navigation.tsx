@@ -14,8 +14,6 @@ import { setTheme, useTheme } from "../theme.ts";
 import { AccountSwitch } from "./account-switch.tsx";
 import { listPages, type PageEntry } from "./pages.tsx";
 
-const docsUrl = "https://github.com/modelgate/modelgate/tree/main/docs";
-
 const themeOptions = [
   ["system", "System", "screen"],
   ["light", "Light", "sun"],
@@ -55,10 +53,10 @@ export function Navigation({ me, onSearch }: { me: Me; onSearch?: () => void }) 
             <Icon name="list" size={15} />
             API reference
           </a>
-          <a href={docsUrl} target="_blank" rel="noreferrer">
+          <Link href="/help" aria-current={path === "/help" || path.startsWith("/help/") ? "page" : undefined}>
             <Icon name="book" size={15} />
             Documentation
-          </a>
+          </Link>
         </nav>
         <div className="row side-choices">
           <Segmented label="Theme" value={useTheme()} options={themeOptions} onChoose={setTheme} />

@@ -8,34 +8,67 @@ export interface PageEntry {
   readonly path: string;
   readonly name: string;
   readonly icon: IconName;
+  /** Page and section of the documentation about it. */
+  readonly help: string;
   readonly page: ReactNode;
 }
 
 /** A page that is loaded on demand. */
 function onDemand(
   path: string,
-  name: string,
-  icon: IconName,
+  entry: Pick<PageEntry, "name" | "icon" | "help">,
   load: () => Promise<{ default: ComponentType }>,
 ): PageEntry {
-  return { path, name, icon, page: <LazyPage path={path} load={load} /> };
+  return { path, ...entry, page: <LazyPage path={path} load={load} /> };
 }
 
-const overview = { name: "Overview", icon: "overview", page: <OverviewPage /> } as const;
-const connect = onDemand("/connect", "Connect", "plugin", () => import("../features/connect/connect-page.tsx"));
-const requests = onDemand("/requests", "Requests", "list", () => import("../features/requests/requests-page.tsx"));
-const keys = onDemand("/keys", "API keys", "key", () => import("../features/keys/keys-page.tsx"));
-const usage = onDemand("/statistics", "Usage", "pulse", () => import("../features/statistics/usage-page.tsx"));
-const billing = onDemand("/billing", "Billing", "billing", () => import("../features/billing/billing-page.tsx"));
-const models = onDemand("/models", "Models", "models", () => import("../features/models/models-page.tsx"));
+const overview = {
+  name: "Overview",
+  icon: "overview",
+  help: "dashboard#home-and-overview",
+  page: <OverviewPage />,
+} as const;
+const connect = onDemand(
+  "/connect",
+  { name: "Connect", icon: "plugin", help: "agents" },
+  () => import("../features/connect/connect-page.tsx"),
+);
+const requests = onDemand(
+  "/requests",
+  { name: "Requests", icon: "list", help: "observability#request-log" },
+  () => import("../features/requests/requests-page.tsx"),
+);
+const keys = onDemand(
+  "/keys",
+  { name: "API keys", icon: "key", help: "accounts#accounts-and-keys" },
+  () => import("../features/keys/keys-page.tsx"),
+);
+const usage = onDemand(
+  "/statistics",
+  { name: "Usage", icon: "pulse", help: "observability#statistics" },
+  () => import("../features/statistics/usage-page.tsx"),
+);
+const billing = onDemand(
+  "/billing",
+  { name: "Billing", icon: "billing", help: "billing" },
+  () => import("../features/billing/billing-page.tsx"),
+);
+const models = onDemand(
+  "/models",
+  { name: "Models", icon: "models", help: "models" },
+  () => import("../features/models/models-page.tsx"),
+);
 const playground = onDemand(
   "/playground",
-  "Playground",
-  "play",
+  { name: "Playground", icon: "play", help: "dashboard#playground" },
   () => import("../features/playground/playground-page.tsx"),
 );
 
-const status = onDemand("/status", "Status", "status", () => import("../features/status/status-page.tsx"));
+const status = onDemand(
+  "/status",
+  { name: "Status", icon: "status", help: "observability#health-of-providers" },
+  () => import("../features/status/status-page.tsx"),
+);
 
 /** Pages under one heading of the navigation. */
 export interface PageGroup {
@@ -49,29 +82,72 @@ const memberPages: readonly PageGroup[] = [
 ];
 
 const adminPages: readonly PageEntry[] = [
-  onDemand("/admin/gateway", "Gateway usage", "chart", () => import("../features/statistics/gateway-page.tsx")),
-  onDemand("/admin/accounts", "Accounts", "accounts", () => import("../features/accounts/accounts-page.tsx")),
-  onDemand("/admin/api-keys", "All API keys", "key", () => import("../features/keys/all-keys-page.tsx")),
-  onDemand("/admin/keys", "Admin keys", "keys", () => import("../features/admin-keys/admin-keys-page.tsx")),
-  onDemand("/admin/vouchers", "Vouchers", "voucher", () => import("../features/vouchers/vouchers-page.tsx")),
-  onDemand("/admin/providers", "Providers", "admin", () => import("../features/providers/providers-page.tsx")),
-  onDemand("/admin/catalogue", "Catalogue", "tag", () => import("../features/catalogue/catalogue-page.tsx")),
-  onDemand("/admin/alerts", "Alerts", "bell", () => import("../features/alerts/alerts-page.tsx")),
-  onDemand("/admin/live", "Live calls", "live", () => import("../features/live/live-page.tsx")),
+  onDemand(
+    "/admin/gateway",
+    { name: "Gateway usage", icon: "chart", help: "observability#statistics" },
+    () => import("../features/statistics/gateway-page.tsx"),
+  ),
+  onDemand(
+    "/admin/accounts",
+    { name: "Accounts", icon: "accounts", help: "accounts" },
+    () => import("../features/accounts/accounts-page.tsx"),
+  ),
+  onDemand(
+    "/admin/api-keys",
+    { name: "All API keys", icon: "key", help: "dashboard#accounts-and-keys" },
+    () => import("../features/keys/all-keys-page.tsx"),
+  ),
+  onDemand(
+    "/admin/keys",
+    { name: "Admin keys", icon: "keys", help: "management-api#admin-keys" },
+    () => import("../features/admin-keys/admin-keys-page.tsx"),
+  ),
+  onDemand(
+    "/admin/vouchers",
+    { name: "Vouchers", icon: "voucher", help: "billing#wallets-and-vouchers" },
+    () => import("../features/vouchers/vouchers-page.tsx"),
+  ),
+  onDemand(
+    "/admin/providers",
+    { name: "Providers", icon: "admin", help: "providers#providers-in-the-dashboard" },
+    () => import("../features/providers/providers-page.tsx"),
+  ),
+  onDemand(
+    "/admin/catalogue",
+    { name: "Catalogue", icon: "tag", help: "models" },
+    () => import("../features/catalogue/catalogue-page.tsx"),
+  ),
+  onDemand(
+    "/admin/alerts",
+    { name: "Alerts", icon: "bell", help: "observability#alerts-of-the-gateway" },
+    () => import("../features/alerts/alerts-page.tsx"),
+  ),
+  onDemand(
+    "/admin/live",
+    { name: "Live calls", icon: "live", help: "dashboard#live-calls" },
+    () => import("../features/live/live-page.tsx"),
+  ),
   onDemand(
     "/admin/settings",
-    "Configuration",
-    "settings",
+    { name: "Configuration", icon: "settings", help: "configuration" },
     () => import("../features/configuration/configuration-page.tsx"),
   ),
-  onDemand("/admin/audit", "Audit log", "history", () => import("../features/audit/audit-page.tsx")),
+  onDemand(
+    "/admin/audit",
+    { name: "Audit log", icon: "history", help: "accounts#audit-log" },
+    () => import("../features/audit/audit-page.tsx"),
+  ),
 ];
 
 /** Whoever sees all accounts begins with the gateway; what is of their own account stands apart. */
 const operatorPages: readonly PageGroup[] = [
   {
     pages: [
-      onDemand("/", "Home", "home", () => import("../features/home/home-page.tsx")),
+      onDemand(
+        "/",
+        { name: "Home", icon: "home", help: "dashboard#home-and-overview" },
+        () => import("../features/home/home-page.tsx"),
+      ),
       requests,
       models,
       playground,
@@ -87,13 +163,28 @@ export function listPages(role: Role): readonly PageGroup[] {
   return maySeeAll(role) ? operatorPages : memberPages;
 }
 
-export const accountPage = (
-  <LazyPage path="/admin/accounts/:id" load={() => import("../features/account/account-page.tsx")} />
-);
-export const providerPage = (
-  <LazyPage path="/admin/providers/:name" load={() => import("../features/providers/provider-page.tsx")} />
-);
-export const statementPage = (
-  <LazyPage path="/statement" load={() => import("../features/billing/statement-page.tsx")} />
-);
-export const settingsPage = <LazyPage path="/settings" load={() => import("../features/settings/settings-page.tsx")} />;
+/** Pages that no link of the navigation leads to; those of `/admin` are for whoever sees all accounts. */
+export const otherPages: readonly Omit<PageEntry, "name" | "icon">[] = [
+  {
+    path: "/admin/accounts/:id",
+    help: "accounts",
+    page: <LazyPage path="/admin/accounts/:id" load={() => import("../features/account/account-page.tsx")} />,
+  },
+  {
+    path: "/admin/providers/:name",
+    help: "providers#providers-in-the-dashboard",
+    page: <LazyPage path="/admin/providers/:name" load={() => import("../features/providers/provider-page.tsx")} />,
+  },
+  {
+    path: "/statement",
+    help: "dashboard#billing",
+    page: <LazyPage path="/statement" load={() => import("../features/billing/statement-page.tsx")} />,
+  },
+  {
+    path: "/settings",
+    help: "accounts#sign-in-methods",
+    page: <LazyPage path="/settings" load={() => import("../features/settings/settings-page.tsx")} />,
+  },
+];
+
+export const helpPage = <LazyPage path="/help" load={() => import("../features/help/help-page.tsx")} />;

@@ -4,6 +4,7 @@ import { useLocation } from "wouter";
 import { api, request } from "../data/api.ts";
 import { maySeeAll } from "../data/roles.ts";
 import type { Me } from "../data/session.ts";
+import { helpPages } from "../features/help/pages.ts";
 import { useModels } from "../features/models/api.ts";
 import { Modal } from "../kit/dialog.tsx";
 import { Icon, type IconName } from "../kit/icon.tsx";
@@ -109,9 +110,18 @@ function useHits(me: Me, text: string): readonly Hit[] {
       note: `model of ${ownedBy}`,
     }),
   );
+  const helpHits = [{ name: "", title: "Documentation" }, ...helpPages].map(
+    ({ name, title }): Hit => ({
+      path: name === "" ? "/help" : `/help/${name}`,
+      name: title,
+      icon: "book",
+      note: "documentation",
+    }),
+  );
   const fits = ({ name }: Hit) => name.toLowerCase().includes(query);
   const local = [...pages, settings].filter(fits);
-  return [...local, ...(isSearched ? modelHits.filter(fits) : []), ...found].slice(0, hitsMax);
+  const further = isSearched ? [...modelHits.filter(fits), ...found, ...helpHits.filter(fits)] : [];
+  return [...local, ...further].slice(0, hitsMax);
 }
 
 /** A text once nobody has typed for a moment: each search is three requests. */

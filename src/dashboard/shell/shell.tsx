@@ -6,10 +6,10 @@ import { useZone } from "../data/time-zone.ts";
 import { Button } from "../kit/button.tsx";
 import { Modal } from "../kit/dialog.tsx";
 import { Empty, LoadError } from "../kit/feedback.tsx";
-import { PageHead } from "../kit/page.tsx";
+import { HelpOfPage, PageHead } from "../kit/page.tsx";
 import { Brand, Navigation } from "./navigation.tsx";
 import { Notices } from "./notices.tsx";
-import { accountPage, listPages, providerPage, settingsPage, statementPage } from "./pages.tsx";
+import { helpPage, listPages, otherPages } from "./pages.tsx";
 
 export function Shell({ me }: { me: Me }) {
   const [path] = useLocation();
@@ -19,10 +19,14 @@ export function Shell({ me }: { me: Me }) {
   useEffect(() => {
     if (shown.current === path) return;
     shown.current = path;
-    scrollTo(0, 0);
+    // A page scrolls to the section of its address by itself.
+    if (location.hash === "") scrollTo(0, 0);
     main.current?.focus({ preventScroll: true });
   }, [path]);
-  const pages = listPages(me.role).flatMap((group) => group.pages);
+  const pages = [
+    ...listPages(me.role).flatMap((group) => group.pages),
+    ...otherPages.filter((page) => !page.path.startsWith("/admin/") || maySeeAll(me.role)),
+  ];
   const zone = useZone();
   const [isSearching, setSearching] = useState(false);
   useEffect(() => {
@@ -52,15 +56,12 @@ export function Shell({ me }: { me: Me }) {
         <main id="content" className="main" ref={main} tabIndex={-1}>
           <ErrorBoundary key={`${path} ${zone}`}>
             <Switch>
-              {pages.map((entry) => (
-                <Route key={entry.path} path={entry.path}>
-                  {entry.page}
+              {pages.map(({ path: each, help, page }) => (
+                <Route key={each} path={each}>
+                  <HelpOfPage value={help}>{page}</HelpOfPage>
                 </Route>
               ))}
-              {maySeeAll(me.role) && <Route path="/admin/accounts/:id">{accountPage}</Route>}
-              {maySeeAll(me.role) && <Route path="/admin/providers/:name">{providerPage}</Route>}
-              <Route path="/statement">{statementPage}</Route>
-              <Route path="/settings">{settingsPage}</Route>
+              <Route path="/help/*?">{helpPage}</Route>
               <Route component={NotFound} />
             </Switch>
           </ErrorBoundary>

@@ -96,7 +96,7 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
       "",
       ({ request, admin, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const { name, scopes = admin.key.scopes, allowed_networks: allowedNetworks } = body;
+          const { name, scopes = admin.key?.scopes ?? [], allowed_networks: allowedNetworks } = body;
           const expiresAt = readExpiry(body, now()) ?? undefined;
           const made = await createAdminKey(store, admin, { name, scopes, expiresAt, allowedNetworks }, now());
           return { ...toAdminKey(await readAdminKey(store, made.id)), value: made.key };
@@ -108,7 +108,7 @@ export function adminKeysController(deps: HttpDeps, api: AdminApi) {
           tags,
           security,
           description:
-            "Without scopes it has those of the calling key, and never more, nor a later end or more networks.",
+            "Without `scopes` it has those of the calling key, and never more, nor a later end or more networks.",
           responses: responses({ "application/json": AdminKeyWithValue }, writeErrors),
         },
       },

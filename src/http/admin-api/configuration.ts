@@ -9,7 +9,6 @@ import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import {
   type Account,
-  type AdminKeyActor,
   type AdminKeyArea,
   type ApiKey,
   addToTeam,
@@ -22,6 +21,7 @@ import {
   createServiceAccount,
   deleteBudget,
   emailsOf,
+  expectManagedKeys,
   findAccounts,
   findMembers,
   findServiceAccounts,
@@ -31,6 +31,7 @@ import {
   listServiceAccounts,
   listUsableKeys,
   listUsersPage,
+  type Manager,
   type Member,
   parseEmail,
   parseTeamAddress,
@@ -71,7 +72,7 @@ import type { HttpDeps } from "../deps.ts";
 import { parseUrl } from "../lifecycle/origin.ts";
 import { formBody } from "../lifecycle/validate.ts";
 import { budgetAmounts, budgetTarget, readBudgetChanges, toTarget } from "./budgets.ts";
-import { type AdminApi, adminRoutes, writeOnce } from "./guard.ts";
+import { type AdminApi, adminRoutes, lacksScope, writeOnce } from "./guard.ts";
 import { invalid, optional, parameters, readFlag } from "./lists.ts";
 import { readKeyChanges, readKeyLimits } from "./project-keys.ts";
 import { readProjectChanges, security, tags } from "./projects.ts";
@@ -250,7 +251,7 @@ type Step = Change & { run(): Promise<CreatedKey | undefined> };
 
 interface Planning {
   readonly deps: HttpDeps;
-  readonly admin: AdminKeyActor;
+  readonly admin: Manager;
   readonly document: Document;
   /** The accounts and teams that the document names, by the names that it has for them. */
   readonly accounts: ReadonlyMap<string, Account>;
@@ -314,7 +315,7 @@ export function configurationController(deps: HttpDeps, api: AdminApi) {
 }
 
 /** Runs the steps of a plan one after the other, and returns the keys that were created. */
-async function runSteps(deps: HttpDeps, admin: AdminKeyActor, steps: readonly Step[]): Promise<CreatedKey[]> {
+async function runSteps(deps: HttpDeps, admin: Manager, steps: readonly Step[]): Promise<CreatedKey[]> {
   const keys: CreatedKey[] = [];
   try {
     for (const step of steps) {
@@ -330,29 +331,21 @@ async function runSteps(deps: HttpDeps, admin: AdminKeyActor, steps: readonly St
 }
 
 /** The sections that a request asks for and its key may read. @throws {GatewayError} `invalid_request`, `forbidden` */
-function chooseSections(admin: AdminKeyActor, text: string | null): Section[] {
-  const mayRead = (section: Section) => hasScope(admin.key.scopes, areas[section], "read");
+function chooseSections(admin: Manager, text: string | null): Section[] {
+  const mayRead = (section: Section) => hasScope(admin.scopes, areas[section], "read");
   if (text === null || text === "") {
     const readable = sections.filter(mayRead);
     if (readable.length > 0) return readable;
-    throw new GatewayError("forbidden", `The admin key ${admin.key.id} has no scope of the document`);
+    throw lacksScope(admin, "of any section");
   }
   return text.split(",").map((name) => {
     const section = sections.find((one) => one === name.trim());
     if (section === undefined) {
       throw invalid("sections", `sections has ${quoteValue(name)}, expected some of ${sections.join(", ")}`);
     }
-    if (!mayRead(section)) throw lacksScope(admin, section, "read");
+    if (!mayRead(section)) throw lacksScope(admin, `${areas[section]}:read, which ${section} needs`);
     return section;
   });
-}
-
-function lacksScope(admin: AdminKeyActor, section: Section, access: "read" | "write"): GatewayError {
-  const scope = `${areas[section]}:${access}`;
-  return new GatewayError(
-    "forbidden",
-    `The admin key ${admin.key.id} lacks the scope ${scope}, which ${section} needs`,
-  );
 }
 
 async function readDocument(deps: HttpDeps, wanted: readonly Section[]): Promise<Document> {
@@ -499,10 +492,12 @@ function toRows(file: unknown): unknown[] {
 }
 
 /** Plans the changes, in an order in which each entry finds what it names. @throws {GatewayError} */
-async function planDocument(deps: HttpDeps, admin: AdminKeyActor, document: Document): Promise<Step[]> {
+async function planDocument(deps: HttpDeps, admin: Manager, document: Document): Promise<Step[]> {
   const present = sections.filter((section) => document[section] !== undefined);
   for (const section of present) {
-    if (!hasScope(admin.key.scopes, areas[section], "write")) throw lacksScope(admin, section, "write");
+    if (!hasScope(admin.scopes, areas[section], "write")) {
+      throw lacksScope(admin, `${areas[section]}:write, which ${section} needs`);
+    }
   }
   const names = [
     ...(document.accounts ?? []).map(({ email }) => email),
@@ -715,6 +710,7 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
       ...toBudget({ budget_usd, budget_period }, current),
     };
     if (key === undefined) {
+      if (account !== undefined) await expectManagedKeys(store, admin, account.id);
       // A key that has ended since it was exported is not made again.
       if (others.expires_at != null && others.expires_at * 1000 <= now()) continue;
       const { name: _, ...fields } = diff({}, { ...wanted, service_account: service });
@@ -745,6 +741,7 @@ async function planKeys({ deps, admin, document, accounts: known, keyIds }: Plan
     }
     const fields = diff(current, wanted);
     if (Object.keys(fields).length === 0) continue;
+    await expectManagedKeys(store, admin, key.accountId);
     const changes = readKeyChanges(toBody(wanted, fields), now());
     steps.push({
       ...common,
@@ -860,7 +857,7 @@ async function planBudgets({ deps, admin, document, accounts, keyIds }: Planning
 /** The service account of this name, which is created when there is none. @returns Its id. */
 async function openServiceAccount(
   { store, now }: HttpDeps,
-  admin: AdminKeyActor,
+  admin: Manager,
   { accountId, name }: { accountId: string; name: string },
 ): Promise<string> {
   const present = await listServiceAccounts(store, accountId, { limit: entriesMax });
@@ -1115,10 +1112,11 @@ async function planIssuers({ deps, admin, document: { jwt_issuers: issuers } }: 
   const before = [...(await tokenIssuers.read())];
   const after = parseTokenIssuers(JSON.stringify(issuers));
   if (isDeepStrictEqual(before, after)) return [];
+  if (admin.role !== "owner")
+    throw new GatewayError("forbidden", "Only owners and their admin keys change jwt_issuers");
   if (tokenIssuers.isFromEnvironment) {
     throw new GatewayError("conflict", "JWT_ISSUERS sets the issuers; change it there");
   }
-  if (admin.role !== "owner") throw new GatewayError("forbidden", "Only admin keys of owners change jwt_issuers");
   return [
     {
       section: "jwt_issuers",

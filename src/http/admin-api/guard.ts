@@ -2,10 +2,11 @@ import { createHmac } from "node:crypto";
 import { Elysia } from "elysia";
 import {
   AdminAuthenticator,
-  type AdminKeyActor,
   type AdminKeyArea,
   hasScope,
+  type Manager,
   RateLimiter,
+  scopesOfRole,
 } from "../../accounts/index.ts";
 import { GatewayError, makeCallId } from "../../contract/index.ts";
 import type { KeyedRequest } from "../../db/index.ts";
@@ -14,40 +15,62 @@ import { readApiKey } from "../lifecycle/authenticate.ts";
 import { dataHeaders, jsonForPage } from "../lifecycle/headers.ts";
 import { type Clients, clientAddressOf } from "../lifecycle/http-call.ts";
 import { idempotencyKeyOf, pack, unpack } from "../lifecycle/idempotency.ts";
-import { parseUrl } from "../lifecycle/origin.ts";
-import { readSmallJson, rejectNullCharacters } from "../lifecycle/session.ts";
+import { checkOrigin, parseUrl } from "../lifecycle/origin.ts";
+import { readOperator, readSmallJson, rejectNullCharacters } from "../lifecycle/session.ts";
 import { withStoreTimeout } from "../lifecycle/store-timeout.ts";
 
-/** Rate limit of an admin key, unless accounts may send more: enough for any program, too little to keep the database busy. */
+/** Rate limit of an admin key or a person, unless accounts may send more: enough for any program, too little to keep the database busy. */
 const requestsPerMinuteMin = 1200;
 
 /** State shared by all mounts of the admin API. */
 export interface AdminApi {
-  readonly authenticate: (request: Request, server: Clients | null) => Promise<AdminKeyActor>;
+  readonly authenticate: (request: Request, server: Clients | null) => Promise<Manager>;
 }
 
 export function createAdminApi(deps: HttpDeps): AdminApi {
   const authenticator = new AdminAuthenticator(deps.store, deps.now);
   const requestsMax = Math.max(requestsPerMinuteMin, deps.config.requestsPerMinute);
-  const requests = new RateLimiter(requestsMax, deps.now, { what: "requests with this admin key" });
+  const requests = new RateLimiter(requestsMax, deps.now, { what: "requests to the management API" });
+  const readKey = async (request: Request, server: Clients | null) => {
+    const address = clientAddressOf(deps.config, request, server);
+    const found = authenticator.authenticate(readApiKey(request), address).catch((error) => {
+      if (error instanceof GatewayError) return error;
+      throw error;
+    });
+    const actor = await withStoreTimeout(deps, found);
+    if (actor instanceof GatewayError) throw actor;
+    return actor;
+  };
   return {
     async authenticate(request, server) {
-      const address = clientAddressOf(deps.config, request, server);
-      const found = authenticator.authenticate(readApiKey(request), address).catch((error) => {
-        if (error instanceof GatewayError) return error;
-        throw error;
-      });
-      const actor = await withStoreTimeout(deps, found);
-      if (actor instanceof GatewayError) throw actor;
-      requests.take(actor.key.id);
+      const actor = hasSession(request) ? await readManager(deps, request) : await readKey(request, server);
+      requests.take(actor.accountId);
       return actor;
     },
   };
 }
 
+/** Whether a request comes with the cookie of a browser, as those of the dashboard do. A key goes before a cookie. */
+function hasSession({ headers }: Request): boolean {
+  return headers.has("cookie") && !headers.has("authorization") && !headers.has("x-api-key");
+}
+
+/** The cookie of the session among those of the browser; over TLS its name has a prefix. */
+function readSessionCookie({ headers }: Request): string {
+  const cookies = (headers.get("cookie") ?? "").split(";").map((cookie) => cookie.trim());
+  return cookies.find((cookie) => /^(__Secure-)?session=/.test(cookie)) ?? "";
+}
+
+/** Whoever is signed in acts for the gateway, whichever account their session is in. */
+async function readManager(deps: HttpDeps, request: Request): Promise<Manager> {
+  checkOrigin(request);
+  const { ownAccountId: accountId, role } = await readOperator(deps, request);
+  return { accountId, role, scopes: scopesOfRole(role), key: undefined, vouchedBy: accountId };
+}
+
 /**
- * Routes for admin keys with a scope of this area: GET needs it to read, everything else to write. Elysia parses the body before
- * it derives anything, so the key is checked in both, whichever comes first: nobody else's body is read.
+ * Routes for whoever manages the gateway and has a scope of this area: GET needs it to read, everything else to write. Elysia
+ * parses the body before it derives anything, so the caller is checked in both, whichever comes first: nobody else's body is read.
  */
 export function adminRoutes(
   deps: HttpDeps,
@@ -56,13 +79,13 @@ export function adminRoutes(
   area: AdminKeyArea | undefined,
   readBody: (request: Request) => Promise<unknown> = readSmallJson,
 ) {
-  const known = new WeakMap<Request, Promise<AdminKeyActor>>();
+  const known = new WeakMap<Request, Promise<Manager>>();
   const find = async (request: Request, server: Clients | null) => {
     rejectNullCharacters(request.url, "address");
     const actor = await authenticate(request, server);
     const access = request.method === "GET" || request.method === "HEAD" ? "read" : "write";
-    if (area === undefined || hasScope(actor.key.scopes, area, access)) return actor;
-    throw new GatewayError("forbidden", `The admin key ${actor.key.id} lacks the scope ${area}:${access}`);
+    if (area === undefined || hasScope(actor.scopes, area, access)) return actor;
+    throw lacksScope(actor, `${area}:${access}`);
   };
   const admit = (request: Request, server: Clients | null) => {
     let actor = known.get(request);
@@ -89,15 +112,22 @@ export function adminRoutes(
     });
 }
 
+/** Viewers lack scopes to write, and are refused before. */
+export function lacksScope({ key, accountId }: Manager, scope: string): GatewayError {
+  const whose = key === undefined ? `The role of ${accountId}` : `The admin key ${key.id}`;
+  return new GatewayError("forbidden", `${whose} lacks the scope ${scope}`);
+}
+
 interface Write {
   readonly request: Request;
-  readonly admin: AdminKeyActor;
+  readonly admin: Manager;
   readonly body?: unknown;
 }
 
 /**
  * Runs a write once: one that is repeated with its Idempotency-Key within a day gets the same answer, also the secret in it. That
- * is encrypted with what only the admin key itself knows, because a database must not give away a secret that it has a hash of.
+ * is encrypted with what only the sender knows, the admin key itself or the cookie, because a database must not give away a
+ * secret that it has a hash of. What is sent again is a response that is made already, so that its type does not say so.
  *
  * @throws {GatewayError} `conflict` for another body, or while the first one runs.
  */
@@ -105,18 +135,19 @@ export async function writeOnce<Answer extends object>(
   deps: HttpDeps,
   { request, admin, body }: Write,
   work: () => Promise<Answer>,
-): Promise<Answer | Response> {
+): Promise<Answer> {
   const key = idempotencyKeyOf(request);
   if (key === undefined) return await work();
+  const credential = admin.key === undefined ? readSessionCookie(request) : readApiKey(request);
   const path = parseUrl(request).pathname.replace(deps.config.basePath, "/v1");
   const toHmac = (...parts: unknown[]) => createHmac("sha256", deps.sealKey).update(JSON.stringify(parts));
   const keyed: KeyedRequest = {
-    id: toHmac("admin", admin.key.id, request.method, path, key).digest("hex"),
+    id: toHmac("admin", admin.key?.id ?? credential, request.method, path, key).digest("hex"),
     accountId: admin.accountId,
     callId: makeCallId(deps.now()),
     bodyHash: toHmac("admin", body ?? null).digest("hex"),
   };
-  const seal = toHmac("admin", readApiKey(request)).digest();
+  const seal = toHmac("admin", credential).digest();
   const { idempotencyKeys } = deps.store;
   const found = await withStoreTimeout(deps, idempotencyKeys.claim(keyed));
   if (found.state === "other_body") {
@@ -127,7 +158,8 @@ export async function writeOnce<Answer extends object>(
     const packed = await idempotencyKeys.readAnswer(keyed.id);
     if (packed === undefined) throw conflict("This was done already, and its answer is not stored any more");
     const { status, headers, body: answer } = await unpack({ key: seal, request: keyed, packed }, () => undefined);
-    return new Response(answer, { status, headers: { ...headers, "idempotent-replayed": "true" } });
+    const replayed = { ...headers, "idempotent-replayed": "true" };
+    return new Response(answer, { status, headers: replayed }) as unknown as Answer;
   }
   let answer: Answer;
   try {

@@ -22,7 +22,7 @@ export { keyUsageController } from "./usage.ts";
 
 /**
  * The management API below /organization, in the shapes of OpenAI's admin API, so that its clients work: an account or team is
- * a project. It takes admin keys alone, and they open nothing else.
+ * a project. It takes admin keys, which open nothing else, and the session of whoever administers the gateway on the dashboard.
  */
 export function organizationApi(deps: HttpDeps, api: AdminApi) {
   return new Elysia()

@@ -5,11 +5,13 @@ import {
   type ApiKey,
   createServiceAccount,
   deleteServiceAccount,
+  expectManagedKeys,
   findServiceAccounts,
   findUsers,
   graceSecondsDefault,
   graceSecondsMax,
   listServiceAccounts,
+  type Manager,
   readServiceAccount,
   type ServiceAccount,
 } from "../../accounts/index.ts";
@@ -153,7 +155,7 @@ export function projectKeysController(deps: HttpDeps, api: AdminApi) {
       "",
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const project = await readProject(deps, params.project_id);
+          const project = await readManaged(deps, admin, params.project_id);
           const { id, key } = await accounts.createKey({
             accountId: project.id,
             by: admin.accountId,
@@ -186,7 +188,7 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
       "/:key_id",
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const project = await readProject(deps, params.project_id);
+          const project = await readManaged(deps, admin, params.project_id);
           const { id } = await accounts.readKeyOf(project.id, params.key_id);
           await accounts.changeKey(id, readKeyChanges(body, deps.now()), admin.accountId);
           return await answerKey(deps, project, id);
@@ -223,7 +225,7 @@ export function keyChangesController(deps: HttpDeps, api: AdminApi) {
       "/:key_id/rotate",
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const project = await readProject(deps, params.project_id);
+          const project = await readManaged(deps, admin, params.project_id);
           const { id } = await accounts.readKeyOf(project.id, params.key_id);
           const { grace_seconds: graceSeconds = graceSecondsDefault } = body;
           const { key } = await accounts.rotateKey(id, graceSeconds, admin.accountId);
@@ -272,7 +274,7 @@ export function serviceAccountsController(deps: HttpDeps, api: AdminApi) {
       "",
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const { id: accountId } = await readProject(deps, params.project_id);
+          const { id: accountId } = await readManaged(deps, admin, params.project_id);
           readKeyLimits(body, deps.now());
           const made = await createServiceAccount(
             store,
@@ -342,7 +344,8 @@ export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
       "/api_keys",
       ({ request, admin, params, body }) =>
         writeOnce(deps, { request, admin, body }, async () => {
-          const { project_id: accountId, service_account_id: id } = params;
+          const { service_account_id: id } = params;
+          const { id: accountId } = await readManaged(deps, admin, params.project_id);
           const account = await readServiceAccount(store, { accountId, id });
           return await createServiceKey(deps, account, { name: body.name, by: admin.accountId, body });
         }),
@@ -356,6 +359,13 @@ export function serviceAccountController(deps: HttpDeps, api: AdminApi) {
         },
       },
     );
+}
+
+/** A project whose keys the caller may make and change. @throws {GatewayError} `not_found`, `forbidden` */
+async function readManaged(deps: HttpDeps, admin: Manager, id: string): Promise<Account> {
+  const project = await readProject(deps, id);
+  await expectManagedKeys(deps.store, admin, project.id);
+  return project;
 }
 
 async function answerKey(deps: HttpDeps, project: Account, id: string): Promise<Static<typeof KeyObject>> {

@@ -48,7 +48,11 @@ export function responsesController(deps: HttpDeps, { store, counts }: { store: 
         const { request: expanded } = expandRequest(body, await store.read(call, body));
         // Fields that a compaction does not have must bound nothing.
         const { stream: _, max_output_tokens: __, ...requested } = expanded;
-        const passthrough = findPassthrough(call, { format: responsesFormat, body: requested, isCompaction: true });
+        const passthrough = findPassthrough(deps, call, {
+          format: responsesFormat,
+          body: requested,
+          isCompaction: true,
+        });
         if (passthrough === undefined) throw cannotCompact(call);
         passthrough.untranslatable = cannotCompact(call);
         call.passthrough = passthrough;

@@ -57,7 +57,7 @@ function exchangeController(deps: HttpDeps, inbound: ServedInbound<never>) {
  * speaks the format, otherwise by way of the uniform format.
  */
 export async function serveExchange(deps: HttpDeps, call: HttpCall, exchange: Exchange): Promise<Response> {
-  const request = chooseRequest(call, exchange);
+  const request = chooseRequest(deps, call, exchange);
   if (request.stream === true) return await stream(deps, call, { exchange, request });
   const completion = await executeCall(deps, call, { capability: "chat", request });
   const passed = call.passthrough?.answer;
@@ -72,7 +72,7 @@ export async function countExchange(
   call: HttpCall,
   passthrough: Exchange["passthrough"],
 ): Promise<number | undefined> {
-  call.passthrough = findPassthrough(call, passthrough);
+  call.passthrough = findPassthrough(deps, call, passthrough);
   return (
     call.passthrough &&
     (await countPassthrough(
@@ -106,8 +106,12 @@ function stream(
 }
 
 /** The request that is admitted. @throws {GatewayError} When only a provider of the client's format could serve it. */
-function chooseRequest(call: HttpCall, { request, passthrough, untranslatable, warnings }: Exchange): ChatRequest {
-  const passed = findPassthrough(call, passthrough);
+function chooseRequest(
+  deps: HttpDeps,
+  call: HttpCall,
+  { request, passthrough, untranslatable, warnings }: Exchange,
+): ChatRequest {
+  const passed = findPassthrough(deps, call, passthrough);
   call.passthrough = passed;
   if (passed === undefined) {
     if (untranslatable !== undefined) throw untranslatable;
@@ -120,7 +124,11 @@ function chooseRequest(call: HttpCall, { request, passthrough, untranslatable, w
 }
 
 /** The passed-through side of a call where a route of a model that may serve it speaks the client's format. */
-export function findPassthrough(call: HttpCall, requested: Exchange["passthrough"]): Passthrough | undefined {
+export function findPassthrough(
+  { config }: HttpDeps,
+  call: HttpCall,
+  requested: Exchange["passthrough"],
+): Passthrough | undefined {
   if (requested === undefined) return undefined;
   const headers: Record<string, string> = {};
   for (const [name, value] of call.httpRequest.headers) {
@@ -131,7 +139,7 @@ export function findPassthrough(call: HttpCall, requested: Exchange["passthrough
     }
     headers[name] = value;
   }
-  const passthrough = new Passthrough(requested, headers);
+  const passthrough = new Passthrough(requested, headers, config.webSearches);
   const routes = call.candidates?.flatMap(({ modelEntry }) => modelEntry.routes) ?? [];
   const isServed = routes.some(({ plugin }) => passthrough.isServedBy(plugin));
   // It also knows which requests are of no use without a provider of their format.

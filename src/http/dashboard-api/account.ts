@@ -100,7 +100,7 @@ export function accountController(deps: HttpDeps) {
     .get(
       "/calls",
       async ({ user, query }) => {
-        const page = { limit: pageSize, ...readCursor(query) };
+        const page = { limit: pageSize, before: readCursor(query) };
         return { data: (await readRecentCalls(store, user.accountId, page)).map(toCallJson) };
       },
       { query: CursorQuery },

@@ -145,12 +145,6 @@ export function adminAccountsController(deps: HttpDeps) {
     .post(
       "/accounts/:id/disabled",
       async ({ admin, params: { id }, body: { disabled } }) => {
-        if (id === admin.accountId && disabled) {
-          throw new GatewayError(
-            "conflict",
-            "You cannot disable your own account: there might be no one left to enable it",
-          );
-        }
         await actions.setDisabled(admin, id, disabled);
         return { id, disabled };
       },

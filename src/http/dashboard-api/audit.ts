@@ -43,9 +43,8 @@ export function auditController(deps: HttpDeps) {
     .get(
       "/audit",
       async ({ query }) => {
-        const { before: at, beforeId: id } = readCursor(query);
-        const before = at === undefined ? undefined : { at, id };
-        const { entries, next } = await readAudit(store, await readFilter(store, query), { before });
+        const filter = await readFilter(store, query);
+        const { entries, next } = await readAudit(store, filter, { before: readCursor(query) });
         return {
           data: await toJson(store, entries),
           next: next === undefined ? null : { before: toIso(next.at), before_id: next.id ?? "" },

@@ -3,11 +3,11 @@ import { Elysia } from "elysia";
 import {
   type ApiKey,
   emailsOf,
+  expectManagedKeys,
   graceSecondsDefault,
   graceSecondsMax,
   keyOrders,
   RateLimiter,
-  readRoles,
   type SessionUser,
   searchKeys,
 } from "../../accounts/index.ts";
@@ -205,11 +205,6 @@ export function adminApiKeysController(deps: HttpDeps) {
       spend_30_days_usd: formatUsd(costs.get(key.id) ?? 0),
     }));
   };
-  /** Only owners do to the key of an owner what gives somebody a secret of theirs, or takes a limit away. */
-  const expectManaged = async (admin: SessionUser, accountId: string) => {
-    if (admin.role === "owner" || (await readRoles(store, accountId)).get(accountId) !== "owner") return;
-    throw new GatewayError("forbidden", "This key belongs to an owner; only owners may do this to it");
-  };
   const ownerOf = async (id: string) => {
     const found = await accounts.findKeyOwner(id);
     if (found === undefined) throw new GatewayError("not_found", "No API key has this id");
@@ -244,7 +239,7 @@ export function adminApiKeysController(deps: HttpDeps) {
     .post(
       "/of/:account",
       async ({ admin, params: { account }, body }) => {
-        await expectManaged(admin, account);
+        await expectManagedKeys(store, admin, account);
         return await accounts.createKey({ accountId: account, by: admin.accountId, ...toNewKey(body) });
       },
       { body: NewKey },
@@ -252,7 +247,7 @@ export function adminApiKeysController(deps: HttpDeps) {
     .patch(
       "/:id",
       async ({ admin, params: { id }, body }) => {
-        await expectManaged(admin, await ownerOf(id));
+        await expectManagedKeys(store, admin, await ownerOf(id));
         await accounts.changeKey(id, toChanges(body), admin.accountId);
         return { id };
       },
@@ -261,7 +256,7 @@ export function adminApiKeysController(deps: HttpDeps) {
     .post(
       "/:id/rotate",
       async ({ admin, params: { id }, body: { grace_seconds: graceSeconds = graceSecondsDefault } }) => {
-        await expectManaged(admin, await ownerOf(id));
+        await expectManagedKeys(store, admin, await ownerOf(id));
         const { key, previousUntil } = await accounts.rotateKey(id, graceSeconds, admin.accountId);
         return { id, key, previous_until: new Date(previousUntil).toISOString() };
       },

@@ -33,8 +33,9 @@ export const CursorQuery = Type.Object({
   before_id: Type.Optional(Type.String({ maxLength: 100 })),
 });
 
-export function readCursor({ before, before_id }: Static<typeof CursorQuery>) {
-  return { before: before === undefined ? undefined : readMoment(before, "before"), beforeId: before_id };
+/** The place in a list that is sorted by time and id, newest first, from which a page goes on. */
+export function readCursor({ before, before_id: id = "" }: Static<typeof CursorQuery>) {
+  return before === undefined ? undefined : { at: readMoment(before, "before"), id };
 }
 
 const moment = Type.Optional(Type.String({ maxLength: 40 }));

@@ -3,7 +3,6 @@ import { Elysia } from "elysia";
 import { emailsOf, mayAdminister, maySeeAll, readKeyNames, type SessionUser } from "../../accounts/index.ts";
 import { GatewayError, quoteValue } from "../../contract/index.ts";
 import {
-  type LogCursor,
   type RequestDetail,
   type RequestFilter,
   readRequest,
@@ -60,9 +59,7 @@ export function requestsController(deps: HttpDeps, inbounds: readonly ClientForm
       "/requests",
       async ({ user, query }) => {
         const filter = await readFilter(deps, { user, query, inbounds });
-        const { before: at, beforeId: id } = readCursor(query);
-        const before: LogCursor | undefined = at === undefined ? undefined : { at, id: id ?? "" };
-        const { requests, next } = await readRequests(store, filter, { limit: pageSize, before });
+        const { requests, next } = await readRequests(store, filter, { limit: pageSize, before: readCursor(query) });
         const emails = seesAll(user)
           ? await emailsOf(
               store,

@@ -1,18 +1,16 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { Elysia } from "elysia";
 import type { SessionUser } from "../../accounts/index.ts";
-import { formatUsd } from "../../contract/index.ts";
+import { answerColumns, formatUsd, promptColumns, sumColumns } from "../../contract/index.ts";
 import { endOfPeriod, startOfPeriod } from "../../db/index.ts";
-import { readFigures, readGroups, readMonthlyStatement, type StatisticsQuery } from "../../reports/index.ts";
+import { readMonthlyStatement } from "../../reports/index.ts";
 import type { HttpDeps } from "../deps.ts";
 import { withSession } from "../lifecycle/session.ts";
 import { streamDownload } from "./download.ts";
 import { nameOfModel } from "./read-fields.ts";
 import { toStatementLineJson } from "./serializers.ts";
-import { toFiguresJson } from "./statistics-json.ts";
 
 const dayMs = 86_400_000;
-const dayHours = 24;
 /** Models of one statement; what others cost is one line. */
 const modelsMax = 500;
 
@@ -58,7 +56,7 @@ export function statementController(deps: HttpDeps) {
 
 /**
  * Amounts are exact and add up: opening balance, charges and transactions are the closing balance. Charges are negative.
- * What models that are not told apart cost, and calls that were not counted by model yet, is the charge without a name.
+ * What models that are not told apart cost, and a call that ended this very moment, is the charge without a name.
  */
 async function toStatementJson(
   deps: HttpDeps,
@@ -69,26 +67,16 @@ async function toStatementJson(
   const moment = given.month === undefined ? now : Date.parse(`${given.month}-01T00:00:00Z`);
   const first = startOfPeriod(moment);
   const [from, until] = [first * dayMs, endOfPeriod(first)];
-  await deps.rollup?.freshen();
-  const starts = Array.from({ length: until / dayMs - first }, (_, day) => (first + day) * dayHours);
-  const query: StatisticsQuery = { filter: { accountId }, hours: dayHours, starts };
-  const [statement, { groups }] = await Promise.all([
-    readMonthlyStatement(deps.store, accountId, { from, until }),
-    readGroups(deps.store, query, { group: "model", rank: "cost", limit: modelsMax, charted: 0 }),
-  ]);
-  const models = groups
-    .map(({ value, total }) => ({ value, figures: readFigures(total) }))
-    .filter(({ figures }) => figures.charged_nanodollars !== 0);
+  const statement = await readMonthlyStatement(deps.store, accountId, { from, until });
+  const models = statement.models.slice(0, modelsMax);
   const rest = models.reduce((sum, { figures }) => sum + figures.charged_nanodollars, statement.chargesNanodollars);
-  const charges = models.map(({ value, figures }) => {
-    const { requests, prompt_tokens, completion_tokens } = toFiguresJson(figures);
-    const counts = { requests, prompt_tokens, completion_tokens };
-    return {
-      name: (nameOfModel(deps.kernel, value) ?? value) as string | null,
-      ...counts,
-      charged_usd: formatUsd(-figures.charged_nanodollars),
-    };
-  });
+  const charges = models.map(({ id, figures }) => ({
+    name: (nameOfModel(deps.kernel, id) ?? id) as string | null,
+    requests: figures.requests + figures.failures,
+    prompt_tokens: sumColumns(figures, promptColumns),
+    completion_tokens: sumColumns(figures, answerColumns),
+    charged_usd: formatUsd(-figures.charged_nanodollars),
+  }));
   const unknown = { requests: null, prompt_tokens: null, completion_tokens: null };
   return {
     month: new Date(from).toISOString().slice(0, 7),

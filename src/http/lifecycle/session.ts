@@ -96,16 +96,20 @@ export function withAnySession(deps: HttpDeps) {
   return guardedRoutes(deps, sessionGuard(deps, readAnyUser));
 }
 
+/**
+ * Reads the owner or administrator of the session cookie; viewers only read.
+ *
+ * @throws {GatewayError} `invalid_session`, `forbidden`
+ */
+export async function readOperator(deps: HttpDeps, request: Request): Promise<SessionUser> {
+  const user = await readUser(deps, request);
+  if (mayAdminister(user.role) || (maySeeAll(user.role) && isRead(request))) return user;
+  throw maySeeAll(user.role) ? readOnly() : new GatewayError("forbidden", "This is for administrators of this gateway");
+}
+
 /** Routes for owners and administrators; viewers only read them. */
 export function withAdminSession(deps: HttpDeps, readBody = readSmallJson) {
-  const admit = sessionGuard(deps, async (_, request) => {
-    const admin = await readUser(deps, request);
-    if (mayAdminister(admin.role) || (maySeeAll(admin.role) && isRead(request))) return admin;
-    throw maySeeAll(admin.role)
-      ? readOnly()
-      : new GatewayError("forbidden", "This is for administrators of this gateway");
-  });
-  return guardedRoutes(deps, admit, readBody).derive({ as: "scoped" }, ({ user }) => ({
+  return guardedRoutes(deps, sessionGuard(deps, readOperator), readBody).derive({ as: "scoped" }, ({ user }) => ({
     // Administrators act for the gateway, whichever account their session is in.
     admin: { ...user, accountId: user.ownAccountId },
   }));

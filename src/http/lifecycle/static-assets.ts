@@ -18,6 +18,8 @@ export const pagePaths = [
   "/playground",
   "/status",
   "/settings",
+  "/help",
+  "/help/*",
   "/sign-in",
   "/admin",
   "/admin/*",

@@ -156,13 +156,14 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     const searches = run.passthrough?.searchLimitOf(modelEntry) ?? 0;
     setSearches(run, searches);
     run.sentTokensMax = sent;
-    // Search results are part of the prompt that is read next, so only the context bounds it.
+    // What a search finds is part of the prompt that is read next, and only its provider counts it.
     run.isOpenEnded ||= searches > 0;
+    const outputTokens = (request.n ?? 1) * getOutputTokensMax(request, modelEntry);
     return {
-      inputToken: searches > 0 ? promptTokensMax(run, searches) : sent,
+      inputToken: searches > 0 ? promptTokensMax(run, searches, outputTokens) : sent,
       ...(audioInputToken > 0 && { audioInputToken }),
       ...(searches > 0 && { webSearch: searches }),
-      [getOutputMeter(request, model)]: (request.n ?? 1) * getOutputTokensMax(request, modelEntry),
+      [getOutputMeter(request, model)]: outputTokens,
     };
   },
 
@@ -192,7 +193,7 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     return {
       stepTokens: choices() * (isHidden ? hiddenStepTokens : stepTokens),
       hiddenTokensPerSecond: isHidden ? choices() * hiddenTokensPerSecond : undefined,
-      boundOf: (outputToken) => ({ ...toBound(choices(), 0), outputToken }),
+      boundOf: (outputToken) => ({ ...toBound(choices(), Math.ceil(outputToken / choices())), outputToken }),
       outputTokensMax: () => choices() * getOutputTokensMax(run.request, modelEntry),
     };
   },
@@ -233,12 +234,13 @@ export const chatHandler: CapabilityHandler<"chat"> = {
     // Requests that reported usage are not estimated a second time.
     const share = open > 0 && open < owed.length ? shareOfOpen(usageMeter.output, open) : 1;
     const seen = Math.ceil(share * (await countTokens(sample.text, sample.length)));
+    const outputToken = Math.max(seen, await estimateUnseen(run));
     const { searches = 0 } = run.passthrough ?? {};
     return {
       ...(await estimatePrompt(kernel, run)),
       // The search results are unknown, and were read each time.
-      ...(searches > 0 && { inputToken: promptTokensMax(run, searches), webSearch: searches }),
-      outputToken: Math.max(seen, await estimateUnseen(run)),
+      ...(searches > 0 && { inputToken: promptTokensMax(run, searches, outputToken), webSearch: searches }),
+      outputToken,
       ...estimateAudio(request, audioLength),
     };
   },
@@ -530,9 +532,18 @@ function setSearches({ passthrough }: ModelRun<"chat">, searches: number): void 
   if (passthrough !== undefined) passthrough.searchesMax = searches;
 }
 
-/** The most tokens of a prompt that is read once more after each search. */
-function promptTokensMax({ modelEntry }: ModelRun<"chat">, searches: number): number {
-  return (searches + 1) * (getContextTokensMax(modelEntry.model) ?? contextTokensDefault);
+/**
+ * The most tokens of a prompt that is read once more after each search: with what was found, which is bounded for all searches
+ * together where the row of the model says so, and with the output until then. No prompt is longer than the context.
+ */
+function promptTokensMax(
+  { modelEntry, passthrough, sentTokensMax }: ModelRun<"chat">,
+  searches: number,
+  output: number,
+) {
+  const context = getContextTokensMax(modelEntry.model) ?? contextTokensDefault;
+  const found = passthrough?.searchTokensMaxOf(modelEntry) ?? Number.POSITIVE_INFINITY;
+  return (searches + 1) * Math.min(context, sentTokensMax + found + output);
 }
 
 /** The bounds of all bodies that may be sent: that of chat, for each copy of it, and that which the client wrote. */
@@ -594,7 +605,7 @@ function createLowerBounds(run: ModelRun<"chat">, upper: Meters) {
   return (n: number, outputTokens: number, searches = run.passthrough?.searchesMax ?? 0): Meters => {
     if (searches > 0) {
       return {
-        inputToken: promptTokensMax(run, searches),
+        inputToken: promptTokensMax(run, searches, n * Math.min(most, outputTokens)),
         ...(audioInputToken > 0 && { audioInputToken }),
         webSearch: searches,
         [outputMeter]: n * Math.min(most, outputTokens),

@@ -237,6 +237,7 @@ export const messagesFormat: PassthroughFormat = {
     }
     return limit;
   },
+  isSearchBounded: () => true,
   hasOnlySearches: ({ tools }) => hasOnly(listTools({ tools }), isWebTool),
   // Each tool has a limit of its own: together they have what is held for. A limit of 0 is refused.
   withSearchLimit(body, searches, warn) {

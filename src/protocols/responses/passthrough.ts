@@ -116,6 +116,17 @@ function isWebSearch(item: unknown): boolean {
   return !isRecord(item.action) || item.action.type === undefined || item.action.type === "search";
 }
 
+/** The fields of a search whose results are bounded by the provider's limit. What others may do to it is not known. */
+const searchFields: ReadonlySet<string> = new Set([
+  "type",
+  "external_web_access",
+  "filters",
+  "user_location",
+  "search_context_size",
+  "search_content_types",
+  "return_token_budget",
+]);
+
 /** Reasoning that the client was not given can only be had from the provider's store, which has none. */
 function isLostThought(item: unknown): boolean {
   return isRecord(item) && item.type === "reasoning" && !item.encrypted_content && !item.content;
@@ -196,6 +207,8 @@ export const responsesFormat: PassthroughFormat = {
     if (!listTools(body).some(isWebTool)) return 0;
     return isAmount(body.max_tool_calls) ? body.max_tool_calls : undefined;
   },
+  isSearchBounded: (body) =>
+    listTools(body).every((tool) => !isWebTool(tool) || Object.keys(tool).every((field) => searchFields.has(field))),
   hasOnlySearches: (body) => hasOnly(listTools(body), isWebTool),
   withSearchLimit: (body, searches, warn) =>
     searches === 0 ? withoutTools(body, isWebTool, warn) : { ...body, max_tool_calls: searches },

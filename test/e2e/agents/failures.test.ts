@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from "bun:test";
-import { type AgentName, type Agents, prepareAgents, turnMsMax } from "../../support/agents.ts";
+import { type AgentName, type Agents, prepareAgents } from "../../support/agents.ts";
 import { useAgentsGateway } from "../../support/agents-gateway.ts";
-import { hookMsMax, ownerEmail } from "../../support/gateway.ts";
+import { ownerEmail } from "../../support/gateway.ts";
 import { isLong } from "../../support/long.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
 import { answerInText, type ScriptedProviders } from "../../support/scripted-providers.ts";
@@ -24,7 +24,7 @@ beforeAll(async () => {
   keys.spent = await create(ownerEmail, "--budget-usd", "0.000001");
   keys.narrow = await create(ownerEmail, "--models", "famA-4o");
   keys.wrong = `${gateway.key.slice(0, -1)}0`;
-}, hookMsMax);
+});
 afterEach(() => {
   Object.assign(shared.providers, { fault: undefined });
   Object.assign(shared.recorder, { onCall: undefined, padding: 0 });
@@ -178,7 +178,6 @@ describe.each(["codex", "claude"] as const)("%s", (agent) => {
       expect(statuses).toEqual(expect.arrayContaining(made.flatMap(({ status }) => status ?? [])));
       await shared.ledger.untilSettled();
     },
-    turnMsMax,
   );
 });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type AgentName, type Agents, prepareAgents, turnMsMax } from "../../support/agents.ts";
+import { type AgentName, type Agents, prepareAgents } from "../../support/agents.ts";
 import { useAgentsGateway } from "../../support/agents-gateway.ts";
 import { ownerEmail } from "../../support/gateway.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
@@ -56,16 +56,12 @@ async function ask(
 }
 
 describe.each(["codex", "claude"] as const)("a turn of %s in text", (agent) => {
-  test.each(providers)(
-    "on a model of %s",
-    async (provider) => {
-      if (agents.missing !== undefined) return;
-      const { said } = await ask(agent, models[provider]);
-      expect(said).toContain("Hello Ada");
-      expect(shared.providers.seen.map((request) => request.provider)).toEqual([provider]);
-    },
-    turnMsMax,
-  );
+  test.each(providers)("on a model of %s", async (provider) => {
+    if (agents.missing !== undefined) return;
+    const { said } = await ask(agent, models[provider]);
+    expect(said).toContain("Hello Ada");
+    expect(shared.providers.seen.map((request) => request.provider)).toEqual([provider]);
+  });
 });
 
 describe("a token in place of an API key", () => {
@@ -80,7 +76,6 @@ describe("a token in place of an API key", () => {
       const keys = await shared.gateway.cli("key", "list", "--account", ownerEmail);
       expect(keys).toContainEqual(expect.objectContaining({ name: expect.stringContaining(`person of ${agent}`) }));
     },
-    turnMsMax,
   );
 });
 
@@ -93,20 +88,16 @@ const tools: [AgentName, string, Record<string, string> | string, Record<Provide
 ];
 
 describe.each(tools)("a tool of %s, %s, writes a file", (agent, name, input, named) => {
-  test.each(providers)(
-    "on a model of %s, which gets the result in its place",
-    async (provider) => {
-      if (agents.missing !== undefined) return;
-      shared.providers.plan = { name, input };
-      const { said, folder } = await ask(agent, named[provider]);
-      expect(said).toContain("The tool said: ");
-      expect(readFileSync(join(folder, made), "utf8")).toBe(`${line}\n`);
-      const [first, second, ...rest] = shared.providers.seen as [ScriptedRequest, ScriptedRequest];
-      expect(rest).toEqual([]);
-      expects[provider](first, second, name);
-    },
-    turnMsMax,
-  );
+  test.each(providers)("on a model of %s, which gets the result in its place", async (provider) => {
+    if (agents.missing !== undefined) return;
+    shared.providers.plan = { name, input };
+    const { said, folder } = await ask(agent, named[provider]);
+    expect(said).toContain("The tool said: ");
+    expect(readFileSync(join(folder, made), "utf8")).toBe(`${line}\n`);
+    const [first, second, ...rest] = shared.providers.seen as [ScriptedRequest, ScriptedRequest];
+    expect(rest).toEqual([]);
+    expects[provider](first, second, name);
+  });
 });
 
 type Item = Record<string, unknown>;
@@ -157,23 +148,19 @@ function valuesOf(field: string, json: unknown): unknown[] {
   return found;
 }
 
-test(
-  "Claude Code's cache marks and thoughts reach a Claude model as they were sent",
-  async () => {
-    if (agents.missing !== undefined) return;
-    shared.providers.plan = { name: "Bash", input: { command: shell, description: "Write a file" } };
-    await ask("claude", models.anthropic);
-    const turns = shared.recorder.calls.filter(({ method }) => method === "POST");
-    for (const [index, { text }] of turns.entries()) {
-      const { system, messages, tools: offered } = JSON.parse(text);
-      const { body } = shared.providers.seen[index] as ScriptedRequest;
-      expect(valuesOf("cache_control", [body.system, body.messages, body.tools])).toEqual(
-        valuesOf("cache_control", [system, messages, offered]),
-      );
-      expect(valuesOf("cache_control", [system, messages]).length).toBeGreaterThan(1);
-    }
-    const [thought] = valuesOf("thinking", shared.providers.seen[1]?.body.messages);
-    expect(thought).toBe(thoughtText);
-  },
-  turnMsMax,
-);
+test("Claude Code's cache marks and thoughts reach a Claude model as they were sent", async () => {
+  if (agents.missing !== undefined) return;
+  shared.providers.plan = { name: "Bash", input: { command: shell, description: "Write a file" } };
+  await ask("claude", models.anthropic);
+  const turns = shared.recorder.calls.filter(({ method }) => method === "POST");
+  for (const [index, { text }] of turns.entries()) {
+    const { system, messages, tools: offered } = JSON.parse(text);
+    const { body } = shared.providers.seen[index] as ScriptedRequest;
+    expect(valuesOf("cache_control", [body.system, body.messages, body.tools])).toEqual(
+      valuesOf("cache_control", [system, messages, offered]),
+    );
+    expect(valuesOf("cache_control", [system, messages]).length).toBeGreaterThan(1);
+  }
+  const [thought] = valuesOf("thinking", shared.providers.seen[1]?.body.messages);
+  expect(thought).toBe(thoughtText);
+});

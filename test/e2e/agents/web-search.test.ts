@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, expect, test } from "bun:test";
-import { type AgentName, type Agents, prepareAgents, turnMsMax } from "../../support/agents.ts";
+import { type AgentName, type Agents, prepareAgents } from "../../support/agents.ts";
 import { useAgentsGateway } from "../../support/agents-gateway.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
 import { toMessage, toMessageEvents } from "../../support/providers/anthropic.ts";
@@ -61,57 +61,47 @@ function searchedEvents(model: string): string {
   return events.map((event) => toEvent(event, event.type)).join("");
 }
 
-test(
-  "WebSearch of Claude Code gets what Anthropic's search of the web found, and the search is charged",
-  async () => {
-    if (agents.missing !== undefined) return;
-    const { providers } = shared;
-    const model = "claude-sonnet-4-6";
-    // Claude Code loads the tool by another one, and searches in a request of its own, which has no other tool.
-    const steps: Step[] = [
-      { tool: { id: "load", name: "ToolSearch", input: { query: "select:WebSearch", max_results: 1 } } },
-      { tool: { id: "search", name: "WebSearch", input: { query } } },
-      { text: answer },
-    ];
-    providers.fault = ({ body }) => {
-      if (body.tools?.some(isSearch)) return stream(searchedEvents(body.model));
-      const results = body.messages.flatMap(({ content }: { content: unknown }) => content).filter(isResult);
-      return stream(toMessageEvents(toMessage(steps[results.length] ?? {}, body)));
-    };
-    expect(await ask("claude", model)).toContain(answer);
-    const searches = providers.seen.map(({ body }) => body.tools?.filter(isSearch) ?? []);
-    expect(searches).toMatchObject([[], [], [{ name: "web_search" }], []]);
-    expect(providers.seen[2]?.body.tools).toHaveLength(1);
-    expect(JSON.stringify(providers.seen[3]?.body.messages)).toContain(found.url);
-    expect(charges()).toMatchObject([
-      { web_searches: null },
-      { web_searches: null },
-      { web_searches: 1, input_tokens: 9000, cost_nanodollars: 9000 * 3000 + 40 * 15_000 + 10_000_000 },
-      { web_searches: null },
-    ]);
-  },
-  turnMsMax,
-);
+test("WebSearch of Claude Code gets what Anthropic's search of the web found, and the search is charged", async () => {
+  if (agents.missing !== undefined) return;
+  const { providers } = shared;
+  const model = "claude-sonnet-4-6";
+  // Claude Code loads the tool by another one, and searches in a request of its own, which has no other tool.
+  const steps: Step[] = [
+    { tool: { id: "load", name: "ToolSearch", input: { query: "select:WebSearch", max_results: 1 } } },
+    { tool: { id: "search", name: "WebSearch", input: { query } } },
+    { text: answer },
+  ];
+  providers.fault = ({ body }) => {
+    if (body.tools?.some(isSearch)) return stream(searchedEvents(body.model));
+    const results = body.messages.flatMap(({ content }: { content: unknown }) => content).filter(isResult);
+    return stream(toMessageEvents(toMessage(steps[results.length] ?? {}, body)));
+  };
+  expect(await ask("claude", model)).toContain(answer);
+  const searches = providers.seen.map(({ body }) => body.tools?.filter(isSearch) ?? []);
+  expect(searches).toMatchObject([[], [], [{ name: "web_search" }], []]);
+  expect(providers.seen[2]?.body.tools).toHaveLength(1);
+  expect(JSON.stringify(providers.seen[3]?.body.messages)).toContain(found.url);
+  expect(charges()).toMatchObject([
+    { web_searches: null },
+    { web_searches: null },
+    { web_searches: 1, input_tokens: 9000, cost_nanodollars: 9000 * 3000 + 40 * 15_000 + 10_000_000 },
+    { web_searches: null },
+  ]);
+});
 
-test(
-  "Codex has OpenAI's search of the web, and its searches are charged",
-  async () => {
-    if (agents.missing !== undefined) return;
-    const { providers } = shared;
-    const model = "gpt-5.4";
-    providers.fault = ({ body }) => {
-      const search = { id: "ws_1", type: "web_search_call", status: "completed", action: { type: "search", query } };
-      const response = toResponse({ text: answer }, body);
-      const output = [search, ...response.output];
-      return stream(
-        toResponseEvents({ ...response, output, tool_usage: { web_search: { num_requests: 2 } } } as never),
-      );
-    };
-    expect(await ask("codex", model)).toContain(answer);
-    const [request] = providers.seen;
-    expect(request?.body.tools.filter(isSearch)).toHaveLength(1);
-    const cost = 36 * 2500 + 64 * 250 + 20 * 15_000 + 2 * 10_000_000;
-    expect(charges()).toMatchObject([{ web_searches: 2, cost_nanodollars: cost }]);
-  },
-  turnMsMax,
-);
+test("Codex has OpenAI's search of the web, and its searches are charged", async () => {
+  if (agents.missing !== undefined) return;
+  const { providers } = shared;
+  const model = "gpt-5.4";
+  providers.fault = ({ body }) => {
+    const search = { id: "ws_1", type: "web_search_call", status: "completed", action: { type: "search", query } };
+    const response = toResponse({ text: answer }, body);
+    const output = [search, ...response.output];
+    return stream(toResponseEvents({ ...response, output, tool_usage: { web_search: { num_requests: 2 } } } as never));
+  };
+  expect(await ask("codex", model)).toContain(answer);
+  const [request] = providers.seen;
+  expect(request?.body.tools.filter(isSearch)).toHaveLength(1);
+  const cost = 36 * 2500 + 64 * 250 + 20 * 15_000 + 2 * 10_000_000;
+  expect(charges()).toMatchObject([{ web_searches: 2, cost_nanodollars: cost }]);
+});

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { expectError, type PromisedError } from "../../support/expect-error.ts";
 import { jsonReply } from "../../support/reply.ts";
 import { wavFile } from "../../support/wav.ts";
-import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
+import { type Bench, startBench } from "../replay/bench.ts";
 
 type Json = Record<string, unknown>;
 type Row = [about: string, model: string, body: Json, promised: Omit<PromisedError, "status">];
@@ -142,8 +142,8 @@ describe("what a provider could not be asked", () => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await startBench();
-  }, hookMsMax);
-  afterAll(() => bench.stop(), hookMsMax);
+  });
+  afterAll(() => bench.stop());
 
   async function expectRefused(path: string, body: Json, promised: Omit<PromisedError, "status">): Promise<void> {
     const before = bench.ledger.counts().calls;

@@ -50,23 +50,19 @@ function peopleIn(home: string): number {
 }
 
 describe("a gateway is not started, with one sentence and exit code 2, and nothing is written", () => {
-  test.skipIf(whyNoPostgres !== undefined || redisProgram === null)(
-    "on the Redis of another project",
-    async () => {
-      const redis = await startRedis();
-      await redis.command("SET", "modelgate:format", "somebody else's");
-      const home = newHome();
-      const url = await newDatabase();
-      const { code, stdout, stderr } = await startRefused(home, { DATABASE_URL: url, REDIS_URL: redis.url });
-      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-      expect(stderr).toStartWith('Cannot use this Redis: its key modelgate:format says "somebody else\'s"');
-      expect(stderr).not.toContain("\n");
-      expect(await redis.command("DBSIZE")).toBe(":1\r\n");
-      expect(peopleIn(home)).toBe(0);
-      expect(await queryPostgres(url, "select id from accounts union all select id from keys")).toEqual([]);
-    },
-    120_000,
-  );
+  test.skipIf(whyNoPostgres !== undefined || redisProgram === null)("on the Redis of another project", async () => {
+    const redis = await startRedis();
+    await redis.command("SET", "modelgate:format", "somebody else's");
+    const home = newHome();
+    const url = await newDatabase();
+    const { code, stdout, stderr } = await startRefused(home, { DATABASE_URL: url, REDIS_URL: redis.url });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toStartWith('Cannot use this Redis: its key modelgate:format says "somebody else\'s"');
+    expect(stderr).not.toContain("\n");
+    expect(await redis.command("DBSIZE")).toBe(":1\r\n");
+    expect(peopleIn(home)).toBe(0);
+    expect(await queryPostgres(url, "select id from accounts union all select id from keys")).toEqual([]);
+  });
 
   test("on a database of a newer schema", async () => {
     const home = newHome();
@@ -80,22 +76,18 @@ describe("a gateway is not started, with one sentence and exit code 2, and nothi
     expect(stderr).not.toContain("\n");
     expect(peopleIn(home)).toBe(0);
     database.close();
-  }, 120_000);
+  });
 
   test.each([
     ["DATABASE_URL", "mysql://ada:hunter2@127.0.0.1/db", "Cannot use DATABASE_URL"],
     ["DATABASE_URL", "postgres://ada:hunter2@127.0.0.1:1/db", "Cannot open the database postgres://ada@127.0.0.1:1/db"],
     ["REDIS_URL", "http://:hunter2@127.0.0.1", "Cannot use REDIS_URL"],
     ["REDIS_URL", "redis://:hunter2@127.0.0.1", "Cannot use REDIS_URL: it is set without DATABASE_URL"],
-  ])(
-    "by %s=%s",
-    async (variable, url, said) => {
-      const { code, stdout, stderr } = await startRefused(newHome(), { [variable]: url });
-      expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-      expect(stderr).toStartWith(said);
-      expect(stderr).not.toContain("\n");
-      expect(stderr).not.toContain("hunter2");
-    },
-    120_000,
-  );
+  ])("by %s=%s", async (variable, url, said) => {
+    const { code, stdout, stderr } = await startRefused(newHome(), { [variable]: url });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toStartWith(said);
+    expect(stderr).not.toContain("\n");
+    expect(stderr).not.toContain("hunter2");
+  });
 });

@@ -3,7 +3,7 @@ import { recordingAt, recordingsMissing, recordingsOf } from "../../support/reco
 import { replyOf } from "../../support/reply.ts";
 import { saidIn } from "../../support/said-in.ts";
 import { wavFile } from "../../support/wav.ts";
-import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
+import { type Bench, startBench } from "../replay/bench.ts";
 import { type Plan, planOf, providers } from "../replay/plan.ts";
 import { officialOf, type Talker, talkersOf } from "./talkers.ts";
 
@@ -79,8 +79,8 @@ describe.skipIf(recordingsMissing !== undefined)("every provider by every client
     (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
     bench = await startBench();
     talkers = talkersOf(bench.gateway);
-  }, hookMsMax);
-  afterAll(() => bench.stop(), hookMsMax);
+  });
+  afterAll(() => bench.stop());
 
   test.each(turns)("%s, %s: %s, then %s with the tool's result", async (provider, model, first, second) => {
     const [call, answer] = [recordingAt(`${provider}/${first}`), recordingAt(`${provider}/${second}`)];

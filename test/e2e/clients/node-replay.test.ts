@@ -4,7 +4,7 @@ import type { ChatCompletion, ChatCompletionCreateParamsNonStreaming } from "ope
 import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { replyOf } from "../../support/reply.ts";
 import { isStream, saidIn } from "../../support/said-in.ts";
-import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
+import { type Bench, startBench } from "../replay/bench.ts";
 import { type Plan, planOf, providers } from "../replay/plan.ts";
 
 const plans = recordingsOf(...providers)
@@ -46,8 +46,8 @@ describe.skipIf(recordingsMissing !== undefined)("the official client over every
   beforeAll(async () => {
     bench = await startBench();
     client = new OpenAI({ baseURL: bench.gateway.baseUrl, apiKey: bench.gateway.key, maxRetries: 0 });
-  }, hookMsMax);
-  afterAll(() => bench.stop(), hookMsMax);
+  });
+  afterAll(() => bench.stop());
 
   const ask = async ({ recording, provider, body }: Plan): Promise<ChatCompletion> => {
     bench.upstream.answer(provider, replyOf(recording));

@@ -4,7 +4,7 @@ import { preparePython } from "../../support/python.ts";
 import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { replyOf } from "../../support/reply.ts";
 import { isStream, saidIn } from "../../support/said-in.ts";
-import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
+import { type Bench, startBench } from "../replay/bench.ts";
 import { type Plan, planOf, providers } from "../replay/plan.ts";
 
 const installMsMax = 180_000;
@@ -53,7 +53,7 @@ describe.skipIf(recordingsMissing !== undefined)("the official client for Python
     if (text === "") throw new Error(`The script failed: ${complaint.slice(-1500)}`);
     for (const [place, found] of (JSON.parse(text) as Heard[]).entries()) heard.set(plans[place] as Plan, found);
   }, installMsMax);
-  afterAll(() => bench?.stop(), hookMsMax);
+  afterAll(() => bench?.stop());
 
   test("reads every answer as it was recorded", () => {
     for (const plan of plans.filter((one) => heard.has(one) && !isError(one))) {

@@ -6,7 +6,7 @@ import { APICallError } from "ai";
 import { recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { replyOf } from "../../support/reply.ts";
 import { isStream, saidIn } from "../../support/said-in.ts";
-import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
+import { type Bench, startBench } from "../replay/bench.ts";
 import { type Plan, planOf, providers } from "../replay/plan.ts";
 
 const plans = recordingsOf(...providers)
@@ -67,8 +67,8 @@ describe.skipIf(recordingsMissing !== undefined)("other clients over every provi
   let bench: Bench;
   beforeAll(async () => {
     bench = await startBench();
-  }, hookMsMax);
-  afterAll(() => bench.stop(), hookMsMax);
+  });
+  afterAll(() => bench.stop());
 
   // This SDK gives a refusal out as text, the other keeps it apart.
   test.each(named)("the Vercel AI SDK reads %s as it was recorded", async (_, plan) => {

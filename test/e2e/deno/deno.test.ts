@@ -18,4 +18,4 @@ test("kernel, sandbox plugin, ledger and store answer a chat under Deno, as they
     { id: "req_streamed", state: "settled" },
     { id: "req_whole", state: "settled" },
   ]);
-}, 120_000);
+});

@@ -2,7 +2,6 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { hookMsMax } from "../../support/gateway.ts";
 import { metricsOf } from "../../support/prometheus-text.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 
@@ -31,7 +30,7 @@ describe("what looks at the metrics", () => {
   beforeAll(async () => {
     const scrape = await (await fetch(await metricsOf(shared.gateway))).text();
     for (const [, name = ""] of scrape.matchAll(/^# TYPE ([a-z_]+)/gm)) families.add(name);
-  }, hookMsMax);
+  });
 
   const familyOf = (name: string) => (families.has(name) ? name : name.replace(/_(bucket|sum|count)$/, ""));
 

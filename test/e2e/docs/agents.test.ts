@@ -43,46 +43,38 @@ describe("what the dashboard gives with a new key", () => {
   test.each([
     ["codex", /^codex /m, "codex exec --skip-git-repo-check -s read-only 'Say hello to Ada' "],
     ["claude", /^claude$/m, "claude -p 'Say hello to Ada'"],
-  ] as const)(
-    "starts %s",
-    async (language, command, oneTurn) => {
-      if (agents.missing !== undefined) return;
-      const { baseUrl, key } = shared.gateway;
-      const snippet = createSnippet(language, { baseUrl, key, model: "famA-4o-mini" });
-      const home = mkdtempSync(join(tmpdir(), "modelgate-agent-"));
-      const child = Bun.spawn(["sh", "-e", "-c", snippet.replace(command, oneTurn)], {
-        cwd: home,
-        env: { PATH: agents.path, HOME: home, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1" },
-        stdio: ["ignore", "pipe", "pipe"],
-        timeout: turnMsMax,
-      });
-      const texts = [new Response(child.stdout).text(), new Response(child.stderr).text()];
-      const [said = "", complaint] = await Promise.all(texts);
-      expect([await child.exited, said === "" ? complaint : ""]).toEqual([0, ""]);
-      expect(shared.ledger.latest()?.model).toBe("famA-4o-mini");
-      rmSync(home, { recursive: true, force: true });
-    },
-    turnMsMax,
-  );
+  ] as const)("starts %s", async (language, command, oneTurn) => {
+    if (agents.missing !== undefined) return;
+    const { baseUrl, key } = shared.gateway;
+    const snippet = createSnippet(language, { baseUrl, key, model: "famA-4o-mini" });
+    const home = mkdtempSync(join(tmpdir(), "modelgate-agent-"));
+    const child = Bun.spawn(["sh", "-e", "-c", snippet.replace(command, oneTurn)], {
+      cwd: home,
+      env: { PATH: agents.path, HOME: home, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1", DISABLE_AUTOUPDATER: "1" },
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: turnMsMax,
+    });
+    const texts = [new Response(child.stdout).text(), new Response(child.stderr).text()];
+    const [said = "", complaint] = await Promise.all(texts);
+    expect([await child.exited, said === "" ? complaint : ""]).toEqual([0, ""]);
+    expect(shared.ledger.latest()?.model).toBe("famA-4o-mini");
+    rmSync(home, { recursive: true, force: true });
+  });
 });
 
-test.each(["## Anthropic SDK", "## OpenAI SDK", "## AI SDK"])(
-  "the program below %s runs",
-  async (heading) => {
-    const folder = mkdtempSync(join(root, "node_modules/.docs-"));
-    try {
-      writeFileSync(join(folder, "index.ts"), blockOf(heading, "ts").replace(shown, shared.gateway.origin));
-      const before = shared.ledger.counts().calls;
-      const env = { PATH: process.env.PATH ?? "", MODELGATE_KEY: shared.gateway.key };
-      const child = Bun.spawn([process.execPath, join(folder, "index.ts")], { env, stdout: "ignore", stderr: "pipe" });
-      expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, ""]);
-      expect(shared.ledger.counts()).toEqual({ calls: before + 1, open: 0 });
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-    }
-  },
-  turnMsMax,
-);
+test.each(["## Anthropic SDK", "## OpenAI SDK", "## AI SDK"])("the program below %s runs", async (heading) => {
+  const folder = mkdtempSync(join(root, "node_modules/.docs-"));
+  try {
+    writeFileSync(join(folder, "index.ts"), blockOf(heading, "ts").replace(shown, shared.gateway.origin));
+    const before = shared.ledger.counts().calls;
+    const env = { PATH: process.env.PATH ?? "", MODELGATE_KEY: shared.gateway.key };
+    const child = Bun.spawn([process.execPath, join(folder, "index.ts")], { env, stdout: "ignore", stderr: "pipe" });
+    expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, ""]);
+    expect(shared.ledger.counts()).toEqual({ calls: before + 1, open: 0 });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
 
 test("OpenCode and VS Code are given addresses that answer, and models that exist", async () => {
   const { provider, model } = JSON.parse(blockOf("## OpenCode", "json"));

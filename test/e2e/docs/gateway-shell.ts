@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { commandLine, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { commandLine, type Gateway, startGateway } from "../../support/gateway.ts";
 
 /** A running gateway and a shell in its user's home, where `modelgate` is on the PATH and `~/.modelgate` the gateway's. */
 export interface GatewayShell {
@@ -24,11 +24,11 @@ export function gatewayShell(options: { env: Record<string, string> | (() => Rec
     chmodSync(join(user, "modelgate"), 0o755);
     shell.gateway = await startGateway({ home, env: envOf() });
     shell.follow = (block) => follow(block, user, { gateway: shell.gateway, env: envOf() });
-  }, hookMsMax);
+  });
   afterAll(async () => {
     await shell.gateway?.stop();
     rmSync(user, { recursive: true, force: true });
-  }, hookMsMax);
+  });
   return shell;
 }
 

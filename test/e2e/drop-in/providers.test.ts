@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startProvider } from "../../support/chat-provider.ts";
-import { commandLine, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { commandLine, type Gateway, startGateway } from "../../support/gateway.ts";
 import { until } from "../../support/until.ts";
 
 const [first, second] = ["provider-key-first-0001", "provider-key-second-0002"];
@@ -11,13 +11,13 @@ let gateway: Gateway;
 
 beforeAll(async () => {
   gateway = await startGateway({ env: { SANDBOX: "" } });
-}, hookMsMax);
+});
 afterAll(async () => {
   upstream.stop();
   const said = gateway.stdout() + gateway.stderr();
   await gateway.stop();
   expect(said).not.toContain(first);
-}, hookMsMax);
+});
 
 /** Runs a command that reads the key from standard input. */
 async function setKey(key: string, ...flags: string[]): Promise<string> {
@@ -75,4 +75,4 @@ test("commands add a provider, rotate its key and disable it while it is called,
   expect([refused.code, refused.stderr]).toEqual([2, "No provider is called 'unknown'\n"]);
   await gateway.cli("provider", "remove", "acme");
   await until(async () => (await call()).status === 400);
-}, 120_000);
+});

@@ -4,7 +4,7 @@ import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/
 import type { CallRow } from "../../support/ledger-view.ts";
 import { binaryReply, eventsReply, jsonReply, type Reply } from "../../support/reply.ts";
 import { wavOf } from "../../support/wav.ts";
-import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
+import { type Bench, startBench } from "../replay/bench.ts";
 import { expectCost } from "../replay/expect-ledger.ts";
 
 const messages = [{ role: "user", content: "Count" }];
@@ -13,8 +13,8 @@ const model = "famA-4.1";
 let bench: Bench;
 beforeAll(async () => {
   bench = await startBench();
-}, hookMsMax);
-afterAll(() => bench.stop(), hookMsMax);
+});
+afterAll(() => bench.stop());
 
 /** Asks until the provider has the request, and hands out how to leave. */
 async function askAndLeave(path: string, body: unknown, reply: Reply, readFirst: boolean): Promise<CallRow> {

@@ -3,14 +3,14 @@ import { connect, type Socket } from "node:net";
 import { completionOf } from "../../support/chunks.ts";
 import { jsonReply, type Reply } from "../../support/reply.ts";
 import { until } from "../../support/until.ts";
-import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
+import { type Bench, startBench } from "../replay/bench.ts";
 
 /** Bun closes a connection on which anything arrives behind a request that has no answer yet. */
 let bench: Bench;
 beforeAll(async () => {
   bench = await startBench();
-}, hookMsMax);
-afterAll(() => bench.stop(), hookMsMax);
+});
+afterAll(() => bench.stop());
 
 const body = '{"model":"famA-4.1","messages":[{"role":"user","content":"Hello"}]}';
 const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };

@@ -3,7 +3,7 @@ import { catalogueRow } from "../../support/catalogue.ts";
 import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/chunks.ts";
 import type { CallRow } from "../../support/ledger-view.ts";
 import { eventsReply, jsonReply, type Reply, textReply } from "../../support/reply.ts";
-import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
+import { type Bench, startBench } from "../replay/bench.ts";
 import { expectCost } from "../replay/expect-ledger.ts";
 import { interruptedRows } from "./interrupted-rows.ts";
 
@@ -19,8 +19,8 @@ const negative = { prompt_tokens: -5, completion_tokens: -1, total_tokens: -6 };
 let bench: Bench;
 beforeAll(async () => {
   bench = await startBench();
-}, hookMsMax);
-afterAll(() => bench.stop(), hookMsMax);
+});
+afterAll(() => bench.stop());
 
 /** How one thing goes: what the provider does, when the client leaves, and whether the provider's line is cut then. */
 interface Happening {
@@ -192,7 +192,6 @@ describe.each(models)("%s", (model) => {
         expect(premium === 1 ? charged_nanodollars : quota_tokens).toBeGreaterThan(0);
       }
     },
-    120_000,
   );
 });
 

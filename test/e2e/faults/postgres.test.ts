@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { expectError } from "../../support/expect-error.ts";
-import { commandLine, type Gateway, hookMsMax, ownerEmail, startGateway } from "../../support/gateway.ts";
+import { commandLine, type Gateway, ownerEmail, startGateway } from "../../support/gateway.ts";
 import { ownerCookie } from "../../support/owner-cookie.ts";
 import { newDatabase, type PostgresServer, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
 
@@ -27,12 +27,12 @@ describe.skipIf(whyNoPostgres !== undefined)("two gateways on one PostgreSQL", (
     const env = { DATABASE_URL: url, SANDBOX: "on" };
     one = await startGateway({ env });
     other = await startGateway({ env });
-  }, 2 * hookMsMax);
+  });
   afterAll(async () => {
     await one.stop();
     await other.stop();
     await server.remove();
-  }, hookMsMax);
+  });
 
   const answered = async (gateway: Gateway) => (await gateway.post("/chat/completions", body)).status;
 
@@ -91,7 +91,6 @@ describe.skipIf(whyNoPostgres !== undefined)("two gateways on one PostgreSQL", (
       const { ok, counts } = await one.cli<{ ok: boolean; counts: { open: number } }>("ledger", "verify");
       expect([ok, counts.open]).toEqual([true, 0]);
     },
-    120_000,
   );
 
   test("a command whose database cannot be reached says so in one sentence and exits 2", async () => {

@@ -6,7 +6,7 @@ import type { CallRow } from "../../support/ledger-view.ts";
 import { eventsReply, jsonReply, type Reply, textReply } from "../../support/reply.ts";
 import { saidByChunks, type WireChunk, type WireCompletion } from "../../support/said.ts";
 import { parseEvents } from "../../support/sse.ts";
-import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
+import { type Bench, startBench } from "../replay/bench.ts";
 import { expectCost } from "../replay/expect-ledger.ts";
 
 /** A premium model and a free one: both must end alike, each in its own purse. */
@@ -17,8 +17,8 @@ const words = "Kites fly well in a steady wind of four to six metres a second";
 let bench: Bench;
 beforeAll(async () => {
   bench = await startBench();
-}, hookMsMax);
-afterAll(() => bench.stop(), hookMsMax);
+});
+afterAll(() => bench.stop());
 
 const ask = (fields: Record<string, unknown>) => bench.gateway.post("/chat/completions", { messages, ...fields });
 const readWalletState = async () =>

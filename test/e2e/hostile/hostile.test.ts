@@ -11,7 +11,6 @@ const pauseMsMax = isLong ? 2000 : Number.POSITIVE_INFINITY;
 /** The short form sends every third. */
 const inputs = hostileInputs.filter((_, index) => isLong || index % 3 === 0);
 const moreMbMax = 600;
-const testMsMax = 240_000;
 
 /** Prints the figures, so that a failure says by how much. */
 const said = ({ input, statuses, cpuMsMax, healthMsMax, rssMbMax }: HostileResult) => {
@@ -19,23 +18,19 @@ const said = ({ input, statuses, cpuMsMax, healthMsMax, rssMbMax }: HostileResul
   return `${input.name}: ${[...new Set(statuses)].join(", ")}, ${waits}, ${rssMbMax.toFixed(0)} MB`;
 };
 
-test(
-  "hostile input of one key without money is refused, charged nothing, and others are served meanwhile",
-  async () => {
-    const run = await runHostile((result) => console.log(said(result)), { inputs });
-    expect(run.results).toHaveLength(inputs.length);
-    for (const result of run.results) {
-      const { input, statuses, cpuMsMax, healthMsMax, rssMbMax, failures } = result;
-      const unexpected = statuses.filter((status) => !input.statuses.includes(status));
-      expect([input.name, unexpected]).toEqual([input.name, []]);
-      expect([input.name, failures]).toEqual([input.name, 0]);
-      expect(cpuMsMax, said(result)).toBeLessThan(turnCpuMsMax);
-      expect(healthMsMax, said(result)).toBeLessThan(pauseMsMax);
-      expect(rssMbMax - run.idleRssMb, said(result)).toBeLessThan(moreMbMax);
-    }
-    expect(run.neighbourCalls).toBeGreaterThan(inputs.length);
-    expect(run.hostileCalls).toBe(0);
-    expect(run.isVerified).toBe(true);
-  },
-  testMsMax,
-);
+test("hostile input of one key without money is refused, charged nothing, and others are served meanwhile", async () => {
+  const run = await runHostile((result) => console.log(said(result)), { inputs });
+  expect(run.results).toHaveLength(inputs.length);
+  for (const result of run.results) {
+    const { input, statuses, cpuMsMax, healthMsMax, rssMbMax, failures } = result;
+    const unexpected = statuses.filter((status) => !input.statuses.includes(status));
+    expect([input.name, unexpected]).toEqual([input.name, []]);
+    expect([input.name, failures]).toEqual([input.name, 0]);
+    expect(cpuMsMax, said(result)).toBeLessThan(turnCpuMsMax);
+    expect(healthMsMax, said(result)).toBeLessThan(pauseMsMax);
+    expect(rssMbMax - run.idleRssMb, said(result)).toBeLessThan(moreMbMax);
+  }
+  expect(run.neighbourCalls).toBeGreaterThan(inputs.length);
+  expect(run.hostileCalls).toBe(0);
+  expect(run.isVerified).toBe(true);
+});

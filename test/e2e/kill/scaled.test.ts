@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openStore, type Store } from "../../../src/db/index.ts";
 import { readWalletState } from "../../../src/ledger/index.ts";
 import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
-import { isLong, rounds, timeoutMs } from "../../support/long.ts";
+import { isLong, rounds } from "../../support/long.ts";
 import { newDatabase, type PostgresServer, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { randomBelow } from "../../support/random.ts";
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
@@ -56,14 +56,14 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("two gatew
     await fillWallet(gateways[0] as Gateway, "1000000.00");
     const key = (gateways[0] as Gateway).key;
     clients = startClients(clientCount, key, (number) => (gateways[number % places] as Gateway).origin);
-  }, 120_000);
+  });
   afterAll(async () => {
     await clients.stop();
     for (const gateway of gateways) await gateway.stop();
     await provider.stop();
     await postgres.remove();
     for (const home of homes) rmSync(home, { recursive: true, force: true });
-  }, 120_000);
+  });
 
   /** Calls are answered again by both. */
   const untilServed = (what: string) =>
@@ -114,54 +114,49 @@ describe.skipIf(whyNoPostgres !== undefined || redisProgram === null)("two gatew
         await untilServed(`a call is answered in round ${round}`);
       }
     },
-    timeoutMs(120_000),
   );
 
-  test(
-    "and afterwards no charge is lost, none is doubled, and all agree on the wallet",
-    async () => {
-      await clients.stop();
-      const store = await openStore({ url, timeoutMs: 10_000 });
-      // A charge waits in the memory of its gateway until PostgreSQL is back, and its answer does not wait with it. Where that
-      // takes long, the other gateway has ended the call as one of the dead, and the charge settles it all the same.
-      await until("each call that a client has is settled", async () => {
-        const settled = await store.db.selectFrom("calls").select("id").where("state", "=", "settled").execute();
-        const ids = new Set(settled.map(({ id }) => id));
-        return [...clients.delivered.values()].every((id) => ids.has(id));
-      }).catch(() => undefined);
-      await until("no call of the living is open", async () => (await openCalls(store, true)).length === 0);
-      // The dead's are ended after half a minute of silence, for which the short form does not wait.
-      if (isLong)
-        await until("no call is open, also none of the dead", async () => (await openCalls(store)).length === 0);
-      const { settled, unpaid } = await expectTrueLedger(store, { provider, clients });
-      expect(clients.delivered.size).toBeGreaterThan(100);
-      // PostgreSQL away is 503; for Redis and for a killed gateway nobody gets an error.
-      expect([...clients.statuses.keys()].filter((status) => ![200, 503, 0].includes(status))).toEqual([]);
-      const account = await store.db.selectFrom("accounts").select("id").executeTakeFirstOrThrow();
-      const nanodollars = (usd: string | undefined) => Math.round(Number(usd) * 1e9);
-      for (const gateway of gateways) {
-        // Not at once: its connection to PostgreSQL may not be made anew yet, and a node that was taken for dead may
-        // still write the ends of its calls.
-        let [told, written]: unknown[] = [];
-        await until("it tells the wallet that is written", async () => {
-          const answer = await gateway.ask("/key");
-          if (answer.status === 503) return false;
-          const { wallet } = (await answer.json()) as { wallet: Record<string, string> };
-          told = {
-            balanceNanodollars: nanodollars(wallet.balance_usd),
-            heldNanodollars: nanodollars(wallet.held_usd),
-          };
-          written = await readWalletState(store, account.id);
-          return Bun.deepEquals(told, written);
-        }).catch((error) => expect([told, error]).toEqual([written, undefined]));
-      }
-      await expectTrueLedger(store, { provider, clients });
-      await store.close();
-      const delivered = clients.delivered.size;
-      console.log(`Kills by turns: ${delivered} answers delivered, ${settled} charged, ${unpaid} unpaid`);
-    },
-    timeoutMs(120_000),
-  );
+  test("and afterwards no charge is lost, none is doubled, and all agree on the wallet", async () => {
+    await clients.stop();
+    const store = await openStore({ url, timeoutMs: 10_000 });
+    // A charge waits in the memory of its gateway until PostgreSQL is back, and its answer does not wait with it. Where that
+    // takes long, the other gateway has ended the call as one of the dead, and the charge settles it all the same.
+    await until("each call that a client has is settled", async () => {
+      const settled = await store.db.selectFrom("calls").select("id").where("state", "=", "settled").execute();
+      const ids = new Set(settled.map(({ id }) => id));
+      return [...clients.delivered.values()].every((id) => ids.has(id));
+    }).catch(() => undefined);
+    await until("no call of the living is open", async () => (await openCalls(store, true)).length === 0);
+    // The dead's are ended after half a minute of silence, for which the short form does not wait.
+    if (isLong)
+      await until("no call is open, also none of the dead", async () => (await openCalls(store)).length === 0);
+    const { settled, unpaid } = await expectTrueLedger(store, { provider, clients });
+    expect(clients.delivered.size).toBeGreaterThan(100);
+    // PostgreSQL away is 503; for Redis and for a killed gateway nobody gets an error.
+    expect([...clients.statuses.keys()].filter((status) => ![200, 503, 0].includes(status))).toEqual([]);
+    const account = await store.db.selectFrom("accounts").select("id").executeTakeFirstOrThrow();
+    const nanodollars = (usd: string | undefined) => Math.round(Number(usd) * 1e9);
+    for (const gateway of gateways) {
+      // Not at once: its connection to PostgreSQL may not be made anew yet, and a node that was taken for dead may
+      // still write the ends of its calls.
+      let [told, written]: unknown[] = [];
+      await until("it tells the wallet that is written", async () => {
+        const answer = await gateway.ask("/key");
+        if (answer.status === 503) return false;
+        const { wallet } = (await answer.json()) as { wallet: Record<string, string> };
+        told = {
+          balanceNanodollars: nanodollars(wallet.balance_usd),
+          heldNanodollars: nanodollars(wallet.held_usd),
+        };
+        written = await readWalletState(store, account.id);
+        return Bun.deepEquals(told, written);
+      }).catch((error) => expect([told, error]).toEqual([written, undefined]));
+    }
+    await expectTrueLedger(store, { provider, clients });
+    await store.close();
+    const delivered = clients.delivered.size;
+    console.log(`Kills by turns: ${delivered} answers delivered, ${settled} charged, ${unpaid} unpaid`);
+  });
 });
 
 /** A node that lives says so twice a second. */

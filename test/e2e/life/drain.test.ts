@@ -10,7 +10,6 @@ import { redisProgram, startRedis, useRedisServers } from "../../support/redis.t
 import { parseEvents } from "../../support/sse.ts";
 import { until } from "../../support/until.ts";
 
-const testMsMax = 120_000;
 const model = "famA-4.1";
 useRedisServers();
 
@@ -68,127 +67,107 @@ async function openRequest(origin: string, head: string) {
 }
 
 describe("SIGTERM", () => {
-  test(
-    "lets calls at work come to their end, takes no new ones, and ends with 0",
-    () =>
-      withGateway({}, async (gateway) => {
-        // Before the others, so that the gateway has read its beginning when they are at work.
-        const late = await openRequest(gateway.origin, "GET /readyz HTTP/1.1\r\n");
-        const stream = await begin(gateway, 60);
-        const whole = gateway.post("/chat/completions", asking("[[fault: delay=900]] Hello", false));
-        whole.catch(() => undefined);
+  test("lets calls at work come to their end, takes no new ones, and ends with 0", () =>
+    withGateway({}, async (gateway) => {
+      // Before the others, so that the gateway has read its beginning when they are at work.
+      const late = await openRequest(gateway.origin, "GET /readyz HTTP/1.1\r\n");
+      const stream = await begin(gateway, 60);
+      const whole = gateway.post("/chat/completions", asking("[[fault: delay=900]] Hello", false));
+      whole.catch(() => undefined);
+      const ledger = openCliStore(gateway.home);
+      await until(() => ledger.counts().open === 2);
+      process.kill(gateway.pid, "SIGTERM");
+      await until(() =>
+        fetch(gateway.origin)
+          .then(Boolean, () => false)
+          .then((answered) => !answered),
+      );
+      late.write("host: x\r\n\r\n");
+      expect(await late.closed).toMatch(/^HTTP\/1\.1 503 .*connection: close.*shutting down/is);
+      const { events, done } = await stream.rest;
+      expect(done).toBe(true);
+      expect(events.some(({ error }) => error)).toBe(false);
+      const answer = await whole;
+      expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
+      await answer.text();
+      await ledger.untilSettled();
+      expect([ledger.callOf(stream.response), ledger.callOf(answer)]).toMatchObject(
+        Array(2).fill({ state: "settled", usage_source: "reported", status: 200 }),
+      );
+      ledger.close();
+      expect(await gateway.ended).toBe(0);
+      await expectTrueLedger(gateway);
+    }));
+
+  test("refuses a call that comes on a connection from before: 503, retry-after, and the connection is closed", () =>
+    withGateway({}, async (gateway) => {
+      const body = JSON.stringify(asking("Hello", false));
+      const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.key}\r\n`;
+      const late = await openRequest(gateway.origin, head);
+      const stream = await begin(gateway, 60);
+      process.kill(gateway.pid, "SIGTERM");
+      await until(() =>
+        fetch(gateway.origin)
+          .then(Boolean, () => false)
+          .then((answered) => !answered),
+      );
+      late.write(`content-length: ${body.length}\r\n\r\n${body}`);
+      const text = await late.closed;
+      expect(text).toStartWith("HTTP/1.1 503 ");
+      for (const header of ["retry-after: 1", "connection: close"]) expect(text.toLowerCase()).toContain(header);
+      expect(text).toContain('"code":"unavailable"');
+      expect((await stream.rest).done).toBe(true);
+      expect(await gateway.ended).toBe(0);
+    }));
+
+  test("ends what takes longer than DRAIN_SECONDS with an error event, charges what was said, and ends with 0", () =>
+    withGateway({ env: { DRAIN_SECONDS: "1" } }, async (gateway) => {
+      const stream = await begin(gateway, 700);
+      process.kill(gateway.pid, "SIGTERM");
+      const { events, done } = await stream.rest;
+      expect([done, events.at(-1)?.error]).toMatchObject([false, { code: "unavailable" }]);
+      expect(events.at(-1)?.error?.message).toContain("shutting down");
+      expect(await gateway.ended).toBe(0);
+      const ledger = openCliStore(gateway.home);
+      expect(ledger.callOf(stream.response)).toMatchObject({
+        state: "settled",
+        usage_source: "estimated",
+        error_code: "unavailable",
+      });
+      ledger.close();
+      await expectTrueLedger(gateway);
+    }));
+
+  test("a second time ends at once; the next start settles what was open", () =>
+    withGateway({}, async (gateway) => {
+      const stream = await begin(gateway, 700);
+      process.kill(gateway.pid, "SIGTERM");
+      await until(() => gateway.stderr().includes('"draining"'));
+      process.kill(gateway.pid, "SIGTERM");
+      await stream.rest.catch(() => undefined);
+      expect(await gateway.ended).toBe(143);
+      const next = await startGateway({ home: gateway.home });
+      try {
+        await until(() => next.stderr().includes("calls_recovered"));
         const ledger = openCliStore(gateway.home);
-        await until(() => ledger.counts().open === 2);
-        process.kill(gateway.pid, "SIGTERM");
-        await until(() =>
-          fetch(gateway.origin)
-            .then(Boolean, () => false)
-            .then((answered) => !answered),
-        );
-        late.write("host: x\r\n\r\n");
-        expect(await late.closed).toMatch(/^HTTP\/1\.1 503 .*connection: close.*shutting down/is);
-        const { events, done } = await stream.rest;
-        expect(done).toBe(true);
-        expect(events.some(({ error }) => error)).toBe(false);
-        const answer = await whole;
-        expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
-        await answer.text();
-        await ledger.untilSettled();
-        expect([ledger.callOf(stream.response), ledger.callOf(answer)]).toMatchObject(
-          Array(2).fill({ state: "settled", usage_source: "reported", status: 200 }),
-        );
+        expect(ledger.counts().open).toBe(0);
         ledger.close();
-        expect(await gateway.ended).toBe(0);
-        await expectTrueLedger(gateway);
-      }),
-    testMsMax,
-  );
+        await expectTrueLedger(next);
+      } finally {
+        expect(await next.stop()).toBe(0);
+      }
+    }));
 
-  test(
-    "refuses a call that comes on a connection from before: 503, retry-after, and the connection is closed",
-    () =>
-      withGateway({}, async (gateway) => {
-        const body = JSON.stringify(asking("Hello", false));
-        const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.key}\r\n`;
-        const late = await openRequest(gateway.origin, head);
-        const stream = await begin(gateway, 60);
-        process.kill(gateway.pid, "SIGTERM");
-        await until(() =>
-          fetch(gateway.origin)
-            .then(Boolean, () => false)
-            .then((answered) => !answered),
-        );
-        late.write(`content-length: ${body.length}\r\n\r\n${body}`);
-        const text = await late.closed;
-        expect(text).toStartWith("HTTP/1.1 503 ");
-        for (const header of ["retry-after: 1", "connection: close"]) expect(text.toLowerCase()).toContain(header);
-        expect(text).toContain('"code":"unavailable"');
-        expect((await stream.rest).done).toBe(true);
-        expect(await gateway.ended).toBe(0);
-      }),
-    testMsMax,
-  );
-
-  test(
-    "ends what takes longer than DRAIN_SECONDS with an error event, charges what was said, and ends with 0",
-    () =>
-      withGateway({ env: { DRAIN_SECONDS: "1" } }, async (gateway) => {
-        const stream = await begin(gateway, 700);
-        process.kill(gateway.pid, "SIGTERM");
-        const { events, done } = await stream.rest;
-        expect([done, events.at(-1)?.error]).toMatchObject([false, { code: "unavailable" }]);
-        expect(events.at(-1)?.error?.message).toContain("shutting down");
-        expect(await gateway.ended).toBe(0);
-        const ledger = openCliStore(gateway.home);
-        expect(ledger.callOf(stream.response)).toMatchObject({
-          state: "settled",
-          usage_source: "estimated",
-          error_code: "unavailable",
-        });
-        ledger.close();
-        await expectTrueLedger(gateway);
-      }),
-    testMsMax,
-  );
-
-  test(
-    "a second time ends at once; the next start settles what was open",
-    () =>
-      withGateway({}, async (gateway) => {
-        const stream = await begin(gateway, 700);
-        process.kill(gateway.pid, "SIGTERM");
-        await until(() => gateway.stderr().includes('"draining"'));
-        process.kill(gateway.pid, "SIGTERM");
-        await stream.rest.catch(() => undefined);
-        expect(await gateway.ended).toBe(143);
-        const next = await startGateway({ home: gateway.home });
-        try {
-          await until(() => next.stderr().includes("calls_recovered"));
-          const ledger = openCliStore(gateway.home);
-          expect(ledger.counts().open).toBe(0);
-          ledger.close();
-          await expectTrueLedger(next);
-        } finally {
-          expect(await next.stop()).toBe(0);
-        }
-      }),
-    testMsMax,
-  );
-
-  test(
-    "with DRAIN_NOTICE_SECONDS says so in /readyz first, and goes on taking calls until then",
-    () =>
-      withGateway({ env: { DRAIN_NOTICE_SECONDS: "2" } }, async (gateway) => {
-        process.kill(gateway.pid, "SIGTERM");
-        const readiness = () => fetch(`${gateway.origin}/readyz`);
-        await until(async () => (await readiness()).status === 503);
-        const answer = await gateway.post("/chat/completions", asking("Hello", false));
-        expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
-        expect((await readiness()).headers.get("connection")).toBe("close");
-        expect(await gateway.ended).toBe(0);
-      }),
-    testMsMax,
-  );
+  test("with DRAIN_NOTICE_SECONDS says so in /readyz first, and goes on taking calls until then", () =>
+    withGateway({ env: { DRAIN_NOTICE_SECONDS: "2" } }, async (gateway) => {
+      process.kill(gateway.pid, "SIGTERM");
+      const readiness = () => fetch(`${gateway.origin}/readyz`);
+      await until(async () => (await readiness()).status === 503);
+      const answer = await gateway.post("/chat/completions", asking("Hello", false));
+      expect([answer.status, answer.headers.get("connection")]).toEqual([200, "close"]);
+      expect((await readiness()).headers.get("connection")).toBe("close");
+      expect(await gateway.ended).toBe(0);
+    }));
 });
 
 test.skipIf(whyNoPostgres !== undefined || redisProgram === null || process.platform !== "linux")(
@@ -208,5 +187,4 @@ test.skipIf(whyNoPostgres !== undefined || redisProgram === null || process.plat
       );
     });
   },
-  testMsMax,
 );

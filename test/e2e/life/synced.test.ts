@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { toCallKey } from "../../../src/db/index.ts";
 import { completionOf, finishChunk, textChunk, usageChunk } from "../../support/chunks.ts";
-import { fillWallet, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
 import { type SystemCall, traceProcess, whyNoTrace } from "../../support/trace.ts";
 
-const testMsMax = 120_000;
 /** So many calls are looked at to find one beside which no job of the gateway syncs. */
 const callsMax = 5;
 /** The provider says this last, and the gateway to its client; nothing else in an answer is so. */
@@ -25,11 +24,11 @@ describe.skipIf(whyNoTrace !== undefined)("of a call alone", () => {
       gateways[synchronous] = await startGateway({ env });
       await fillWallet(gateways[synchronous]);
     }
-  }, 2 * hookMsMax);
+  });
   afterAll(async () => {
     for (const gateway of Object.values(gateways)) await gateway.stop();
     await provider.stop();
-  }, hookMsMax);
+  });
 
   test.each([
     ["an answer", false],
@@ -48,19 +47,14 @@ describe.skipIf(whyNoTrace !== undefined)("of a call alone", () => {
       }
       expect(syncs).toContain(1);
     },
-    testMsMax,
   );
 
-  test(
-    "nothing is synced with SQLITE_SYNCHRONOUS=normal, and all is written in time",
-    async () => {
-      const { hold, charge, syncs } = await commitsOf(gateways.normal as Gateway, true);
-      expect(hold).toEqual({ written: true, synced: false });
-      expect(charge).toEqual({ written: true, synced: false });
-      expect(syncs).toBe(0);
-    },
-    testMsMax,
-  );
+  test("nothing is synced with SQLITE_SYNCHRONOUS=normal, and all is written in time", async () => {
+    const { hold, charge, syncs } = await commitsOf(gateways.normal as Gateway, true);
+    expect(hold).toEqual({ written: true, synced: false });
+    expect(charge).toEqual({ written: true, synced: false });
+    expect(syncs).toBe(0);
+  });
 });
 
 interface Commit {

@@ -3,15 +3,15 @@ import { completionOf } from "../../support/chunks.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { ownerEmail } from "../../support/gateway.ts";
 import { jsonReply } from "../../support/reply.ts";
-import { type Bench, hookMsMax, startBench } from "../replay/bench.ts";
+import { type Bench, startBench } from "../replay/bench.ts";
 
 let bench: Bench;
 beforeAll(async () => {
   bench = await startBench();
   const usage = { prompt_tokens: 50, completion_tokens: 70, total_tokens: 120 };
   bench.upstream.answer("openai", jsonReply(completionOf("Fine", usage)));
-}, hookMsMax);
-afterAll(() => bench.stop(), hookMsMax);
+});
+afterAll(() => bench.stop());
 
 interface KeyAnswer {
   budget: { limit_usd: string; used_usd: string; held_usd: string; remaining_usd: string; resets_at: string };
@@ -58,4 +58,4 @@ test("a key with a budget is let in until it is used up, told so, and let in aga
   expect(listed.find((line) => line.id === id)).toMatchObject({ budget_usd: "5" });
   const { code, stdout } = await gateway.run("ledger", "verify");
   expect({ code, stdout: code === 0 ? "" : stdout }).toEqual({ code: 0, stdout: "" });
-}, 120_000);
+});

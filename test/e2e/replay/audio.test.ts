@@ -3,7 +3,7 @@ import { faultsOf } from "../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { binaryReply, jsonReply, type Reply, replyOf } from "../../support/reply.ts";
 import { wavFile, wavOf } from "../../support/wav.ts";
-import { type Bench, hookMsMax, startBench } from "./bench.ts";
+import { type Bench, startBench } from "./bench.ts";
 import { expectCost, expectSettled } from "./expect-ledger.ts";
 import { type Plan, planOf, providers } from "./plan.ts";
 
@@ -52,8 +52,8 @@ describe.skipIf(recordingsMissing !== undefined)("recorded audio", () => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await startBench();
-  }, hookMsMax);
-  afterAll(() => bench.stop(), hookMsMax);
+  });
+  afterAll(() => bench.stop());
 
   test.each(named(transcriptions))("%s comes through as json, text and verbose_json", async (_, plan) => {
     const { gateway, upstream, ledger } = bench;

@@ -2,8 +2,6 @@ import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts
 import { type LedgerView, openCliStore } from "../../support/ledger-view.ts";
 import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-upstream.ts";
 
-export { hookMsMax } from "../../support/gateway.ts";
-
 /** A gateway whose providers are all a replay upstream, and a look into its ledger. */
 export interface Bench {
   gateway: Gateway;

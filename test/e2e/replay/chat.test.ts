@@ -6,7 +6,7 @@ import { replyOf } from "../../support/reply.ts";
 import { saidBy, saidByChunks, type WireChunk, type WireCompletion } from "../../support/said.ts";
 import { saidIn } from "../../support/said-in.ts";
 import { parseEvents } from "../../support/sse.ts";
-import { type Bench, hookMsMax, startBench } from "./bench.ts";
+import { type Bench, startBench } from "./bench.ts";
 import { expectSettled, expectTokens } from "./expect-ledger.ts";
 import { type Plan, planOf, providers } from "./plan.ts";
 
@@ -36,8 +36,8 @@ describe.skipIf(recordingsMissing !== undefined)("recorded chat", () => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await startBench();
-  }, hookMsMax);
-  afterAll(() => bench.stop(), hookMsMax);
+  });
+  afterAll(() => bench.stop());
 
   test.each(named(false))("%s comes through whole", async (_, plan) => {
     const { gateway, upstream, ledger } = bench;

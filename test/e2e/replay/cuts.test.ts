@@ -5,7 +5,7 @@ import { type Reply, replyOf } from "../../support/reply.ts";
 import { saidByChunks, type WireChunk } from "../../support/said.ts";
 import { isStream, saidIn } from "../../support/said-in.ts";
 import { parseEvents } from "../../support/sse.ts";
-import { type Bench, hookMsMax, startBench } from "./bench.ts";
+import { type Bench, startBench } from "./bench.ts";
 import { expectCost } from "./expect-ledger.ts";
 import { type Plan, planOf, providers } from "./plan.ts";
 
@@ -32,8 +32,8 @@ describe.skipIf(recordingsMissing !== undefined)("a recorded stream that ends to
   let bench: Bench;
   beforeAll(async () => {
     bench = await startBench();
-  }, hookMsMax);
-  afterAll(() => bench.stop(), hookMsMax);
+  });
+  afterAll(() => bench.stop());
 
   test.each(named)("%s ends in a clear error or whole, and settled", async (path, plan) => {
     const whole = replyOf(plan.recording);

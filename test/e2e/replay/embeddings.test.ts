@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { faultsOf } from "../../support/openai-schema.ts";
 import { type Recording, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { replyOf } from "../../support/reply.ts";
-import { type Bench, hookMsMax, startBench } from "./bench.ts";
+import { type Bench, startBench } from "./bench.ts";
 import { expectSettled, expectTokens } from "./expect-ledger.ts";
 import { type Plan, planOf, providers } from "./plan.ts";
 
@@ -37,8 +37,8 @@ describe.skipIf(recordingsMissing !== undefined)("recorded embeddings", () => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await startBench();
-  }, hookMsMax);
-  afterAll(() => bench.stop(), hookMsMax);
+  });
+  afterAll(() => bench.stop());
 
   test.each(named)("%s comes through as floats and as base64", async (_, plan) => {
     const { gateway, upstream, ledger } = bench;

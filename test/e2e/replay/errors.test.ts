@@ -5,7 +5,7 @@ import { replyOf } from "../../support/reply.ts";
 import { saidByChunks, type WireChunk } from "../../support/said.ts";
 import { saidIn } from "../../support/said-in.ts";
 import { parseEvents } from "../../support/sse.ts";
-import { type Bench, hookMsMax, startBench } from "./bench.ts";
+import { type Bench, startBench } from "./bench.ts";
 import { expectCost } from "./expect-ledger.ts";
 import { type Plan, planOf, providers } from "./plan.ts";
 
@@ -44,8 +44,8 @@ describe.skipIf(recordingsMissing !== undefined)("recorded errors", () => {
   let bench: Bench;
   beforeAll(async () => {
     bench = await startBench();
-  }, hookMsMax);
-  afterAll(() => bench.stop(), hookMsMax);
+  });
+  afterAll(() => bench.stop());
 
   test.each(named(false))("%s reaches the client as promised, and nothing is charged", async (_, plan) => {
     const { gateway, upstream, ledger } = bench;

@@ -5,7 +5,7 @@ import { faultsOf } from "../../support/openai-schema.ts";
 import { recordingAt, recordingsMissing, recordingsOf } from "../../support/recordings.ts";
 import { type ReplayUpstream, startReplayUpstream } from "../../support/replay-upstream.ts";
 import { replyOf } from "../../support/reply.ts";
-import { type Bench, hookMsMax, startBench } from "./bench.ts";
+import { type Bench, startBench } from "./bench.ts";
 import { type Plan, planOf } from "./plan.ts";
 
 interface WireImages {
@@ -78,8 +78,8 @@ describe.skipIf(recordingsMissing !== undefined)("recorded images of Gemini", ()
   let bench: Bench;
   beforeAll(async () => {
     bench = await startBench();
-  }, hookMsMax);
-  afterAll(() => bench.stop(), hookMsMax);
+  });
+  afterAll(() => bench.stop());
 
   test.each(plans.map((plan): [string, Plan] => [plan.recording.path, plan]))("%s comes through", async (_, plan) => {
     const { gateway, upstream, ledger } = bench;

@@ -27,5 +27,4 @@ test.skipIf(whyNoPostgres !== undefined)(
       }
     }
   },
-  120_000,
 );

@@ -2,7 +2,7 @@ import { afterAll, beforeAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { redisProgram, startRedis, type TestRedis, useRedisServers } from "../../support/redis.ts";
 
@@ -24,11 +24,11 @@ export function usePair(env: Record<string, string> = {}): Pair {
     pair.redis = await startRedis();
     const shared = { DATABASE_URL: await newDatabase(), REDIS_URL: pair.redis.url, ...env };
     for (let i = 0; i < 2; i++) pair.gateways.push(await startGateway({ home, env: shared }));
-  }, hookMsMax);
+  });
   afterAll(async () => {
     for (const gateway of pair.gateways.splice(0)) await gateway.stop();
     rmSync(home, { recursive: true, force: true });
-  }, hookMsMax);
+  });
   useRedisServers();
   return pair;
 }

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
 import { creditWallet, verifyLedger } from "../../../src/ledger/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 
 let gateway: InProcessGateway;
@@ -13,8 +12,8 @@ const now = () => Date.now() + clock.offset;
 beforeAll(async () => {
   gateway = await startInProcess({ env: { SANDBOX: "on" }, now });
   adminKey = (await createAdminKey(gateway.store, commandLine, { name: "test", scopes: ["all"] }, now())).key;
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 interface Answer {
   readonly status: number;

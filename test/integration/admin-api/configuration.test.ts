@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { makeBench } from "../cli/fixture.ts";
 
@@ -15,8 +14,8 @@ const makeAdminKey = async (...scopes: string[]) =>
 beforeAll(async () => {
   gateway = await startInProcess({ env: { OPENAI_API_KEY: "sk-upstream", REQUESTS_PER_MINUTE: "1000" } });
   adminKey = await makeAdminKey("all");
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 async function ask(method: string, query: string, { body, key = adminKey }: { body?: unknown; key?: string } = {}) {
   const response = await fetch(`${gateway.baseUrl}/organization/config${query}`, {

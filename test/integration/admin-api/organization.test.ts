@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { until } from "../../support/until.ts";
 
@@ -18,8 +17,8 @@ beforeAll(async () => {
   gateway = await startInProcess({ env: { SANDBOX: "on", REQUESTS_PER_MINUTE: "1000" }, now });
   adminKey = await makeAdminKey("all");
   client = new OpenAI({ adminAPIKey: adminKey, apiKey: null as never, baseURL: gateway.baseUrl, maxRetries: 0 });
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 interface Answer {
   readonly status: number;

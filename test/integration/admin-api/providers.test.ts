@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { commandLine, createAdminKey } from "../../../src/accounts/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 
 let gateway: InProcessGateway;
@@ -31,11 +30,11 @@ beforeAll(async () => {
   });
   gateway = await startInProcess({ env: { OPENAI_API_KEY: "sk-upstream", REQUESTS_PER_MINUTE: "1000" } });
   adminKey = await makeAdminKey("providers:write", "catalogue:write", "audit:read");
-}, hookMsMax);
+});
 afterAll(async () => {
   await gateway.stop();
   await upstream.stop(true);
-}, hookMsMax);
+});
 
 async function ask(
   method: string,

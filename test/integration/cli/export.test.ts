@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parquetReadObjects } from "hyparquet";
-import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { type Gateway, startGateway } from "../../support/gateway.ts";
 
 let gateway: Gateway;
 let bucket: ReturnType<typeof Bun.serve>;
@@ -37,7 +37,7 @@ beforeAll(async () => {
       AWS_ENDPOINT_URL: `http://127.0.0.1:${bucket.port}`,
     },
   });
-}, hookMsMax);
+});
 afterAll(async () => {
   await gateway?.stop();
   await bucket?.stop(true);

@@ -37,5 +37,4 @@ postgresTest(
       for (const { store } of nodes) await store.close();
     }
   },
-  120_000,
 );

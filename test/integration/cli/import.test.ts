@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { SQL } from "bun";
-import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { type Gateway, startGateway } from "../../support/gateway.ts";
 import { type PostgresServer, startPostgres, whyNoPostgres } from "../../support/postgres.ts";
 import { prepareMsMax } from "../../support/prepare-once.ts";
 import { preparePython } from "../../support/python.ts";
@@ -45,7 +45,7 @@ beforeAll(async () => {
     },
   });
   server = whyNoPostgres === undefined ? await startPostgres() : undefined;
-}, hookMsMax);
+});
 afterAll(async () => {
   await gateway?.stop();
   await server?.remove();
@@ -343,19 +343,15 @@ describe("import new-api", () => {
     for (const statement of own.statements) database.exec(statement);
     database.close();
     await expectImport(file, "lite", own);
-  }, 120_000);
+  });
 
-  test.skipIf(whyNoPostgres !== undefined)(
-    "takes over a PostgreSQL database with its schema",
-    async () => {
-      const url = await newDatabase("newapi");
-      const own = rows("pg", 17, ['"', "true", "false"]);
-      await execute(url, [readFileSync(join(import.meta.dir, "../../fixtures/new-api/postgres.sql"), "utf8")]);
-      await execute(url, own.statements);
-      await expectImport(url, "pg", own);
-    },
-    120_000,
-  );
+  test.skipIf(whyNoPostgres !== undefined)("takes over a PostgreSQL database with its schema", async () => {
+    const url = await newDatabase("newapi");
+    const own = rows("pg", 17, ['"', "true", "false"]);
+    await execute(url, [readFileSync(join(import.meta.dir, "../../fixtures/new-api/postgres.sql"), "utf8")]);
+    await execute(url, own.statements);
+    await expectImport(url, "pg", own);
+  });
 
   test("says when a database is none of new-api's, or not there", async () => {
     const { Database } = await import("bun:sqlite");

@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { builtBinary } from "../../support/binary.ts";
-import { commandLine, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { commandLine, type Gateway, startGateway } from "../../support/gateway.ts";
 
 /** The promise is 2 s; a machine that has other work may be later, and what is tested is that no restart is needed. */
 const effectMsMax = 60_000;
@@ -27,11 +27,11 @@ describe.each(["source", "binary"] as const)("commands beside a running gateway,
     gateway = await startGateway({ env: { SANDBOX: "on" } });
     account = await gateway.cli("account", "create", "--email", "ada@example.org", "--name", "Ada");
     key = await gateway.cli("key", "create", "--account", account.email, "--name", "laptop");
-  }, hookMsMax);
+  });
   afterAll(async () => {
     expect(await gateway.stop()).toBe(0);
     process.env.MODELGATE_BINARY = outside ?? "";
-  }, hookMsMax);
+  });
 
   const chat = async (model: string, secret = key.key) => {
     const body = { model, messages: [{ role: "user", content: "Say hello" }] };

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { hookMsMax } from "../../support/gateway.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import {
   chatReply,
@@ -133,8 +132,8 @@ beforeAll(async () => {
     const role = who === "other" ? "member" : who;
     cookies[who] = await enterAs(bench.gateway.store, { accountId: ids[who], role }, Date.now());
   }
-}, hookMsMax);
-afterAll(() => bench.stop(), hookMsMax);
+});
+afterAll(() => bench.stop());
 
 describe("the content log", () => {
   test("keeps nothing until an administrator switches it on, and tells the account", async () => {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Handlers } from "../../../src/contract/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
@@ -54,8 +53,8 @@ beforeAll(async () => {
   keys.website = await accounts.createKey({ accountId: ids.ada, name: "website", by: ids.ada });
   expect(await call(keys.website.key)).toBe(200);
   await accounts.saveLastUsed();
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 describe("the API keys of all accounts", () => {
   test("are found by any part of the key, its name and its owner", async () => {

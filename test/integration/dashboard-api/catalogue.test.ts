@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { expectError } from "../../support/expect-error.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 
@@ -13,7 +12,7 @@ beforeAll(async () => {
   origin = new URL(gateway.baseUrl).origin;
   const { id: accountId } = await gateway.app.accounts.create({ email: "admin@example.org" });
   cookie = await enterAs(gateway.store, { accountId, role: "admin" }, Date.now());
-}, hookMsMax);
+});
 afterAll(() => gateway.stop());
 
 const admin = (path: string, init: RequestInit = {}) =>

@@ -1,8 +1,11 @@
 import { expect, test } from "bun:test";
+import { startOfDay, startOfPeriod } from "../../../src/db/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
 import { expectError } from "../../support/expect-error.ts";
 import { addCharge } from "../../support/ledger-rows.ts";
+import { rollUp } from "../../support/usage.ts";
 import { twoMembers } from "../../unit/http/dashboard-http.ts";
+import { endOf, openOf } from "../db/facts.ts";
 
 const api = "/dashboard/api";
 
@@ -76,4 +79,28 @@ test("a monthly statement adds up exactly, as JSON and as CSV, and charges witho
   const month = new Date(clock.now()).toISOString().slice(0, 7);
   expect(now).toMatchObject({ month, open: true, opening_usd: "0", closing_usd: "0", charges: [], transactions: [] });
   await expectError(await ada.get(`${api}/statement?month=2025-13`), { status: 400, param: "month" });
+});
+
+test("a statement has the models of calls that ended this moment, as it has them once they are in the sums", async () => {
+  const { ada, ben, store, clock } = await twoMembers();
+  const call = async (callId: string, model: string, chargedNanodollars: number, openedAt = clock.now()) => {
+    const open = openOf(callId, { accountId: ada.account.id, model, openedAt });
+    await store.writeLedger([open, endOf(open, { costNanodollars: chargedNanodollars, chargedNanodollars })]);
+  };
+  await call("charge-1", "model-1", 10);
+  await call("charge-2", "model-3", 99, startOfDay(startOfPeriod(clock.now())) - 1);
+  await rollUp(store);
+  await call("charge-3", "model-1", 5);
+  await call("charge-4", "model-2", 20);
+  const line = { requests: 1, prompt_tokens: 3, completion_tokens: 4 };
+  const charges = [
+    { ...line, name: "model-2", charged_usd: "-0.00000002" },
+    { name: "model-1", requests: 2, prompt_tokens: 6, completion_tokens: 8, charged_usd: "-0.000000015" },
+  ];
+  const read = async () => (await ada.get(`${api}/statement`)).json();
+  const statement = await read();
+  expect(statement).toMatchObject({ charges, charges_usd: "-0.000000035", opening_usd: "-0.000000099" });
+  await rollUp(store);
+  expect(await read()).toEqual({ ...statement, until: expect.any(String) });
+  expect(await (await ben.get(`${api}/statement`)).json()).toMatchObject({ charges: [] });
 });

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { gatewayOwner } from "../../../src/alerts/index.ts";
 import type { Handlers } from "../../../src/contract/index.ts";
 import { creditWallet } from "../../../src/ledger/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { until } from "../../support/until.ts";
@@ -87,8 +86,8 @@ beforeAll(async () => {
       notified_at: null,
     } as never)
     .execute();
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 describe("the home page of operators", () => {
   test("compares today with yesterday up to the same hour, refused requests included", async () => {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Handlers, UpstreamError } from "../../../src/contract/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { until } from "../../support/until.ts";
@@ -70,8 +69,8 @@ beforeAll(async () => {
   keys.limited = await accounts.createKey({ accountId, name: "limited", allowedModels: ["another"] });
   keys.revoked = await accounts.createKey({ accountId, name: "revoked" });
   await accounts.revokeKey(keys.revoked.id);
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 describe("the request log", () => {
   test("tells of a call how it went: its attempts, finish reason, ignored fields, session and client", async () => {

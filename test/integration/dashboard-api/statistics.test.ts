@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type Handlers, UpstreamError } from "../../../src/contract/index.ts";
-import { hookMsMax } from "../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../support/in-process.ts";
 import { enterAs } from "../../support/session-cookie.ts";
 import { completionOf } from "../../unit/kernel/streams.ts";
@@ -66,8 +65,8 @@ beforeAll(async () => {
     await call("others", {}, { "x-modelgate-tag": "support" }),
   ];
   expect(statuses).toEqual([200, 200, 400, 400, 200]);
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 describe("statistics", () => {
   test("of an account are over its own keys, also at once after a call", async () => {

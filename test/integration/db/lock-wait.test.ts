@@ -17,15 +17,11 @@ async function lockedFor(file: string, ms: number): Promise<void> {
 test.each([
   ["a gateway, for whose calls that would be too long, refuses", undefined, "database is locked"],
   ["a command waits", 10_000, undefined],
-])(
-  "where another process has the database for two seconds, %s",
-  async (_, lockWaitMs, says) => {
-    const file = temporaryFile();
-    const store = await openStore({ file, ...(lockWaitMs !== undefined && { lockWaitMs }) });
-    await lockedFor(file, 2000);
-    const written = await store.setting("a", () => "b").catch((error: Error) => error.message);
-    expect(written).toBe(says ?? "b");
-    await store.close();
-  },
-  120_000,
-);
+])("where another process has the database for two seconds, %s", async (_, lockWaitMs, says) => {
+  const file = temporaryFile();
+  const store = await openStore({ file, ...(lockWaitMs !== undefined && { lockWaitMs }) });
+  await lockedFor(file, 2000);
+  const written = await store.setting("a", () => "b").catch((error: Error) => error.message);
+  expect(written).toBe(says ?? "b");
+  await store.close();
+});

@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { openSessions } from "../../../src/accounts/better-auth.ts";
 import { readSessionUser } from "../../../src/accounts/sessions.ts";
 import { openStore, type Store } from "../../../src/db/index.ts";
-import { readLatestCalls, readRecentCalls } from "../../../src/reports/recent-calls.ts";
+import { readLatestCalls, readRecentCalls } from "../../../src/reports/index.ts";
 import { sessionCookieOf } from "../../support/session-cookie.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "modelgate-test-"));
@@ -51,7 +51,10 @@ async function leavesAskedBy(ask: (turn: number) => unknown): Promise<number> {
 test.each<[string, (turn: number) => unknown]>([
   ["a session", (turn) => readSession(sessionCookieOf(`token${turn}`, secret))],
   ["who is signed in", (turn) => readSessionUser(store, { id: `session${turn}`, userId: `user${turn}` }, turn)],
-  ["the latest calls", (turn) => readRecentCalls(store, `account${turn}`, { limit: 50 + turn, before: turn })],
+  [
+    "the latest calls",
+    (turn) => readRecentCalls(store, `account${turn}`, { limit: 50 + turn, before: { at: turn, id: "" } }),
+  ],
   ["whether they have changed", (turn) => readLatestCalls(store, `account${turn}`, { limit: 50 + turn, seen: "" })],
   ["a key", (turn) => store.readKey(`key${turn}`)],
   ["an account's money", (turn) => store.readBalance(`account${turn}`)],

@@ -91,7 +91,7 @@ test("credits made beside a process under load are all counted, and so are its c
   const charges = charged.length;
   expect(charges).toBeGreaterThan(0);
   expect((await readWalletState(store, "acc_1")).balanceNanodollars).toBe(1e12 + 50_000 - 10 * charges);
-}, 120_000);
+});
 
 test("killed with -9 under load, five times over, the ledger holds every charge that was told, once", async () => {
   const file = temporaryFile();
@@ -126,4 +126,4 @@ test("killed with -9 under load, five times over, the ledger holds every charge 
     await store.close();
   }
   expect(told.size).toBeGreaterThan(100);
-}, 120_000);
+});

@@ -8,7 +8,7 @@ import {
   readWalletState,
   verifyLedger,
 } from "../../../src/ledger/index.ts";
-import { rounds, timeoutMs } from "../../support/long.ts";
+import { rounds } from "../../support/long.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { randomBelow } from "../../support/random.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
@@ -82,67 +82,59 @@ describe.each(places)("64 clients on one wallet: $name", ({ nodes, postgres, red
         server === undefined ? undefined : await openRedisLimits({ store, url: server.url, answerMsMax: 10_000 });
       ledgers.push(new ProcessLedger({ store, limits }));
     }
-  }, 120_000);
+  });
   afterAll(async () => {
     for (const ledger of ledgers) await ledger.close();
     for (const store of stores) await store.close();
   });
   const store = () => stores[0] as Store;
 
-  test(
-    `whole holds, one of what is left, then none: ${roundCount} rounds`,
-    async () => {
-      const below = randomBelow(41);
-      for (let round = 0; round < roundCount; round++) {
-        // Each account races as a new one, which is read by all at once, and as one that is in use.
-        const accountId = `acc_${round >> 1}`;
-        const rest = below(hold);
-        const start = affordable * hold + rest;
-        if (round % 2 === 0) await addAccount(store(), accountId, start);
-        else {
-          const { balanceNanodollars } = await readWalletState(store(), accountId);
-          const nanodollars = start - balanceNanodollars;
-          await creditWallet(store(), { accountId, nanodollars, note: "again" });
-          for (const each of stores) each.bumpRevision();
-        }
-        const { letIn, refusals } = await admitAll(ledgers, accountId);
-        const held = letIn.map(({ heldNanodollars }) => heldNanodollars).sort((a, b) => b - a);
-        const whole = Array.from({ length: affordable }, () => hold);
-        expect(held).toEqual(rest === 0 ? whole : [...whole, rest]);
-        expect(refusals).toEqual(["insufficient_balance"]);
-        await Promise.all(letIn.map(({ ledger, callId }) => ledger.settle(createSettlement(callId))));
-        const overdraft = rest === 0 ? 0 : hold - rest;
-        expect(await readWalletState(store(), accountId)).toEqual({
-          balanceNanodollars: 0 - overdraft,
-          heldNanodollars: 0,
-        });
+  test(`whole holds, one of what is left, then none: ${roundCount} rounds`, async () => {
+    const below = randomBelow(41);
+    for (let round = 0; round < roundCount; round++) {
+      // Each account races as a new one, which is read by all at once, and as one that is in use.
+      const accountId = `acc_${round >> 1}`;
+      const rest = below(hold);
+      const start = affordable * hold + rest;
+      if (round % 2 === 0) await addAccount(store(), accountId, start);
+      else {
+        const { balanceNanodollars } = await readWalletState(store(), accountId);
+        const nanodollars = start - balanceNanodollars;
+        await creditWallet(store(), { accountId, nanodollars, note: "again" });
+        for (const each of stores) each.bumpRevision();
       }
-      expect((await verifyLedger(store())).differences).toEqual([]);
-    },
-    timeoutMs(60_000),
-  );
+      const { letIn, refusals } = await admitAll(ledgers, accountId);
+      const held = letIn.map(({ heldNanodollars }) => heldNanodollars).sort((a, b) => b - a);
+      const whole = Array.from({ length: affordable }, () => hold);
+      expect(held).toEqual(rest === 0 ? whole : [...whole, rest]);
+      expect(refusals).toEqual(["insufficient_balance"]);
+      await Promise.all(letIn.map(({ ledger, callId }) => ledger.settle(createSettlement(callId))));
+      const overdraft = rest === 0 ? 0 : hold - rest;
+      expect(await readWalletState(store(), accountId)).toEqual({
+        balanceNanodollars: 0 - overdraft,
+        heldNanodollars: 0,
+      });
+    }
+    expect((await verifyLedger(store())).differences).toEqual([]);
+  });
 
-  test(
-    `charged as they go, what is overdrawn is less than one call: ${roundCount} rounds`,
-    async () => {
-      const below = randomBelow(42);
-      for (let round = 0; round < roundCount; round++) {
-        const accountId = `going_${round}`;
-        await addAccount(store(), accountId, affordable * hold);
-        let spent = 0;
-        const { letIn, refusals } = await admitAll(ledgers, accountId, async ({ ledger, callId }) => {
-          const costNanodollars = 1 + below(hold);
-          spent += costNanodollars;
-          await ledger.settle(createSettlement(callId, { costNanodollars }));
-        });
-        expect(letIn.length).toBeGreaterThanOrEqual(affordable);
-        expect(refusals.filter((code) => code !== "insufficient_balance")).toEqual([]);
-        const { balanceNanodollars, heldNanodollars } = await readWalletState(store(), accountId);
-        expect([balanceNanodollars, heldNanodollars]).toEqual([affordable * hold - spent, 0]);
-        expect(balanceNanodollars).toBeGreaterThan(-hold);
-      }
-      expect((await verifyLedger(store())).differences).toEqual([]);
-    },
-    timeoutMs(60_000),
-  );
+  test(`charged as they go, what is overdrawn is less than one call: ${roundCount} rounds`, async () => {
+    const below = randomBelow(42);
+    for (let round = 0; round < roundCount; round++) {
+      const accountId = `going_${round}`;
+      await addAccount(store(), accountId, affordable * hold);
+      let spent = 0;
+      const { letIn, refusals } = await admitAll(ledgers, accountId, async ({ ledger, callId }) => {
+        const costNanodollars = 1 + below(hold);
+        spent += costNanodollars;
+        await ledger.settle(createSettlement(callId, { costNanodollars }));
+      });
+      expect(letIn.length).toBeGreaterThanOrEqual(affordable);
+      expect(refusals.filter((code) => code !== "insufficient_balance")).toEqual([]);
+      const { balanceNanodollars, heldNanodollars } = await readWalletState(store(), accountId);
+      expect([balanceNanodollars, heldNanodollars]).toEqual([affordable * hold - spent, 0]);
+      expect(balanceNanodollars).toBeGreaterThan(-hold);
+    }
+    expect((await verifyLedger(store())).differences).toEqual([]);
+  });
 });

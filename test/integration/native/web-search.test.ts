@@ -39,9 +39,16 @@ const rows = [
     price: { inputToken: perMillion("3.00"), outputToken: perMillion("15.00") },
   },
 ];
+const gptRow = createRow("gpt-web", ["1.25", "10.00", "10.00"]);
 const files = {
   "catalogue/anthropic.json": { models: rows },
-  "catalogue/openai.json": { models: [createRow("gpt-web", ["1.25", "10.00", "10.00"])] },
+  "catalogue/openai.json": {
+    models: [
+      gptRow,
+      // Its context is long, and that of its searches is not.
+      { ...gptRow, id: "gpt-long", upstreamId: "gpt-long", contextTokens: 1_000_000, searchTokensMax: 128_000 },
+    ],
+  },
 };
 
 async function start(answer: Parameters<typeof startNative>[0], options: Parameters<typeof startNative>[1] = {}) {
@@ -228,5 +235,82 @@ describe("a search of the web on POST /responses", () => {
     const response = await streamed.ask("/responses", { ...request, stream: true, tools });
     await response.text();
     expect(streamed.gateway.ledger.callOf(response)).toMatchObject({ usage_source: "reported", web_searches: 2 });
+  });
+
+  /** What a request of `gpt-long` with two searches holds for its prompts, in tokens, beside so much output. */
+  const heldPromptTokens = (holdNanodollars: unknown, outputTokens: number) =>
+    (Number(holdNanodollars) - 2 * 10_000_000 - outputTokens * 10_000) / 1250;
+  const long = { ...request, model: "gpt-long", tools, max_tool_calls: 2 };
+
+  test("holds for each search what the provider lets searches put into a prompt, and no whole context", async () => {
+    const holds: unknown[] = [];
+    const { ask, gateway } = await start(() => {
+      holds.push(gateway.ledger.latest()?.hold_nanodollars);
+      return Response.json(answer);
+    });
+    await ask("/responses", long);
+    const promptTokens = heldPromptTokens(holds[0], 500) / 3 - 128_000 - 500;
+    expect(promptTokens).toBeGreaterThan(0);
+    expect(promptTokens).toBeLessThan(1000);
+    // A budget that is not the default finds more results, but puts no more of them into one prompt.
+    const wide = { type: "web_search", return_token_budget: "unlimited" };
+    await ask("/responses", { ...long, tools: [tools[0], wide] });
+    expect(heldPromptTokens(holds[1], 500)).toBeLessThan(3 * 130_000);
+  });
+
+  test("holds whole contexts for a search with a field that nobody knows", async () => {
+    let heldNanodollars: unknown;
+    const { ask, gateway } = await start(() => {
+      heldNanodollars = gateway.ledger.latest()?.hold_nanodollars;
+      return Response.json(answer);
+    });
+    await ask("/responses", { ...long, tools: [tools[0], { type: "web_search", depth: "everything" }] });
+    expect(heldPromptTokens(heldNanodollars, 500)).toBe(3 * 1_000_000);
+  });
+
+  test("costs no more than was held where the provider bills the most that it says", async () => {
+    let heldNanodollars = 0;
+    const { ask, gateway } = await start(() => {
+      heldNanodollars = Number(gateway.ledger.latest()?.hold_nanodollars);
+      const promptTokens = 30;
+      const usage = { input_tokens: 3 * (promptTokens + 128_000 + 500), output_tokens: 500, total_tokens: 386_090 };
+      return Response.json({ ...answer, usage, tool_usage: { web_search: { num_requests: 2 } } });
+    });
+    const { cost_nanodollars: cost } = gateway.ledger.callOf(await ask("/responses", long));
+    expect(cost).toBe(3 * 128_530 * 1250 + 500 * 10_000 + 2 * 10_000_000);
+    expect(heldNanodollars).toBeGreaterThanOrEqual(Number(cost));
+  });
+
+  test("holds more for each prompt as the answer of a stream grows", async () => {
+    const holds: number[] = [];
+    const delta = { type: "response.output_text.delta", delta: "word ".repeat(1200) };
+    const { ask, gateway } = await start(() => {
+      holds.push(Number(gateway.ledger.latest()?.hold_nanodollars));
+      const events = [
+        { type: "response.created", response: { ...answer, status: "in_progress", output: [], usage: null } },
+        delta,
+        { type: "response.completed", response: { ...answer, model: "gpt-long" } },
+      ];
+      return streamOf(eventsOf(events));
+    });
+    const { max_output_tokens: _, ...unlimited } = long;
+    const response = await ask("/responses", { ...unlimited, stream: true });
+    await response.text();
+    holds.push(Number(gateway.ledger.callOf(response)?.hold_nanodollars));
+    const [first = 0, last = 0] = holds;
+    expect(heldPromptTokens(first, 4096)).toBeLessThan(3 * (128_000 + 4096 + 1000));
+    // The 6,000 bytes that came are held for as tokens of the answer and of three prompts.
+    expect((last - first) / (10_000 + 3 * 1250)).toBe(6000);
+  });
+
+  test("takes the setting for the searches of a request that sets no limit, and none with 0", async () => {
+    const { ask, seen } = await start(() => Response.json(answer), { files, env: { WEB_SEARCHES: "3" } });
+    await ask("/responses", { ...request, tools });
+    await ask("/responses", { ...request, tools, max_tool_calls: 5 });
+    expect(seen.map(({ body: sent }) => sent.max_tool_calls)).toEqual([3, 5]);
+    const none = await start(() => Response.json(answer), { files, env: { WEB_SEARCHES: "0" } });
+    const response = await none.ask("/responses", { ...request, tools });
+    expect([response.status, response.headers.get("x-modelgate-ignored")]).toEqual([200, "tools"]);
+    expect(none.seen[0]?.body.tools).toEqual([tools[0]]);
   });
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { errorOf } from "../../support/error-of.ts";
-import { fillWallet, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { fillWallet, startGateway } from "../../support/gateway.ts";
 import { type MetricLine, metricsOf, readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { useSandboxGateway } from "../../support/sandbox-gateway.ts";
 
@@ -19,7 +19,7 @@ describe("/metrics on a port of its own", () => {
     await gateway.post("/chat/completions", { ...chat, model: `secret ${gateway.key}` });
     await gateway.ask("/models", { headers: { authorization: "" } });
     lines = readScrape(await (await fetch(address)).text());
-  }, hookMsMax);
+  });
 
   test("counts calls, tokens, cost and commits", () => {
     const model = { model: "famA-4.1-nano", plugin: "sandbox" };
@@ -50,22 +50,18 @@ describe("/metrics on a port of its own", () => {
     }
   });
 
-  test(
-    "no label holds an account, a key or what a client wrote",
-    async () => {
-      const { gateway } = shared;
-      const [{ id }] = (await gateway.cli<{ id: string }[]>("account", "list")) as [{ id: string }];
-      const text = JSON.stringify(lines);
-      for (const secret of [id, gateway.key.split("-")[2] as string, gateway.key.slice(-16), "secret"]) {
-        expect(text).not.toContain(secret);
-      }
-      const names = new Set(lines.flatMap(({ labels }) => Object.keys(labels)));
-      const known = ["capability", "model", "plugin", "status", "state", "code", "outcome", "type", "unit", "source"];
-      const ofProcess = ["premium", "store", "use", "stat", "le", "version", "commit", "bun"];
-      expect([...names].filter((name) => ![...known, ...ofProcess].includes(name))).toEqual([]);
-    },
-    hookMsMax,
-  );
+  test("no label holds an account, a key or what a client wrote", async () => {
+    const { gateway } = shared;
+    const [{ id }] = (await gateway.cli<{ id: string }[]>("account", "list")) as [{ id: string }];
+    const text = JSON.stringify(lines);
+    for (const secret of [id, gateway.key.split("-")[2] as string, gateway.key.slice(-16), "secret"]) {
+      expect(text).not.toContain(secret);
+    }
+    const names = new Set(lines.flatMap(({ labels }) => Object.keys(labels)));
+    const known = ["capability", "model", "plugin", "status", "state", "code", "outcome", "type", "unit", "source"];
+    const ofProcess = ["premium", "store", "use", "stat", "le", "version", "commit", "bun"];
+    expect([...names].filter((name) => ![...known, ...ofProcess].includes(name))).toEqual([]);
+  });
 
   test("that port serves nothing else, and the API's port no metrics", async () => {
     const { origin } = new URL(address);
@@ -100,41 +96,33 @@ describe("a metrics port that is in use", () => {
   const taken = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
   afterAll(() => taken.stop(true));
 
-  test(
-    "stops the start with an error that names the setting",
-    async () => {
-      const start = startGateway({ env: { METRICS_PORT: String(taken.port) } });
-      expect((await errorOf(start)).message).toContain(
-        `Cannot listen on 127.0.0.1:${taken.port}: the port is taken; set METRICS_PORT`,
-      );
-    },
-    hookMsMax,
-  );
+  test("stops the start with an error that names the setting", async () => {
+    const start = startGateway({ env: { METRICS_PORT: String(taken.port) } });
+    expect((await errorOf(start)).message).toContain(
+      `Cannot listen on 127.0.0.1:${taken.port}: the port is taken; set METRICS_PORT`,
+    );
+  });
 });
 
-test(
-  "a running call is counted with its hold until it ends",
-  async () => {
-    const gateway = await startGateway({ env: { METRICS_PORT: "0" } });
-    try {
-      await fillWallet(gateway);
-      const address = await metricsOf(gateway);
-      const read = async () => readScrape(await (await fetch(address)).text());
-      const body = { ...chat, model: "famA-4.1", messages: [{ role: "user", content: "Hello [[fault:delay=1500]]" }] };
-      const answer = gateway.post("/chat/completions", body);
-      const running = { capability: "chat" };
-      const deadline = Date.now() + 60_000;
-      let lines = await read();
-      while (sampleOf(lines, "modelgate_held_usd") === 0 && Date.now() < deadline) lines = await read();
-      expect(sampleOf(lines, "modelgate_held_usd")).toBeGreaterThan(0);
-      expect(sampleOf(lines, "modelgate_calls_running", running)).toBe(1);
-      await (await answer).text();
-      lines = await read();
-      expect(sampleOf(lines, "modelgate_held_usd")).toBe(0);
-      expect(sampleOf(lines, "modelgate_calls_running", running)).toBe(0);
-    } finally {
-      await gateway.stop();
-    }
-  },
-  hookMsMax,
-);
+test("a running call is counted with its hold until it ends", async () => {
+  const gateway = await startGateway({ env: { METRICS_PORT: "0" } });
+  try {
+    await fillWallet(gateway);
+    const address = await metricsOf(gateway);
+    const read = async () => readScrape(await (await fetch(address)).text());
+    const body = { ...chat, model: "famA-4.1", messages: [{ role: "user", content: "Hello [[fault:delay=1500]]" }] };
+    const answer = gateway.post("/chat/completions", body);
+    const running = { capability: "chat" };
+    const deadline = Date.now() + 60_000;
+    let lines = await read();
+    while (sampleOf(lines, "modelgate_held_usd") === 0 && Date.now() < deadline) lines = await read();
+    expect(sampleOf(lines, "modelgate_held_usd")).toBeGreaterThan(0);
+    expect(sampleOf(lines, "modelgate_calls_running", running)).toBe(1);
+    await (await answer).text();
+    lines = await read();
+    expect(sampleOf(lines, "modelgate_held_usd")).toBe(0);
+    expect(sampleOf(lines, "modelgate_calls_running", running)).toBe(0);
+  } finally {
+    await gateway.stop();
+  }
+});

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { type Gateway, startGateway } from "../../support/gateway.ts";
 
 interface Attribute {
   key: string;
@@ -45,7 +45,7 @@ beforeAll(async () => {
       OTEL_LOGS_EXPORTER: "otlp",
     },
   });
-}, hookMsMax);
+});
 afterAll(async () => {
   await collector.stop(true);
 });
@@ -97,4 +97,4 @@ test("metrics and lines of the log reach the collector by their names, without p
     .map(({ text }) => text)
     .join("");
   expect(spans).toContain("gen_ai.conversation.id");
-}, 120_000);
+});

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { fillWallet, type Gateway, hookMsMax, startGateway } from "../../support/gateway.ts";
+import { fillWallet, type Gateway, startGateway } from "../../support/gateway.ts";
 import { metricsOf, readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { type CollectedSpan, startCollector } from "./collector.ts";
 
@@ -33,11 +33,11 @@ describe("traces by OTLP", () => {
       },
     });
     await fillWallet(gateway);
-  }, hookMsMax);
+  });
   afterAll(async () => {
     await gateway?.stop();
     await collector.stop();
-  }, hookMsMax);
+  });
 
   const ask = async (body: object, headers: Record<string, string> = {}) => {
     const before = collector.spans.length;
@@ -46,104 +46,84 @@ describe("traces by OTLP", () => {
     return { response, before };
   };
 
-  test(
-    "a call is one server span with OpenTelemetry's names, below its caller's",
-    async () => {
-      const traceparent = `00-${traceId}-${parentId}-01`;
-      const { response, before } = await ask(chat("Say hello"), { traceparent, "x-request-id": "mine-1" });
-      const { call, attempts } = callIn(await collector.until(before + 2), idOf(response));
-      expect(call).toMatchObject({
-        traceId,
-        parentSpanId: parentId,
-        kind: 2,
-        name: "chat famA-4.1-nano",
-        isError: false,
-      });
-      expect(call.attributes).toMatchObject({
+  test("a call is one server span with OpenTelemetry's names, below its caller's", async () => {
+    const traceparent = `00-${traceId}-${parentId}-01`;
+    const { response, before } = await ask(chat("Say hello"), { traceparent, "x-request-id": "mine-1" });
+    const { call, attempts } = callIn(await collector.until(before + 2), idOf(response));
+    expect(call).toMatchObject({
+      traceId,
+      parentSpanId: parentId,
+      kind: 2,
+      name: "chat famA-4.1-nano",
+      isError: false,
+    });
+    expect(call.attributes).toMatchObject({
+      "gen_ai.operation.name": "chat",
+      "gen_ai.provider.name": "sandbox",
+      "gen_ai.request.model": "famA-4.1-nano",
+      "gen_ai.response.finish_reasons": ["stop"],
+      "gen_ai.output.type": "text",
+      "http.response.status_code": 200,
+      "modelgate.state": "settled",
+      "modelgate.usage_source": "reported",
+      "modelgate.client_request_id": "mine-1",
+    });
+    expect(call.attributes["gen_ai.usage.input_tokens"]).toBeGreaterThan(0);
+    expect(call.attributes["gen_ai.usage.output_tokens"]).toBeGreaterThan(0);
+    expect(attempts).toHaveLength(1);
+    expect(attempts[0]).toMatchObject({ traceId, kind: 3, attributes: { "modelgate.outcome": "answered" } });
+  });
+
+  test("a stream's span lasts until its last byte, and says how each choice ended", async () => {
+    const { response, before } = await ask(chat("[[fault:pace=50]] Say hello to all", { stream: true }));
+    const { call, attempts } = callIn(await collector.until(before + 2), idOf(response));
+    expect(call.attributes).toMatchObject({
+      "gen_ai.request.stream": true,
+      "gen_ai.response.finish_reasons": ["stop"],
+    });
+    const firstByteMs = (call.attributes["gen_ai.response.time_to_first_chunk"] as number) * 1000;
+    expect(call.ms).toBeGreaterThan(firstByteMs + 50);
+    expect(attempts[0]?.ms).toBeGreaterThan(50);
+  });
+
+  test("each attempt at a provider is a span of its own, with what went wrong", async () => {
+    const { response, before } = await ask(chat("[[fault:status=503]]"));
+    expect(response.status).toBe(500);
+    const { call, attempts } = callIn(await collector.until(before + 3), idOf(response));
+    expect(call).toMatchObject({
+      isError: true,
+      attributes: { "error.type": "upstream_error", "modelgate.attempts": 2 },
+    });
+    expect(attempts).toHaveLength(2);
+    for (const attempt of attempts) {
+      const failed = {
+        "error.type": "overloaded",
+        "http.response.status_code": 503,
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": "sandbox",
-        "gen_ai.request.model": "famA-4.1-nano",
-        "gen_ai.response.finish_reasons": ["stop"],
-        "gen_ai.output.type": "text",
-        "http.response.status_code": 200,
-        "modelgate.state": "settled",
-        "modelgate.usage_source": "reported",
-        "modelgate.client_request_id": "mine-1",
-      });
-      expect(call.attributes["gen_ai.usage.input_tokens"]).toBeGreaterThan(0);
-      expect(call.attributes["gen_ai.usage.output_tokens"]).toBeGreaterThan(0);
-      expect(attempts).toHaveLength(1);
-      expect(attempts[0]).toMatchObject({ traceId, kind: 3, attributes: { "modelgate.outcome": "answered" } });
-    },
-    hookMsMax,
-  );
+      };
+      expect(attempt).toMatchObject({ isError: true, kind: 3, attributes: failed });
+    }
+  });
 
-  test(
-    "a stream's span lasts until its last byte, and says how each choice ended",
-    async () => {
-      const { response, before } = await ask(chat("[[fault:pace=50]] Say hello to all", { stream: true }));
-      const { call, attempts } = callIn(await collector.until(before + 2), idOf(response));
-      expect(call.attributes).toMatchObject({
-        "gen_ai.request.stream": true,
-        "gen_ai.response.finish_reasons": ["stop"],
-      });
-      const firstByteMs = (call.attributes["gen_ai.response.time_to_first_chunk"] as number) * 1000;
-      expect(call.ms).toBeGreaterThan(firstByteMs + 50);
-      expect(attempts[0]?.ms).toBeGreaterThan(50);
-    },
-    hookMsMax,
-  );
+  test("an invalid traceparent begins a trace of its own", async () => {
+    const before = collector.spans.length;
+    const wrong = ["", "00-1-2-01", `00-${"0".repeat(32)}-${parentId}-01`, `ff-${traceId}-${parentId}-01`, "a\tb"];
+    const answers = await Promise.all(wrong.map((traceparent) => ask(chat("Say hello"), { traceparent })));
+    const spans = await collector.until(before + 2 * wrong.length);
+    const calls = answers.map(({ response }) => callIn(spans, idOf(response)).call);
+    for (const [at, { traceId: own, parentSpanId }] of calls.entries()) {
+      expect(own, wrong[at]).toMatch(/^[0-9a-f]{32}$/);
+      expect(parentSpanId, wrong[at]).toBeUndefined();
+    }
+    expect(new Set([traceId, ...calls.map((call) => call.traceId)]).size).toBe(wrong.length + 1);
+  });
 
-  test(
-    "each attempt at a provider is a span of its own, with what went wrong",
-    async () => {
-      const { response, before } = await ask(chat("[[fault:status=503]]"));
-      expect(response.status).toBe(500);
-      const { call, attempts } = callIn(await collector.until(before + 3), idOf(response));
-      expect(call).toMatchObject({
-        isError: true,
-        attributes: { "error.type": "upstream_error", "modelgate.attempts": 2 },
-      });
-      expect(attempts).toHaveLength(2);
-      for (const attempt of attempts) {
-        const failed = {
-          "error.type": "overloaded",
-          "http.response.status_code": 503,
-          "gen_ai.operation.name": "chat",
-        };
-        expect(attempt).toMatchObject({ isError: true, kind: 3, attributes: failed });
-      }
-    },
-    hookMsMax,
-  );
-
-  test(
-    "an invalid traceparent begins a trace of its own",
-    async () => {
-      const before = collector.spans.length;
-      const wrong = ["", "00-1-2-01", `00-${"0".repeat(32)}-${parentId}-01`, `ff-${traceId}-${parentId}-01`, "a\tb"];
-      const answers = await Promise.all(wrong.map((traceparent) => ask(chat("Say hello"), { traceparent })));
-      const spans = await collector.until(before + 2 * wrong.length);
-      const calls = answers.map(({ response }) => callIn(spans, idOf(response)).call);
-      for (const [at, { traceId: own, parentSpanId }] of calls.entries()) {
-        expect(own, wrong[at]).toMatch(/^[0-9a-f]{32}$/);
-        expect(parentSpanId, wrong[at]).toBeUndefined();
-      }
-      expect(new Set([traceId, ...calls.map((call) => call.traceId)]).size).toBe(wrong.length + 1);
-    },
-    hookMsMax,
-  );
-
-  test(
-    "a caller who does not trace is not traced",
-    async () => {
-      const quiet = await ask(chat("Say hello"), { traceparent: `00-${traceId}-${parentId}-00` });
-      const loud = await ask(chat("Say hello"));
-      await collector.until(loud.before + 2);
-      expect(() => callIn(collector.spans, idOf(quiet.response))).toThrow("No span of the call");
-    },
-    hookMsMax,
-  );
+  test("a caller who does not trace is not traced", async () => {
+    const quiet = await ask(chat("Say hello"), { traceparent: `00-${traceId}-${parentId}-00` });
+    const loud = await ask(chat("Say hello"));
+    await collector.until(loud.before + 2);
+    expect(() => callIn(collector.spans, idOf(quiet.response))).toThrow("No span of the call");
+  });
 
   test("exports name the service and contain no prompt, answer, account or key", () => {
     const [first] = collector.requests;
@@ -164,37 +144,29 @@ describe("an unavailable collector", () => {
     await refusing.stop(true);
   });
 
-  test(
-    "and refuses costs spans, which are counted, and no call",
-    async () => {
-      const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${refusing.port}`, METRICS_PORT: "0" };
-      const gateway = await startGateway({ env });
-      try {
-        const address = await metricsOf(gateway);
-        expect((await gateway.post("/chat/completions", chat("Hello"))).status).toBe(200);
-        const deadline = Date.now() + 60_000;
-        const failed = async () =>
-          sampleOf(readScrape(await (await fetch(address)).text()), "modelgate_spans_total", { outcome: "failed" });
-        while ((await failed()) < 2 && Date.now() < deadline) await Bun.sleep(50);
-        expect(await failed()).toBe(2);
-        while (!gateway.stderr().includes("trace_export_failed") && Date.now() < deadline) await Bun.sleep(50);
-        expect(gateway.stderr()).toContain("trace_export_failed");
-      } finally {
-        await gateway.stop();
-      }
-    },
-    hookMsMax,
-  );
+  test("and refuses costs spans, which are counted, and no call", async () => {
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${refusing.port}`, METRICS_PORT: "0" };
+    const gateway = await startGateway({ env });
+    try {
+      const address = await metricsOf(gateway);
+      expect((await gateway.post("/chat/completions", chat("Hello"))).status).toBe(200);
+      const deadline = Date.now() + 60_000;
+      const failed = async () =>
+        sampleOf(readScrape(await (await fetch(address)).text()), "modelgate_spans_total", { outcome: "failed" });
+      while ((await failed()) < 2 && Date.now() < deadline) await Bun.sleep(50);
+      expect(await failed()).toBe(2);
+      while (!gateway.stderr().includes("trace_export_failed") && Date.now() < deadline) await Bun.sleep(50);
+      expect(gateway.stderr()).toContain("trace_export_failed");
+    } finally {
+      await gateway.stop();
+    }
+  });
 
-  test(
-    "and never answers keeps neither a call nor the end waiting",
-    async () => {
-      const gateway = await startGateway({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${hanging.port}` } });
-      for (let count = 0; count < 20; count++) {
-        expect((await gateway.post("/chat/completions", chat("Hello"))).status).toBe(200);
-      }
-      expect(await gateway.stop()).toBe(0);
-    },
-    hookMsMax,
-  );
+  test("and never answers keeps neither a call nor the end waiting", async () => {
+    const gateway = await startGateway({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${hanging.port}` } });
+    for (let count = 0; count < 20; count++) {
+      expect((await gateway.post("/chat/completions", chat("Hello"))).status).toBe(200);
+    }
+    expect(await gateway.stop()).toBe(0);
+  });
 });

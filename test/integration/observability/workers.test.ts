@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { twoFreePorts } from "../../support/free-port.ts";
-import { hookMsMax, startGateway } from "../../support/gateway.ts";
+import { startGateway } from "../../support/gateway.ts";
 import { newDatabase, whyNoPostgres } from "../../support/postgres.ts";
 import { readScrape, sampleOf } from "../../support/prometheus-text.ts";
 import { redisProgram, startRedis, useRedisServers } from "../../support/redis.ts";
@@ -39,5 +39,4 @@ test.skipIf(whyNoPostgres !== undefined || redisProgram === null)(
       await gateway.stop();
     }
   },
-  hookMsMax,
 );

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { isLong, timeoutMs } from "../../support/long.ts";
+import { isLong } from "../../support/long.ts";
 import { whyNoPostgres } from "../../support/postgres.ts";
 
 /**
@@ -19,7 +19,7 @@ export function testOverPostgres(suites: readonly string[], others: readonly str
     "what holds over SQLite holds over PostgreSQL",
     async () => {
       const files = [...suites, ...(isLong ? others : [])].map((suite) => `./test/${suite}.test.ts`);
-      const child = Bun.spawn([process.execPath, "test", "--timeout=120000", ...files], {
+      const child = Bun.spawn([process.execPath, "test", "--timeout=240000", ...files], {
         cwd: join(import.meta.dir, "../../.."),
         env: { ...process.env, MODELGATE_TEST_STORE: "postgres" },
         stdout: "pipe",
@@ -36,6 +36,6 @@ export function testOverPostgres(suites: readonly string[], others: readonly str
       // So that the count of the run tells of these too.
       console.log(`Over PostgreSQL: ${/\d+ pass/.exec(output)?.[0]}`);
     },
-    timeoutMs(1_200_000),
+    (isLong ? 6 : 1) * 3_600_000,
   );
 }

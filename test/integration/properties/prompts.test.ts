@@ -5,7 +5,7 @@ import { countTokens as o200k } from "gpt-tokenizer/encoding/o200k_base";
 import { builtIns } from "../../../plugins/index.ts";
 import type { Capability, Model, ProviderPlugin } from "../../../src/contract/index.ts";
 import { runs } from "../../support/hostile.ts";
-import { isLong, timeoutMs } from "../../support/long.ts";
+import { isLong } from "../../support/long.ts";
 import { httpOf } from "../../unit/http/support.ts";
 import { json } from "../../unit/kernel/fake-fetch.ts";
 import { createBench } from "../../unit/kernel/support.ts";
@@ -319,5 +319,4 @@ test.each(endpoints)(
     await fc.assert(property, { ...runs(30), ...(isLong ? {} : { seed: 7 }) });
     expect(served / tried).toBeGreaterThan(0.1);
   },
-  timeoutMs(60_000),
 );

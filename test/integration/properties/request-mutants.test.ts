@@ -113,5 +113,4 @@ test.each(cases)(
     }
     expect(bodies.size).toBeGreaterThan(50);
   },
-  120_000,
 );

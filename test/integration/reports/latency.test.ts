@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { latencyBuckets } from "../../../src/db/index.ts";
-import { findLatencyBucket, findPercentile } from "../../../src/reports/statistics/latency.ts";
+import { findLatencyBucket, findPercentile } from "../../../src/reports/statistics.ts";
 import { randomBelow } from "../../support/random.ts";
 
 function histogramOf(durations: readonly number[]): number[] {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Store } from "../../../src/db/index.ts";
 import { readWalletState, verifyLedger } from "../../../src/ledger/index.ts";
-import { exportCalls, readRecentCalls, readStatement, readUsage } from "../../../src/reports/index.ts";
+import { exportCalls, type LogCursor, readRecentCalls, readStatement, readUsage } from "../../../src/reports/index.ts";
 import { chargeOf } from "../db/facts.ts";
 import { temporaryFile, temporaryStore } from "../db/temporary-store.ts";
 
@@ -11,12 +11,12 @@ describe("the latest calls", () => {
   test("are paged by time, and by id within a millisecond", async () => {
     const store = await temporaryStore();
     for (const id of ["c1", "c2", "c3"]) await store.writeLedger(chargeOf(id));
-    const ids = async (page: { limit: number; before?: number; beforeId?: string }) =>
+    const ids = async (page: { limit: number; before?: LogCursor }) =>
       (await readRecentCalls(store, account, page)).map(({ id }) => id);
     expect(await ids({ limit: 50 })).toEqual(["c3", "c2", "c1"]);
     expect(await ids({ limit: 2 })).toEqual(["c3", "c2"]);
-    expect(await ids({ limit: 2, before: 7, beforeId: "c2" })).toEqual(["c1"]);
-    expect(await ids({ limit: 2, before: 7 })).toEqual([]);
+    expect(await ids({ limit: 2, before: { at: 7, id: "c2" } })).toEqual(["c1"]);
+    expect(await ids({ limit: 2, before: { at: 7, id: "" } })).toEqual([]);
   });
 });
 

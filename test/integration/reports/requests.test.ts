@@ -1,17 +1,15 @@
 import { describe, expect, test } from "bun:test";
 import { sql } from "kysely";
 import { callIdPrefix } from "../../../src/contract/index.ts";
+import { type EndedCall, nameNumber, type OpenCall, type RefusalsTable, type Store } from "../../../src/db/index.ts";
 import {
-  type EndedCall,
-  insertRefusals,
-  nameNumber,
-  type OpenCall,
-  pruneRefusals,
-  type RefusalsTable,
+  type LogCursor,
+  RefusalLog,
+  type RequestFilter,
+  readRequest,
+  readRequests,
   refusalsOfAccountMax,
-  type Store,
-} from "../../../src/db/index.ts";
-import { type LogCursor, type RequestFilter, readRequest, readRequests } from "../../../src/reports/index.ts";
+} from "../../../src/reports/index.ts";
 import { endOf, openOf } from "../db/facts.ts";
 import { temporaryStore } from "../db/temporary-store.ts";
 
@@ -64,10 +62,13 @@ async function logOf(): Promise<Store> {
     ...callOf("d1", 45, { accountId: "acc_2", keyId: "key3" }, failed),
     ...callOf("c5", 50, { session: "s-1" }, { ...failed, status: 429, errorCode: "rate_limit_exceeded" }),
   ]);
-  await insertRefusals(store, [
-    refusalOf("r1", 25, { session: "s-1", model: "model-9" }),
-    refusalOf("r2", 50, { account_id: "acc_2", key_id: "key3", status: 403, client_request_id: "mine-2" }),
-  ]);
+  await store.db
+    .insertInto("refusals")
+    .values([
+      refusalOf("r1", 25, { session: "s-1", model: "model-9" }),
+      refusalOf("r2", 50, { account_id: "acc_2", key_id: "key3", status: 403, client_request_id: "mine-2" }),
+    ])
+    .execute();
   return store;
 }
 
@@ -160,14 +161,20 @@ describe("the request log", () => {
 
   test("keeps the newest refused requests of an account, until they are too old", async () => {
     const store = await temporaryStore();
-    await insertRefusals(store, [refusalOf("other", 1, { account_id: "acc_2" })]);
+    const clock = { time: 86_400_000 };
+    const log = new RefusalLog({ store, retentionDays: 1, now: () => clock.time, log: { warn: () => undefined } });
+    const newest = refusalsOfAccountMax + 1200;
     await sql`insert into refusals (id, account_id, key_id, opened_at, endpoint, status, error_code, message, duration_ms, requests)
-      with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${sql.lit(refusalsOfAccountMax + 1200)})
+      with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${sql.lit(newest - 1)})
       select 'r' || (100000 + n), 'acc_1', 'key1', n, 'GET /', 400, 'invalid_request', '', 0, 1 from numbers`.execute(
       store.db,
     );
-    expect(await pruneRefusals(store, { before: 0, accountIds: ["acc_1"] })).toBe(1200);
-    expect(await pruneRefusals(store, { before: 2200, accountIds: ["acc_1", "acc_2"] })).toBe(1000);
+    log.add(refusalOf("newest", newest));
+    log.add(refusalOf("other", 1, { account_id: "acc_2" }));
+    await log.flush();
+    expect(await log.prune()).toBe(1200);
+    clock.time += 2200;
+    expect(await log.prune()).toBe(1000);
     const rows = await store.db.selectFrom("refusals").select("opened_at").orderBy("opened_at").execute();
     expect([rows.length, rows[0]?.opened_at]).toEqual([refusalsOfAccountMax - 999, 2200]);
   });

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { hookMsMax } from "../../support/gateway.ts";
 import type { InProcessGateway } from "../../support/in-process.ts";
 import { beginSession, password } from "../../support/session-cookie.ts";
 import { wavFile } from "../../support/wav.ts";
@@ -255,8 +254,8 @@ beforeAll(async () => {
   origin = new URL(gateway.baseUrl).origin;
   for (const { model } of gateway.app.kernel.registry.modelEntries) models[model.capability] ??= model.id;
   ({ headers, ids } = await createCallers(gateway));
-}, hookMsMax);
-afterAll(() => gateway.stop(), hookMsMax);
+});
+afterAll(() => gateway.stop());
 
 async function send(route: string, caller: Caller, body?: unknown, id = ""): Promise<Response> {
   const [method, pattern] = route.split(" ") as [string, string];

@@ -4,14 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import {
-  type CliResult,
-  fillWallet,
-  type Gateway,
-  hookMsMax,
-  ownerEmail,
-  startGateway,
-} from "../../support/gateway.ts";
+import { type CliResult, fillWallet, type Gateway, ownerEmail, startGateway } from "../../support/gateway.ts";
 import { wavFile } from "../../support/wav.ts";
 
 /** One of every kind of secret, each with a word of its own that stands nowhere else. */
@@ -117,7 +110,7 @@ describe("a secret", () => {
     await runCommands();
     await gateway.stop();
     outputs.push(["stdout", gateway.stdout()], ["stderr", gateway.stderr()]);
-  }, 4 * hookMsMax);
+  });
 
   afterAll(() => {
     echo?.closeAllConnections();

@@ -30,7 +30,7 @@ const compareNone: Readonly<Record<string, string>> = {
   "http/lifecycle/static-assets.ts": "a file's version",
   "contract/price.ts": "the version of a price",
   "db/migrations/migration.ts": "the version of a migration",
-  "reports/recent-calls.ts": "a list's version",
+  "reports/requests.ts": "a list's version",
   "db/blobs.ts": "the files of an account are counted by a hash of its id",
   "providers/find-sources.ts": "a file's version",
   "providers/operator-catalogue.ts": "the version of files",

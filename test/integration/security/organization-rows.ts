@@ -7,9 +7,12 @@ interface Made {
   readonly id?: () => string | Promise<string>;
 }
 
-type Statuses = { readonly others: number } & Record<"admin key" | "limited admin key", number>;
+type Statuses = { readonly others: number } & Record<
+  "member" | "other member" | "admin" | "owner" | "admin key" | "limited admin key",
+  number
+>;
 
-/** The routes of the management API, for the table of authorization: admin keys with the scope alone. */
+/** The routes of the management API, for the table of authorization: admin keys with the scope, and sessions of operators. */
 export function organizationRows<Row>(
   toRow: (statuses: Statuses, made: Made) => Row,
   parts: {
@@ -21,10 +24,13 @@ export function organizationRows<Row>(
   },
 ): Record<string, Row> {
   const { ids, accounts: newAccount } = parts;
-  const managed = (status: number, made: Made = {}) =>
-    toRow({ others: 401, "admin key": status, "limited admin key": 403 }, made);
+  const toStatuses = (status: number, limited: number): Statuses => ({
+    ...{ others: 401, member: 403, "other member": 403, admin: status, owner: status },
+    ...{ "admin key": status, "limited admin key": limited },
+  });
+  const managed = (status: number, made: Made = {}) => toRow(toStatuses(status, 403), made);
   /** What the limited key has the scope of. */
-  const ofUsage = () => toRow({ others: 401, "admin key": 200, "limited admin key": 200 }, {});
+  const ofUsage = () => toRow(toStatuses(200, 200), {});
   const member = () => ids().member;
   const newKey = async () => {
     const fields = { accountId: member(), name: "a key", by: "cli" };

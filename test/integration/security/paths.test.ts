@@ -22,21 +22,17 @@ const places = ["/assets/", "/docs/", "/v1/files/", "/api/v1/files/", "/v1/model
 const targets = ["etc/passwd", "modelgate.db", "package.json", "src/main.ts"];
 
 describe("a path traversal", () => {
-  test.each(places)(
-    "out of %s reaches no file",
-    async (place) => {
-      for (const climb of climbs) {
-        for (const target of targets) {
-          const path = `${place}${climb.repeat(8)}${target}`;
-          const request = `GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`;
-          const text = await answersTo(shared.gateway.origin, request);
-          expect(text).not.toMatch(/root:.*:0:0|SQLite format 3|"devDependencies"|#!\/usr\/bin\/env bun/);
-          expect(text).toMatch(/^HTTP\/1\.1 (200|30\d|40\d)/);
-        }
+  test.each(places)("out of %s reaches no file", async (place) => {
+    for (const climb of climbs) {
+      for (const target of targets) {
+        const path = `${place}${climb.repeat(8)}${target}`;
+        const request = `GET ${path} HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`;
+        const text = await answersTo(shared.gateway.origin, request);
+        expect(text).not.toMatch(/root:.*:0:0|SQLite format 3|"devDependencies"|#!\/usr\/bin\/env bun/);
+        expect(text).toMatch(/^HTTP\/1\.1 (200|30\d|40\d)/);
       }
-    },
-    120_000,
-  );
+    }
+  });
 
   test.each(["../climbed", "/tmp/climbed", "a/b", "..", ".", "", "a\0b", "CON:", "-x", "a..b"])(
     "is not a name of a plugin: %p",
@@ -47,6 +43,5 @@ describe("a path traversal", () => {
       expect(readdirSync(shared.gateway.home).sort()).toEqual(before);
       expect(existsSync(join(shared.gateway.home, "../climbed"))).toBe(false);
     },
-    120_000,
   );
 });

@@ -38,4 +38,4 @@ test("a hundred thousand wrong keys are refused without growing memory or evicti
   } finally {
     await store.close();
   }
-}, 120_000);
+});

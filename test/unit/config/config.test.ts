@@ -36,6 +36,7 @@ describe("readConfig", () => {
       contentLogMaxMb: 64,
       contentLogRedact: undefined,
       maxKeysPerAccount: 1000,
+      webSearches: 8,
       maxConcurrentCalls: 12_000,
       overloadLagMs: 30,
       maxBufferedBodyMb: 256,

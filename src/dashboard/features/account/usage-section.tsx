@@ -10,23 +10,52 @@ export function UsageSection({ accountId }: { accountId: string }) {
   return (
     <Section title="Usage in the last 30 days">
       <Loaded state={usage}>
-        {({ data }) => <Table rows={data} rowKey={({ model }) => model} columns={columns} empty={empty} />}
+        {({ data }) => (
+          <Table
+            rows={data}
+            rowKey={({ model }) => model}
+            columns={columns}
+            empty={empty}
+            fileName="usage-of-account"
+          />
+        )}
       </Loaded>
     </Section>
   );
 }
 
 const columns: readonly Column<AccountUsage>[] = [
-  { name: "Model", className: "name lead", cell: ({ model }) => <strong className="cut">{model}</strong> },
-  { name: "Requests", className: "end", cell: ({ requests }) => formatCount(requests) },
-  { name: "Failed", className: "end", cell: ({ failures }) => formatCount(failures) },
+  {
+    name: "Model",
+    className: "name lead",
+    sort: ({ model }) => model,
+    cell: ({ model }) => <strong className="cut">{model}</strong>,
+  },
+  {
+    name: "Requests",
+    className: "end",
+    sort: ({ requests }) => requests,
+    cell: ({ requests }) => formatCount(requests),
+  },
+  { name: "Failed", className: "end", sort: ({ failures }) => failures, cell: ({ failures }) => formatCount(failures) },
   {
     name: "Tokens",
     className: "end",
+    sort: ({ tokens }) => tokens,
     cell: ({ tokens }) => <span title={formatCount(tokens)}>{formatShort(tokens)}</span>,
   },
-  { name: "Cost", className: "end", cell: ({ cost_usd }) => <Usd value={cost_usd} /> },
-  { name: "Charged", className: "end", cell: ({ charged_usd }) => <Usd value={charged_usd} /> },
+  {
+    name: "Cost",
+    className: "end",
+    sort: ({ cost_usd }) => Number(cost_usd),
+    cell: ({ cost_usd }) => <Usd value={cost_usd} />,
+  },
+  {
+    name: "Charged",
+    className: "end",
+    sort: ({ charged_usd }) => Number(charged_usd),
+    cell: ({ charged_usd }) => <Usd value={charged_usd} />,
+  },
 ];
 
 const empty = (

@@ -6,7 +6,7 @@ import { Button } from "../../kit/button.tsx";
 import { Confirm } from "../../kit/confirm.tsx";
 import { Empty, Loaded } from "../../kit/feedback.tsx";
 import { PageHead } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { type Column, type FileColumn, Table } from "../../kit/table.tsx";
 import { toast } from "../../kit/toast.tsx";
 import { getKeyState } from "../keys/api.ts";
 import { type AdminKey, revokeAdminKey, useAdminKeys } from "./api.ts";
@@ -44,6 +44,8 @@ export default function AdminKeysPage() {
             <Table
               rows={data.toReversed()}
               rowKey={({ id }) => id}
+              fileName="admin-keys"
+              fileColumns={fileColumns}
               columns={mayChange ? [...columns, toActions(setRevoking)] : columns}
               empty={
                 <Empty icon="key" title="No admin keys yet">
@@ -80,10 +82,15 @@ const columns: readonly Column<AdminKey>[] = [
       </>
     ),
   },
-  { name: "Status", cell: (key) => <span className={badges[getKeyState(key)]}>{getKeyState(key)}</span> },
+  {
+    name: "Status",
+    sort: getKeyState,
+    cell: (key) => <span className={badges[getKeyState(key)]}>{getKeyState(key)}</span>,
+  },
   {
     name: "Scopes",
     className: "break",
+    sort: ({ scopes }) => scopes.join(", "),
     cell: ({ scopes, allowed_networks }) => (
       <>
         {scopes.join(", ")}
@@ -113,6 +120,12 @@ const columns: readonly Column<AdminKey>[] = [
       </>
     ),
   },
+];
+
+const fileColumns: readonly FileColumn<AdminKey>[] = [
+  { name: "ID", sort: ({ id }) => id },
+  { name: "Networks", sort: ({ allowed_networks: networks }) => networks?.join(", ") },
+  { name: "Created by", sort: ({ created_by }) => created_by },
 ];
 
 function toActions(onRevoke: (key: AdminKey) => void): Column<AdminKey> {

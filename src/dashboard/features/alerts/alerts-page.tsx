@@ -93,6 +93,7 @@ function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasCha
       <Table
         rows={alerts}
         rowKey={({ id }) => id}
+        fileName="alerts"
         empty={
           <Empty icon="check" title="No active alerts">
             <p>The rules are checked every minute.</p>
@@ -102,14 +103,16 @@ function ActiveAlerts({ alerts, hasChannel }: { alerts: readonly Alert[]; hasCha
           {
             name: "Alert",
             className: "lead",
+            sort: ({ rule }) => titleOf(rule),
             cell: ({ rule, level }) => (
               <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{titleOf(rule)}</span>
             ),
           },
-          { name: "Details", className: "break", cell: ({ text }) => text },
-          { name: "Since", className: "nowrap", cell: ({ since }) => formatAge(since) },
+          { name: "Details", className: "break", sort: ({ text }) => text, cell: ({ text }) => text },
+          { name: "Since", className: "nowrap", sort: ({ since }) => since, cell: ({ since }) => formatAge(since) },
           {
             name: "Last sent",
+            sort: ({ notified_at }) => notified_at,
             cell: ({ notified_at, muted, muted_until }) =>
               muted ? (
                 <>
@@ -169,6 +172,7 @@ function HistorySection({ history }: { history: readonly PastAlert[] }) {
         rows={history}
         rowKey={({ id }) => id}
         shownMax={50}
+        fileName="past-alerts"
         sortName="history"
         empty={
           <Empty icon="history" title="No past alerts">
@@ -179,13 +183,14 @@ function HistorySection({ history }: { history: readonly PastAlert[] }) {
           {
             name: "Alert",
             className: "lead",
+            sort: ({ rule }) => titleOf(rule),
             cell: ({ rule, level }) => (
               <span className={level > 1 ? "badge is-bad" : "badge is-warn"}>{titleOf(rule)}</span>
             ),
           },
-          { name: "Details", className: "break", cell: ({ text }) => text },
-          { name: "Began", className: "nowrap", cell: ({ since }) => formatMoment(since) },
-          { name: "Ended", className: "nowrap", cell: ({ ended }) => formatMoment(ended) },
+          { name: "Details", className: "break", sort: ({ text }) => text, cell: ({ text }) => text },
+          { name: "Began", className: "nowrap", sort: ({ since }) => since, cell: ({ since }) => formatMoment(since) },
+          { name: "Ended", className: "nowrap", sort: ({ ended }) => ended, cell: ({ ended }) => formatMoment(ended) },
         ]}
       />
     </Section>

@@ -1,6 +1,6 @@
 import { Button, LinkButton } from "../../kit/button.tsx";
 import { Empty } from "../../kit/feedback.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { type Column, type FileColumn, Table } from "../../kit/table.tsx";
 import { isRetired, retiresSoon } from "../models/api.ts";
 import { ShortPrice } from "../models/models-table.tsx";
 import { firstRate } from "../models/price-lines.ts";
@@ -45,6 +45,7 @@ export function CatalogueTable({
     },
     {
       name: "Routes",
+      sort: ({ routes }) => routes.map(({ plugin }) => plugin).join(", "),
       cell: ({ routes }) => (
         <span className="row">
           {routes.length === 0
@@ -59,9 +60,17 @@ export function CatalogueTable({
     },
     {
       name: "From",
+      sort: (model) =>
+        badgesOf(model)
+          .map(([text]) => text)
+          .join(", "),
       cell: (model) => (
         <span className="row">
-          <Origins model={model} />
+          {badgesOf(model).map(([text, look]) => (
+            <span key={text} className={look}>
+              {text}
+            </span>
+          ))}
         </span>
       ),
     },
@@ -88,6 +97,8 @@ export function CatalogueTable({
         rowKey={({ plugin, id }) => `${plugin} ${id}`}
         columns={columns}
         shownMax={50}
+        fileName="catalogue"
+        fileColumns={fileColumns}
         empty={
           <Empty icon="search" title="No models match">
             <p>Try another search or clear the filter.</p>
@@ -101,17 +112,22 @@ export function CatalogueTable({
   );
 }
 
-/** Where the fields of a model come from, and whether it is sold. */
-function Origins({ model: { base, signed, own, row } }: { model: CatalogueModel }) {
-  return (
-    <>
-      {base !== null && <span className="badge">plugin</span>}
-      {signed !== null && <span className="badge">signed file</span>}
-      {own !== null && <span className="badge is-accent">yours</span>}
-      {base === null && signed === null && own === null && <span className="badge">found at provider</span>}
-      {row.disabled && <span className="badge is-bad">disabled</span>}
-      {isRetired(row) && <span className="badge is-warn">retired</span>}
-      {retiresSoon(row) && <span className="badge is-warn">ends {row.retiredOn}</span>}
-    </>
-  );
+const fileColumns: readonly FileColumn<CatalogueModel>[] = [
+  { name: "Plugin", sort: ({ plugin }) => plugin },
+  { name: "Aliases", sort: ({ row }) => row.aliases?.join(", ") },
+  { name: "Retired on", sort: ({ row }) => row.retiredOn },
+];
+
+/** Where the fields of a model come from, and whether it is sold: the text and look of each badge. */
+function badgesOf({ base, signed, own, row }: CatalogueModel): [text: string, look: string][] {
+  const badges: [boolean, string, string][] = [
+    [base !== null, "plugin", "badge"],
+    [signed !== null, "signed file", "badge"],
+    [own !== null, "yours", "badge is-accent"],
+    [base === null && signed === null && own === null, "found at provider", "badge"],
+    [row.disabled === true, "disabled", "badge is-bad"],
+    [isRetired(row), "retired", "badge is-warn"],
+    [retiresSoon(row), `ends ${row.retiredOn}`, "badge is-warn"],
+  ];
+  return badges.flatMap(([isShown, text, look]) => (isShown ? [[text, look]] : []));
 }

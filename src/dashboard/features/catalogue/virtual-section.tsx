@@ -31,18 +31,20 @@ export function VirtualSection({ document, modelIds }: { document: CatalogueDocu
             <p>One name for several models; each call goes to the first that can answer it.</p>
           </Empty>
         }
+        fileName="virtual-models"
         columns={[
           {
             name: "Name",
             className: "name lead",
+            sort: ({ id }) => id,
             cell: (row) => (
               <LinkButton look="link cut" onClick={() => setOpen({ document, row })}>
                 {row.id}
               </LinkButton>
             ),
           },
-          { name: "Models", className: "break", cell: ({ models }) => models.map(describeMember).join(", ") },
-          { name: "Strategy", cell: ({ strategy = "priority" }) => strategies[strategy] ?? strategy },
+          { name: "Models", className: "break", sort: describeMembers, cell: describeMembers },
+          { name: "Strategy", sort: describeStrategy, cell: describeStrategy },
           {
             name: "Actions",
             isUnnamed: true,
@@ -72,6 +74,9 @@ export function VirtualSection({ document, modelIds }: { document: CatalogueDocu
     </Section>
   );
 }
+
+const describeMembers = ({ models }: VirtualRow) => models.map(describeMember).join(", ");
+const describeStrategy = ({ strategy = "priority" }: VirtualRow) => strategies[strategy] ?? strategy;
 
 function describeMember(member: VirtualRow["models"][number]): string {
   if (typeof member === "string") return member;

@@ -39,6 +39,7 @@ export function TokenIssuersSection() {
               rows={issuers}
               rowKey={({ issuer }) => issuer}
               columns={columns}
+              fileName="token-issuers"
               empty={
                 <p className="card-body soft">
                   Calls need an API key. Name the issuers whose tokens (JWT) are accepted too, such as your identity
@@ -55,10 +56,13 @@ export function TokenIssuersSection() {
   );
 }
 
+const toPayer = ({ claims }: Issuer) => [claims.team, claims.account].filter((claim) => claim).join(", else ");
+
 const columns: readonly Column<Issuer>[] = [
   {
     name: "Issuer",
     className: "lead",
+    sort: ({ issuer }) => issuer,
     cell: ({ issuer, audiences }) => (
       <>
         <span className="mono break">{issuer}</span>
@@ -66,10 +70,14 @@ const columns: readonly Column<Issuer>[] = [
       </>
     ),
   },
-  { name: "Pays", cell: ({ claims }) => [claims.team, claims.account].filter((claim) => claim).join(", else ") },
+  { name: "Pays", sort: toPayer, cell: toPayer },
   {
     name: "Required",
     className: "break",
+    sort: ({ require }) =>
+      Object.entries(require ?? {})
+        .map(([claim, values]) => `${claim}: ${values.join(", ")}`)
+        .join("; "),
     cell: ({ require }) =>
       Object.entries(require ?? {}).map(([claim, values]) => (
         <span key={claim} className="sub">
@@ -79,6 +87,7 @@ const columns: readonly Column<Issuer>[] = [
   },
   {
     name: "Unknown accounts",
+    sort: ({ onUnknown }) => (onUnknown === "create" ? "created" : "rejected"),
     cell: ({ onUnknown }) =>
       onUnknown === "create" ? <span className="badge is-warn">created</span> : <span className="badge">rejected</span>,
   },

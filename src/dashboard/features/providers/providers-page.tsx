@@ -4,7 +4,7 @@ import { formatMs } from "../../format.ts";
 import { Button } from "../../kit/button.tsx";
 import { Callout, Loaded } from "../../kit/feedback.tsx";
 import { PageHead, Section } from "../../kit/page.tsx";
-import { type Column, Table } from "../../kit/table.tsx";
+import { type Column, type FileColumn, Table } from "../../kit/table.tsx";
 import { AddProviderDialog } from "./add-provider-dialog.tsx";
 import { type Provider, type ProviderList, sumAttempts, useProviders } from "./api.ts";
 import { describeErrors, ProviderStatus, toProviderPath } from "./describe.tsx";
@@ -38,6 +38,8 @@ export default function ProvidersPage() {
                   rows={sortProviders(list)}
                   rowKey={({ name, origin }) => `${name} ${origin}`}
                   columns={columns}
+                  fileName="providers"
+                  fileColumns={fileColumns}
                 />
               </Section>
               <SandboxSection sandbox={list.sandbox} />
@@ -83,6 +85,7 @@ const columns: readonly Column<Provider>[] = [
   },
   {
     name: "Health",
+    sort: ({ health, status }) => health.state ?? status,
     cell: ({ health, status }) => (
       <>
         {health.state === null ? <ProviderStatus status={status} /> : <HealthState state={health.state} />}
@@ -112,9 +115,20 @@ const columns: readonly Column<Provider>[] = [
   {
     name: "Keys",
     className: "end roomy-only",
+    sort: ({ keys }) => keys.length,
     cell: ({ keys, credential }) => (credential === "none" ? "not needed" : keys.length),
   },
-  { name: "Models", className: "end", cell: ({ served_models, models }) => served_models || models },
+  {
+    name: "Models",
+    className: "end",
+    sort: ({ served_models, models }) => served_models || models,
+    cell: ({ served_models, models }) => served_models || models,
+  },
+];
+
+const fileColumns: readonly FileColumn<Provider>[] = [
+  { name: "Base URL", sort: ({ base_url }) => base_url },
+  { name: "Reason", sort: ({ error, health }) => error ?? describeTrouble(health) },
 ];
 
 /** The last error in the provider's own words while there is trouble. */

@@ -66,6 +66,7 @@ export function TeamSection({ account, mayManage }: TeamProps) {
               rowKey={({ id }) => id}
               columns={toColumns({ account, mayManage, own: me?.own_account, onRemove: setRemoving })}
               sortName="team"
+              fileName="team"
               empty={noPeople}
             />
             <Invitations account={account} invitations={invitations} mayManage={mayManage} />
@@ -110,6 +111,7 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
     {
       name: "Person",
       className: "name lead",
+      sort: ({ email }) => email,
       cell: ({ email, name, id, disabled }) => (
         <>
           <span className="person">
@@ -125,6 +127,7 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
     },
     {
       name: "Role",
+      sort: toTeamRoleName,
       cell: (person) =>
         mayManage && !person.is_holder ? (
           <Select
@@ -136,12 +139,17 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
           />
         ) : (
           <span>
-            {person.is_holder ? "Account holder" : teamRoles.find(([role]) => role === person.team_role)?.[1]}
+            {toTeamRoleName(person)}
             {person.role !== "member" && <span className="sub">{toRoleName(person.role)} of the gateway</span>}
           </span>
         ),
     },
-    { name: "Joined", className: "tight", cell: ({ joined_at }) => (joined_at === null ? "" : formatDay(joined_at)) },
+    {
+      name: "Joined",
+      className: "tight",
+      sort: ({ joined_at }) => joined_at,
+      cell: ({ joined_at }) => (joined_at === null ? "" : formatDay(joined_at)),
+    },
     {
       name: "Actions",
       className: "actions tight end",
@@ -156,6 +164,10 @@ function toColumns({ account, mayManage, own, onRemove }: ColumnOptions): readon
         ),
     },
   ];
+}
+
+function toTeamRoleName(person: Person): string | undefined {
+  return person.is_holder ? "Account holder" : teamRoles.find(([role]) => role === person.team_role)?.[1];
 }
 
 function Invitations({

@@ -74,13 +74,14 @@ function VouchersTable({
     <Table
       rows={vouchers}
       rowKey={({ id }) => id}
+      fileName="vouchers"
       empty={
         <Empty icon="voucher" title="No vouchers yet">
           <p>Create one and give its code to the person who should get the credit.</p>
         </Empty>
       }
       columns={[
-        { name: "Voucher", className: "mono lead", cell: ({ id }) => id },
+        { name: "Voucher", className: "mono lead", sort: ({ id }) => id, cell: ({ id }) => id },
         {
           name: "Status",
           sort: getVoucherState,
@@ -96,6 +97,7 @@ function VouchersTable({
         {
           name: "Redeemed by",
           className: "break",
+          sort: ({ redeemed_by_email, redeemed_by }) => redeemed_by_email ?? redeemed_by,
           cell: ({ redeemed_by_email, redeemed_by }) => redeemed_by_email ?? redeemed_by ?? "–",
         },
         {

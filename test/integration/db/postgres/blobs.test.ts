@@ -19,7 +19,6 @@ postgresTest(
       Array(8).fill(0),
     );
   },
-  120_000,
 );
 
 postgresTest(

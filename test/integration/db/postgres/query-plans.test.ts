@@ -25,7 +25,7 @@ beforeAll(async () => {
      select convert_to('open_' || n, 'UTF8'), 100 + n % 200, 1, 1, 1, 1, n, 1, 0 from generate_series(1, 2000) as n`,
   );
   await queryPostgres(url, "analyze");
-}, 120_000);
+});
 
 postgresTest.each([
   [

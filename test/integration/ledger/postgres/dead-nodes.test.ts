@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { openStore, type Store } from "../../../../src/db/index.ts";
 import { ProcessLedger, readWalletState, verifyLedger } from "../../../../src/ledger/index.ts";
-import { rounds, timeoutMs } from "../../../support/long.ts";
+import { rounds } from "../../../support/long.ts";
 import { newDatabase, queryPostgres, startPostgres } from "../../../support/postgres.ts";
 import { node, postgresTest, until } from "../../db/postgres/fixture.ts";
 import { addAccount, createAdmission, createSettlement } from "../fixture.ts";
@@ -78,7 +78,6 @@ postgresTest(
     expect(await known(url)).toEqual([keyLimits, living].sort());
     expect(await readWalletState(store, "acc_1")).toEqual({ balanceNanodollars: 100, heldNanodollars: 10 });
   },
-  timeoutMs(60_000),
 );
 
 postgresTest(
@@ -109,7 +108,6 @@ postgresTest(
       await server.remove();
     }
   },
-  timeoutMs(60_000),
 );
 
 postgresTest(
@@ -150,5 +148,4 @@ postgresTest(
       await server.remove();
     }
   },
-  timeoutMs(60_000),
 );

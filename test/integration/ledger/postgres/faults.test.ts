@@ -19,7 +19,7 @@ const hangMsMax = 10_000;
 let server: PostgresServer;
 beforeAll(async () => {
   if (whyNoPostgres === undefined) server = await startPostgres();
-}, 120_000);
+});
 afterAll(() => server?.remove());
 
 interface BillingFixture {
@@ -114,7 +114,6 @@ describe("PostgreSQL", () => {
       server.freeze(false);
       await expectWhole(parts);
     },
-    120_000,
   );
 
   postgresTest(
@@ -132,7 +131,6 @@ describe("PostgreSQL", () => {
       }
       await expectWhole(parts);
     },
-    120_000,
   );
 
   postgresTest(
@@ -150,24 +148,19 @@ describe("PostgreSQL", () => {
       await readOnly(url, false);
       await expectWhole(parts);
     },
-    120_000,
   );
 
-  postgresTest(
-    "out of connections: those that there are go on, and commands say so in one sentence",
-    async () => {
-      const parts = await fixture();
-      await queryPostgres(parts.url, "alter role modelgate connection limit 1");
-      await queryPostgres(parts.url, "create role guest login");
-      expect(await attempt(parts.ledger)).toBe("settled");
-      const guest = parts.url.replace("modelgate@", "guest@");
-      const error = (await openStore({ url: guest }).catch((thrown: Error) => thrown)) as Error;
-      expect(error.message).toStartWith(`Cannot open the database ${guest}: permission denied for`);
-      await queryPostgres(parts.url, "alter role modelgate connection limit -1");
-      await expectWhole(parts);
-    },
-    120_000,
-  );
+  postgresTest("out of connections: those that there are go on, and commands say so in one sentence", async () => {
+    const parts = await fixture();
+    await queryPostgres(parts.url, "alter role modelgate connection limit 1");
+    await queryPostgres(parts.url, "create role guest login");
+    expect(await attempt(parts.ledger)).toBe("settled");
+    const guest = parts.url.replace("modelgate@", "guest@");
+    const error = (await openStore({ url: guest }).catch((thrown: Error) => thrown)) as Error;
+    expect(error.message).toStartWith(`Cannot open the database ${guest}: permission denied for`);
+    await queryPostgres(parts.url, "alter role modelgate connection limit -1");
+    await expectWhole(parts);
+  });
 
   postgresTest(
     "locked by another for longer than a call waits: it is refused, and its hold does not stay",
@@ -180,7 +173,6 @@ describe("PostgreSQL", () => {
       });
       await expectWhole(parts);
     },
-    120_000,
   );
 });
 

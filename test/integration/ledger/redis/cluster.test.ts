@@ -8,7 +8,6 @@ import { type AdmissionFields, addAccount, createAdmission, createSettlement } f
 import { canShare, type Node, startNode, until } from "./fixture.ts";
 
 const accounts = Array.from({ length: 24 }, (_, index) => `acc_${index}`);
-const testMsMax = 120_000;
 
 describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
   const nodes: Node[] = [];
@@ -20,7 +19,7 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
     store = made.store;
     for (const id of accounts) await addAccount(store, id, 25);
     for (let index = 0; index < 2; index++) nodes.push(await startNode(made.url, cluster, { answerMsMax: 1000 }));
-  }, testMsMax);
+  });
   afterAll(async () => {
     for (const { ledger } of nodes) await ledger.close();
     await cluster?.remove();
@@ -47,41 +46,33 @@ describe.skipIf(!canShare)("two nodes on a Redis Cluster of three", () => {
     );
   }
 
-  test(
-    "share limits, each account's on the node of its slot",
-    async () => {
-      expect(nodes.map(({ limits }) => limits.problems())).toEqual([[], []]);
-      expect(await race()).toEqual(accounts.map(() => 3));
-      for (const id of accounts) {
-        const wallet = { balanceNanodollars: -5, heldNanodollars: 0 };
-        for (const { ledger } of nodes) expect(await ledger.readWalletState(id)).toEqual(wallet);
-        expect(await readWalletState(store, id)).toEqual(wallet);
-      }
-      const free = { premium: false, holdTokens: 10, freeTokensPerDay: 25 };
-      expect(await race(free)).toEqual(accounts.map(() => 3));
-      expect(await race({ ...free, freeTokensPerDay: 1000, requestsPerMinute: 5 })).toEqual(accounts.map(() => 5));
-      const counts = await Promise.all(cluster.nodes.map((node) => node.command("DBSIZE")));
-      expect(counts.filter((count) => count === ":0\r\n")).toEqual([]);
-      expect((await verifyLedger(store)).differences).toEqual([]);
-    },
-    testMsMax,
-  );
+  test("share limits, each account's on the node of its slot", async () => {
+    expect(nodes.map(({ limits }) => limits.problems())).toEqual([[], []]);
+    expect(await race()).toEqual(accounts.map(() => 3));
+    for (const id of accounts) {
+      const wallet = { balanceNanodollars: -5, heldNanodollars: 0 };
+      for (const { ledger } of nodes) expect(await ledger.readWalletState(id)).toEqual(wallet);
+      expect(await readWalletState(store, id)).toEqual(wallet);
+    }
+    const free = { premium: false, holdTokens: 10, freeTokensPerDay: 25 };
+    expect(await race(free)).toEqual(accounts.map(() => 3));
+    expect(await race({ ...free, freeTokensPerDay: 1000, requestsPerMinute: 5 })).toEqual(accounts.map(() => 5));
+    const counts = await Promise.all(cluster.nodes.map((node) => node.command("DBSIZE")));
+    expect(counts.filter((count) => count === ":0\r\n")).toEqual([]);
+    expect((await verifyLedger(store)).differences).toEqual([]);
+  });
 
-  test(
-    "go on by SQL when one of the three is stopped, and use it again when it is back",
-    async () => {
-      const [stopped] = cluster.nodes as [TestCluster["nodes"][0]];
-      process.kill(stopped.pid, "SIGSTOP");
-      // Whoever is on that node has it noticed; all are refused, for their wallets are empty.
-      expect(await race()).toEqual(accounts.map(() => 0));
-      await until(() => nodes.every(({ limits }) => limits.problems().length === 1));
-      process.kill(stopped.pid, "SIGCONT");
-      await until(() => nodes.every(({ limits }) => limits.problems().length === 0));
-      expect(await race()).toEqual(accounts.map(() => 0));
-      expect((await verifyLedger(store)).differences).toEqual([]);
-    },
-    testMsMax,
-  );
+  test("go on by SQL when one of the three is stopped, and use it again when it is back", async () => {
+    const [stopped] = cluster.nodes as [TestCluster["nodes"][0]];
+    process.kill(stopped.pid, "SIGSTOP");
+    // Whoever is on that node has it noticed; all are refused, for their wallets are empty.
+    expect(await race()).toEqual(accounts.map(() => 0));
+    await until(() => nodes.every(({ limits }) => limits.problems().length === 1));
+    process.kill(stopped.pid, "SIGCONT");
+    await until(() => nodes.every(({ limits }) => limits.problems().length === 0));
+    expect(await race()).toEqual(accounts.map(() => 0));
+    expect((await verifyLedger(store)).differences).toEqual([]);
+  });
 
   test("one node alone is not enough, and is told so", async () => {
     const [one] = cluster.nodes as [TestCluster["nodes"][0]];

@@ -16,7 +16,7 @@ else if (valkey === null) {
 test.skipIf(!isOther)(
   "what holds over Redis holds over Valkey",
   async () => {
-    const child = Bun.spawn([process.execPath, "test", "--timeout=120000", ...suites.map((suite) => `./${suite}`)], {
+    const child = Bun.spawn([process.execPath, "test", "--timeout=240000", ...suites.map((suite) => `./${suite}`)], {
       cwd: join(import.meta.dir, "../../../.."),
       env: { ...process.env, [redisVariable]: valkey as string },
       stdout: "pipe",

@@ -38,4 +38,4 @@ test("a full disk refuses calls with 503, charges nothing twice and loses no cha
   expect((await verifyLedger(store)).differences).toEqual([]);
   await ledger.close();
   await store.close();
-}, 120_000);
+});

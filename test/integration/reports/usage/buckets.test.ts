@@ -7,8 +7,11 @@ import {
   type Period,
   periods,
   spanDaysMax,
-} from "../../../../src/reports/usage/buckets.ts";
-import { sumUsage, type UsageFigures, type UsageRow, usageFigures } from "../../../../src/reports/usage/sum-usage.ts";
+  sumUsage,
+  type UsageFigures,
+  type UsageRow,
+  usageFigures,
+} from "../../../../src/reports/usage.ts";
 
 const dayMs = 86_400_000;
 const dayOf = (text: string) => Date.parse(`${text}T00:00:00Z`) / dayMs;

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { hookMsMax } from "../../../support/gateway.ts";
 import { type InProcessGateway, startInProcess } from "../../../support/in-process.ts";
 
 const folder = join(import.meta.dir, "../../../../plugins/manifests");
@@ -88,7 +87,7 @@ describe("a ready manifest", () => {
       env[`${prefix}_BASE_URL`] = `http://127.0.0.1:${hosts.port}/${name}/v1`;
     }
     gateway = await startInProcess({ env });
-  }, hookMsMax);
+  });
   afterAll(async () => {
     await gateway.stop();
     await hosts.stop(true);

@@ -38,4 +38,4 @@ test("catalogue:refresh --check prints what is new, writes nothing and ends with
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}, 120_000);
+});

@@ -1,5 +1,10 @@
-import { insertRefusals, pruneRefusals, type RefusalsTable, type Store } from "../../db/index.ts";
+import { sql } from "kysely";
+import { deleteInBatches, type RefusalsTable, type Store } from "../db/index.ts";
 
+/** Refused requests of one account that are kept, the newest ones. */
+export const refusalsOfAccountMax = 10_000;
+/** Limit of the refused requests that are kept, over all accounts. */
+const refusalsMax = 1_000_000;
 const flushMs = 1000;
 /** Rows of their own that one account, and all together, get in one flush. Further requests are summed up. */
 const accountRowsMax = 20;
@@ -79,17 +84,37 @@ export class RefusalLog {
     if (rows.length === 0) return;
     for (const { account_id: accountId } of rows) this.#accountIds.add(accountId);
     try {
-      await insertRefusals(store, rows);
+      await store.db.insertInto("refusals").values(rows).execute();
     } catch (error) {
       log.warn("refusals_not_recorded", { requests: rows.reduce((sum, row) => sum + row.requests, 0), error });
     }
   }
 
-  /** Deletes what is too old or too much. For a timer of the owner. */
+  /** Deletes what is too old, and the oldest of accounts and of all where they are too many. For a timer of the owner. */
   async prune(): Promise<number> {
     const { store, retentionDays, now } = this.#options;
     const accountIds = this.#accountIds;
     this.#accountIds = new Set();
-    return await pruneRefusals(store, { before: now() - retentionDays * dayMs, accountIds });
+    let pruned = await deleteBefore(store, now() - retentionDays * dayMs);
+    for (const accountId of accountIds) pruned += await deleteBeyond(store, refusalsOfAccountMax, accountId);
+    return pruned + (await deleteBeyond(store, refusalsMax));
   }
+}
+
+/** Deletes the oldest where there are more than `most`. */
+async function deleteBeyond(store: Store, most: number, accountId?: string): Promise<number> {
+  const oldest = await store.db
+    .selectFrom("refusals")
+    .select("opened_at")
+    .$if(accountId !== undefined, (query) => query.where("account_id", "=", accountId as string))
+    .orderBy("opened_at", "desc")
+    .offset(most - 1)
+    .limit(1)
+    .executeTakeFirst();
+  return oldest === undefined ? 0 : deleteBefore(store, oldest.opened_at, accountId);
+}
+
+function deleteBefore({ db }: Store, before: number, accountId?: string): Promise<number> {
+  const ofAccount = accountId === undefined ? sql`` : sql`and account_id = ${accountId}`;
+  return deleteInBatches(db, "refusals", sql`opened_at < ${before} ${ofAccount}`);
 }

@@ -1,8 +1,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { LRUCache } from "lru-cache";
-import { answerColumns, promptColumns } from "../../contract/index.ts";
-import { figureColumns, type Store, type UsageKind } from "../../db/index.ts";
-import { sumFigures } from "./figures.ts";
+import { answerColumns, promptColumns } from "../contract/index.ts";
+import { figureColumns, latencyBuckets, type Store, type UsageKind, type UsageSum, usageSums } from "../db/index.ts";
 
 /** Groups of statistics. */
 export const statisticsGroups = ["account", "key", "model", "plugin", "status", "session", "tag"] as const;
@@ -175,8 +174,8 @@ export async function readGroups(
   const source = { db, isEmbedded: !shared, ...toSource(query.filter, group) };
   const whole = toWholeDays(query);
   const { wanted, count } = await chooseGroups(source, query, { group, rank, limit });
-  const byHour = await readFigures(source, [query], wanted.slice(0, charted), "hour");
-  const totals = await readFigures(source, whole, wanted.slice(charted), "0");
+  const byHour = await readFiguresOf(source, [query], wanted.slice(0, charted), "hour");
+  const totals = await readFiguresOf(source, whole, wanted.slice(charted), "0");
   const groups = wanted.map((row) => {
     const key = toKey(row);
     const { value, account: accountId } = row;
@@ -414,7 +413,7 @@ async function* ownersOf({ db, isEmbedded, ofAll, owner }: Source): AsyncGenerat
 }
 
 /** Figures of groups by their key and, where `by` is the hour, by it. */
-async function readFigures(
+async function readFiguresOf(
   source: Source,
   queries: readonly StatisticsQuery[],
   wanted: readonly GroupRow[],
@@ -505,4 +504,73 @@ function conditions(
 
 function toFigures(row: Figures): number[] {
   return figureColumns.map((name) => row[name] as number);
+}
+
+/** Sums of statistics, with percentiles in milliseconds; undefined: there was nothing to measure. */
+export type StatisticsFigures = Readonly<Record<UsageSum, number>> & {
+  readonly firstByteMs: Percentiles;
+  readonly durationMs: Percentiles;
+};
+
+export interface Percentiles {
+  readonly p50: number | undefined;
+  readonly p95: number | undefined;
+}
+
+/** Adds up figures in the order of `figureColumns`. */
+export function sumFigures(all: Iterable<readonly number[]>): number[] {
+  const total = figureColumns.map(() => 0);
+  for (const figures of all) {
+    for (let place = 0; place < total.length; place++) total[place] = (total[place] as number) + (figures[place] ?? 0);
+  }
+  return total;
+}
+
+/** Reads figures that are in the order of `figureColumns`; absent: zeros. */
+export function readFigures(figures: readonly number[] = []): StatisticsFigures {
+  const sums = Object.fromEntries(usageSums.map((name, place) => [name, figures[place] ?? 0]));
+  const first = usageSums.length;
+  return {
+    ...(sums as Record<UsageSum, number>),
+    firstByteMs: toPercentiles(figures.slice(first, first + latencyBuckets)),
+    durationMs: toPercentiles(figures.slice(first + latencyBuckets)),
+  };
+}
+
+function toPercentiles(histogram: readonly number[]): Percentiles {
+  return { p50: findPercentile(histogram, 0.5), p95: findPercentile(histogram, 0.95) };
+}
+
+/** Each bucket of a histogram ends at 1.6 times the end of the one before, and the last one, from 309 s on, nowhere. */
+const firstMs = 10;
+const ratio = 1.6;
+
+/** The bucket that a duration falls into. */
+export function findLatencyBucket(ms: number): number {
+  if (ms <= firstMs) return 0;
+  return Math.min(latencyBuckets - 1, Math.ceil(Math.log(ms / firstMs) / Math.log(ratio)));
+}
+
+/**
+ * The duration that a share of a histogram did not exceed, in milliseconds: between the bounds of its bucket by where in
+ * it the share falls, so at most 60 % beside the true one and most often within a third. Undefined for an empty histogram.
+ */
+export function findPercentile(histogram: ArrayLike<number>, share: number): number | undefined {
+  let total = 0;
+  for (let bucket = 0; bucket < latencyBuckets; bucket++) total += histogram[bucket] ?? 0;
+  if (total === 0) return undefined;
+  const wanted = total * share;
+  let below = 0;
+  for (let bucket = 0; bucket < latencyBuckets; bucket++) {
+    const count = histogram[bucket] ?? 0;
+    if (count > 0 && below + count >= wanted) return Math.round(interpolate(bucket, (wanted - below) / count));
+    below += count;
+  }
+  return undefined;
+}
+
+function interpolate(bucket: number, share: number): number {
+  const low = bucket === 0 ? 0 : firstMs * ratio ** (bucket - 1);
+  if (bucket === latencyBuckets - 1) return low;
+  return low + (firstMs * ratio ** bucket - low) * share;
 }

@@ -1,0 +1,150 @@
+/** A page of the documentation, as it stands in `docs/`. */
+export interface HelpPage {
+  /** Name of its file without `.md`, and of its address below `/help/`. */
+  readonly name: string;
+  readonly title: string;
+  /** What is in it, for the list of pages. */
+  readonly description: string;
+  readonly load: () => Promise<{ readonly default: string }>;
+}
+
+export interface HelpGroup {
+  readonly title: string;
+  readonly pages: readonly HelpPage[];
+}
+
+/** The pages that account holders and operators need. The text of each is loaded when it is opened. */
+export const helpGroups: readonly HelpGroup[] = [
+  {
+    title: "Use the gateway",
+    pages: [
+      {
+        name: "dashboard",
+        title: "Dashboard",
+        description: "The pages of this dashboard, and what they are for",
+        load: () => import("../../../../docs/dashboard.md", { with: { type: "text" } }),
+      },
+      {
+        name: "agents",
+        title: "Coding agents and SDKs",
+        description: "Codex, Claude Code, OpenCode, Cursor and other clients",
+        load: () => import("../../../../docs/agents.md", { with: { type: "text" } }),
+      },
+      {
+        name: "api",
+        title: "API",
+        description: "Endpoints, headers, errors, repeated requests, differences between providers",
+        load: () => import("../../../../docs/api.md", { with: { type: "text" } }),
+      },
+      {
+        name: "models",
+        title: "Models and prices",
+        description: "Names, prices, service tiers, virtual models, models that end",
+        load: () => import("../../../../docs/models.md", { with: { type: "text" } }),
+      },
+      {
+        name: "billing",
+        title: "Billing",
+        description: "How a call is paid, wallets, budgets, interrupted calls",
+        load: () => import("../../../../docs/billing.md", { with: { type: "text" } }),
+      },
+      {
+        name: "accounts",
+        title: "Accounts, keys and teams",
+        description: "API keys, sign-in, teams, roles, the audit log",
+        load: () => import("../../../../docs/accounts.md", { with: { type: "text" } }),
+      },
+      {
+        name: "troubleshooting",
+        title: "Troubleshooting",
+        description: "What a message means and what to do",
+        load: () => import("../../../../docs/troubleshooting.md", { with: { type: "text" } }),
+      },
+    ],
+  },
+  {
+    title: "Operate it",
+    pages: [
+      {
+        name: "providers",
+        title: "Providers",
+        description: "Built-in ones, clouds, servers of your own, keys and routes",
+        load: () => import("../../../../docs/providers.md", { with: { type: "text" } }),
+      },
+      {
+        name: "observability",
+        title: "Observability",
+        description: "Metrics, alerts, health, logs, statistics, the content log",
+        load: () => import("../../../../docs/observability.md", { with: { type: "text" } }),
+      },
+      {
+        name: "configuration",
+        title: "Configuration",
+        description: "Every setting, proxies, overload",
+        load: () => import("../../../../docs/configuration.md", { with: { type: "text" } }),
+      },
+      {
+        name: "deployment",
+        title: "Deployment",
+        description: "Install, upgrade, back up, several nodes",
+        load: () => import("../../../../docs/deployment.md", { with: { type: "text" } }),
+      },
+      {
+        name: "management-api",
+        title: "Management API",
+        description: "Admin keys, endpoints, everything that was decided as one document",
+        load: () => import("../../../../docs/management-api.md", { with: { type: "text" } }),
+      },
+      {
+        name: "moving",
+        title: "Moving in and out",
+        description: "From LiteLLM, new-api and OpenRouter; exports",
+        load: () => import("../../../../docs/moving.md", { with: { type: "text" } }),
+      },
+      {
+        name: "plugins",
+        title: "Plugins",
+        description: "A provider as a manifest or as code",
+        load: () => import("../../../../docs/plugins.md", { with: { type: "text" } }),
+      },
+      {
+        name: "write-a-plugin",
+        title: "Write a plugin",
+        description: "From an empty folder to a served model",
+        load: () => import("../../../../docs/write-a-plugin.md", { with: { type: "text" } }),
+      },
+      {
+        name: "security",
+        title: "Security",
+        description: "Each threat, what stops it, and the test of it",
+        load: () => import("../../../../docs/security.md", { with: { type: "text" } }),
+      },
+    ],
+  },
+];
+
+export const helpPages: readonly HelpPage[] = helpGroups.flatMap(({ pages }) => pages);
+
+/** The anchor of a heading, as GitHub makes it, so that the links between the pages work here too. */
+export function toAnchor(heading: string): string {
+  return heading
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+    .replaceAll(" ", "-");
+}
+
+const sourceUrl = "https://github.com/modelgate/modelgate/blob/main/docs/";
+
+/**
+ * Where a link of a page leads: to a page that is served here, else to the file in the repository.
+ *
+ * @param page The name of the page on which the link stands.
+ */
+export function toHelpAddress(href: string, page: string): string {
+  if (/^[a-z]+:/i.test(href)) return href;
+  const [file = "", anchor] = href.split("#");
+  const name = file === "" ? page : file.replace(/\.md$/, "");
+  const hash = anchor === undefined ? "" : `#${anchor}`;
+  if (name === page) return hash;
+  return helpPages.some((each) => each.name === name) ? `/help/${name}${hash}` : new URL(href, sourceUrl).href;
+}

@@ -1,0 +1,31 @@
+import { type Kysely, type RawBuilder, type SqlBool, sql } from "kysely";
+import type { Database } from "./schema.ts";
+
+/** Rows deleted by one statement, so that none holds the write lock for long. */
+const rowsAtOnce = 100;
+
+const keys = {
+  blobs: "id",
+  contents: "id",
+  idempotency_keys: "id",
+  refusals: "id",
+  stored_responses: "account_id, id",
+} as const;
+
+/** Deletes the rows that fit in small batches, between which others go on; returns their number. */
+export async function deleteInBatches(
+  db: Kysely<Database>,
+  table: keyof typeof keys,
+  condition: RawBuilder<SqlBool>,
+): Promise<number> {
+  const key = sql.raw(keys[table]);
+  // Looked at again when its lock is had: another process may have made a row live longer.
+  const statement = sql`delete from ${sql.table(table)} where ${condition} and (${key}) in (
+    select ${key} from ${sql.table(table)} where ${condition} limit ${sql.lit(rowsAtOnce)})`;
+  for (let deleted = 0; ; ) {
+    const { numAffectedRows } = await statement.execute(db);
+    deleted += Number(numAffectedRows);
+    if (Number(numAffectedRows) < rowsAtOnce) return deleted;
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}

@@ -1,0 +1,57 @@
+import { describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { helpPages, toAnchor, toHelpAddress } from "../../../../src/dashboard/features/help/pages.ts";
+
+const root = join(import.meta.dir, "../../../..");
+
+/** Pages for those who change the gateway's code. */
+const ofDevelopment = ["architecture", "benchmarks", "lifecycle", "protocols", "releases", "testing"];
+
+async function anchorsOf(name: string): Promise<string[]> {
+  const page = helpPages.find((each) => each.name === name);
+  const text = (await page?.load())?.default ?? "";
+  return [...text.matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = ""]) => toAnchor(heading));
+}
+
+describe("the documentation within the dashboard", () => {
+  test("has every page of docs/ that is not about development, and its text", async () => {
+    const files = readdirSync(join(root, "docs")).filter((file) => file.endsWith(".md"));
+    const names = files.map((file) => file.replace(".md", "")).filter((name) => !ofDevelopment.includes(name));
+    expect(helpPages.map(({ name }) => name).sort()).toEqual(names.sort());
+    for (const { name, load } of helpPages) {
+      expect((await load()).default).toBe(readFileSync(join(root, `docs/${name}.md`), "utf8"));
+    }
+  });
+
+  test("is linked by each page of the dashboard at a section that exists", async () => {
+    const source = readFileSync(join(root, "src/dashboard/shell/pages.tsx"), "utf8");
+    const targets = [...source.matchAll(/help: "([^"]+)"/g)].map(([, target = ""]) => target);
+    expect(targets.length).toBeGreaterThan(20);
+    for (const target of targets) {
+      const [name = "", anchor] = target.split("#");
+      const anchors = await anchorsOf(name);
+      expect([target, anchors.length > 0, anchor === undefined || anchors.includes(anchor)]).toEqual([
+        target,
+        true,
+        true,
+      ]);
+    }
+  });
+
+  test.each([
+    ["#teams", "#teams"],
+    ["accounts.md#teams", "#teams"],
+    ["billing.md#budgets-by-subject", "/help/billing#budgets-by-subject"],
+    ["agents.md", "/help/agents"],
+    ["https://docs.example/page", "https://docs.example/page"],
+    ["testing.md", "https://github.com/modelgate/modelgate/blob/main/docs/testing.md"],
+    ["../deploy/Caddyfile", "https://github.com/modelgate/modelgate/blob/main/deploy/Caddyfile"],
+    [
+      "decisions/0005-hold-rules.md",
+      "https://github.com/modelgate/modelgate/blob/main/docs/decisions/0005-hold-rules.md",
+    ],
+  ])("leads from accounts by %s to %s", (href, address) => {
+    expect(toHelpAddress(href, "accounts")).toBe(address);
+  });
+});
