@@ -58,8 +58,8 @@ export interface PassthroughFormat {
   readonly prompt: PromptForm;
   /** The handler of a plugin that counts the tokens of a body. */
   readonly countHandler: "countResponsesTokens" | "countMessagesTokens";
-  /** Whether a header of the client's belongs to the format, and goes to the provider. */
-  isOwnHeader(name: string): boolean;
+  /** Whether a header of the client's belongs to the format, and goes to the provider; absent: it has none. */
+  isOwnHeader?(name: string): boolean;
   /** The body's request for reasoning; absent: there is none. */
   reasoningOf(body: WirePart): unknown;
   /** The name that the price has for the tier of service that is asked for. */

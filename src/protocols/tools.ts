@@ -302,11 +302,19 @@ export function withoutTools(
 }
 
 /** The tools of a body that is passed through, also those in a namespace and those that an item of `input` brings. */
-export function listTools({ tools, input }: Record<string, unknown>): Record<string, unknown>[] {
-  const given = (Array.isArray(tools) ? tools : []).filter(isRecord);
-  const own = given.flatMap((tool) => (Array.isArray(tool.tools) ? listTools({ tools: tool.tools }) : [tool]));
-  const items = (Array.isArray(input) ? input : []).filter(isRecord);
-  return [...own, ...items.flatMap((item) => (Array.isArray(item.tools) ? listTools({ tools: item.tools }) : []))];
+export function listTools(
+  { tools, input }: Record<string, unknown>,
+  found: Record<string, unknown>[] = [],
+): Record<string, unknown>[] {
+  for (const tool of Array.isArray(tools) ? tools : []) {
+    if (!isRecord(tool)) continue;
+    if (Array.isArray(tool.tools)) listTools({ tools: tool.tools }, found);
+    else found.push(tool);
+  }
+  for (const item of Array.isArray(input) ? input : []) {
+    if (isRecord(item) && Array.isArray(item.tools)) listTools({ tools: item.tools }, found);
+  }
+  return found;
 }
 
 /** Whether there are tools, all of one kind. */

@@ -131,8 +131,9 @@ export function findPassthrough(
 ): Passthrough | undefined {
   if (requested === undefined) return undefined;
   const headers: Record<string, string> = {};
-  for (const [name, value] of call.httpRequest.headers) {
-    if (!requested.format.isOwnHeader(name) || value.length > headerCharactersMax) continue;
+  const { isOwnHeader } = requested.format;
+  for (const [name, value] of isOwnHeader === undefined ? [] : call.httpRequest.headers) {
+    if (!isOwnHeader?.(name) || value.length > headerCharactersMax) continue;
     if (!isHeaderValue(value)) {
       const message = `The header ${name} has a character that is not printable ASCII`;
       throw new GatewayError("invalid_request", message, { param: name });
